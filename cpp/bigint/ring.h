@@ -1,0 +1,81 @@
+// Batch arithmetic in Z/M, M = N^degree, on arrays of residues in kernel layout.
+//
+// An *element* is a residue in Montgomery form, stride() words; arrays are elements one after the other.
+// The *canonical* form of a residue is its `degree` digits in base N, lowest first, each in [0, N) and
+// half_words() words long: x itself for degree 1, (a, b) with x = a + b N for degree 2. Results are a function of
+// the canonical values only, whatever the kernel. All functions work on one thread; `out` may be an operand.
+// Not constant time.
+#pragma once
+
+#include <memory>
+
+#include "bigint/kernel.h"
+#include "core/types.h"
+
+namespace vfxgb {
+
+class Ring {
+ public:
+  // n odd, >= 3, without leading zero words; degree 1 or 2. Throws std::invalid_argument otherwise.
+  Ring(Words n, int degree, Path path);
+
+  Path path() const noexcept { return path_; }
+  int degree() const noexcept { return degree_; }
+  const Words& n() const noexcept { return n_; }
+  std::size_t stride() const noexcept { return degree_ * kernel_->stored_words(); }
+  std::size_t half_words() const noexcept { return n_.size(); }
+  std::size_t canonical_words() const noexcept { return degree_ * n_.size(); }
+  const u64* one() const noexcept { return one_.data(); }
+
+  void load(const u64* canonical, std::size_t count, u64* out) const;
+  void store(const u64* elements, std::size_t count, u64* canonical) const;
+
+  void mul(const u64* x, const u64* y, std::size_t count, u64* out) const;
+  void mul_by(const u64* x, const u64* factor, std::size_t count, u64* out) const;  // one factor for all
+  void square(const u64* x, std::size_t count, u64* out) const;
+  // The product of x[rows[i]] for i < count, or of x[0 .. count) where rows is null.
+  void product(const u64* x, const i64* rows, std::size_t count, u64* out) const;
+  // x^exponent, one exponent for all (sliding windows), or exponents[i] of `exponent_words` words each.
+  void power(const u64* x, std::size_t count, const Words& exponent, u64* out) const;
+  void power_each(const u64* x, std::size_t count, const u64* exponents, std::size_t exponent_words, u64* out) const;
+  // Degree 2: x (1 + m N), with m[i] in [0, N), half_words() words each.
+  void lift(const u64* x, const u64* m, std::size_t count, u64* out) const;
+  // 1 / x. Throws std::invalid_argument if some x shares a factor with N.
+  void inverse(const u64* x, std::size_t count, u64* out) const;
+  // Index of the first x that shares a factor with N, or count.
+  std::size_t first_non_unit(const u64* x, std::size_t count) const;
+
+  // Block level, for FixedBase: blocks of kernel().lanes() elements.
+  const Kernel& kernel() const noexcept { return *kernel_; }
+  std::size_t block_words() const noexcept { return degree_ * kernel_->block_words(); }
+  void mul_block(u64* out, const u64* x, const u64* y) const;
+  void square_block(u64* out, const u64* x) const;
+  // lane_elements[l] points to the element of lane l.
+  void gather(const u64* const* lane_elements, u64* block) const;
+  // `active` consecutive elements. Lanes past them repeat the last one; scatter leaves them alone.
+  void gather_run(const u64* elements, std::size_t active, u64* block) const;
+  void scatter(const u64* block, std::size_t active, u64* elements) const;
+  // Open elements (Kernel::gather_open), for tables.
+  std::size_t open_stride() const noexcept { return block_words() / kernel_->lanes(); }
+  void open(const u64* element, u64* out) const;
+  void gather_open(const u64* const* lane_elements, u64* block) const;
+
+ private:
+  bool all_units(const u64* x, std::size_t count) const;
+  Words constant_half(const Words& value) const;          // a block half with `value` in every lane
+  Words constant_element(const Words& value) const;       // stored form of an integer below Q^degree, as it is
+  Words constant_block(const Words& element) const;       // a block with `element` in every lane
+
+  Path path_;
+  int degree_;
+  Words n_;
+  std::unique_ptr<const Kernel> kernel_;
+  Words one_;                   // R, stored
+  Words one_block_;             // R in every lane
+  Words raw_one_block_;         // 1 in every lane: a product with it leaves Montgomery form
+  Words r_squared_block_;       // R^2: a product with it enters Montgomery form
+  Words cofactor_inverse_;      // (1/k) R mod Q in every lane of a half (degree 2)
+  Words cofactor_inverse_r_;    // (1/k) R^2 mod Q, likewise
+};
+
+}  // namespace vfxgb

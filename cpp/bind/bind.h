@@ -1,0 +1,88 @@
+// What the bindings share: one register function per topic, buffers, and calls that release the GIL and can be
+// interrupted.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "core/parallel.h"
+#include "core/types.h"
+
+namespace vfxgb::bind {
+
+namespace py = pybind11;
+
+void register_bigint(py::module_& module);
+void register_rand(py::module_& module);
+void register_crypto(py::module_& module);
+
+// A contiguous byte buffer of Python's, held while it is read. Checks that it holds whole items.
+class Bytes {
+ public:
+  Bytes(const py::buffer& buffer, std::size_t item_bytes);
+  ~Bytes() { PyBuffer_Release(&view_); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  const unsigned char* data() const { return static_cast<const unsigned char*>(view_.buf); }
+  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
+  std::size_t count() const { return size() / item_bytes_; }
+  Words words() const;  // a copy, size() / 8 words
+
+ private:
+  Py_buffer view_;
+  std::size_t item_bytes_;
+};
+
+Words integer(const py::bytes& value);       // little endian, canonical
+py::bytes to_bytes(const Words& value);      // as many bytes as words
+std::size_t positive(py::ssize_t threads);   // refuses 0 and less
+
+// Runs `work` on a thread of its own without the GIL; meanwhile this one looks for signals, so that ctrl-C ends a
+// long call within a tenth of a second or so. Exceptions of `work` are thrown here.
+template <class Work>
+auto interruptible(Work work) -> decltype(work()) {
+  std::optional<decltype(work())> result;
+  std::exception_ptr error;
+  std::atomic<bool> stop{false};
+  bool done = false, signalled = false;
+  std::mutex guard;
+  std::condition_variable finished;
+  {
+    const py::gil_scoped_release release;
+    std::thread worker([&] {
+      const CancelScope scope(&stop);
+      try {
+        result.emplace(work());
+      } catch (...) {
+        error = std::current_exception();
+      }
+      const std::lock_guard lock(guard);
+      done = true;
+      finished.notify_one();
+    });
+    std::unique_lock lock(guard);
+    while (!finished.wait_for(lock, std::chrono::milliseconds(100), [&] { return done; })) {
+      if (signalled) continue;
+      lock.unlock();
+      {
+        const py::gil_scoped_acquire acquire;
+        signalled = PyErr_CheckSignals() != 0;
+        if (signalled) stop = true;
+      }
+      lock.lock();
+    }
+    lock.unlock();
+    worker.join();
+  }
+  if (signalled) throw py::error_already_set();
+  if (error) std::rethrow_exception(error);
+  return std::move(*result);
+}
+
+}  // namespace vfxgb::bind

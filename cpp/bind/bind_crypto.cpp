@@ -1,0 +1,280 @@
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <stdexcept>
+
+#include "bigint/words.h"
+#include "bind/bind.h"
+#include "crypto/ciphertexts.h"
+#include "crypto/okamoto_uchiyama/okamoto_uchiyama.h"
+#include "crypto/paillier/paillier.h"
+
+namespace vfxgb::bind {
+namespace {
+
+using Rows = py::array_t<i64, py::array::c_style>;
+
+// Plaintexts or factors from a buffer of two's-complement items of `width` bytes.
+class ValueBuffer {
+ public:
+  ValueBuffer(const py::buffer& buffer, std::size_t width) : bytes_(buffer, checked(width)), words_(width / 8) {
+    if (words_ > words::max_words) throw std::invalid_argument("values too wide");
+    copy_ = bytes_.words();
+  }
+  std::size_t count() const { return bytes_.count(); }
+  Values values() const { return {copy_.data(), words_, bytes_.count()}; }
+  void match(std::size_t count) const {
+    if (this->count() != count && this->count() != 1) throw std::invalid_argument("one value per ciphertext, or one");
+  }
+
+ private:
+  static std::size_t checked(std::size_t width) {
+    if (width == 0 || width % 8) throw std::invalid_argument("width must be 8, 16, ...");
+    return width;
+  }
+  Bytes bytes_;
+  std::size_t words_;
+  Words copy_;
+};
+
+const i64* checked_rows(const Rows& rows, std::size_t count) {
+  if (rows.ndim() != 1) throw std::invalid_argument("rows must be one-dimensional");
+  for (py::ssize_t i = 0; i < rows.size(); ++i)
+    if (rows.data()[i] < 0 || static_cast<std::size_t>(rows.data()[i]) >= count)
+      throw std::invalid_argument("row out of range");
+  return rows.data();
+}
+
+py::bytes written(const Ciphertexts& x, Form form, py::ssize_t threads) {
+  const std::size_t team = positive(threads), size = x.size() * form_bytes(*x.key(), form);
+  PyObject* raw = PyBytes_FromStringAndSize(nullptr, static_cast<py::ssize_t>(size));
+  if (!raw) throw py::error_already_set();
+  py::bytes out = py::reinterpret_steal<py::bytes>(raw);
+  auto* place = reinterpret_cast<unsigned char*>(PyBytes_AS_STRING(raw));
+  interruptible([&] {
+    write(x, form, place, team);
+    return true;
+  });
+  return out;
+}
+
+i64 checked_form(const Key& key, Form form, const py::buffer& data, py::ssize_t threads) {
+  const Bytes bytes(data, form_bytes(*key, form));
+  const std::size_t team = positive(threads);
+  return interruptible([&] {
+    const std::size_t index = check(key, form, bytes.data(), bytes.count(), team);
+    return index == bytes.count() ? i64{-1} : static_cast<i64>(index);
+  });
+}
+
+Ciphertexts read_form(const Key& key, Form form, const py::buffer& data, py::ssize_t threads) {
+  const Bytes bytes(data, form_bytes(*key, form));
+  const std::size_t team = positive(threads);
+  return interruptible([&] { return read(key, form, bytes.data(), bytes.count(), team); });
+}
+
+template <class Owner>
+void start_pool(Owner& owner, std::size_t stride, py::ssize_t capacity, py::ssize_t threads) {
+  if (capacity < 1) throw std::invalid_argument("capacity must be at least 1");
+  const std::size_t team = positive(threads);
+  interruptible([&] {
+    owner.prepare(static_cast<std::size_t>(capacity));
+    owner.pool().start(static_cast<std::size_t>(capacity), stride, team,
+                       [&owner](std::size_t count, u64* out) { owner.zeros(count, out); });
+    return true;
+  });
+}
+
+template <class Owner>
+void stop_pool(Owner& owner) {
+  const py::gil_scoped_release release;
+  owner.pool().stop();
+}
+
+void register_public_key(py::module_& module) {
+  py::class_<PublicKey, Key>(module, "PublicKey")
+      .def_static(
+          "paillier",
+          [](const py::bytes& n, const py::bytes& h, std::size_t exponent_bits, const std::string& path) -> Key {
+            return std::make_shared<PaillierPublicKey>(integer(n), integer(h), exponent_bits, choose_path(path));
+          },
+          py::arg("n"), py::arg("h"), py::arg("exponent_bits"), py::arg("path") = "")
+      .def_static(
+          "okamoto_uchiyama",
+          [](const py::bytes& n, const py::bytes& g, const py::bytes& h, std::size_t exponent_bits,
+             std::size_t plaintext_bits, const std::string& path) -> Key {
+            return std::make_shared<OkamotoUchiyamaPublicKey>(integer(n), integer(g), integer(h), exponent_bits,
+                                                              plaintext_bits, choose_path(path));
+          },
+          py::arg("n"), py::arg("g"), py::arg("h"), py::arg("exponent_bits"), py::arg("plaintext_bits"),
+          py::arg("path") = "")
+      .def_property_readonly("path", [](const PublicKey& self) { return path_name(self.ring().path()); })
+      .def_property_readonly("wire_bytes", [](const PublicKey& self) { return form_bytes(self, Form::wire); })
+      .def_property_readonly("integer_bytes", [](const PublicKey& self) { return form_bytes(self, Form::integer); })
+      .def_property_readonly("element_bytes", [](const PublicKey& s) { return s.ring().stride() * sizeof(u64); })
+      .def(
+          "encrypt",
+          [](const Key& self, const py::buffer& values, std::size_t width, py::ssize_t threads) {
+            const ValueBuffer input(values, width);
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return encrypt(self, input.values(), input.count(), team); });
+          },
+          py::arg("values"), py::arg("width"), py::arg("threads") = 1)
+      .def(
+          "check_wire",
+          [](const Key& self, const py::buffer& data, py::ssize_t threads) {
+            return checked_form(self, Form::wire, data, threads);
+          },
+          py::arg("data"), py::arg("threads") = 1)
+      .def(
+          "from_wire",
+          [](const Key& self, const py::buffer& data, py::ssize_t threads) {
+            return read_form(self, Form::wire, data, threads);
+          },
+          py::arg("data"), py::arg("threads") = 1)
+      .def(
+          "check_integers",
+          [](const Key& self, const py::buffer& data, py::ssize_t threads) {
+            return checked_form(self, Form::integer, data, threads);
+          },
+          py::arg("data"), py::arg("threads") = 1)
+      .def(
+          "from_integers",
+          [](const Key& self, const py::buffer& data, py::ssize_t threads) {
+            return read_form(self, Form::integer, data, threads);
+          },
+          py::arg("data"), py::arg("threads") = 1)
+      .def(
+          "start_pool",
+          [](PublicKey& self, py::ssize_t capacity, py::ssize_t threads) {
+            start_pool(self, self.ring().stride(), capacity, threads);
+          },
+          py::arg("capacity"), py::arg("threads") = 1)
+      .def("stop_pool", [](PublicKey& self) { stop_pool(self); })
+      .def("pool_level", [](PublicKey& self) { return self.pool().level(); });
+}
+
+template <class Private, class Public>
+std::shared_ptr<PrivateKey> private_key(const Key& key, const py::bytes& p, const py::bytes& q,
+                                        const py::bytes& order_p, const py::bytes& order_q) {
+  const auto own = std::dynamic_pointer_cast<Public>(key);
+  if (!own) throw std::invalid_argument("the public key is of another scheme");
+  return std::make_shared<Private>(own, integer(p), integer(q), integer(order_p), integer(order_q));
+}
+
+void register_private_key(py::module_& module) {
+  py::class_<PrivateKey, std::shared_ptr<PrivateKey>>(module, "PrivateKey")
+      .def_static("paillier", &private_key<PaillierPrivateKey, PaillierPublicKey>, py::arg("public"), py::arg("p"),
+                  py::arg("q"), py::arg("order_p"), py::arg("order_q"))
+      .def_static("okamoto_uchiyama", &private_key<OkamotoUchiyamaPrivateKey, OkamotoUchiyamaPublicKey>,
+                  py::arg("public"), py::arg("p"), py::arg("q"), py::arg("order_p"), py::arg("order_q"))
+      .def_property_readonly("plaintext_width",
+                             [](const PrivateKey& self) { return self.plaintext_words() * sizeof(u64); })
+      .def(
+          "encrypt",
+          [](PrivateKey& self, const py::buffer& values, std::size_t width, py::ssize_t threads) {
+            const ValueBuffer input(values, width);
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return encrypt(self, input.values(), input.count(), team); });
+          },
+          py::arg("values"), py::arg("width"), py::arg("threads") = 1)
+      .def(
+          "decrypt",
+          [](const PrivateKey& self, const Ciphertexts& ciphertexts, py::ssize_t threads) {
+            if (ciphertexts.key() != self.public_key()) throw std::invalid_argument("ciphertexts under another key");
+            const std::size_t team = positive(threads);
+            return to_bytes(interruptible([&] { return decrypt(self, ciphertexts, team); }));
+          },
+          py::arg("ciphertexts"), py::arg("threads") = 1)
+      .def("secrets",
+           [](const PrivateKey& self) {
+             const auto [p, q, order_p, order_q] = self.secrets();
+             return py::make_tuple(to_bytes(p), to_bytes(q), to_bytes(order_p), to_bytes(order_q));
+           })
+      .def(
+          "start_pool",
+          [](PrivateKey& self, py::ssize_t capacity, py::ssize_t threads) {
+            start_pool(self, self.public_key()->ring().stride(), capacity, threads);
+          },
+          py::arg("capacity"), py::arg("threads") = 1)
+      .def("stop_pool", [](PrivateKey& self) { stop_pool(self); })
+      .def("pool_level", [](PrivateKey& self) { return self.pool().level(); });
+}
+
+void register_ciphertexts(py::module_& module) {
+  py::class_<Ciphertexts>(module, "Ciphertexts")
+      .def("__len__", &Ciphertexts::size)
+      .def_property_readonly("nbytes", &Ciphertexts::bytes)
+      .def(
+          "add",
+          [](const Ciphertexts& self, const Ciphertexts& other, py::ssize_t threads) {
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return Ciphertexts::add(self, other, team); });
+          },
+          py::arg("other"), py::arg("threads") = 1)
+      .def(
+          "add_plain",
+          [](const Ciphertexts& self, const py::buffer& values, std::size_t width, py::ssize_t threads) {
+            const ValueBuffer input(values, width);
+            input.match(self.size());
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return self.add_plain(input.values(), team); });
+          },
+          py::arg("values"), py::arg("width"), py::arg("threads") = 1)
+      .def(
+          "take",
+          [](const Ciphertexts& self, const Rows& rows) {
+            const i64* data = checked_rows(rows, self.size());
+            return interruptible([&] { return self.take(data, static_cast<std::size_t>(rows.size())); });
+          },
+          py::arg("rows"))
+      .def(
+          "sum",
+          [](const Ciphertexts& self, const std::optional<Rows>& rows, py::ssize_t threads) {
+            const i64* data = rows ? checked_rows(*rows, self.size()) : nullptr;
+            const std::size_t count = rows ? static_cast<std::size_t>(rows->size()) : self.size();
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return self.sum(data, count, team); });
+          },
+          py::arg("rows") = py::none(), py::arg("threads") = 1)
+      .def(
+          "scale",
+          [](const Ciphertexts& self, const py::buffer& values, std::size_t width, py::ssize_t threads) {
+            const ValueBuffer input(values, width);
+            input.match(self.size());
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return self.scale(input.values(), team); });
+          },
+          py::arg("values"), py::arg("width"), py::arg("threads") = 1)
+      .def(
+          "rerandomize",
+          [](const Ciphertexts& self, py::ssize_t threads) {
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return self.rerandomize(team); });
+          },
+          py::arg("threads") = 1)
+      .def(
+          "concat",
+          [](const Ciphertexts& self, const Ciphertexts& other) {
+            return interruptible([&] { return Ciphertexts::concat(self, other); });
+          },
+          py::arg("other"))
+      .def(
+          "to_wire",
+          [](const Ciphertexts& self, py::ssize_t threads) { return written(self, Form::wire, threads); },
+          py::arg("threads") = 1)
+      .def(
+          "to_integers",
+          [](const Ciphertexts& self, py::ssize_t threads) { return written(self, Form::integer, threads); },
+          py::arg("threads") = 1);
+}
+
+}  // namespace
+
+void register_crypto(py::module_& module) {
+  register_public_key(module);
+  register_private_key(module);
+  register_ciphertexts(module);
+}
+
+}  // namespace vfxgb::bind

@@ -1,0 +1,46 @@
+// The Python module vfxgb._native.
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+#include "bigint/words.h"
+#include "bind/bind.h"
+
+namespace vfxgb::bind {
+
+Bytes::Bytes(const py::buffer& buffer, std::size_t item_bytes) : item_bytes_(item_bytes) {
+  if (PyObject_GetBuffer(buffer.ptr(), &view_, PyBUF_C_CONTIGUOUS) != 0) throw py::error_already_set();
+  if (item_bytes == 0 || static_cast<std::size_t>(view_.len) % item_bytes != 0) {
+    PyBuffer_Release(&view_);
+    throw std::invalid_argument("buffer does not hold whole items");
+  }
+}
+
+Words Bytes::words() const {
+  Words out((size() + 7) / 8, 0);
+  if (size() > 0) std::memcpy(out.data(), data(), size());
+  return out;
+}
+
+Words integer(const py::bytes& value) {
+  const std::string_view view = value;
+  return words::from_bytes(reinterpret_cast<const unsigned char*>(view.data()), view.size());
+}
+
+py::bytes to_bytes(const Words& value) {
+  return {reinterpret_cast<const char*>(value.data()), value.size() * sizeof(u64)};
+}
+
+std::size_t positive(py::ssize_t threads) {
+  if (threads < 1) throw std::invalid_argument("threads must be at least 1");
+  return static_cast<std::size_t>(threads);
+}
+
+}  // namespace vfxgb::bind
+
+PYBIND11_MODULE(_native, module) {
+  module.doc() = "C++ core of vfxgb. Use vfxgb.crypto; this module checks little.";
+  vfxgb::bind::register_bigint(module);
+  vfxgb::bind::register_rand(module);
+  vfxgb::bind::register_crypto(module);
+}

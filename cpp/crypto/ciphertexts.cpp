@@ -1,0 +1,241 @@
+#include "crypto/ciphertexts.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+#include "bigint/words.h"
+#include "core/parallel.h"
+
+namespace vfxgb {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "byte forms assume a little-endian machine");
+
+// Items per chunk: enough to fill the lanes and share a table's window, few enough to balance and to stop soon.
+constexpr std::size_t light = 1024, heavy = 256, slow = 16;
+
+std::size_t wire_half(const Ring& ring) { return (words::bit_length(ring.n().data(), ring.n().size()) + 7) / 8; }
+
+// Canonical form of item i, or false if a digit is not below n.
+bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonical) {
+  const std::size_t half = ring.half_words();
+  if (form == Form::wire) {
+    const std::size_t bytes = wire_half(ring);
+    std::fill_n(canonical, ring.canonical_words(), 0);
+    for (int d = 0; d < ring.degree(); ++d) std::memcpy(canonical + d * half, item + d * bytes, bytes);
+  } else {
+    u64 value[words::max_words], high[words::max_words];
+    std::memcpy(value, item, ring.canonical_words() * sizeof(u64));
+    if (ring.degree() == 1) {
+      std::copy_n(value, half, canonical);
+    } else {
+      words::divrem(value, 2 * half, ring.n().data(), half, high, canonical);
+      if (!words::is_zero(high + half, half)) return false;
+      std::copy_n(high, half, canonical + half);
+    }
+  }
+  for (int d = 0; d < ring.degree(); ++d)
+    if (words::compare(canonical + d * half, ring.n().data(), half) >= 0) return false;
+  return true;
+}
+
+// Fresh encryptions of zero: from the pool while it lasts, the rest made here.
+template <class Owner>
+void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count, u64* out, std::size_t threads) {
+  const std::size_t taken = pool.take(count, out);
+  parallel_for(count - taken, threads, heavy, [&](std::size_t begin, std::size_t end) {
+    owner.zeros(end - begin, out + (taken + begin) * stride);
+  });
+}
+
+}  // namespace
+
+Ciphertexts::Ciphertexts(Key key, std::size_t count)
+    : key_(std::move(key)), count_(count), data_(count * key_->ring().stride()) {}
+
+Ciphertexts Ciphertexts::add(const Ciphertexts& x, const Ciphertexts& y, std::size_t threads) {
+  if (x.count_ == 1 && y.count_ != 1) return add(y, x, threads);
+  if (x.key_ != y.key_) throw std::invalid_argument("ciphertexts under different keys");
+  if (y.count_ != x.count_ && y.count_ != 1) throw std::invalid_argument("arrays of different lengths");
+  Ciphertexts out(x.key_, x.count_);
+  const Ring& ring = x.key_->ring();
+  parallel_for(x.count_, threads, light, [&](std::size_t begin, std::size_t end) {
+    if (y.count_ == x.count_)
+      ring.mul(x.at(begin), y.at(begin), end - begin, out.at(begin));
+    else
+      ring.mul_by(x.at(begin), y.at(0), end - begin, out.at(begin));
+  });
+  return out;
+}
+
+Ciphertexts Ciphertexts::add_plain(const Values& values, std::size_t threads) const {
+  Ciphertexts out(key_, count_);
+  parallel_for(count_, threads, heavy, [&](std::size_t begin, std::size_t end) {
+    key_->add_plain(at(begin), values, begin, end - begin, out.at(begin));
+  });
+  return out;
+}
+
+Ciphertexts Ciphertexts::take(const i64* rows, std::size_t count) const {
+  Ciphertexts out(key_, count);
+  for (std::size_t i = 0; i < count; ++i)
+    std::copy_n(at(static_cast<std::size_t>(rows[i])), key_->ring().stride(), out.at(i));
+  return out;
+}
+
+Ciphertexts Ciphertexts::sum(const i64* rows, std::size_t count, std::size_t threads) const {
+  const Ring& ring = key_->ring();
+  Ciphertexts parts(key_, std::max<std::size_t>(1, (count + light - 1) / light)), out(key_, 1);
+  std::copy_n(ring.one(), ring.stride(), parts.at(0));
+  parallel_for(count, threads, light, [&](std::size_t begin, std::size_t end) {
+    ring.product(rows ? data_.data() : at(begin), rows ? rows + begin : nullptr, end - begin, parts.at(begin / light));
+  });
+  ring.product(parts.at(0), nullptr, parts.size(), out.at(0));
+  return out;
+}
+
+Ciphertexts Ciphertexts::scale(const Values& values, std::size_t threads) const {
+  const Ring& ring = key_->ring();
+  Ciphertexts out(key_, count_);
+  Words factors(values.count * values.words);
+  std::vector<bool> negative(values.count);
+  for (std::size_t i = 0; i < values.count; ++i)
+    negative[i] = magnitude(values.at(i), values.words, &factors[i * values.words]);
+  parallel_for(count_, threads, heavy, [&](std::size_t begin, std::size_t end) {
+    const std::size_t count = end - begin;
+    if (values.count == 1)
+      ring.power(at(begin), count, words::trim(factors), out.at(begin));
+    else
+      ring.power_each(at(begin), count, &factors[begin * values.words], values.words, out.at(begin));
+    // Minus a plaintext is the inverse of its ciphertext: one inversion for all the negative ones.
+    std::vector<std::size_t> minus;
+    for (std::size_t i = begin; i < end; ++i)
+      if (negative[values.count == 1 ? 0 : i]) minus.push_back(i);
+    Words turned(minus.size() * ring.stride());
+    for (std::size_t i = 0; i < minus.size(); ++i)
+      std::copy_n(out.at(minus[i]), ring.stride(), &turned[i * ring.stride()]);
+    ring.inverse(turned.data(), minus.size(), turned.data());
+    for (std::size_t i = 0; i < minus.size(); ++i)
+      std::copy_n(&turned[i * ring.stride()], ring.stride(), out.at(minus[i]));
+  });
+  return out;
+}
+
+Ciphertexts Ciphertexts::rerandomize(std::size_t threads) const {
+  Ciphertexts out(key_, count_);
+  const Ring& ring = key_->ring();
+  key_->prepare(count_);
+  fill_zeros(*key_, key_->pool(), ring.stride(), count_, out.at(0), threads);
+  parallel_for(count_, threads, light, [&](std::size_t begin, std::size_t end) {
+    ring.mul(at(begin), out.at(begin), end - begin, out.at(begin));
+  });
+  return out;
+}
+
+Ciphertexts Ciphertexts::concat(const Ciphertexts& x, const Ciphertexts& y) {
+  if (x.key_ != y.key_) throw std::invalid_argument("ciphertexts under different keys");
+  Ciphertexts out(x.key_, x.count_ + y.count_);
+  std::copy(x.data_.begin(), x.data_.end(), out.data_.begin());
+  std::copy(y.data_.begin(), y.data_.end(), out.data_.begin() + static_cast<std::ptrdiff_t>(x.data_.size()));
+  return out;
+}
+
+Ciphertexts encrypt(const Key& key, const Values& values, std::size_t count, std::size_t threads) {
+  Ciphertexts out(key, count);
+  key->prepare(count);
+  fill_zeros(*key, key->pool(), key->ring().stride(), count, out.at(0), threads);
+  parallel_for(count, threads, heavy, [&](std::size_t begin, std::size_t end) {
+    key->add_plain(out.at(begin), values, begin, end - begin, out.at(begin));
+  });
+  return out;
+}
+
+Ciphertexts encrypt(PrivateKey& key, const Values& values, std::size_t count, std::size_t threads) {
+  const Key& public_key = key.public_key();
+  Ciphertexts out(public_key, count);
+  key.prepare(count);
+  const std::size_t taken = key.pool().take(count, out.at(0));
+  parallel_for(taken, threads, heavy, [&](std::size_t begin, std::size_t end) {
+    public_key->add_plain(out.at(begin), values, begin, end - begin, out.at(begin));
+  });
+  parallel_for(count - taken, threads, heavy, [&](std::size_t begin, std::size_t end) {
+    key.encrypt(values, taken + begin, end - begin, out.at(taken + begin));
+  });
+  return out;
+}
+
+Words decrypt(const PrivateKey& key, const Ciphertexts& x, std::size_t threads) {
+  Words out(x.size() * key.plaintext_words());
+  parallel_for(x.size(), threads, slow, [&](std::size_t begin, std::size_t end) {
+    key.decrypt(x.at(begin), end - begin, out.data() + begin * key.plaintext_words());
+  });
+  return out;
+}
+
+std::size_t form_bytes(const PublicKey& key, Form form) {
+  const Ring& ring = key.ring();
+  return form == Form::wire ? ring.degree() * wire_half(ring) : ring.canonical_words() * sizeof(u64);
+}
+
+void write(const Ciphertexts& x, Form form, unsigned char* out, std::size_t threads) {
+  const Ring& ring = x.key()->ring();
+  const std::size_t half = ring.half_words(), bytes = form_bytes(*x.key(), form);
+  parallel_for(x.size(), threads, light, [&](std::size_t begin, std::size_t end) {
+    Words canonical((end - begin) * ring.canonical_words()), value(2 * half);
+    ring.store(x.at(begin), end - begin, canonical.data());
+    for (std::size_t i = begin; i < end; ++i) {
+      const u64* digits = &canonical[(i - begin) * ring.canonical_words()];
+      unsigned char* place = out + i * bytes;
+      if (form == Form::wire || ring.degree() == 1) {
+        const std::size_t part = form == Form::wire ? wire_half(ring) : half * sizeof(u64);
+        for (int d = 0; d < ring.degree(); ++d) std::memcpy(place + d * part, digits + d * half, part);
+      } else {
+        words::mul(value.data(), digits + half, half, ring.n().data(), half);
+        const u64 carry = words::add(value.data(), value.data(), digits, half);
+        words::add_word(value.data() + half, half, carry);
+        std::memcpy(place, value.data(), bytes);
+      }
+    }
+  });
+}
+
+std::size_t check(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads) {
+  const Ring& ring = key->ring();
+  const std::size_t bytes = form_bytes(*key, form);
+  std::atomic<std::size_t> first{count};
+  const auto report = [&](std::size_t index) {
+    std::size_t known = first.load();
+    while (index < known && !first.compare_exchange_weak(known, index)) {
+    }
+  };
+  parallel_for(count, threads, light, [&](std::size_t begin, std::size_t end) {
+    Words canonical((end - begin) * ring.canonical_words()), elements((end - begin) * ring.stride());
+    std::size_t good = 0;
+    while (good < end - begin &&
+           parse(ring, form, data + (begin + good) * bytes, &canonical[good * ring.canonical_words()]))
+      ++good;
+    ring.load(canonical.data(), good, elements.data());
+    const std::size_t unit = ring.first_non_unit(elements.data(), good);
+    if (unit < end - begin) report(begin + unit);
+  });
+  return first;
+}
+
+Ciphertexts read(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads) {
+  const Ring& ring = key->ring();
+  const std::size_t bytes = form_bytes(*key, form);
+  Ciphertexts out(key, count);
+  parallel_for(count, threads, light, [&](std::size_t begin, std::size_t end) {
+    Words canonical((end - begin) * ring.canonical_words());
+    for (std::size_t i = begin; i < end; ++i)
+      if (!parse(ring, form, data + i * bytes, &canonical[(i - begin) * ring.canonical_words()]))
+        throw std::invalid_argument("ciphertext out of range");
+    ring.load(canonical.data(), end - begin, out.at(begin));
+  });
+  return out;
+}
+
+}  // namespace vfxgb

@@ -1,0 +1,55 @@
+// Arrays of ciphertexts in one buffer, and what anybody who has the public key can do with them; all of it spread
+// over threads.
+#pragma once
+
+#include <memory>
+
+#include "crypto/scheme.h"
+
+namespace vfxgb {
+
+using Key = std::shared_ptr<PublicKey>;
+
+class Ciphertexts {
+ public:
+  Ciphertexts(Key key, std::size_t count);
+
+  std::size_t size() const noexcept { return count_; }
+  std::size_t bytes() const noexcept { return data_.capacity() * sizeof(u64); }
+  const Key& key() const noexcept { return key_; }
+  const u64* at(std::size_t i) const { return data_.data() + i * key_->ring().stride(); }
+  u64* at(std::size_t i) { return data_.data() + i * key_->ring().stride(); }
+
+  // Both under one key, of equal length or one of them of length 1.
+  static Ciphertexts add(const Ciphertexts& x, const Ciphertexts& y, std::size_t threads);
+  Ciphertexts add_plain(const Values& values, std::size_t threads) const;
+  Ciphertexts take(const i64* rows, std::size_t count) const;
+  // The sum of the given rows, or of all where rows is null; one ciphertext.
+  Ciphertexts sum(const i64* rows, std::size_t count, std::size_t threads) const;
+  Ciphertexts scale(const Values& values, std::size_t threads) const;
+  Ciphertexts rerandomize(std::size_t threads) const;
+  static Ciphertexts concat(const Ciphertexts& x, const Ciphertexts& y);
+
+ private:
+  Key key_;
+  std::size_t count_;
+  Words data_;
+};
+
+// Encryption by the public key and, faster, by the owner; both draw on their key's pool first.
+Ciphertexts encrypt(const Key& key, const Values& values, std::size_t count, std::size_t threads);
+Ciphertexts encrypt(PrivateKey& key, const Values& values, std::size_t count, std::size_t threads);
+// key.plaintext_words() words for each ciphertext.
+Words decrypt(const PrivateKey& key, const Ciphertexts& x, std::size_t threads);
+
+// The wire form of a ciphertext: the base-n digits of the canonical form, each in as many bytes as n has.
+// The integer form: canonical_words() words, little endian.
+enum class Form { wire, integer };
+std::size_t form_bytes(const PublicKey& key, Form form);
+void write(const Ciphertexts& x, Form form, unsigned char* out, std::size_t threads);
+// Index of the first of `count` items that is no unit of the ring in canonical range, or count.
+std::size_t check(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads);
+// Throws std::invalid_argument if an item is out of range.
+Ciphertexts read(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads);
+
+}  // namespace vfxgb

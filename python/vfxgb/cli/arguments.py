@@ -1,0 +1,108 @@
+"""Arguments of the `vfxgb` command: parsers and the checks of single values."""
+
+import argparse
+from typing import NoReturn
+
+from vfxgb import __version__
+from vfxgb.cli import bench_report, demo
+from vfxgb.cli.bench_ops import BenchSettings
+from vfxgb.crypto import scheme_names
+from vfxgb.crypto.sizes import MAX_BITS, MIN_BITS
+
+
+class UsageError(Exception):
+    """Arguments the command does not understand."""
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Reports a mistake as an exception of one line instead of usage text and an exit."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command; the namespace it returns has `run`, taking that namespace."""
+    parser = OneLineParser(prog="vfxgb", description="XGBoost across organisations that may not pool their data.")
+    parser.add_argument("--version", action="version", version=f"vfxgb {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    _add_demo(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_demo(commands: "argparse._SubParsersAction[OneLineParser]") -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="encrypt, sum and decrypt the gradients of a loan table",
+        description="Two parties in one process: gradients of a loan table are encrypted, summed per bucket by a "
+        "party that cannot read them, decrypted, and compared with the plain sums. Uses give_credit.csv.gz of the "
+        "folder VFXGB_DATA, or else a generated table.",
+    )
+    parser.add_argument("--rows", type=positive_int, default=demo.DEFAULT_ROWS, help="rows of the table (%(default)s)")
+    parser.add_argument("--bits", type=positive_int, choices=(2048, 3072), default=3072, help="key bits (%(default)s)")
+    parser.add_argument("--scheme", choices=scheme_names(), default="paillier", help="(%(default)s)")
+    parser.add_argument("--threads", type=positive_int, default=None, help="threads (all cores)")
+    parser.set_defaults(run=_run_demo)
+
+
+def _add_bench(commands: "argparse._SubParsersAction[OneLineParser]") -> None:
+    bench = commands.add_parser("bench", help="measure speed on this machine")
+    topics = bench.add_subparsers(title="topics", required=True, metavar="topic", parser_class=OneLineParser)
+    ops = topics.add_parser(
+        "ops",
+        help="encryption, sums, decryption, against phe",
+        description="Microseconds per operation, and the ratio to phe 1.5 in the same run when it is installed.",
+    )
+    ops.add_argument("--bits", type=key_bits, default=2048, help="key bits (%(default)s)")
+    ops.add_argument("--count", type=positive_int, default=10000, help="ciphertexts per large batch (%(default)s)")
+    ops.add_argument("--threads", type=thread_counts, default=(1, 2), help="comma-separated counts (1,2)")
+    ops.add_argument("--schemes", type=scheme_list, default=("paillier", "ou"), help="comma-separated (paillier,ou)")
+    ops.add_argument("--repeats", type=positive_int, default=5, help="measurements per operation (%(default)s)")
+    ops.add_argument("--quick", action="store_true", help="a tenth of the count and two repeats, for a first look")
+    ops.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
+    ops.set_defaults(run=_run_bench_ops)
+
+
+def positive_int(text: str) -> int:
+    """A positive integer argument."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted an integer of at least 1")
+    return int(text)
+
+
+def key_bits(text: str) -> int:
+    """An even key size in the allowed range."""
+    bits = positive_int(text)
+    if bits % 2 or not MIN_BITS <= bits <= MAX_BITS:
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted an even number from {MIN_BITS} to {MAX_BITS}")
+    return bits
+
+
+def thread_counts(text: str) -> tuple[int, ...]:
+    """A comma-separated list of positive integers, without repeats."""
+    counts = tuple(positive_int(part) for part in text.split(","))
+    if len(set(counts)) != len(counts):
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted every thread count once")
+    return counts
+
+
+def scheme_list(text: str) -> tuple[str, ...]:
+    """A comma-separated list of scheme names, without repeats."""
+    names = tuple(text.split(","))
+    if len(set(names)) != len(names) or not set(names) <= set(scheme_names()):
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(scheme_names())}")
+    return names
+
+
+def _run_demo(arguments: argparse.Namespace) -> int:
+    return demo.run(demo.DemoSettings(arguments.rows, arguments.bits, arguments.scheme, arguments.threads))
+
+
+def _run_bench_ops(arguments: argparse.Namespace) -> int:
+    count, repeats = arguments.count, arguments.repeats
+    if arguments.quick:
+        count, repeats = max(1, count // 10), min(2, repeats)
+    settings = BenchSettings(arguments.bits, count, arguments.threads, arguments.schemes, repeats)
+    return bench_report.run(settings, arguments.json)

@@ -1,0 +1,108 @@
+"""Random integers and primes for key generation.
+
+All randomness comes from the one generator of the package, `_native.random_bytes`. Big-number arithmetic is
+gmpy2's: key generation is a one-off, and nothing here runs per ciphertext.
+"""
+
+from functools import cache
+from math import gcd
+
+import gmpy2
+
+from vfxgb import _native
+
+# GMP runs a Baillie-PSW test and 24 rounds fewer of Miller-Rabin than this.
+PRIMALITY_ROUNDS = 40
+SIEVE_LIMIT = 1 << 16
+# |u| of the known prime factors of p - 1 and q - 1: twice the security of the largest key, and then some.
+ORDER_BITS = 320
+# A prime below this size leaves too little room beside a factor of ORDER_BITS bits: insecure test keys only.
+MIN_PRIME_BITS_FOR_FULL_ORDER = 448
+
+
+def random_bits(bits: int) -> int:
+    """A uniform integer in [0, 2**bits)."""
+    value = int.from_bytes(_native.random_bytes(-(-bits // 8)), "little")
+    return value & ((1 << bits) - 1)
+
+
+def random_below(limit: int) -> int:
+    """A uniform integer in [0, limit), limit >= 1, by rejection."""
+    bits = (limit - 1).bit_length()
+    while True:
+        value = random_bits(bits)
+        if value < limit:
+            return value
+
+
+def random_unit(n: int) -> int:
+    """A uniform element of Z*_n other than 0 and 1, n >= 3."""
+    while True:
+        x = random_below(n)
+        if x > 1 and gcd(x, n) == 1:
+            return x
+
+
+def power(base: int, exponent: int, modulus: int) -> int:
+    """base**exponent mod modulus."""
+    return int(gmpy2.powmod(base, exponent, modulus))
+
+
+def crt(a_p: int, p: int, a_q: int, q: int) -> int:
+    """The x in [0, pq) with x = a_p mod p and x = a_q mod q, for coprime p and q."""
+    return a_p + p * (((a_q - a_p) * int(gmpy2.invert(p, q))) % q)
+
+
+def is_prime(x: int) -> bool:
+    """Whether x is prime, wrong with negligible probability even for x chosen by an adversary."""
+    return bool(gmpy2.is_prime(x, PRIMALITY_ROUNDS))
+
+
+def random_prime(bits: int) -> int:
+    """A uniform prime of exactly `bits` bits, bits >= 3."""
+    while True:
+        x = random_bits(bits - 1) | (1 << (bits - 1)) | 1
+        if _passes_sieve(x) and is_prime(x):
+            return x
+
+
+def order_bits(prime_bits: int) -> int:
+    """Bits of the prime factor u of p - 1 for a prime p of `prime_bits` bits."""
+    return ORDER_BITS if prime_bits >= MIN_PRIME_BITS_FOR_FULL_ORDER else prime_bits // 2
+
+
+def structured_prime(bits: int) -> tuple[int, int]:
+    """A prime p = 2 u k + 1 of exactly `bits` bits and its factor u, a prime of order_bits(bits) bits.
+
+    k is odd, so p = 3 mod 4. The top two bits of p are set, so the product of two such primes has exactly twice
+    their bits. Needs bits >= 16.
+    """
+    low, high = 3 << (bits - 2), 1 << bits
+    while True:
+        u = random_prime(order_bits(bits))
+        k_low, k_high = -(-low // (2 * u)), high // (2 * u)
+        # A small u and k may allow no prime at all: draw another u after a fair number of tries.
+        for _ in range(64 * bits):
+            k = (k_low + random_below(k_high - k_low + 1)) | 1
+            p = 2 * u * k + 1
+            if low <= p < high and _passes_sieve(p) and is_prime(p):
+                return p, u
+
+
+def element_of_order(u: int, p: int) -> int:
+    """A random element of Z*_p whose order is the prime u, where u divides p - 1."""
+    while True:
+        x = power(random_unit(p), (p - 1) // u, p)
+        if x != 1:
+            return x
+
+
+@cache
+def _primorial() -> int:
+    """The product of all odd primes below SIEVE_LIMIT."""
+    return int(gmpy2.primorial(SIEVE_LIMIT)) // 2
+
+
+def _passes_sieve(x: int) -> bool:
+    """Whether x has no odd factor below SIEVE_LIMIT; always true for x that small itself."""
+    return x < SIEVE_LIMIT or gmpy2.gcd(_primorial(), x) == 1

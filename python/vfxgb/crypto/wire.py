@@ -1,0 +1,229 @@
+"""The byte format of keys and ciphertext arrays, version 1. All integers are unsigned and little-endian.
+
+Every object is one envelope:
+
+    offset  bytes  field
+    0       8      magic 93 "vfxgb" CR LF (the high bit and the line end show transfers that mangled the bytes)
+    8       2      format version
+    10      1      kind: 1 public key, 2 private key, 3 ciphertexts
+    11      1      scheme: 1 Paillier, 2 Okamoto-Uchiyama
+    12      8      payload length L
+    20      L      payload
+    20 + L  16     BLAKE2b digest of everything before it: finds corruption, does not authenticate
+
+Payloads:
+
+    public key    4 exponent_bits, 4 plaintext_bits, 4 bytes per number w, w for n, then w for each base:
+                  h (Paillier) or g, h (Okamoto-Uchiyama)
+    private key   the payload of the public key, then 4 bytes per number w', w' each for p, q, order_p, order_q
+    ciphertexts   32 fingerprint of the public key, 8 count, 4 bytes per ciphertext w, count times w
+
+A ciphertext always takes the same number of bytes under one key, and no field depends on what it encrypts.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vfxgb.crypto.ints import from_fixed
+from vfxgb.crypto.parameters import PrivateParameters, PublicParameters
+from vfxgb.crypto.schemes import Scheme, scheme_by_code, scheme_by_name
+from vfxgb.errors import FormatError
+
+Bytes: TypeAlias = bytes | bytearray | memoryview
+
+MAGIC = b"\x93vfxgb\r\n"
+VERSION = 1
+KIND_PUBLIC_KEY = 1
+KIND_PRIVATE_KEY = 2
+KIND_CIPHERTEXTS = 3
+KIND_NAMES = {KIND_PUBLIC_KEY: "a public key", KIND_PRIVATE_KEY: "a private key", KIND_CIPHERTEXTS: "ciphertexts"}
+
+HEADER = struct.Struct("<8sHBBQ")
+DIGEST_BYTES = 16
+FINGERPRINT_BYTES = 32
+# A length field larger than any key can have is damage, not a reason to allocate.
+MAX_NUMBER_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class WireCiphertexts:
+    """Contents of a ciphertext envelope; `data` is a view of `count` times `width` bytes, not yet validated."""
+
+    scheme: Scheme
+    fingerprint: bytes
+    count: int
+    width: int
+    data: memoryview
+
+
+def fingerprint(public: PublicParameters) -> bytes:
+    """SHA-256 of the scheme's number and the public payload: 32 bytes that name the key."""
+    scheme = scheme_by_name(public.scheme)
+    return hashlib.sha256(bytes([scheme.code]) + _public_payload(public)).digest()
+
+
+def dump_public(public: PublicParameters) -> bytes:
+    """A public key as an envelope."""
+    return seal(KIND_PUBLIC_KEY, scheme_by_name(public.scheme).code, _public_payload(public))
+
+
+def load_public(data: Bytes) -> PublicParameters:
+    """Numbers of a public key, not yet checked; FormatError when the bytes are no such envelope."""
+    scheme, payload = unseal(data, KIND_PUBLIC_KEY)
+    reader = _Reader(payload, "reading a public key")
+    public = _read_public(reader, scheme)
+    reader.finish()
+    return public
+
+
+def dump_private(private: PrivateParameters) -> bytes:
+    """A private key as an envelope. The bytes are the secret itself: unencrypted."""
+    secrets = (private.p, private.q, private.order_p, private.order_q)
+    width = max(_byte_length(number) for number in secrets)
+    payload = b"".join(
+        [
+            _public_payload(private.public),
+            struct.pack("<I", width),
+            *(number.to_bytes(width, "little") for number in secrets),
+        ]
+    )
+    return seal(KIND_PRIVATE_KEY, scheme_by_name(private.public.scheme).code, payload)
+
+
+def load_private(data: Bytes) -> PrivateParameters:
+    """Numbers of a private key, not yet checked; FormatError when the bytes are no such envelope."""
+    scheme, payload = unseal(data, KIND_PRIVATE_KEY)
+    reader = _Reader(payload, "reading a private key")
+    public = _read_public(reader, scheme)
+    width = reader.width()
+    p, q, order_p, order_q = (reader.number(width) for _ in range(4))
+    reader.finish()
+    return PrivateParameters(public, p, q, order_p, order_q)
+
+
+def dump_ciphertexts(scheme: Scheme, key_fingerprint: bytes, count: int, width: int, data: bytes) -> bytes:
+    """`count` ciphertexts of `width` bytes each as an envelope."""
+    return seal(KIND_CIPHERTEXTS, scheme.code, key_fingerprint + struct.pack("<QI", count, width), data)
+
+
+def load_ciphertexts(data: Bytes) -> WireCiphertexts:
+    """Contents of a ciphertext envelope; FormatError when the bytes are none or the lengths disagree."""
+    scheme, payload = unseal(data, KIND_CIPHERTEXTS)
+    step = "reading ciphertexts"
+    reader = _Reader(payload, step)
+    key_fingerprint = bytes(reader.take(FINGERPRINT_BYTES))
+    count, width = struct.unpack("<QI", reader.take(12))
+    rest = reader.take(len(payload) - reader.position)
+    if count * width != len(rest):
+        raise FormatError(
+            f"{step}: found {len(rest)} bytes for {count} ciphertexts of {width} bytes, wanted {count * width}; "
+            "the bytes are truncated or damaged, send them again"
+        )
+    return WireCiphertexts(scheme, key_fingerprint, count, width, rest)
+
+
+def seal(kind: int, scheme_code: int, *parts: bytes) -> bytes:
+    """Wrap a payload, given in parts, into an envelope."""
+    header = HEADER.pack(MAGIC, VERSION, kind, scheme_code, sum(map(len, parts)))
+    digest = hashlib.blake2b(header, digest_size=DIGEST_BYTES)
+    for part in parts:
+        digest.update(part)
+    return b"".join([header, *parts, digest.digest()])
+
+
+def unseal(data: Bytes, kind: int) -> tuple[Scheme, memoryview]:
+    """Check an envelope of the wanted kind and return its scheme and payload; FormatError says what is wrong."""
+    step = f"reading {KIND_NAMES[kind]}"
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{step}: found {type(data).__name__}, wanted bytes as to_bytes() returns them")
+    view = memoryview(data).cast("B")
+    if bytes(view[: len(MAGIC)]) != MAGIC[: len(view)]:
+        raise FormatError(f"{step}: the bytes do not start as vfxgb's format does; they come from something else")
+    if len(view) < HEADER.size + DIGEST_BYTES:
+        raise FormatError(
+            f"{step}: found {len(view)} bytes, wanted at least {HEADER.size + DIGEST_BYTES}; "
+            "the bytes are truncated, send them again"
+        )
+    _, version, found_kind, scheme_code, length = HEADER.unpack(view[: HEADER.size])
+    if version != VERSION:
+        raise FormatError(
+            f"{step}: found format version {version}, wanted {VERSION}; install a version of vfxgb that reads it"
+        )
+    total = HEADER.size + length + DIGEST_BYTES
+    if len(view) != total:
+        raise FormatError(
+            f"{step}: found {len(view)} bytes, wanted {total} as the header says; "
+            "the bytes are truncated or have something appended, send them again"
+        )
+    body = view[: total - DIGEST_BYTES]
+    if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != bytes(view[total - DIGEST_BYTES :]):
+        raise FormatError(f"{step}: the digest does not match; the bytes were damaged on the way, send them again")
+    if found_kind != kind:
+        name = KIND_NAMES.get(found_kind, f"unknown kind {found_kind}")
+        raise FormatError(
+            f"{step}: found {name}, wanted {KIND_NAMES[kind]}; pass the bytes to the class they belong to"
+        )
+    return scheme_by_code(scheme_code, step), body[HEADER.size :]
+
+
+class _Reader:
+    """Takes fields off a payload, front to back; FormatError when it runs out."""
+
+    def __init__(self, payload: memoryview, step: str) -> None:
+        self._payload = payload
+        self._step = step
+        self.position = 0
+
+    def take(self, count: int) -> memoryview:
+        if self.position + count > len(self._payload):
+            raise FormatError(
+                f"{self._step}: the payload of {len(self._payload)} bytes ends inside a field, wanted "
+                f"{self.position + count}; it was written wrongly, ask its sender"
+            )
+        self.position += count
+        return self._payload[self.position - count : self.position]
+
+    def word(self) -> int:
+        return int.from_bytes(self.take(4), "little")
+
+    def width(self) -> int:
+        found = self.word()
+        if not 1 <= found <= MAX_NUMBER_BYTES:
+            raise FormatError(
+                f"{self._step}: found numbers of {found} bytes, wanted 1 to {MAX_NUMBER_BYTES}; "
+                "it was written wrongly, ask its sender"
+            )
+        return found
+
+    def number(self, width: int) -> int:
+        return from_fixed(bytes(self.take(width)))
+
+    def finish(self) -> None:
+        if self.position != len(self._payload):
+            raise FormatError(
+                f"{self._step}: found {len(self._payload) - self.position} bytes after the last field, wanted none; "
+                "it was written wrongly, ask its sender"
+            )
+
+
+def _public_payload(public: PublicParameters) -> bytes:
+    width = _byte_length(public.n)
+    return b"".join(
+        [
+            struct.pack("<III", public.exponent_bits, public.plaintext_bits, width),
+            *(number.to_bytes(width, "little") for number in (public.n, *public.bases)),
+        ]
+    )
+
+
+def _read_public(reader: _Reader, scheme: Scheme) -> PublicParameters:
+    exponent_bits, plaintext_bits, width = reader.word(), reader.word(), reader.width()
+    n = reader.number(width)
+    bases = tuple(reader.number(width) for _ in range(scheme.base_count))
+    return PublicParameters(scheme.name, n, bases, exponent_bits, plaintext_bits)
+
+
+def _byte_length(number: int) -> int:
+    return -(-number.bit_length() // 8)

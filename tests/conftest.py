@@ -1,0 +1,45 @@
+"""Keys shared by the whole session: making one is the slowest part of most tests."""
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from hypothesis import settings
+
+from vfxgb.crypto import PrivateKey, generate
+
+KeyFactory = Callable[..., PrivateKey]
+
+# Encryption is slow by hypothesis' standards, and two busy cores make any deadline a lottery.
+settings.register_profile("vfxgb", deadline=None, max_examples=25, print_blob=True)
+settings.load_profile("vfxgb")
+
+VARIANTS = [("paillier", "djn"), ("paillier", "short"), ("ou", "djn"), ("ou", "short")]
+
+
+@cache
+def _key(scheme: str, bits: int, randomness: str) -> PrivateKey:
+    return generate(scheme, bits=bits, randomness=randomness, insecure=bits < 2048)
+
+
+@pytest.fixture(scope="session")
+def make_key() -> KeyFactory:
+    """make_key(scheme, bits=1024, randomness="djn"): one key per argument list and session."""
+
+    def make(scheme: str, bits: int = 1024, randomness: str = "djn") -> PrivateKey:
+        return _key(scheme, bits, randomness)
+
+    return make
+
+
+@pytest.fixture(scope="session", params=VARIANTS, ids=["-".join(variant) for variant in VARIANTS])
+def key(request: pytest.FixtureRequest) -> PrivateKey:
+    """A 1024-bit key of every scheme and randomness."""
+    scheme, randomness = request.param
+    return _key(scheme, 1024, randomness)
+
+
+@pytest.fixture(scope="session")
+def toy() -> PrivateKey:
+    """The Paillier key of the known answers: p = 11, q = 13."""
+    return PrivateKey.from_primes("paillier", 11, 13, insecure=True)

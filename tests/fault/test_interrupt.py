@@ -1,0 +1,67 @@
+"""Ctrl-C ends a long native call within seconds, with exit code 130 and one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+
+PATIENCE_SECONDS = 10.0
+
+NATIVE_CALL = """
+import sys
+import numpy as np
+from vfxgb.crypto import generate
+
+key = generate("paillier", 1024, insecure=True)
+c = key.encrypt([1]).take(np.zeros(200_000, dtype=np.int64))
+print("ready", flush=True)
+try:
+    if sys.argv[1] == "encrypt":
+        key.encrypt(np.arange(400_000), threads=2)
+    elif sys.argv[1] == "decrypt":
+        key.decrypt(c, threads=1)
+    else:
+        c.scale(key.max_plaintext, threads=2)
+except KeyboardInterrupt:
+    # The key must still work.
+    assert key.decrypt(key.encrypt([5])) == [5]
+    sys.exit(130)
+"""
+
+
+def interrupt(command: list[str], ready: str, delay: float) -> tuple[int, str]:
+    """Start, wait for a line that starts with `ready`, wait `delay` seconds, send SIGINT; exit code and stderr."""
+    environment = {name: value for name, value in os.environ.items() if name != "VFXGB_DATA"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(ready):
+                break
+        time.sleep(delay)
+        assert process.poll() is None, "it ended before it could be interrupted"
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, stderr
+
+
+@pytest.mark.parametrize("operation", ["encrypt", "decrypt", "scale"])
+def test_native_call(operation: str) -> None:
+    code, stderr = interrupt([sys.executable, "-c", NATIVE_CALL, operation], "ready", 0.7)
+    assert code == 130, stderr
+    assert "Traceback" not in stderr
+
+
+def test_command() -> None:
+    code, stderr = interrupt([sys.executable, "-m", "vfxgb", "demo", "--rows", "300000"], "packing", 1.5)
+    assert code == 130
+    assert stderr.splitlines()[-1] == "vfxgb: interrupted"
+    assert "Traceback" not in stderr

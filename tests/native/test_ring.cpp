@@ -1,0 +1,188 @@
+// Both kernels, both degrees, against products and remainders of plain integers.
+#include <algorithm>
+#include <vector>
+
+#include "bigint/fixed_base.h"
+#include "bigint/ring.h"
+#include "bigint/words.h"
+#include "check.h"
+
+using namespace vfxgb;
+using test::random_integer;
+
+namespace {
+
+// Residues as integers below n^degree, and as a ring's elements.
+struct Twin {
+  Ring ring;
+  Words modulus;
+
+  Twin(const Words& n, int degree, Path path)
+      : ring(n, degree, path), modulus(degree == 2 ? words::multiply(n, n) : n) {}
+
+  Words element(const Words& value) const {
+    Words high(std::max<std::size_t>(value.size(), 1), 0), canonical(ring.canonical_words()), out(ring.stride());
+    words::divrem(value.data(), value.size(), ring.n().data(), ring.half_words(), high.data(), canonical.data());
+    if (ring.degree() == 2) {
+      const Words upper = words::padded(words::trim(high), ring.half_words());
+      std::copy(upper.begin(), upper.end(), canonical.begin() + static_cast<std::ptrdiff_t>(ring.half_words()));
+    }
+    ring.load(canonical.data(), 1, out.data());
+    return out;
+  }
+
+  Words integer(const u64* element) const {
+    Words canonical(ring.canonical_words());
+    ring.store(element, 1, canonical.data());
+    const auto half = canonical.begin() + static_cast<std::ptrdiff_t>(ring.half_words());
+    const Words low = words::trim(Words(canonical.begin(), half));
+    return words::add(low, words::multiply(words::trim(Words(half, canonical.end())), ring.n()));
+  }
+
+  std::vector<Words> samples() const {
+    const Words one = words::mod(Words{1}, modulus);
+    std::vector<Words> out{Words{}, one, words::subtract(modulus, Words{1}), words::mod(ring.n(), modulus),
+                           words::mod(words::add(ring.n(), Words{1}), modulus), words::subtract(ring.n(), Words{1})};
+    for (int i = 0; i < 3; ++i)
+      out.push_back(words::mod(random_integer(words::bit_length(modulus.data(), modulus.size()) + 40), modulus));
+    return out;
+  }
+};
+
+void products(const Twin& twin) {
+  const Ring& ring = twin.ring;
+  const std::vector<Words> values = twin.samples();
+  Words elements, running(ring.stride()), out(values.size() * ring.stride());
+  Words expected = words::mod(Words{1}, twin.modulus);
+  for (const Words& value : values) {
+    const Words element = twin.element(value);
+    CHECK(twin.integer(element.data()) == value);
+    elements.insert(elements.end(), element.begin(), element.end());
+  }
+  for (std::size_t shift = 0; shift < values.size(); ++shift) {
+    Words rotated = elements;
+    std::rotate(rotated.begin(), rotated.begin() + static_cast<std::ptrdiff_t>(shift * ring.stride()), rotated.end());
+    ring.mul(elements.data(), rotated.data(), values.size(), out.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Words product = words::multiply(values[i], values[(i + shift) % values.size()]);
+      CHECK(twin.integer(&out[i * ring.stride()]) == words::mod(product, twin.modulus));
+    }
+  }
+  ring.square(elements.data(), values.size(), out.data());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    CHECK(twin.integer(&out[i * ring.stride()]) == words::mod(words::multiply(values[i], values[i]), twin.modulus));
+  // Products of all lengths but the zero sample, so that something is left.
+  for (std::size_t count = 0; count + 1 < values.size(); ++count) {
+    ring.product(&elements[ring.stride()], nullptr, count, running.data());
+    CHECK(twin.integer(running.data()) == expected);
+    expected = words::mod(words::multiply(expected, values[count + 1]), twin.modulus);
+  }
+  const i64 rows[] = {2, 5, 2};
+  ring.product(elements.data(), rows, 3, running.data());
+  CHECK(twin.integer(running.data()) ==
+        words::mod(words::multiply(values[5], words::mod(words::multiply(values[2], values[2]), twin.modulus)), twin.modulus));
+  // A long chain keeps every intermediate value in range.
+  running = twin.element(values[2]);
+  expected = values[2];
+  for (int i = 0; i < 200; ++i) {
+    ring.mul(running.data(), &elements[6 * ring.stride()], 1, running.data());
+    expected = words::mod(words::multiply(expected, values[6]), twin.modulus);
+  }
+  CHECK(twin.integer(running.data()) == expected);
+}
+
+void powers(const Twin& twin) {
+  const Ring& ring = twin.ring;
+  const Words value = twin.samples().back(), base = twin.element(value);
+  Words out(ring.stride());
+  for (const std::size_t bits : {1, 2, 7, 30, 100, 300}) {
+    const Words exponent = random_integer(bits), expected = words::power(value, exponent, twin.modulus);
+    ring.power(base.data(), 1, exponent, out.data());
+    CHECK(twin.integer(out.data()) == expected);
+    ring.power_each(base.data(), 1, exponent.data(), exponent.size(), out.data());
+    CHECK(twin.integer(out.data()) == expected);
+    for (const std::size_t window : {0, 1, 3, 8}) {
+      FixedBase(ring, base.data(), bits, window).power(exponent.data(), exponent.size(), 1, out.data());
+      CHECK(twin.integer(out.data()) == expected);
+    }
+  }
+  ring.power(base.data(), 1, Words{}, out.data());
+  CHECK(twin.integer(out.data()) == words::mod(Words{1}, twin.modulus));
+}
+
+void units(const Twin& twin) {
+  const Ring& ring = twin.ring;
+  Words elements, out(5 * ring.stride());
+  std::vector<Words> values;
+  while (values.size() < 5) {
+    const Words value = words::mod(random_integer(words::bit_length(twin.modulus.data(), twin.modulus.size()) + 8),
+                                   twin.modulus);
+    if (words::inverse(value, ring.n()).empty()) continue;
+    const Words element = twin.element(value);
+    elements.insert(elements.end(), element.begin(), element.end());
+    values.push_back(value);
+  }
+  CHECK(ring.first_non_unit(elements.data(), 5) == 5);
+  ring.inverse(elements.data(), 5, out.data());
+  for (std::size_t i = 0; i < 5; ++i)
+    CHECK(words::mod(words::multiply(values[i], twin.integer(&out[i * ring.stride()])), twin.modulus) ==
+          words::mod(Words{1}, twin.modulus));
+  const Words zero = twin.element(words::mod(ring.n(), twin.modulus));
+  std::copy(zero.begin(), zero.end(), elements.begin() + static_cast<std::ptrdiff_t>(3 * ring.stride()));
+  CHECK(ring.first_non_unit(elements.data(), 5) == 3);
+  CHECK_THROWS(ring.inverse(elements.data(), 5, out.data()));
+}
+
+void lifting(const Twin& twin) {
+  const Ring& ring = twin.ring;
+  const Words value = twin.samples().back(), element = twin.element(value);
+  Words out(ring.stride());
+  if (ring.degree() == 1) {
+    CHECK_THROWS(ring.lift(element.data(), element.data(), 1, out.data()));
+    return;
+  }
+  for (const Words& m : {Words{}, Words{1}, words::subtract(ring.n(), Words{1})}) {
+    out = element;
+    Words expected = value;
+    const Words factor = words::add(Words{1}, words::multiply(m, ring.n()));
+    for (int i = 0; i < 10; ++i) {  // repeated lifts must stay in range
+      ring.lift(out.data(), words::padded(m, ring.half_words()).data(), 1, out.data());
+      expected = words::mod(words::multiply(expected, factor), twin.modulus);
+    }
+    CHECK(twin.integer(out.data()) == expected);
+  }
+}
+
+}  // namespace
+
+int main() {
+  for (const Path path : available_paths())
+    for (const std::size_t bits : {2, 5, 51, 52, 53, 64, 65, 208, 683, 1024, 1536, 2048, 3072, 4096, 8192})
+      for (const int degree : {1, 2}) {
+        if (bits == 8192 && degree == 2) continue;
+        Words all_ones = random_integer(bits), sparse = words::power_of_two(bits - 1);
+        for (std::size_t i = 0; i < bits; ++i) all_ones[i / 64] |= u64{1} << (i % 64);
+        sparse[0] |= 1;
+        Words random = random_integer(bits);
+        random[0] |= 1;
+        for (const Words& n : {all_ones, sparse, random}) {
+          if (n[0] < 3 && n.size() == 1) continue;
+          const Twin twin(n, degree, path);
+          products(twin);
+          units(twin);
+          lifting(twin);
+          if (bits <= 1024) powers(twin);
+        }
+      }
+  CHECK_THROWS(Ring(Words{4}, 1, Path::portable));
+  CHECK_THROWS(Ring(Words{1}, 1, Path::portable));
+  CHECK_THROWS(Ring(Words{}, 1, Path::portable));
+  CHECK_THROWS(Ring(Words{9}, 3, Path::portable));
+  for (const Path path : available_paths()) {
+    Words too_long = random_integer(9000);
+    too_long[0] |= 1;
+    CHECK_THROWS(Ring(too_long, 1, path));
+  }
+  CHECK_THROWS(choose_path("mmx"));
+  return test::report();
+}
