@@ -7,17 +7,19 @@
 
 namespace vfxgb {
 
-Crt::Crt(Words m1, Words m2) : m1_(std::move(m1)), m2_(std::move(m2)), product_(words::multiply(m1_, m2_)) {
-  inverse_ = words::inverse(m1_, m2_);
-  if (inverse_.empty()) throw std::invalid_argument("moduli must be coprime");
-  inverse_ = words::padded(inverse_, m2_.size());
+Crt::Crt(Words m1, Words m2)
+    : m1_(std::move(m1)),
+      m2_(std::move(m2)),
+      product_(words::multiply(m1_, m2_)),
+      divide_by_m1_(m2_, words::inverse(m1_, m2_)) {
+  if (words::inverse(m1_, m2_).empty()) throw std::invalid_argument("moduli must be coprime");
 }
 
 void Crt::multiple(const u64* x1, const u64* x2, u64* out) const {
   u64 reduced[words::max_words];
   words::divrem(x1, m1_.size(), m2_.data(), m2_.size(), nullptr, reduced);
   words::submod(reduced, x2, reduced, m2_.data(), m2_.size());
-  words::mulmod(out, reduced, inverse_.data(), m2_.data(), m2_.size());
+  divide_by_m1_(out, reduced);
 }
 
 void Crt::join(const u64* x1, const u64* x2, u64* out) const {

@@ -1,6 +1,7 @@
 // The Chinese remainder theorem for two moduli: x mod m1 and x mod m2 give x mod m1 m2 (Garner).
 #pragma once
 
+#include "bigint/scaler.h"
 #include "core/types.h"
 
 namespace vfxgb {
@@ -17,7 +18,8 @@ class Crt {
   void multiple(const u64* x1, const u64* x2, u64* out) const;
 
  private:
-  Words m1_, m2_, product_, inverse_;  // inverse_: 1/m1 mod m2, padded to m2
+  Words m1_, m2_, product_;
+  Scaler divide_by_m1_;  // modulo m2
 };
 
 }  // namespace vfxgb

@@ -121,9 +121,13 @@ VFXGB_AVX2_INLINE void multiply_rows(u64* t, const u64* x, const u64* y, std::si
 template <int Rows, int Products>
 VFXGB_AVX2_INLINE void reduce_rows(u64* t, const Product* products, std::size_t i, u64* quotient, const u64* q,
                                    std::size_t L) {
-  Real x[Products > 0 ? Products : 1][Rows], m[Rows];
-  for (int p = 0; p < Products; ++p)
+  constexpr int P = Products > 0 ? Products : 1;
+  Real x[P][Rows], m[Rows];
+  const u64* y[P] = {};
+  for (int p = 0; p < Products; ++p) {
+    y[p] = products[p].y;
     for (int r = 0; r < Rows; ++r) x[p][r] = load_digit(products[p].x + 4 * (i + static_cast<std::size_t>(r)));
+  }
   // The digits of y and Q below Rows settle m. As q_0 = 2^52 - 1, adding m_c q_0 to column c, which is m_c modulo
   // 2^52, leaves its multiple of 2^52 plus m_c for the next column.
   Int column[2 * Rows];
@@ -131,7 +135,7 @@ VFXGB_AVX2_INLINE void reduce_rows(u64* t, const Product* products, std::size_t 
   for (int c = 0; c < Rows; ++c) {
     for (int r = 0; r <= c; ++r)
       for (int p = 0; p < Products; ++p)
-        multiply_add(column[c], column[c + 1], x[p][r], load_digit(products[p].y + 4 * (c - r)));
+        multiply_add(column[c], column[c + 1], x[p][r], load_digit(y[p] + 4 * (c - r)));
     for (int r = 0; r < c; ++r) multiply_add(column[c], column[c + 1], m[r], every_lane_digit(q + c - r));
     const Int digit = low_digit(column[c]);
     m[c] = to_digit(digit);
@@ -141,7 +145,7 @@ VFXGB_AVX2_INLINE void reduce_rows(u64* t, const Product* products, std::size_t 
   for (int c = Rows; c < 2 * Rows - 1; ++c)
     for (int r = c - Rows + 1; r < Rows; ++r) {
       for (int p = 0; p < Products; ++p)
-        multiply_add(column[c], column[c + 1], x[p][r], load_digit(products[p].y + 4 * (c - r)));
+        multiply_add(column[c], column[c + 1], x[p][r], load_digit(y[p] + 4 * (c - r)));
       multiply_add(column[c], column[c + 1], m[r], every_lane_digit(q + c - r));
     }
   // All other digits, the columns they reach moving through registers.
@@ -151,7 +155,7 @@ VFXGB_AVX2_INLINE void reduce_rows(u64* t, const Product* products, std::size_t 
   for (std::size_t j = Rows; j < L; ++j) {
     moving[Rows] = load(t + 4 * (j + Rows));
     for (int p = 0; p < Products; ++p) {
-      const Real digit = load_digit(products[p].y + 4 * j);
+      const Real digit = load_digit(y[p] + 4 * j);
       for (int r = 0; r < Rows; ++r) multiply_add(moving[r], moving[r + 1], x[p][r], digit);
     }
     const Real digit = every_lane_digit(q + j);

@@ -27,11 +27,17 @@ Ring::Ring(Words n, int degree, Path path) : path_(path), degree_(degree), n_(wo
   raw_one_block_ = constant_block(constant_element(Words{1}));
   r_squared_block_ = constant_block(constant_element(words::mod(words::multiply(R, R), M)));
   if (degree == 2) {
-    const Words r = words::mod(R, Q), inverse = words::inverse(kernel_->cofactor(), n_);
-    const Words scaled = words::mod(words::multiply(inverse, r), Q);
-    cofactor_inverse_ = constant_half(scaled);
-    cofactor_inverse_r_ = constant_half(words::mod(words::multiply(scaled, r), Q));
+    const Words inverse = words::inverse(kernel_->cofactor(), n_);
+    cofactor_inverse_ = constant_half(words::mod(words::multiply(inverse, words::mod(R, Q)), Q));
   }
+}
+
+Words Ring::lift_constant(const Words& kappa) const {
+  // (kappa / k) R^2 mod Q in every lane of a half.
+  const Words Q = words::multiply(kernel_->cofactor(), n_);
+  const Words r_squared = words::mod(words::power_of_two(2 * kernel_->r_bits()), Q);
+  const Words scaled = words::mod(words::multiply(kappa, words::inverse(kernel_->cofactor(), n_)), n_);
+  return constant_half(words::mod(words::multiply(scaled, r_squared), Q));
 }
 
 Words Ring::constant_half(const Words& value) const {
@@ -268,7 +274,7 @@ void Ring::power_each(const u64* x, std::size_t count, const u64* exponents, std
   }
 }
 
-void Ring::lift(const u64* x, const u64* m, std::size_t count, u64* out) const {
+void Ring::lift(const u64* x, const u64* m, std::size_t count, const Words& constant, u64* out) const {
   if (degree_ != 2) throw std::invalid_argument("lift needs a ring of degree 2");
   const std::size_t lanes = kernel_->lanes(), half = kernel_->stored_words();
   Words raw(lanes * half), block(block_words()), factor(kernel_->block_words());
@@ -283,8 +289,8 @@ void Ring::lift(const u64* x, const u64* m, std::size_t count, u64* out) const {
     }
     kernel_->gather(lane_pointers, factor.data());
     gather_run(x + first * stride(), active, block.data());
-    // (a + b Q)(1 + m N) = a + (b + a m / k) Q modulo N^2.
-    kernel_->mul1(factor.data(), factor.data(), cofactor_inverse_r_.data());
+    // (a + b Q)(1 + m kappa N) = a + (b + a m kappa / k) Q modulo N^2.
+    kernel_->mul1(factor.data(), factor.data(), constant.data());
     kernel_->mul1(factor.data(), factor.data(), block.data());
     kernel_->add1(high, high, factor.data());
     scatter(block.data(), active, out + first * stride());

@@ -38,8 +38,9 @@ class Ring {
   // x^exponent, one exponent for all (sliding windows), or exponents[i] of `exponent_words` words each.
   void power(const u64* x, std::size_t count, const Words& exponent, u64* out) const;
   void power_each(const u64* x, std::size_t count, const u64* exponents, std::size_t exponent_words, u64* out) const;
-  // Degree 2: x (1 + m N), with m[i] in [0, N), half_words() words each.
-  void lift(const u64* x, const u64* m, std::size_t count, u64* out) const;
+  // Degree 2: x (1 + m kappa N), with m[i] in [0, N), half_words() words each; kappa as lift_constant(kappa).
+  void lift(const u64* x, const u64* m, std::size_t count, const Words& constant, u64* out) const;
+  Words lift_constant(const Words& kappa) const;  // kappa in [1, N)
   // 1 / x. Throws std::invalid_argument if some x shares a factor with N.
   void inverse(const u64* x, std::size_t count, u64* out) const;
   // Index of the first x that shares a factor with N, or count.
@@ -75,7 +76,6 @@ class Ring {
   Words raw_one_block_;         // 1 in every lane: a product with it leaves Montgomery form
   Words r_squared_block_;       // R^2: a product with it enters Montgomery form
   Words cofactor_inverse_;      // (1/k) R mod Q in every lane of a half (degree 2)
-  Words cofactor_inverse_r_;    // (1/k) R^2 mod Q, likewise
 };
 
 }  // namespace vfxgb

@@ -6,6 +6,23 @@
 #include <stdexcept>
 
 namespace vfxgb::words {
+namespace {
+
+// Quotient and remainder of high 2^64 + low by d > high. The compiler would call a general 128-bit division.
+inline u64 divide_words(u64 high, u64 low, u64 d, u64& rest) noexcept {
+#if defined(__x86_64__)
+  u64 quotient;
+  __asm__("divq %4" : "=a"(quotient), "=d"(rest) : "a"(low), "d"(high), "r"(d) : "cc");
+  return quotient;
+#else
+  const u128 numerator = static_cast<u128>(high) << 64 | low;
+  const u64 quotient = static_cast<u64>(numerator / d);
+  rest = low - quotient * d;
+  return quotient;
+#endif
+}
+
+}  // namespace
 
 int compare(const u64* a, const u64* b, std::size_t count) noexcept {
   for (std::size_t i = count; i-- > 0;)
@@ -93,9 +110,9 @@ void divrem(const u64* a, std::size_t na, const u64* d, std::size_t nd, u64* quo
     if (u[j + nd] >= v[nd - 1]) {
       digit = ~u64{0};
     } else {
-      const u128 numerator = static_cast<u128>(u[j + nd]) << 64 | u[j + nd - 1];
-      digit = static_cast<u64>(numerator / v[nd - 1]);
-      u128 rest = numerator % v[nd - 1];
+      u64 low_rest;
+      digit = divide_words(u[j + nd], u[j + nd - 1], v[nd - 1], low_rest);
+      u128 rest = low_rest;
       while (nd >= 2 && static_cast<u128>(digit) * v[nd - 2] > (rest << 64 | u[j + nd - 2])) {
         --digit;
         rest += v[nd - 1];
@@ -125,12 +142,6 @@ void divrem(const u64* a, std::size_t na, const u64* d, std::size_t nd, u64* quo
     remainder[i] = shift ? u[i] >> shift | u[i + 1] << (64 - shift) : u[i];
   wipe(u, (na + 1) * sizeof(u64));
   wipe(v, nd * sizeof(u64));
-}
-
-void mulmod(u64* out, const u64* a, const u64* b, const u64* m, std::size_t nm) noexcept {
-  u64 product[max_words];
-  mul(product, a, nm, b, nm);
-  divrem(product, 2 * nm, m, nm, nullptr, out);
 }
 
 void submod(u64* out, const u64* a, const u64* b, const u64* m, std::size_t nm) noexcept {

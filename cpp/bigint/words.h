@@ -27,8 +27,6 @@ void mul(u64* out, const u64* a, std::size_t na, const u64* b, std::size_t nb) n
 // Division (Knuth 4.3.1 D): a = quotient * d + remainder. quotient: na words or null; remainder: nd words.
 // d's highest word must not be zero; na <= max_words.
 void divrem(const u64* a, std::size_t na, const u64* d, std::size_t nd, u64* quotient, u64* remainder) noexcept;
-// out (nm words) = a * b mod m.
-void mulmod(u64* out, const u64* a, const u64* b, const u64* m, std::size_t nm) noexcept;
 // out (nm words) = a - b mod m, with a, b < m.
 void submod(u64* out, const u64* a, const u64* b, const u64* m, std::size_t nm) noexcept;
 

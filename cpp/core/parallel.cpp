@@ -1,14 +1,115 @@
 #include "core/parallel.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
-#include <vector>
+
+#include "core/fork.h"
 
 namespace vfxgb {
 namespace {
 
 thread_local const std::atomic<bool>* stop_request = nullptr;
+
+// One loop: threads take chunks from it until none is left.
+struct Loop {
+  Loop(std::size_t items, std::size_t chunk_size, const std::function<void(std::size_t, std::size_t)>& function)
+      : count(items), grain(chunk_size), chunks((items + chunk_size - 1) / chunk_size), body(function) {}
+
+  const std::size_t count, grain, chunks;
+  const std::function<void(std::size_t, std::size_t)>& body;
+  const std::atomic<bool>* const stop = stop_request;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // guarded by the team's lock, as is helping
+  std::size_t helping = 0;
+
+  // The exception that ended it, or null.
+  std::exception_ptr run() {
+    const CancelScope scope(stop);
+    try {
+      for (std::size_t chunk; !failed && (chunk = next.fetch_add(1)) < chunks;) {
+        if (stop && *stop) throw Cancelled();
+        body(chunk * grain, std::min(count, (chunk + 1) * grain));
+      }
+      return nullptr;
+    } catch (...) {
+      failed = true;
+      return std::current_exception();
+    }
+  }
+};
+
+// Threads that wait for loops to help with. They are kept, because a thread that wakes up is put on an idle core at
+// once, while a new one may share the core of its maker for milliseconds. They live as long as the process.
+class Team {
+ public:
+  u64 generation() const noexcept { return generation_; }
+
+  void help(Loop& loop, std::size_t helpers) {
+    {
+      const std::lock_guard lock(guard_);
+      calls_.insert(calls_.end(), helpers, &loop);
+      try {
+        while (idle_ + starting_ < calls_.size()) {
+          std::thread(&Team::serve, this).detach();
+          ++starting_;
+        }
+      } catch (const std::system_error&) {
+        // No more threads to be had: those there are, and the caller, do all the work.
+      }
+    }
+    called_.notify_all();
+  }
+
+  // Takes back the calls nobody answered, waits for those who did, and tells how the loop ended.
+  std::exception_ptr finish(Loop& loop, std::exception_ptr own) {
+    std::unique_lock lock(guard_);
+    std::erase(calls_, &loop);
+    done_.wait(lock, [&] { return loop.helping == 0; });
+    return own ? own : loop.error;
+  }
+
+ private:
+  void serve() {
+    std::unique_lock lock(guard_);
+    --starting_;
+    while (true) {
+      ++idle_;
+      called_.wait(lock, [&] { return !calls_.empty(); });
+      --idle_;
+      Loop& loop = *calls_.front();
+      calls_.pop_front();
+      ++loop.helping;
+      lock.unlock();
+      std::exception_ptr error = loop.run();
+      lock.lock();
+      if (error) loop.error = std::move(error);
+      if (--loop.helping == 0) done_.notify_all();
+    }
+  }
+
+  const u64 generation_ = fork_generation();
+  std::mutex guard_;
+  std::condition_variable called_, done_;
+  std::deque<Loop*> calls_;
+  std::size_t idle_ = 0, starting_ = 0;
+};
+
+// The process's team. A forked child starts a new one: the parent's threads did not come along, and its lock may be
+// held for ever. Never destroyed, since its threads may wait on it until the process ends.
+Team& team() {
+  static std::atomic<Team*> current{nullptr};
+  Team* found = current;
+  if (found && found->generation() == fork_generation()) return *found;
+  Team* fresh = new Team;
+  if (current.compare_exchange_strong(found, fresh)) return *fresh;
+  delete fresh;  // another thread was faster
+  return *found;
+}
 
 }  // namespace
 
@@ -17,36 +118,14 @@ CancelScope::~CancelScope() { stop_request = previous_; }
 
 void parallel_for(std::size_t count, std::size_t threads, std::size_t grain,
                   const std::function<void(std::size_t, std::size_t)>& body) {
+  if (count == 0) return;
   grain = std::max<std::size_t>(grain, 1);
-  const std::size_t chunks = (count + grain - 1) / grain;
-  threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(chunks, 1));
-  const std::atomic<bool>* stop = stop_request;
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;
-  std::mutex guard;
-  const auto work = [&] {
-    const CancelScope scope(stop);
-    try {
-      for (std::size_t chunk; !failed && (chunk = next.fetch_add(1)) < chunks;) {
-        if (stop && *stop) throw Cancelled();
-        body(chunk * grain, std::min(count, (chunk + 1) * grain));
-      }
-    } catch (...) {
-      const std::lock_guard lock(guard);
-      if (!error) error = std::current_exception();
-      failed = true;
-    }
-  };
-  std::vector<std::thread> helpers;
-  helpers.reserve(threads - 1);
-  try {
-    for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that started, and this one, do all the work.
-  }
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  const std::size_t helpers = std::clamp<std::size_t>(threads, 1, (count + grain - 1) / grain) - 1;
+  Loop loop(count, grain, body);
+  Team* helping = helpers > 0 ? &team() : nullptr;
+  if (helping) helping->help(loop, helpers);
+  std::exception_ptr error = loop.run();
+  if (helping) error = helping->finish(loop, std::move(error));
   if (error) std::rethrow_exception(error);
 }
 

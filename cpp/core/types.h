@@ -16,19 +16,20 @@ __extension__ typedef unsigned __int128 u128;
 // Overwrites memory in a way the compiler may not drop.
 void wipe(void* memory, std::size_t bytes) noexcept;
 
-// Allocator of every buffer that may hold key material: 64-byte aligned, wiped on release.
+// Memory aligned to cache lines; large pieces ask for huge pages, without which scattered reads of tables and
+// ciphertexts wait for address translation. Throws std::bad_alloc.
+void* allocate(std::size_t bytes);
+void deallocate(void* memory, std::size_t bytes) noexcept;  // wipes it first
+
+// Allocator of every buffer that may hold key material.
 template <class T>
 struct WipingAllocator {
   using value_type = T;
-  static constexpr std::align_val_t alignment{64};
   WipingAllocator() = default;
   template <class U>
   WipingAllocator(const WipingAllocator<U>&) noexcept {}
-  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), alignment)); }
-  void deallocate(T* memory, std::size_t count) noexcept {
-    wipe(memory, count * sizeof(T));
-    ::operator delete(memory, alignment);
-  }
+  T* allocate(std::size_t count) { return static_cast<T*>(vfxgb::allocate(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t count) noexcept { vfxgb::deallocate(memory, count * sizeof(T)); }
   // Leaves new elements uninitialised, as in Words(n): such buffers are filled before they are read. Words(n, 0)
   // sets them.
   template <class U>

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/fork.h"
 #include "core/parallel.h"
-#include "rand/csprng.h"
 
 namespace vfxgb {
 

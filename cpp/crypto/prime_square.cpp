@@ -13,15 +13,15 @@ PrimeSquare::PrimeSquare(const Words& p, const Words& base, Words order, const W
     : ring_(p, 2, path),
       order_(std::move(order)),
       full_order_(words::subtract(p, Words{1})),
-      blinding_(ring_, root_of_unity(ring_, base), words::bit_length(order_.data(), order_.size())) {
-  kappa_ = words::padded(words::mod(kappa, p), p.size());
-  const auto unscale = [&](const Words& exponent) {
-    const Words inverse = words::inverse(words::mod(words::multiply(exponent, words::trim(kappa_)), p), p);
-    if (inverse.empty()) throw std::invalid_argument("the factors do not fit each other");
-    return words::padded(inverse, p.size());
-  };
-  unscale_ = unscale(order_);
-  unscale_full_ = unscale(full_order_);
+      lift_constant_(ring_.lift_constant(words::mod(kappa, p))),
+      unscale_(unscale(p, order_, kappa)),
+      unscale_full_(unscale(p, full_order_, kappa)),
+      blinding_(ring_, root_of_unity(ring_, base), words::bit_length(order_.data(), order_.size())) {}
+
+Scaler PrimeSquare::unscale(const Words& p, const Words& exponent, const Words& kappa) {
+  const Words inverse = words::inverse(words::multiply(exponent, words::mod(kappa, p)), p);
+  if (inverse.empty()) throw std::invalid_argument("the factors do not fit each other");
+  return Scaler(p, inverse);
 }
 
 Words PrimeSquare::root_of_unity(const Ring& ring, const Words& base) {
@@ -39,17 +39,12 @@ void PrimeSquare::blind(std::size_t count, u64* out) const {
 }
 
 void PrimeSquare::carry(const u64* x, const u64* m, std::size_t count, u64* out) const {
-  const Words& p = ring_.n();
-  Words scaled(count * p.size());
-  for (std::size_t i = 0; i < count; ++i)
-    words::mulmod(&scaled[i * p.size()], m + i * p.size(), kappa_.data(), p.data(), p.size());
-  ring_.lift(x, scaled.data(), count, out);
+  ring_.lift(x, m, count, lift_constant_, out);
 }
 
-void PrimeSquare::open_with(const Words& exponent, const Words& unscale, const u64* canonical, std::size_t count,
+void PrimeSquare::open_with(const Words& exponent, const Scaler& unscale, const u64* canonical, std::size_t count,
                             u64* m, bool* blinded) const {
-  const Words& p = ring_.n();
-  const std::size_t words = p.size();
+  const std::size_t words = ring_.n().size();
   Words elements(count * ring_.stride()), pairs(count * 2 * words);
   ring_.load(canonical, count, elements.data());
   ring_.power(elements.data(), count, exponent, elements.data());
@@ -57,7 +52,7 @@ void PrimeSquare::open_with(const Words& exponent, const Words& unscale, const u
   for (std::size_t i = 0; i < count; ++i) {
     const u64* pair = &pairs[2 * i * words];
     blinded[i] = pair[0] != 1 || !words::is_zero(pair + 1, words - 1);
-    words::mulmod(m + i * words, pair + words, unscale.data(), p.data(), words);
+    unscale(m + i * words, pair + words);
   }
 }
 

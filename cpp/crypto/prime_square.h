@@ -8,6 +8,7 @@
 
 #include "bigint/fixed_base.h"
 #include "bigint/ring.h"
+#include "bigint/scaler.h"
 
 namespace vfxgb {
 
@@ -29,13 +30,14 @@ class PrimeSquare {
   void open(const u64* canonical, std::size_t count, u64* m) const;
 
  private:
-  void open_with(const Words& exponent, const Words& unscale, const u64* canonical, std::size_t count, u64* m,
+  void open_with(const Words& exponent, const Scaler& unscale, const u64* canonical, std::size_t count, u64* m,
                  bool* blinded) const;
+  static Scaler unscale(const Words& p, const Words& exponent, const Words& kappa);
   static Words root_of_unity(const Ring& ring, const Words& base);
 
   Ring ring_;
-  Words order_, full_order_, kappa_;
-  Words unscale_, unscale_full_;  // 1 / (e kappa) mod p for e = order, p - 1
+  Words order_, full_order_, lift_constant_;
+  Scaler unscale_, unscale_full_;  // by 1 / (e kappa) mod p, for e = order and p - 1
   LazyFixedBase blinding_;
 };
 

@@ -1,9 +1,6 @@
 #include "rand/csprng.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +14,7 @@
 #endif
 
 #include "bigint/words.h"
+#include "core/fork.h"
 
 namespace vfxgb {
 namespace {
@@ -34,15 +32,6 @@ void system_random(unsigned char* out, std::size_t count) {
   }
 #endif
 }
-
-std::atomic<u64> generation{0};
-
-struct ForkHandler {
-  ForkHandler() {
-    pthread_atfork(nullptr, nullptr, [] { ++generation; });
-  }
-};
-const ForkHandler fork_handler;
 
 u32 read_little(const unsigned char* p) {
   return static_cast<u32>(p[0]) | static_cast<u32>(p[1]) << 8 | static_cast<u32>(p[2]) << 16 |
@@ -64,7 +53,7 @@ class Stream {
   }
 
   void draw(unsigned char* out, std::size_t count) {
-    if (!seeded_ || generation_ != generation.load() || drawn_ > rekey_after) reseed();
+    if (!seeded_ || generation_ != fork_generation() || drawn_ > rekey_after) reseed();
     drawn_ += count;
     while (count > 0) {
       if (position_ == sizeof buffer_) refill();
@@ -81,7 +70,7 @@ class Stream {
   static constexpr u64 rekey_after = u64{16} << 20;
 
   void reseed() {
-    const u64 now = generation.load();
+    const u64 now = fork_generation();
     system_random(key_, sizeof key_);
     generation_ = now;
     drawn_ = 0;
@@ -157,7 +146,5 @@ void random_below(u64* out, const Words& bound, std::size_t count) {
     while (words::compare(value, bound.data(), words) >= 0);
   }
 }
-
-u64 fork_generation() noexcept { return generation.load(); }
 
 }  // namespace vfxgb

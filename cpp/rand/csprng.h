@@ -20,9 +20,6 @@ void random_bits(u64* out, std::size_t words, std::size_t bits, std::size_t coun
 // `count` integers uniform in [0, bound), bound.size() words each; bound > 0 without leading zero words.
 void random_below(u64* out, const Words& bound, std::size_t count);
 
-// Grows by one in the child of every fork: whoever keeps secret randomness compares it.
-u64 fork_generation() noexcept;
-
 // One block of the ChaCha20 key stream, RFC 8439 section 2.3.
 void chacha20_block(const unsigned char key[32], u32 counter, const unsigned char nonce[12], unsigned char out[64]);
 

@@ -10,6 +10,7 @@
 
 #include "bigint/words.h"
 #include "check.h"
+#include "core/fork.h"
 #include "rand/csprng.h"
 
 using namespace vfxgb;

@@ -138,15 +138,16 @@ void lifting(const Twin& twin) {
   const Words value = twin.samples().back(), element = twin.element(value);
   Words out(ring.stride());
   if (ring.degree() == 1) {
-    CHECK_THROWS(ring.lift(element.data(), element.data(), 1, out.data()));
+    CHECK_THROWS(ring.lift(element.data(), element.data(), 1, element, out.data()));
     return;
   }
+  const Words kappa = words::subtract(ring.n(), Words{2}), constant = ring.lift_constant(kappa);
   for (const Words& m : {Words{}, Words{1}, words::subtract(ring.n(), Words{1})}) {
     out = element;
     Words expected = value;
-    const Words factor = words::add(Words{1}, words::multiply(m, ring.n()));
+    const Words factor = words::add(Words{1}, words::multiply(words::mod(words::multiply(m, kappa), ring.n()), ring.n()));
     for (int i = 0; i < 10; ++i) {  // repeated lifts must stay in range
-      ring.lift(out.data(), words::padded(m, ring.half_words()).data(), 1, out.data());
+      ring.lift(out.data(), words::padded(m, ring.half_words()).data(), 1, constant, out.data());
       expected = words::mod(words::multiply(expected, factor), twin.modulus);
     }
     CHECK(twin.integer(out.data()) == expected);

@@ -1,5 +1,6 @@
 // Plain integers against their defining equations and against division bit by bit.
 #include "bigint/crt.h"
+#include "bigint/scaler.h"
 #include "bigint/words.h"
 #include "check.h"
 
@@ -91,6 +92,22 @@ void power() {
   }
 }
 
+void scaling() {
+  for (const std::size_t count : {1, 2, 7, 24}) {
+    Words m = random_integer(64 * count), largest(count, ~u64{0});
+    m[0] |= 1;
+    for (const Words& modulus : {m, largest}) {
+      const Words c = random_integer(64 * count - 3);
+      const Scaler scale(modulus, c);
+      for (const Words& x : {Words(count, 0), largest, random_integer(64 * count)}) {
+        Words out(count);
+        scale(out.data(), x.data());
+        CHECK(words::trim(out) == words::mod(words::multiply(c, words::trim(x)), modulus));
+      }
+    }
+  }
+}
+
 // Known answer 4: 2^11 mod 121 and 3^13 mod 169 join to 14511; and the theorem on all of Z/143.
 void crt() {
   const Crt squares(Words{121}, Words{169});
@@ -116,6 +133,7 @@ int main() {
   inverses();
   bits();
   power();
+  scaling();
   crt();
   return test::report();
 }

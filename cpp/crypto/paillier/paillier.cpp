@@ -12,6 +12,7 @@ PaillierPublicKey::PaillierPublicKey(const Words& n, Words h, std::size_t expone
     : PublicKey(Ring(n, 2, path)),
       h_(words::mod(h, n)),
       exponent_bits_(exponent_bits),
+      lift_constant_(ring().lift_constant(Words{1})),
       blinding_(ring(), power_n(ring(), h_), exponent_bits) {
   if (exponent_bits == 0) throw std::invalid_argument("exponents need at least one bit");
 }
@@ -35,7 +36,7 @@ void PaillierPublicKey::add_plain(const u64* x, const Values& values, std::size_
   const Words& n = ring().n();
   Words residues(count * n.size());
   for (std::size_t i = 0; i < count; ++i) residue(values.at(first + i), values.words, n, &residues[i * n.size()]);
-  ring().lift(x, residues.data(), count, out);
+  ring().lift(x, residues.data(), count, lift_constant_, out);
 }
 
 PaillierPrivateKey::PaillierPrivateKey(std::shared_ptr<PaillierPublicKey> key, const Words& p, const Words& q,
@@ -45,12 +46,12 @@ PaillierPrivateKey::PaillierPrivateKey(std::shared_ptr<PaillierPublicKey> key, c
       p_(p, key->h(), order_p, q, key->ring().path()),  // 1 + m n = 1 + m q p
       q_(q, key->h(), order_q, p, key->ring().path()),
       join_pq_(p, q),
-      join_qp_(q, p) {
+      join_qp_(q, p),
+      times_q_(p, q),
+      times_p_(q, p),
+      over_q_(p, words::inverse(q, p)),
+      over_p_(q, words::inverse(p, q)) {
   if (words::multiply(p, q) != key->ring().n()) throw std::invalid_argument("p q is not the public modulus");
-  q_mod_p_ = words::padded(words::mod(q, p), p.size());
-  p_mod_q_ = words::padded(words::mod(p, q), q.size());
-  inverse_q_ = words::padded(words::inverse(q, p), p.size());
-  inverse_p_ = words::padded(words::inverse(p, q), q.size());
 }
 
 void PaillierPrivateKey::prepare(std::size_t count) {
@@ -78,10 +79,10 @@ void PaillierPrivateKey::zeros(std::size_t count, u64* out) const {
     join_qp_.multiple(aq, ap, count_p.data());  // k < p
     words::divrem(count_q.data(), nq, p.data(), np, nullptr, high_p.data());
     words::submod(high_p.data(), bp, high_p.data(), p.data(), np);
-    words::mulmod(high_p.data(), high_p.data(), inverse_q_.data(), p.data(), np);
+    over_q_(high_p.data(), high_p.data());
     words::divrem(count_p.data(), np, q.data(), nq, nullptr, high_q.data());
     words::submod(high_q.data(), bq, high_q.data(), q.data(), nq);
-    words::mulmod(high_q.data(), high_q.data(), inverse_p_.data(), q.data(), nq);
+    over_p_(high_q.data(), high_q.data());
     join_pq_.join(high_p.data(), high_q.data(), b);
   }
   public_key()->ring().load(pairs.data(), count, out);
@@ -92,14 +93,14 @@ void PaillierPrivateKey::encrypt(const Values& values, std::size_t first, std::s
   public_key()->add_plain(out, values, first, count, out);
 }
 
-void PaillierPrivateKey::reduce(const u64* canonical, std::size_t n_words, const Words& p, const Words& q_mod_p,
+void PaillierPrivateKey::reduce(const u64* canonical, std::size_t n_words, const Words& p, const Scaler& times_q,
                                 u64* pair) {
   const std::size_t np = p.size();
   u64 quotient[words::max_words], high[words::max_words];
   words::divrem(canonical, n_words, p.data(), np, quotient, pair);
   words::divrem(quotient, n_words, p.data(), np, nullptr, high);
   words::divrem(canonical + n_words, n_words, p.data(), np, nullptr, quotient);
-  words::mulmod(pair + np, quotient, q_mod_p.data(), p.data(), np);
+  times_q(pair + np, quotient);
   if (words::add(pair + np, pair + np, high, np) || words::compare(pair + np, p.data(), np) >= 0)
     words::sub(pair + np, pair + np, p.data(), np);
 }
@@ -111,8 +112,8 @@ void PaillierPrivateKey::decrypt(const u64* x, std::size_t count, u64* out) cons
   public_key()->ring().store(x, count, canonical.data());
   for (std::size_t i = 0; i < count; ++i) {
     const u64* c = &canonical[2 * i * n_words_];
-    reduce(c, n_words_, p, q_mod_p_, &pairs_p[2 * i * p.size()]);
-    reduce(c, n_words_, q, p_mod_q_, &pairs_q[2 * i * q.size()]);
+    reduce(c, n_words_, p, times_q_, &pairs_p[2 * i * p.size()]);
+    reduce(c, n_words_, q, times_p_, &pairs_q[2 * i * q.size()]);
   }
   p_.open(pairs_p.data(), count, mp.data());
   q_.open(pairs_q.data(), count, mq.data());

@@ -29,6 +29,7 @@ class PaillierPublicKey final : public PublicKey {
 
   Words h_;
   std::size_t exponent_bits_;
+  Words lift_constant_;
   LazyFixedBase blinding_;
 };
 
@@ -48,13 +49,13 @@ class PaillierPrivateKey final : public PrivateKey {
   std::array<Words, 4> secrets() const override;
 
  private:
-  // c modulo p^2 as a pair, from c = a + b n; q_mod_p in p's words.
-  static void reduce(const u64* canonical, std::size_t n_words, const Words& p, const Words& q_mod_p, u64* pair);
+  // c modulo p^2 as a pair, from c = a + b n; times_q: modulo p.
+  static void reduce(const u64* canonical, std::size_t n_words, const Words& p, const Scaler& times_q, u64* pair);
 
   std::size_t n_words_;
   PrimeSquare p_, q_;
   Crt join_pq_, join_qp_;
-  Words q_mod_p_, p_mod_q_, inverse_q_, inverse_p_;  // q mod p, p mod q, 1/q mod p, 1/p mod q
+  Scaler times_q_, times_p_, over_q_, over_p_;  // by q and 1/q modulo p, by p and 1/p modulo q
 };
 
 }  // namespace vfxgb
