@@ -17,11 +17,14 @@ std::size_t table_words(const Ring& ring, std::size_t exponent_bits, std::size_t
 
 FixedBase::FixedBase(const Ring& ring, const u64* base, std::size_t exponent_bits, std::size_t window)
     : ring_(ring) {
-  constexpr std::size_t most_words = (std::size_t{32} << 20) / sizeof(u64);
+  constexpr std::size_t most_words = (std::size_t{32} << 20) / sizeof(u64);          // of the table
+  constexpr std::size_t most_window_words = (std::size_t{384} << 10) / sizeof(u64);  // of one window: in the L2 cache
   if (window > 16) throw std::invalid_argument("window must not be wider than 16 bits");
   exponent_bits = std::max<std::size_t>(exponent_bits, 1);
   if (window == 0)
-    for (window = 10; window > 1 && table_words(ring, exponent_bits, window) > most_words;) --window;
+    for (window = 12; window > 1 && (table_words(ring, exponent_bits, window) > most_words ||
+                                     ring.open_stride() << window > most_window_words);)
+      --window;
   window_ = window;
   windows_ = (exponent_bits + window - 1) / window;
   const std::size_t stride = ring.stride(), entries = std::size_t{1} << window;

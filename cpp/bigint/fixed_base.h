@@ -13,7 +13,7 @@ namespace vfxgb {
 class FixedBase {
  public:
   // base: an element of `ring`, which must outlive the table. Exponents have at most `exponent_bits` bits.
-  // window: 1 to 16 bits; 0 takes the widest up to 10 whose table is no larger than 32 MiB.
+  // window: 1 to 16 bits; 0 takes the widest that keeps the table, and a window of it, to a bearable size.
   FixedBase(const Ring& ring, const u64* base, std::size_t exponent_bits, std::size_t window = 0);
 
   // out[i] = base^exponents[i]; exponents of exponent_words words each, below 2^bits (all: below 2^exponent_bits).
