@@ -78,8 +78,8 @@ def speed_section() -> str:
     small, large = load("ops_2048.json"), load("ops_3072.json")
     machine = small["machine"]
     head = (
-        f"Microseconds per operation and speed relative to phe {machine['phe']} (with gmpy2) in the same run; median of "
-        f"{small['settings']['repeats']}, batches of {small['settings']['count']:,}; {machine['processor']}, "
+        f"Microseconds per operation and speed relative to phe {machine['phe']} (with gmpy2) in the same run; median "
+        f"of {small['settings']['repeats']}, batches of {small['settings']['count']:,}; {machine['processor']}, "
         f"{machine['cores']} cores, {machine['kernels'].split()[0]} kernels."
     )
     parts = [

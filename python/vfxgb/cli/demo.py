@@ -71,7 +71,8 @@ def run(settings: DemoSettings) -> int:
     plan = SlotPlan.for_logistic(g.size, key.max_plaintext)
     g_int, h_int = plan.quantise(g), plan.quantise(h)
     print(f"         {key!r}")
-    print(f"packing  {plan.fraction_bits} fractional bits; gradient {plan.g_bits} + hessian {plan.h_bits} bits\n")
+    bits = f"gradient {plan.g_bits} + hessian {plan.h_bits} bits"
+    print(f"packing  {plan.fraction_bits} fractional bits; {bits}\n", flush=True)
 
     ciphertexts = _encrypt(key, plan.pack(g_int, h_int), settings.threads, watch)
     with watch.step("bank: write", g.size):
