@@ -98,15 +98,23 @@ void register_all() {
         auto* entry = benchmark::RegisterBenchmark(name(operation).c_str(), run)->ArgName("bits");
         for (const i64 bits : widths) entry->Arg(bits);
       };
-      const std::initializer_list<i64> moduli{683, 1024, 2048, 3072, 4096, 8192}, roots{683, 1024, 1536, 2048, 3072, 4096};
+      const std::initializer_list<i64> moduli{683, 1024, 2048, 3072, 4096, 8192},
+          roots{683, 1024, 1536, 2048, 3072, 4096};
       add("product", [=](benchmark::State& state) { block(state, path, degree, false); }, degree == 1 ? moduli : roots);
       add("square", [=](benchmark::State& state) { block(state, path, degree, true); }, degree == 1 ? moduli : roots);
       add("long_product", [=](benchmark::State& state) { long_product(state, path, degree); }, {2048, 3072});
-      add("fixed_base_power", [=](benchmark::State& state) { fixed_base_power(state, path, degree); }, {683, 1024, 1536});
+      add("fixed_base_power", [=](benchmark::State& state) { fixed_base_power(state, path, degree); },
+          {683, 1024, 1536});
       add("shared_power", [=](benchmark::State& state) { shared_power(state, path, degree); }, {683, 1024, 1536});
     }
 #if defined(VFXGB_HAVE_OPENSSL)
-  benchmark::RegisterBenchmark("openssl", openssl)->ArgName("bits")->Arg(1024)->Arg(2048)->Arg(3072)->Arg(4096)->Arg(8192);
+  benchmark::RegisterBenchmark("openssl", openssl)
+      ->ArgName("bits")
+      ->Arg(1024)
+      ->Arg(2048)
+      ->Arg(3072)
+      ->Arg(4096)
+      ->Arg(8192);
 #endif
 }
 

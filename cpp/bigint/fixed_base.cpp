@@ -15,8 +15,7 @@ std::size_t table_words(const Ring& ring, std::size_t exponent_bits, std::size_t
 
 }  // namespace
 
-FixedBase::FixedBase(const Ring& ring, const u64* base, std::size_t exponent_bits, std::size_t window)
-    : ring_(ring) {
+FixedBase::FixedBase(const Ring& ring, const u64* base, std::size_t exponent_bits, std::size_t window) : ring_(ring) {
   constexpr std::size_t most_words = (std::size_t{32} << 20) / sizeof(u64);          // of the table
   constexpr std::size_t most_window_words = (std::size_t{384} << 10) / sizeof(u64);  // of one window: in the L2 cache
   if (window > 16) throw std::invalid_argument("window must not be wider than 16 bits");
@@ -50,7 +49,8 @@ void FixedBase::power(const u64* exponents, std::size_t exponent_words, std::siz
   // block are fetched while this one is multiplied.
   constexpr std::size_t blocks_at_once = 64, words_per_line = 8;
   const std::size_t lanes = ring_.kernel().lanes(), words = ring_.block_words(), stride = ring_.open_stride();
-  const std::size_t entries = std::size_t{1} << window_, needed = bits == all ? windows_ : (bits + window_ - 1) / window_;
+  const std::size_t entries = std::size_t{1} << window_,
+                    needed = bits == all ? windows_ : (bits + window_ - 1) / window_;
   const std::size_t windows = std::clamp<std::size_t>(needed, 1, windows_);
   Words sums(std::min(blocks_at_once, count / lanes + 1) * words), factor(words);
   const u64* elements[Kernel::max_lanes];

@@ -34,7 +34,7 @@ using Real = __m256d;
 
 constexpr std::size_t radix_bits = 52;
 constexpr u64 mask52 = (u64{1} << radix_bits) - 1;
-constexpr std::size_t max_digits = 162;            // 8192 bits, 64 of cofactor and some headroom
+constexpr std::size_t max_digits = 162;             // 8192 bits, 64 of cofactor and some headroom
 constexpr u64 bits_of_two52 = 0x4330000000000000;   // the double 2^52: what a low half is biased by
 constexpr u64 bits_of_two104 = 0x4670000000000000;  // the double 2^104: what a high half is biased by
 

@@ -92,8 +92,6 @@ class PortableKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> make_portable_kernel(const Words& n) {
-  return std::make_unique<const PortableKernel>(n);
-}
+std::unique_ptr<const Kernel> make_portable_kernel(const Words& n) { return std::make_unique<const PortableKernel>(n); }
 
 }  // namespace vfxgb

@@ -12,7 +12,9 @@ namespace {
 std::size_t shared_window(std::size_t bits) {
   return bits <= 8 ? 1 : bits <= 24 ? 2 : bits <= 80 ? 3 : bits <= 240 ? 4 : bits <= 672 ? 5 : 6;
 }
-std::size_t separate_window(std::size_t bits) { return bits <= 8 ? 1 : bits <= 40 ? 2 : bits <= 160 ? 3 : bits <= 640 ? 4 : 5; }
+std::size_t separate_window(std::size_t bits) {
+  return bits <= 8 ? 1 : bits <= 40 ? 2 : bits <= 160 ? 3 : bits <= 640 ? 4 : 5;
+}
 
 }  // namespace
 
@@ -71,15 +73,14 @@ void Ring::mul_block(u64* out, const u64* x, const u64* y) const {
   degree_ == 2 ? kernel_->mul2(out, x, y) : kernel_->mul1(out, x, y);
 }
 
-void Ring::square_block(u64* out, const u64* x) const {
-  degree_ == 2 ? kernel_->sqr2(out, x) : kernel_->sqr1(out, x);
-}
+void Ring::square_block(u64* out, const u64* x) const { degree_ == 2 ? kernel_->sqr2(out, x) : kernel_->sqr1(out, x); }
 
 void Ring::gather(const u64* const* lane_elements, u64* block) const {
   kernel_->gather(lane_elements, block);
   if (degree_ == 1) return;
   const u64* high[Kernel::max_lanes];
-  for (std::size_t lane = 0; lane < kernel_->lanes(); ++lane) high[lane] = lane_elements[lane] + kernel_->stored_words();
+  for (std::size_t lane = 0; lane < kernel_->lanes(); ++lane)
+    high[lane] = lane_elements[lane] + kernel_->stored_words();
   kernel_->gather(high, block + kernel_->block_words());
 }
 
@@ -302,8 +303,7 @@ void Ring::inverse(const u64* x, std::size_t count, u64* out) const {
   // Montgomery's trick: one inversion of the product, three products per element.
   Words prefix(count * stride());
   std::copy_n(x, stride(), prefix.data());
-  for (std::size_t i = 1; i < count; ++i)
-    mul(&prefix[(i - 1) * stride()], x + i * stride(), 1, &prefix[i * stride()]);
+  for (std::size_t i = 1; i < count; ++i) mul(&prefix[(i - 1) * stride()], x + i * stride(), 1, &prefix[i * stride()]);
   Words canonical(canonical_words());
   store(&prefix[(count - 1) * stride()], 1, canonical.data());
   const Words M = degree_ == 2 ? words::multiply(n_, n_) : n_;
@@ -335,8 +335,7 @@ bool Ring::all_units(const u64* x, std::size_t count) const {
   Words low(kernel_->block_words()), product = constant_half(Words{1}), parts(lanes * kernel_->stored_words());
   const u64* pointers[Kernel::max_lanes];
   for (std::size_t first = 0; first < count; first += lanes) {
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      pointers[lane] = x + std::min(first + lane, count - 1) * stride();
+    for (std::size_t lane = 0; lane < lanes; ++lane) pointers[lane] = x + std::min(first + lane, count - 1) * stride();
     kernel_->gather(pointers, low.data());
     kernel_->mul1(product.data(), product.data(), low.data());
   }

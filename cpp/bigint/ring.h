@@ -63,19 +63,19 @@ class Ring {
 
  private:
   bool all_units(const u64* x, std::size_t count) const;
-  Words constant_half(const Words& value) const;          // a block half with `value` in every lane
-  Words constant_element(const Words& value) const;       // stored form of an integer below Q^degree, as it is
-  Words constant_block(const Words& element) const;       // a block with `element` in every lane
+  Words constant_half(const Words& value) const;     // a block half with `value` in every lane
+  Words constant_element(const Words& value) const;  // stored form of an integer below Q^degree, as it is
+  Words constant_block(const Words& element) const;  // a block with `element` in every lane
 
   Path path_;
   int degree_;
   Words n_;
   std::unique_ptr<const Kernel> kernel_;
-  Words one_;                   // R, stored
-  Words one_block_;             // R in every lane
-  Words raw_one_block_;         // 1 in every lane: a product with it leaves Montgomery form
-  Words r_squared_block_;       // R^2: a product with it enters Montgomery form
-  Words cofactor_inverse_;      // (1/k) R mod Q in every lane of a half (degree 2)
+  Words one_;               // R, stored
+  Words one_block_;         // R in every lane
+  Words raw_one_block_;     // 1 in every lane: a product with it leaves Montgomery form
+  Words r_squared_block_;   // R^2: a product with it enters Montgomery form
+  Words cofactor_inverse_;  // (1/k) R mod Q in every lane of a half (degree 2)
 };
 
 }  // namespace vfxgb

@@ -138,8 +138,7 @@ void divrem(const u64* a, std::size_t na, const u64* d, std::size_t nd, u64* quo
     }
     if (quotient) quotient[j] = digit;
   }
-  for (std::size_t i = 0; i < nd; ++i)
-    remainder[i] = shift ? u[i] >> shift | u[i + 1] << (64 - shift) : u[i];
+  for (std::size_t i = 0; i < nd; ++i) remainder[i] = shift ? u[i] >> shift | u[i + 1] << (64 - shift) : u[i];
   wipe(u, (na + 1) * sizeof(u64));
   wipe(v, nd * sizeof(u64));
 }

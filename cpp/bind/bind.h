@@ -39,9 +39,9 @@ class Bytes {
   std::size_t item_bytes_;
 };
 
-Words integer(const py::bytes& value);       // little endian, canonical
-py::bytes to_bytes(const Words& value);      // as many bytes as words
-std::size_t positive(py::ssize_t threads);   // refuses 0 and less
+Words integer(const py::bytes& value);      // little endian, canonical
+py::bytes to_bytes(const Words& value);     // as many bytes as words
+std::size_t positive(py::ssize_t threads);  // refuses 0 and less
 
 // Runs `work` on a thread of its own without the GIL; meanwhile this one looks for signals, so that ctrl-C ends a
 // long call within a tenth of a second or so. Exceptions of `work` are thrown here.

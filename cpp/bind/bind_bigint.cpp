@@ -30,9 +30,9 @@ class IntegerRing {
     for (std::size_t i = 0; i < count; ++i) {
       words::divrem(&integers[i * words], words, ring_.n().data(), half, high.data(), &canonical[i * words]);
       const u64* upper = high.data();
-      if (ring_.degree() == 1 ? !words::is_zero(upper, words)
-                              : words::compare(upper, ring_.n().data(), half) >= 0 ||
-                                    !words::is_zero(upper + half, half))
+      if (ring_.degree() == 1
+              ? !words::is_zero(upper, words)
+              : words::compare(upper, ring_.n().data(), half) >= 0 || !words::is_zero(upper + half, half))
         throw std::invalid_argument("integer not below the modulus");
       if (ring_.degree() == 2) std::copy_n(upper, half, &canonical[i * words + half]);
     }

@@ -260,8 +260,7 @@ void register_ciphertexts(py::module_& module) {
           },
           py::arg("other"))
       .def(
-          "to_wire",
-          [](const Ciphertexts& self, py::ssize_t threads) { return written(self, Form::wire, threads); },
+          "to_wire", [](const Ciphertexts& self, py::ssize_t threads) { return written(self, Form::wire, threads); },
           py::arg("threads") = 1)
       .def(
           "to_integers",

@@ -46,9 +46,8 @@ bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonica
 template <class Owner>
 void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count, u64* out, std::size_t threads) {
   const std::size_t taken = pool.take(count, out);
-  parallel_for(count - taken, threads, heavy, [&](std::size_t begin, std::size_t end) {
-    owner.zeros(end - begin, out + (taken + begin) * stride);
-  });
+  parallel_for(count - taken, threads, heavy,
+               [&](std::size_t begin, std::size_t end) { owner.zeros(end - begin, out + (taken + begin) * stride); });
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ struct Pool::State {
   u64 generation = fork_generation();
   std::mutex guard;
   std::condition_variable changed;
-  Words stock;                 // level * stride words in use
-  std::size_t level = 0;       // elements in stock
-  std::size_t in_work = 0;     // elements being made
+  Words stock;              // level * stride words in use
+  std::size_t level = 0;    // elements in stock
+  std::size_t in_work = 0;  // elements being made
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
 

@@ -1,8 +1,8 @@
 #include "crypto/prime_square.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <memory>
+#include <stdexcept>
 
 #include "bigint/words.h"
 #include "rand/csprng.h"

@@ -39,10 +39,14 @@ u32 read_little(const unsigned char* p) {
 }
 
 void quarter_round(u32& a, u32& b, u32& c, u32& d) {
-  a += b; d = std::rotl(d ^ a, 16);
-  c += d; b = std::rotl(b ^ c, 12);
-  a += b; d = std::rotl(d ^ a, 8);
-  c += d; b = std::rotl(b ^ c, 7);
+  a += b;
+  d = std::rotl(d ^ a, 16);
+  c += d;
+  b = std::rotl(b ^ c, 12);
+  a += b;
+  d = std::rotl(d ^ a, 8);
+  c += d;
+  b = std::rotl(b ^ c, 7);
 }
 
 class Stream {

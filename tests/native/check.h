@@ -43,13 +43,13 @@ inline Words random_integer(std::size_t bits) {
 
 #define CHECK(condition) ::vfxgb::test::check((condition), #condition, __FILE__, __LINE__)
 
-#define CHECK_THROWS(expression)                 \
-  do {                                           \
-    bool thrown = false;                         \
-    try {                                        \
-      (void)(expression);                        \
-    } catch (const std::exception&) {            \
-      thrown = true;                             \
-    }                                            \
+#define CHECK_THROWS(expression)                                              \
+  do {                                                                        \
+    bool thrown = false;                                                      \
+    try {                                                                     \
+      (void)(expression);                                                     \
+    } catch (const std::exception&) {                                         \
+      thrown = true;                                                          \
+    }                                                                         \
     ::vfxgb::test::check(thrown, "throws: " #expression, __FILE__, __LINE__); \
   } while (false)

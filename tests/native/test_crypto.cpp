@@ -35,9 +35,7 @@ std::vector<i64> decrypted(const PrivateKey& key, const Ciphertexts& x) {
   return out;
 }
 
-Values of(const std::vector<i64>& values) {
-  return {reinterpret_cast<const u64*>(values.data()), 1, values.size()};
-}
+Values of(const std::vector<i64>& values) { return {reinterpret_cast<const u64*>(values.data()), 1, values.size()}; }
 
 // Every plaintext of a toy key, by the owner and by the public key.
 void exhaustive(PrivateKey& key, i64 largest) {

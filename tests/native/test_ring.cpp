@@ -41,8 +41,12 @@ struct Twin {
 
   std::vector<Words> samples() const {
     const Words one = words::mod(Words{1}, modulus);
-    std::vector<Words> out{Words{}, one, words::subtract(modulus, Words{1}), words::mod(ring.n(), modulus),
-                           words::mod(words::add(ring.n(), Words{1}), modulus), words::subtract(ring.n(), Words{1})};
+    std::vector<Words> out{Words{},
+                           one,
+                           words::subtract(modulus, Words{1}),
+                           words::mod(ring.n(), modulus),
+                           words::mod(words::add(ring.n(), Words{1}), modulus),
+                           words::subtract(ring.n(), Words{1})};
     for (int i = 0; i < 3; ++i)
       out.push_back(words::mod(random_integer(words::bit_length(modulus.data(), modulus.size()) + 40), modulus));
     return out;
@@ -80,7 +84,8 @@ void products(const Twin& twin) {
   const i64 rows[] = {2, 5, 2};
   ring.product(elements.data(), rows, 3, running.data());
   CHECK(twin.integer(running.data()) ==
-        words::mod(words::multiply(values[5], words::mod(words::multiply(values[2], values[2]), twin.modulus)), twin.modulus));
+        words::mod(words::multiply(values[5], words::mod(words::multiply(values[2], values[2]), twin.modulus)),
+                   twin.modulus));
   // A long chain keeps every intermediate value in range.
   running = twin.element(values[2]);
   expected = values[2];
@@ -115,8 +120,8 @@ void units(const Twin& twin) {
   Words elements, out(5 * ring.stride());
   std::vector<Words> values;
   while (values.size() < 5) {
-    const Words value = words::mod(random_integer(words::bit_length(twin.modulus.data(), twin.modulus.size()) + 8),
-                                   twin.modulus);
+    const Words value =
+        words::mod(random_integer(words::bit_length(twin.modulus.data(), twin.modulus.size()) + 8), twin.modulus);
     if (words::inverse(value, ring.n()).empty()) continue;
     const Words element = twin.element(value);
     elements.insert(elements.end(), element.begin(), element.end());
@@ -145,7 +150,8 @@ void lifting(const Twin& twin) {
   for (const Words& m : {Words{}, Words{1}, words::subtract(ring.n(), Words{1})}) {
     out = element;
     Words expected = value;
-    const Words factor = words::add(Words{1}, words::multiply(words::mod(words::multiply(m, kappa), ring.n()), ring.n()));
+    const Words factor =
+        words::add(Words{1}, words::multiply(words::mod(words::multiply(m, kappa), ring.n()), ring.n()));
     for (int i = 0; i < 10; ++i) {  // repeated lifts must stay in range
       ring.lift(out.data(), words::padded(m, ring.half_words()).data(), 1, constant, out.data());
       expected = words::mod(words::multiply(expected, factor), twin.modulus);

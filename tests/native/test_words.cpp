@@ -64,7 +64,8 @@ void inverses() {
   CHECK(words::inverse(Words{}, Words{9}).empty());
   CHECK(words::inverse(Words{4}, Words{9}) == Words{7});
   CHECK_THROWS(words::inverse(Words{3}, Words{8}));
-  for (const u64 a : {u64{1}, u64{3}, ~u64{0}, u64{0x123456789abcdef1}}) CHECK(a * words::negative_inverse(a) == ~u64{0});
+  for (const u64 a : {u64{1}, u64{3}, ~u64{0}, u64{0x123456789abcdef1}})
+    CHECK(a * words::negative_inverse(a) == ~u64{0});
 }
 
 void bits() {
