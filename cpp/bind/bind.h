@@ -4,12 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include <atomic>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include "core/parallel.h"
 #include "core/types.h"
@@ -21,6 +16,9 @@ namespace py = pybind11;
 void register_bigint(py::module_& module);
 void register_rand(py::module_& module);
 void register_crypto(py::module_& module);
+void register_gbdt(py::module_& module);
+void register_split(py::module_& module);
+void register_forest(py::module_& module);
 
 // A contiguous byte buffer of Python's, held while it is read. Checks that it holds whole items.
 class Bytes {
@@ -43,45 +41,26 @@ Words integer(const py::bytes& value);      // little endian, canonical
 py::bytes to_bytes(const Words& value);     // as many bytes as words
 std::size_t positive(py::ssize_t threads);  // refuses 0 and less
 
-// Runs `work` on a thread of its own without the GIL; meanwhile this one looks for signals, so that ctrl-C ends a
-// long call within a tenth of a second or so. Exceptions of `work` are thrown here.
+// Runs `work` without the GIL. Its parallel loops look for signals now and then, so that ctrl-C ends a long call within
+// a fraction of a second.
 template <class Work>
 auto interruptible(Work work) -> decltype(work()) {
   std::optional<decltype(work())> result;
-  std::exception_ptr error;
-  std::atomic<bool> stop{false};
-  bool done = false, signalled = false;
-  std::mutex guard;
-  std::condition_variable finished;
+  bool signalled = false;
   {
     const py::gil_scoped_release release;
-    std::thread worker([&] {
-      const CancelScope scope(&stop);
-      try {
-        result.emplace(work());
-      } catch (...) {
-        error = std::current_exception();
-      }
-      const std::lock_guard lock(guard);
-      done = true;
-      finished.notify_one();
+    const StopScope scope([&] {
+      const py::gil_scoped_acquire acquire;
+      signalled = PyErr_CheckSignals() != 0;
+      return signalled;
     });
-    std::unique_lock lock(guard);
-    while (!finished.wait_for(lock, std::chrono::milliseconds(100), [&] { return done; })) {
-      if (signalled) continue;
-      lock.unlock();
-      {
-        const py::gil_scoped_acquire acquire;
-        signalled = PyErr_CheckSignals() != 0;
-        if (signalled) stop = true;
-      }
-      lock.lock();
+    try {
+      result.emplace(work());
+    } catch (const Cancelled&) {
+      if (!signalled) throw;
     }
-    lock.unlock();
-    worker.join();
   }
   if (signalled) throw py::error_already_set();
-  if (error) std::rethrow_exception(error);
   return std::move(*result);
 }
 

@@ -1,6 +1,8 @@
 #include "core/parallel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -12,7 +14,8 @@
 namespace vfxgb {
 namespace {
 
-thread_local const std::atomic<bool>* stop_request = nullptr;
+thread_local const std::function<bool()>* stop_question = nullptr;
+constexpr auto between_questions = std::chrono::milliseconds(100);
 
 // One loop: threads take chunks from it until none is left.
 struct Loop {
@@ -21,19 +24,20 @@ struct Loop {
 
   const std::size_t count, grain, chunks;
   const std::function<void(std::size_t, std::size_t)>& body;
-  const std::atomic<bool>* const stop = stop_request;
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // guarded by the team's lock, as is helping
   std::size_t helping = 0;
 
-  // The exception that ended it, or null.
-  std::exception_ptr run() {
-    const CancelScope scope(stop);
+  // The exception that ended it, or null. `stop`: null for helpers.
+  std::exception_ptr run(const std::function<bool()>* stop) {
+    auto asked = std::chrono::steady_clock::now();
     try {
       for (std::size_t chunk; !failed && (chunk = next.fetch_add(1)) < chunks;) {
-        if (stop && *stop) throw Cancelled();
         body(chunk * grain, std::min(count, (chunk + 1) * grain));
+        if (!stop || std::chrono::steady_clock::now() - asked < between_questions) continue;
+        if ((*stop)()) throw Cancelled();
+        asked = std::chrono::steady_clock::now();
       }
       return nullptr;
     } catch (...) {
@@ -85,7 +89,7 @@ class Team {
       calls_.pop_front();
       ++loop.helping;
       lock.unlock();
-      std::exception_ptr error = loop.run();
+      std::exception_ptr error = loop.run(nullptr);
       lock.lock();
       if (error) loop.error = std::move(error);
       if (--loop.helping == 0) done_.notify_all();
@@ -113,8 +117,10 @@ Team& team() {
 
 }  // namespace
 
-CancelScope::CancelScope(const std::atomic<bool>* stop) noexcept : previous_(stop_request) { stop_request = stop; }
-CancelScope::~CancelScope() { stop_request = previous_; }
+StopScope::StopScope(std::function<bool()> stop) noexcept : stop_(std::move(stop)), previous_(stop_question) {
+  stop_question = &stop_;
+}
+StopScope::~StopScope() { stop_question = previous_; }
 
 void parallel_for(std::size_t count, std::size_t threads, std::size_t grain,
                   const std::function<void(std::size_t, std::size_t)>& body) {
@@ -124,7 +130,7 @@ void parallel_for(std::size_t count, std::size_t threads, std::size_t grain,
   Loop loop(count, grain, body);
   Team* helping = helpers > 0 ? &team() : nullptr;
   if (helping) helping->help(loop, helpers);
-  std::exception_ptr error = loop.run();
+  std::exception_ptr error = loop.run(stop_question);
   if (helping) error = helping->finish(loop, std::move(error));
   if (error) std::rethrow_exception(error);
 }

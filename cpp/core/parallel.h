@@ -1,7 +1,6 @@
 // Loops over many items on a few threads, and their cancellation.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -13,16 +12,18 @@ struct Cancelled : std::exception {
   const char* what() const noexcept override { return "cancelled"; }
 };
 
-// While it lives, parallel_for calls of this thread end with Cancelled soon after `stop` turns true.
-class CancelScope {
+// While it lives, parallel_for calls of this thread ask `stop` between chunks, on this thread and at most ten times a
+// second, and end with Cancelled once it says yes.
+class StopScope {
  public:
-  explicit CancelScope(const std::atomic<bool>* stop) noexcept;
-  ~CancelScope();
-  CancelScope(const CancelScope&) = delete;
-  CancelScope& operator=(const CancelScope&) = delete;
+  explicit StopScope(std::function<bool()> stop) noexcept;
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
 
  private:
-  const std::atomic<bool>* previous_;
+  std::function<bool()> stop_;
+  const std::function<bool()>* previous_;
 };
 
 // Calls body(begin, end) for consecutive chunks of at most `grain` items that cover [0, count), on up to `threads`

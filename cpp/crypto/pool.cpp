@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/fork.h"
-#include "core/parallel.h"
 
 namespace vfxgb {
 
@@ -27,7 +26,6 @@ struct Pool::State {
   void run() {
     constexpr std::size_t batch = 64;
     Words fresh(batch * stride);
-    const CancelScope scope(&stop);
     std::unique_lock lock(guard);
     while (true) {
       changed.wait(lock, [&] { return stop || level + in_work < capacity; });

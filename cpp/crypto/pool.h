@@ -11,7 +11,7 @@ namespace vfxgb {
 
 class Pool {
  public:
-  // Fills `out` with `count` elements; must not throw but for Cancelled.
+  // Fills `out` with `count` elements; must not throw.
   using Make = std::function<void(std::size_t count, u64* out)>;
 
   Pool();

@@ -37,7 +37,15 @@ except KeyboardInterrupt:
 def interrupt(command: list[str], ready: str, delay: float) -> tuple[int, str]:
     """Start, wait for a line that starts with `ready`, wait `delay` seconds, send SIGINT; exit code and stderr."""
     environment = {name: value for name, value in os.environ.items() if name != "VFXGB_DATA"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        # Whoever runs the tests in the background of a shell ignores SIGINT, and children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         assert process.stdout is not None
         for line in process.stdout:

@@ -1,4 +1,5 @@
 // Both schemes on toy keys, exhaustively, and on 512-bit keys with all operations, threads and the pool.
+#include <atomic>
 #include <chrono>
 #include <set>
 #include <thread>
@@ -115,10 +116,15 @@ void pool(PrivateKey& key) {
 }
 
 void cancelling() {
-  std::atomic<bool> stop{true};
-  const CancelScope scope(&stop);
-  CHECK_THROWS(parallel_for(100, 2, 1, [](std::size_t, std::size_t) {}));
-  stop = false;
+  const auto slow = [](std::size_t, std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  {
+    const StopScope scope([] { return true; });
+    CHECK_THROWS(parallel_for(1000, 2, 1, slow));
+  }
+  int questions = 0;
+  const StopScope scope([&] { return ++questions < 0; });
+  parallel_for(100, 2, 1, slow);
+  CHECK(questions >= 1 && questions <= 4);
   std::atomic<int> count{0};
   parallel_for(100, 3, 7, [&](std::size_t begin, std::size_t end) { count += static_cast<int>(end - begin); });
   CHECK(count == 100);
