@@ -43,4 +43,7 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_bigint(module);
   vfxgb::bind::register_rand(module);
   vfxgb::bind::register_crypto(module);
+  vfxgb::bind::register_gbdt(module);
+  vfxgb::bind::register_split(module);
+  vfxgb::bind::register_forest(module);
 }

@@ -125,3 +125,218 @@ class Ciphertexts:
     def concat(self, other: Ciphertexts) -> Ciphertexts: ...
     def to_wire(self, threads: int = 1) -> bytes: ...
     def to_integers(self, threads: int = 1) -> bytes: ...
+
+# Trees (cpp/gbdt). Whatever takes `threads` releases the GIL. Sums are int64 fixed point: exact, and the same for every
+# thread count. Node ids are chosen by the caller; node 0 is the root. Arrays of another kind are a TypeError.
+
+@final
+class Bins:
+    """The binned features of one party, row-major; uint8 per value where a feature needs at most 255 bins, else uint16.
+
+    cuts[f] are strictly ascending, not NaN, at most 65533. A value x lies in bin b = number of cuts <= x, so
+    x < cuts[f][b] if and only if its bin is <= b; feature f has n_bins[f] = len(cuts[f]) + 1 bins, and NaN is bin
+    n_bins[f]. All rows are missing until they are filled. XGBoost's cuts (get_quantile_cut) begin below the lowest
+    value and end above the highest: with them, and only then, "missing against all others" is a candidate split too.
+    """
+
+    def __init__(self, n_rows: int, cuts: list[NDArray[np.float64]]) -> None: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def n_bins(self) -> NDArray[np.int32]:
+        """Bins per feature without the missing one, int32[n_features] (a copy)."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes the binned values take."""
+    def fill(
+        self, feature: int, values: NDArray[np.float64] | NDArray[np.float32], first_row: int = 0, threads: int = 1
+    ) -> int:
+        """Bins values into rows first_row, first_row + 1, ... of a feature; values may be strided.
+
+        Returns how many are NaN. Not while another thread uses the object.
+        """
+    def column(self, feature: int) -> NDArray[np.uint16]:
+        """The bins of one feature, uint16[n_rows] (a copy)."""
+
+@final
+class RowPartition:
+    """Which node each row is in, while a tree grows. At first all rows are in node 0.
+
+    `sampled`, ascending, are the rows whose gradients count (subsampling; not eval rows); None means all. The others
+    travel along, so that their leaf is known, but are in no sum. A node's rows are its sampled rows, ascending,
+    followed by its other rows, ascending.
+    """
+
+    def __init__(self, n_rows: int, sampled: NDArray[np.int32] | None = None) -> None: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_sampled(self) -> int: ...
+    def nodes(self) -> NDArray[np.int32]:
+        """The nodes that have not been split, ascending."""
+    def counts(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+        """int64[len(nodes), 2]: sampled rows and other rows of each node."""
+    def rows(self, node: int) -> NDArray[np.int32]:
+        """The sampled rows of a node (a copy)."""
+    def other_rows(self, node: int) -> NDArray[np.int32]:
+        """The other rows of a node (a copy)."""
+    def left_bits_size(self, nodes: NDArray[np.int32]) -> int:
+        """Bytes of left bits for these nodes."""
+    def split(
+        self,
+        nodes: NDArray[np.int32],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        bits: Buffer,
+        threads: int = 1,
+    ) -> None:
+        """Replaces each node by its children left[i] and right[i] (new ids, all distinct).
+
+        `bits` as left_bits() makes them: node after node, bit j (lowest bit of a byte first) says that the j-th sampled
+        row goes left; then, starting on a new byte, the same for the other rows; each node starts on a new byte and
+        spare bits are 0. Nothing changes when the arguments are refused.
+        """
+    def leaves(self, threads: int = 1) -> NDArray[np.int32]:
+        """The node of every row, int32[n_rows]."""
+
+def left_bits(
+    bins: Bins,
+    partition: RowPartition,
+    nodes: NDArray[np.int32],
+    features: NDArray[np.int32],
+    split_bins: NDArray[np.int32],
+    default_left: NDArray[np.bool_],
+    threads: int = 1,
+) -> bytes:
+    """Who goes left when nodes[i] is split: bin of features[i] <= split_bins[i], or missing and default_left[i].
+
+    For RowPartition.split, which documents the layout. 0 <= split_bins[i] < n_bins (the cut's index).
+    """
+
+def histogram(
+    bins: Bins,
+    partition: RowPartition,
+    nodes: NDArray[np.int32],
+    gh: NDArray[np.int64],
+    features: NDArray[np.int32] | None = None,
+    threads: int = 1,
+) -> NDArray[np.int64]:
+    """Gradient sums per node and bin over sampled rows, int64[len(nodes), total_bins, 2].
+
+    gh is int64[m, 2] with m > every sampled row. Bins of the given features (ascending ids; None means all) follow each
+    other; total_bins = sum of their n_bins. The missing bin is left out: it is the node's sum minus the rest.
+    """
+
+def histogram_counts(
+    bins: Bins,
+    partition: RowPartition,
+    nodes: NDArray[np.int32],
+    features: NDArray[np.int32] | None = None,
+    threads: int = 1,
+) -> NDArray[np.int64]:
+    """Sampled rows per node and bin, int64[len(nodes), total_bins]."""
+
+def node_sums(
+    partition: RowPartition, nodes: NDArray[np.int32], gh: NDArray[np.int64], threads: int = 1
+) -> NDArray[np.int64]:
+    """Gradient sums over the sampled rows of each node, int64[len(nodes), 2]."""
+
+def candidates(
+    n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """The candidate splits in XGBoost's order: feature, bin (index of the cut), default_left, one entry each.
+
+    Per feature (index into n_bins): cuts ascending with missing right; then, if has_missing, cuts descending with
+    missing left. A feature of n bins has n - 1 cuts.
+    """
+
+def left_sums(
+    histograms: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    n_bins: NDArray[np.int32],
+    has_missing: NDArray[np.bool_],
+    order: NDArray[np.int64] | None = None,
+    threads: int = 1,
+) -> NDArray[np.int64]:
+    """Sums left of each candidate, int64[m, c, 2], from histograms int64[m, sum(n_bins), 2] and totals int64[m, 2].
+
+    out[:, j] belongs to candidate j of candidates(n_bins, has_missing), or to candidate order[j] (a permutation).
+    """
+
+@final
+class SplitRule:
+    """How splits are scored: XGBoost's parameters, and scale, the value of the integer 1 in a gradient sum.
+
+    All finite and not negative, scale positive. With float32=True every term is rounded as XGBoost's hist rounds it
+    (parameters, weights, the gains of children and parent, the loss change), so that near-ties are decided alike: from
+    equal sums the gains are XGBoost's to the last bit. With False everything is double.
+    """
+
+    def __init__(
+        self,
+        scale: float,
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        min_child_weight: float = 1.0,
+        max_delta_step: float = 0.0,
+        float32: bool = True,
+    ) -> None: ...
+    def score(
+        self,
+        left: NDArray[np.int64],
+        totals: NDArray[np.int64],
+        allowed: NDArray[np.bool_] | None = None,
+        constraint: NDArray[np.int8] | None = None,
+        bounds: NDArray[np.float64] | None = None,
+        threads: int = 1,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+        """The best loss change (XGBoost's loss_chg) of each of m nodes over c candidates, and who reaches it.
+
+        left int64[m, c, 2], totals int64[m, 2]; allowed bool[m, c]; constraint int8[c], the monotone direction (-1, 0,
+        1) of the candidate's feature; bounds float64[m, 2], lower and upper limit of the node's weight (give both or
+        neither: XGBoost scores differently once any feature is constrained).
+        Returns gain float64[m]; start int64[m + 1]; tied int64[start[m]]: node i's best candidates are
+        tied[start[i]:start[i + 1]], ascending. A candidate counts if both children have hessian >= min_child_weight and
+        > 0 and its gain is > 0 (finite); with none, the gain is 0 and nothing is tied. The caller still has to refuse
+        gain <= 1e-6 (XGBoost's kRtEps) and gain < gamma.
+        """
+    def weights(self, totals: NDArray[np.int64], bounds: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Optimal weight of each node before the learning rate, float64[m], within bounds float64[m, 2] if given."""
+
+@final
+class Forest:
+    """Trees over raw features, for local prediction with a pooled model.
+
+    Nodes of tree t are tree_start[t]:tree_start[t + 1], the root first; feature < 0 marks a leaf; left and right count
+    from the tree's root and are greater than the node's own number; x < threshold goes left, NaN by default_left.
+    """
+
+    def __init__(
+        self,
+        tree_start: NDArray[np.int64],
+        feature: NDArray[np.int32],
+        threshold: NDArray[np.float64],
+        default_left: NDArray[np.bool_],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        n_features: int,
+    ) -> None: ...
+    @property
+    def n_trees(self) -> int: ...
+    def leaves(
+        self, X: NDArray[np.float64] | NDArray[np.float32], first_tree: int = 0, n_trees: int = -1, threads: int = 1
+    ) -> NDArray[np.int32]:
+        """The leaf of every row in the trees, int32[n_rows, n_trees], numbers within the tree. X may be strided."""
+    def margins(
+        self,
+        X: NDArray[np.float64] | NDArray[np.float32],
+        values: NDArray[np.float64],
+        group: NDArray[np.int32],
+        n_groups: int,
+        first_tree: int = 0,
+        n_trees: int = -1,
+        threads: int = 1,
+    ) -> NDArray[np.float64]:
+        """Sums of values[node] over the leaves of each group[tree], in tree order, float64[n_rows, n_groups]."""

@@ -1,0 +1,270 @@
+// Growing trees: bins, row partition, histograms.
+//
+// Small index arrays are copied before they are checked, so that a caller who changes them meanwhile cannot get past
+// the checks; objects that change carry a lock, because the GIL is not held.
+#include <pybind11/stl.h>
+
+#include <mutex>
+#include <numeric>
+#include <shared_mutex>
+
+#include "bind/arrays.h"
+#include "gbdt/bin.h"
+#include "gbdt/histogram.h"
+#include "gbdt/partition.h"
+#include "gbdt/route.h"
+
+namespace vfxgb::bind {
+namespace {
+
+using gbdt::i32;
+
+template <class T>
+struct Locked {
+  template <class... Args>
+  explicit Locked(Args&&... args) : object(static_cast<Args&&>(args)...) {}
+  T object;
+  mutable std::shared_mutex guard;
+};
+using Bins = Locked<gbdt::Bins>;
+using RowPartition = Locked<gbdt::RowPartition>;
+using Reading = std::shared_lock<std::shared_mutex>;
+using Writing = std::unique_lock<std::shared_mutex>;
+
+const i64* checked_gradients(const Array<i64>& gh, const gbdt::RowPartition& partition) {
+  const i64* data = shaped(gh, {-1, 2}, "gh");
+  if (static_cast<std::size_t>(gh.shape(0)) < partition.row_limit())
+    throw std::invalid_argument("gh has " + std::to_string(gh.shape(0)) + " rows, the sampled rows need " +
+                                std::to_string(partition.row_limit()));
+  return data;
+}
+
+std::vector<i32> chosen_features(const gbdt::Bins& bins, const std::optional<Array<i32>>& features) {
+  if (features) return list_of(*features, "features");
+  std::vector<i32> all(bins.features());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::size_t fill(Bins& self, py::ssize_t feature, const py::array& values, py::ssize_t first_row, py::ssize_t threads) {
+  if (values.ndim() != 1) throw std::invalid_argument("values must be one-dimensional");
+  const std::size_t f = not_negative(feature, "feature"), first = not_negative(first_row, "first_row");
+  const std::size_t team = positive(threads), count = static_cast<std::size_t>(values.size());
+  return with_floats(values, [&](auto example) {
+    const gbdt::Strided<decltype(example)> column{static_cast<const char*>(values.data()), values.strides(0)};
+    const py::gil_scoped_release release;
+    const Writing lock(self.guard);
+    return self.object.fill(f, column, count, first, team);
+  });
+}
+
+Array<gbdt::Bin16> column(const Bins& self, py::ssize_t feature) {
+  const std::size_t f = not_negative(feature, "feature");
+  if (f >= self.object.features()) throw std::invalid_argument("feature out of range");
+  Array<gbdt::Bin16> out(static_cast<py::ssize_t>(self.object.rows()));
+  gbdt::Bin16* place = out.mutable_data();
+  const py::gil_scoped_release release;
+  const Reading lock(self.guard);
+  self.object.with_column(f, [&](const auto* bins, std::size_t width) {
+    for (std::size_t i = 0; i < self.object.rows(); ++i) place[i] = bins[i * width];
+  });
+  return out;
+}
+
+void register_bins(py::module_& module) {
+  py::class_<Bins>(module, "Bins")
+      .def(py::init([](py::ssize_t n_rows, const std::vector<Array<double>>& cuts) {
+             std::vector<std::vector<double>> copies;
+             for (const Array<double>& c : cuts) copies.push_back(list_of(c, "cuts"));
+             const std::size_t rows = not_negative(n_rows, "n_rows");
+             const py::gil_scoped_release release;
+             return std::make_unique<Bins>(rows, std::move(copies));
+           }),
+           py::arg("n_rows"), py::arg("cuts"))
+      .def_property_readonly("n_rows", [](const Bins& self) { return self.object.rows(); })
+      .def_property_readonly("n_features", [](const Bins& self) { return self.object.features(); })
+      .def_property_readonly("n_bins",
+                             [](const Bins& self) {
+                               Array<i32> out(static_cast<py::ssize_t>(self.object.features()));
+                               for (std::size_t f = 0; f < self.object.features(); ++f)
+                                 out.mutable_data()[f] = static_cast<i32>(self.object.n_bins(f));
+                               return out;
+                             })
+      .def_property_readonly("nbytes", [](const Bins& self) { return self.object.bytes(); })
+      .def("fill", &fill, py::arg("feature"), py::arg("values"), py::arg("first_row") = 0, py::arg("threads") = 1)
+      .def("column", &column, py::arg("feature"));
+}
+
+void split(RowPartition& self, const Array<i32>& nodes, const Array<i32>& left, const Array<i32>& right,
+           const py::buffer& bits, py::ssize_t threads) {
+  const std::vector<i32> n = list_of(nodes, "nodes"), l = list_of(left, "left"), r = list_of(right, "right");
+  const std::size_t team = positive(threads);
+  std::vector<unsigned char> copy;
+  {
+    const Bytes bytes(bits, 1);
+    copy.assign(bytes.data(), bytes.data() + bytes.size());
+  }
+  const py::gil_scoped_release release;
+  const Writing lock(self.guard);
+  self.object.split(n, l, r, copy, team);
+}
+
+void register_partition(py::module_& module) {
+  py::class_<RowPartition>(module, "RowPartition")
+      .def(py::init([](py::ssize_t n_rows, const std::optional<Array<i32>>& sampled) {
+             const std::size_t rows = not_negative(n_rows, "n_rows");
+             if (!sampled) return std::make_unique<RowPartition>(rows, nullptr);
+             const std::vector<i32> copy = list_of(*sampled, "sampled");
+             return std::make_unique<RowPartition>(rows, &copy);
+           }),
+           py::arg("n_rows"), py::arg("sampled") = py::none())
+      .def_property_readonly("n_rows", [](const RowPartition& self) { return self.object.n_rows(); })
+      .def_property_readonly("n_sampled", [](const RowPartition& self) { return self.object.n_sampled(); })
+      .def("nodes",
+           [](const RowPartition& self) {
+             const Reading lock(self.guard);
+             const std::vector<i32> nodes = self.object.nodes();
+             return array_of(nodes.data(), nodes.size());
+           })
+      .def(
+          "counts",
+          [](const RowPartition& self, const Array<i32>& nodes) {
+            const std::vector<i32> list = list_of(nodes, "nodes");
+            Array<i64> out({static_cast<py::ssize_t>(list.size()), py::ssize_t{2}});
+            i64* place = out.mutable_data();
+            const Reading lock(self.guard);
+            for (const i32 node : list) {
+              *place++ = static_cast<i64>(self.object.sampled(node).size());
+              *place++ = static_cast<i64>(self.object.others(node).size());
+            }
+            return out;
+          },
+          py::arg("nodes"))
+      .def(
+          "rows",
+          [](const RowPartition& self, i32 node) {
+            const Reading lock(self.guard);
+            const auto rows = self.object.sampled(node);
+            return array_of(rows.data(), rows.size());
+          },
+          py::arg("node"))
+      .def(
+          "other_rows",
+          [](const RowPartition& self, i32 node) {
+            const Reading lock(self.guard);
+            const auto rows = self.object.others(node);
+            return array_of(rows.data(), rows.size());
+          },
+          py::arg("node"))
+      .def(
+          "left_bits_size",
+          [](const RowPartition& self, const Array<i32>& nodes) {
+            const Reading lock(self.guard);
+            return self.object.bits_size(list_of(nodes, "nodes"));
+          },
+          py::arg("nodes"))
+      .def("split", &split, py::arg("nodes"), py::arg("left"), py::arg("right"), py::arg("bits"),
+           py::arg("threads") = 1)
+      .def(
+          "leaves",
+          [](const RowPartition& self, py::ssize_t threads) {
+            const std::size_t team = positive(threads);
+            Array<i32> out(static_cast<py::ssize_t>(self.object.n_rows()));
+            i32* place = out.mutable_data();
+            const py::gil_scoped_release release;
+            const Reading lock(self.guard);
+            self.object.leaves(place, team);
+            return out;
+          },
+          py::arg("threads") = 1);
+}
+
+py::bytes left_bits(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
+                    const Array<i32>& features, const Array<i32>& split_bins, const Array<bool>& default_left,
+                    py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  const std::vector<i32> n = list_of(nodes, "nodes"), f = list_of(features, "features", nodes.size()),
+                         b = list_of(split_bins, "split_bins", nodes.size());
+  const bool* left = shaped(default_left, {nodes.size()}, "default_left");
+  std::vector<gbdt::NodeSplit> splits;
+  for (std::size_t i = 0; i < n.size(); ++i) splits.push_back({n[i], f[i], b[i], left[i]});
+  std::string out;
+  {
+    const py::gil_scoped_release release;
+    const Reading bins_lock(bins.guard), lock(partition.guard);
+    check_splits(bins.object, partition.object, splits);
+    out.resize(partition.object.bits_size(n));
+    left_bits(bins.object, partition.object, splits, reinterpret_cast<unsigned char*>(out.data()), team);
+  }
+  return py::bytes(out);
+}
+
+// Both kinds of histogram: `words` integers per bin, built by run(bins, partition, nodes, features, out).
+template <class Run>
+Array<i64> build(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
+                 const std::optional<Array<i32>>& features, bool pairs, Run run) {
+  const std::vector<i32> n = list_of(nodes, "nodes"), f = chosen_features(bins.object, features);
+  if (bins.object.rows() != partition.object.n_rows()) throw std::invalid_argument("bins and partition differ in rows");
+  std::vector<py::ssize_t> shape{nodes.size(), static_cast<py::ssize_t>(total_bins(bins.object, f))};
+  if (pairs) shape.push_back(2);
+  Array<i64> out(shape);
+  i64* place = out.mutable_data();
+  const py::gil_scoped_release release;
+  const Reading bins_lock(bins.guard), lock(partition.guard);
+  partition.object.bits_size(n);  // every node exists
+  run(n, f, place);
+  return out;
+}
+
+void register_histograms(py::module_& module) {
+  module.def("left_bits", &left_bits, py::arg("bins"), py::arg("partition"), py::arg("nodes"), py::arg("features"),
+             py::arg("split_bins"), py::arg("default_left"), py::arg("threads") = 1);
+  module.def(
+      "histogram",
+      [](const Bins& bins, const RowPartition& partition, const Array<i32>& nodes, const Array<i64>& gh,
+         const std::optional<Array<i32>>& features, py::ssize_t threads) {
+        const std::size_t team = positive(threads);
+        const i64* gradients = checked_gradients(gh, partition.object);
+        return build(bins, partition, nodes, features, true, [&](const auto& n, const auto& f, i64* out) {
+          histogram(bins.object, partition.object, n, gradients, f, out, team);
+        });
+      },
+      py::arg("bins"), py::arg("partition"), py::arg("nodes"), py::arg("gh"), py::arg("features") = py::none(),
+      py::arg("threads") = 1);
+  module.def(
+      "histogram_counts",
+      [](const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
+         const std::optional<Array<i32>>& features, py::ssize_t threads) {
+        const std::size_t team = positive(threads);
+        return build(bins, partition, nodes, features, false, [&](const auto& n, const auto& f, i64* out) {
+          histogram_counts(bins.object, partition.object, n, f, out, team);
+        });
+      },
+      py::arg("bins"), py::arg("partition"), py::arg("nodes"), py::arg("features") = py::none(),
+      py::arg("threads") = 1);
+  module.def(
+      "node_sums",
+      [](const RowPartition& partition, const Array<i32>& nodes, const Array<i64>& gh, py::ssize_t threads) {
+        const std::size_t team = positive(threads);
+        const std::vector<i32> n = list_of(nodes, "nodes");
+        const i64* gradients = checked_gradients(gh, partition.object);
+        Array<i64> out({nodes.size(), py::ssize_t{2}});
+        i64* place = out.mutable_data();
+        const py::gil_scoped_release release;
+        const Reading lock(partition.guard);
+        partition.object.bits_size(n);  // every node exists
+        node_sums(partition.object, n, gradients, place, team);
+        return out;
+      },
+      py::arg("partition"), py::arg("nodes"), py::arg("gh"), py::arg("threads") = 1);
+}
+
+}  // namespace
+
+void register_gbdt(py::module_& module) {
+  register_bins(module);
+  register_partition(module);
+  register_histograms(module);
+}
+
+}  // namespace vfxgb::bind

@@ -1,0 +1,78 @@
+#include "gbdt/candidate.h"
+
+#include "core/parallel.h"
+
+namespace vfxgb::gbdt {
+namespace {
+
+struct Sum {
+  u64 g = 0, h = 0;  // unsigned: sums of senseless input wrap around
+  void add(const i64* pair) {
+    g += static_cast<u64>(pair[0]);
+    h += static_cast<u64>(pair[1]);
+  }
+};
+
+void write(i64* out, u64 g, u64 h) {
+  out[0] = static_cast<i64>(g);
+  out[1] = static_cast<i64>(h);
+}
+
+// Left sums of one node.
+void node_left_sums(const i64* hist, const i64* total, const std::vector<FeatureShape>& features,
+                    const std::vector<std::size_t>& place, i64* out) {
+  const auto at = [&](std::size_t candidate) { return out + 2 * (place.empty() ? candidate : place[candidate]); };
+  std::size_t first = 0;
+  for (const FeatureShape& feature : features) {
+    const std::size_t cuts = feature.bins - 1;
+    Sum sum;
+    for (std::size_t b = 0; b < cuts; ++b) {
+      sum.add(hist + 2 * b);
+      write(at(first + b), sum.g, sum.h);
+    }
+    sum.add(hist + 2 * cuts);
+    if (feature.missing) {
+      const u64 g = static_cast<u64>(total[0]) - sum.g, h = static_cast<u64>(total[1]) - sum.h;
+      for (std::size_t b = 0; b < cuts; ++b) {
+        const i64* right = at(first + b);
+        write(at(first + 2 * cuts - 1 - b), static_cast<u64>(right[0]) + g, static_cast<u64>(right[1]) + h);
+      }
+    }
+    hist += 2 * feature.bins;
+    first += feature.missing ? 2 * cuts : cuts;
+  }
+}
+
+}  // namespace
+
+std::size_t count_candidates(const std::vector<FeatureShape>& features) {
+  std::size_t count = 0;
+  for (const FeatureShape& feature : features) count += (feature.bins - 1) * (feature.missing ? 2 : 1);
+  return count;
+}
+
+std::vector<Candidate> candidates(const std::vector<FeatureShape>& features) {
+  std::vector<Candidate> out;
+  out.reserve(count_candidates(features));
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    const i32 feature = static_cast<i32>(f), cuts = static_cast<i32>(features[f].bins) - 1;
+    for (i32 b = 0; b < cuts; ++b) out.push_back({feature, b, false});
+    if (features[f].missing)
+      for (i32 b = cuts; b-- > 0;) out.push_back({feature, b, true});
+  }
+  return out;
+}
+
+void left_sums(const i64* hist, const i64* totals, std::size_t nodes, const std::vector<FeatureShape>& features,
+               const std::vector<std::size_t>& place, i64* out, std::size_t threads) {
+  const std::size_t count = count_candidates(features);
+  std::size_t bins = 0;
+  for (const FeatureShape& feature : features) bins += feature.bins;
+  if (nodes * count < 1 << 16) threads = 1;
+  parallel_for(nodes, threads, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k)
+      node_left_sums(hist + 2 * k * bins, totals + 2 * k, features, place, out + 2 * k * count);
+  });
+}
+
+}  // namespace vfxgb::gbdt

@@ -1,0 +1,207 @@
+#include "gbdt/partition.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "core/parallel.h"
+
+namespace vfxgb::gbdt {
+namespace {
+
+constexpr std::size_t block_rows = 1024;  // a multiple of 8: blocks begin on whole bytes
+
+std::size_t whole_bytes(std::size_t bits) { return (bits + 7) / 8; }
+
+std::size_t count_ones(const unsigned char* bytes, std::size_t count) {
+  std::size_t ones = 0, i = 0;
+  for (u64 word; i + 8 <= count; i += 8) {
+    std::memcpy(&word, bytes + i, 8);
+    ones += static_cast<std::size_t>(std::popcount(word));
+  }
+  for (; i < count; ++i) ones += static_cast<std::size_t>(std::popcount(bytes[i]));
+  return ones;
+}
+
+bool spare_bits_clear(const unsigned char* bits, std::size_t rows) {
+  return rows % 8 == 0 || (bits[rows / 8] >> (rows % 8)) == 0;
+}
+
+}  // namespace
+
+// Up to block_rows rows of a range, and where those that go left and right begin in the other array.
+struct RowPartition::Block {
+  const unsigned char* bits;
+  int side;
+  std::size_t begin, end, left, right;
+};
+
+RowPartition::RowPartition(std::size_t n_rows, const std::vector<i32>* sampled) {
+  if (n_rows > max_rows) throw std::invalid_argument("too many rows");
+  std::vector<i32>& order = order_[0];
+  if (!sampled) {
+    order.resize(n_rows);
+    std::iota(order.begin(), order.end(), 0);
+    n_sampled_ = row_limit_ = n_rows;
+  } else {
+    for (std::size_t i = 0; i < sampled->size(); ++i) {
+      const i32 row = (*sampled)[i];
+      if (row < 0 || static_cast<std::size_t>(row) >= n_rows || (i > 0 && row <= (*sampled)[i - 1]))
+        throw std::invalid_argument("sampled rows must be strictly ascending and below " + std::to_string(n_rows));
+    }
+    order.reserve(n_rows);
+    order = *sampled;
+    n_sampled_ = sampled->size();
+    row_limit_ = sampled->empty() ? 0 : static_cast<std::size_t>(sampled->back()) + 1;
+    auto next = sampled->begin();
+    for (i32 row = 0; row < static_cast<i32>(n_rows); ++row) {
+      if (next != sampled->end() && *next == row)
+        ++next;
+      else
+        order.push_back(row);
+    }
+  }
+  order_[1].resize(n_rows);
+  nodes_[0] = {{Range{0, n_sampled_}, Range{n_sampled_, n_rows}}, 0};
+}
+
+std::vector<i32> RowPartition::nodes() const {
+  std::vector<i32> out;
+  for (const auto& [id, node] : nodes_) out.push_back(id);
+  return out;
+}
+
+const RowPartition::Node& RowPartition::find(i32 node) const {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end())
+    throw std::invalid_argument("node " + std::to_string(node) + " does not exist or has been split");
+  return found->second;
+}
+
+std::span<const i32> RowPartition::sampled(i32 node) const {
+  const Node& found = find(node);
+  return {order_[found.side].data() + found.range[0].begin, found.range[0].size()};
+}
+
+std::span<const i32> RowPartition::others(i32 node) const {
+  const Node& found = find(node);
+  return {order_[found.side].data() + found.range[1].begin, found.range[1].size()};
+}
+
+std::size_t RowPartition::bits_size(i32 node) const {
+  const Node& found = find(node);
+  return whole_bytes(found.range[0].size()) + whole_bytes(found.range[1].size());
+}
+
+std::size_t RowPartition::bits_size(const std::vector<i32>& nodes) const {
+  std::size_t bytes = 0;
+  for (const i32 node : nodes) bytes += bits_size(node);
+  return bytes;
+}
+
+void RowPartition::check_split(const std::vector<i32>& nodes, const std::vector<i32>& left,
+                               const std::vector<i32>& right, std::span<const unsigned char> bits) const {
+  if (left.size() != nodes.size() || right.size() != nodes.size())
+    throw std::invalid_argument("one left and one right child per node");
+  if (std::set<i32>(nodes.begin(), nodes.end()).size() != nodes.size())
+    throw std::invalid_argument("a node is named twice");
+  std::set<i32> fresh;
+  for (const auto* children : {&left, &right})
+    for (const i32 child : *children)
+      if (child < 0 || nodes_.contains(child) || !fresh.insert(child).second)
+        throw std::invalid_argument("child " + std::to_string(child) + " is negative or already in use");
+  const std::size_t wanted = bits_size(nodes);
+  if (bits.size() != wanted)
+    throw std::invalid_argument("left bits: found " + std::to_string(bits.size()) + " bytes, wanted " +
+                                std::to_string(wanted));
+  const unsigned char* at = bits.data();
+  for (const i32 node : nodes)
+    for (const Range& range : find(node).range) {
+      if (!spare_bits_clear(at, range.size())) throw std::invalid_argument("left bits: a spare bit is set");
+      at += whole_bytes(range.size());
+    }
+}
+
+// Adds the blocks of one of a node's ranges; returns how many of its rows go left.
+std::size_t RowPartition::plan(const Node& node, int area, const unsigned char* bits,
+                               std::vector<Block>& blocks) const {
+  const Range range = node.range[area];
+  const std::size_t lefts = count_ones(bits, whole_bytes(range.size()));
+  std::size_t left = range.begin, right = range.begin + lefts;
+  for (std::size_t begin = range.begin; begin < range.end; begin += block_rows) {
+    const std::size_t end = std::min(range.end, begin + block_rows);
+    const unsigned char* own = bits + (begin - range.begin) / 8;
+    blocks.push_back({own, node.side, begin, end, left, right});
+    const std::size_t ones = count_ones(own, whole_bytes(end - begin));
+    left += ones;
+    right += end - begin - ones;
+  }
+  return lefts;
+}
+
+// Sorts into local arrays first: a branchless loop writes one element too many on either side, which in the shared
+// array would be another block's.
+void RowPartition::move(const Block& block) {
+  i32 lefts[block_rows + 1], rights[block_rows + 1];
+  std::size_t n_left = 0, n_right = 0;
+  const i32* rows = order_[block.side].data() + block.begin;
+  for (std::size_t i = 0; i < block.end - block.begin; ++i) {
+    const std::size_t goes_left = (block.bits[i / 8] >> (i % 8)) & 1u;
+    lefts[n_left] = rights[n_right] = rows[i];
+    n_left += goes_left;
+    n_right += 1 - goes_left;
+  }
+  i32* out = order_[1 - block.side].data();
+  std::copy_n(lefts, n_left, out + block.left);
+  std::copy_n(rights, n_right, out + block.right);
+}
+
+void RowPartition::split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
+                         std::span<const unsigned char> bits, std::size_t threads) {
+  check_split(nodes, left, right, bits);
+  std::vector<Block> blocks;
+  std::map<i32, Node> fresh;
+  const unsigned char* at = bits.data();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = find(nodes[i]);
+    Node& l = fresh[left[i]];
+    Node& r = fresh[right[i]];
+    l.side = r.side = 1 - node.side;
+    for (int area = 0; area < 2; ++area) {
+      const Range range = node.range[area];
+      const std::size_t middle = range.begin + plan(node, area, at, blocks);
+      l.range[area] = {range.begin, middle};
+      r.range[area] = {middle, range.end};
+      at += whole_bytes(range.size());
+    }
+  }
+  parallel_for(blocks.size(), threads, 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) move(blocks[i]);
+  });
+  for (const i32 node : nodes) nodes_.erase(node);
+  nodes_.merge(fresh);
+}
+
+void RowPartition::leaves(i32* out, std::size_t threads) const {
+  struct Piece {
+    i32 node;
+    const i32 *begin, *end;
+  };
+  std::vector<Piece> pieces;
+  for (const auto& [id, node] : nodes_)
+    for (const Range& range : node.range)
+      for (std::size_t begin = range.begin; begin < range.end; begin += 16 * block_rows) {
+        const i32* rows = order_[node.side].data();
+        pieces.push_back({id, rows + begin, rows + std::min(range.end, begin + 16 * block_rows)});
+      }
+  parallel_for(pieces.size(), threads, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (const i32* row = pieces[i].begin; row != pieces[i].end; ++row) out[*row] = pieces[i].node;
+  });
+}
+
+}  // namespace vfxgb::gbdt

@@ -1,0 +1,138 @@
+// Compiled without contraction of a * b + c into one rounding: a model must not depend on the processor.
+#include "gbdt/score.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "core/parallel.h"
+
+namespace vfxgb::gbdt {
+namespace {
+
+// The formulas with results of type R: float where XGBoost keeps floats, else double. Parameters are R as well.
+template <class R>
+class Formula {
+ public:
+  Formula(const SplitRule& rule, bool constrained)
+      : scale_(rule.scale),
+        lambda_(static_cast<R>(rule.reg_lambda)),
+        alpha_(static_cast<R>(rule.reg_alpha)),
+        least_(static_cast<R>(rule.min_child_weight)),
+        step_(static_cast<R>(rule.max_delta_step)),
+        constrained_(constrained) {}
+
+  struct Sums {
+    double g, h;
+  };
+  Sums sums(i64 g, i64 h) const { return {static_cast<double>(g) * scale_, static_cast<double>(h) * scale_}; }
+  bool enough(Sums s) const { return s.h > 0 && s.h >= static_cast<double>(least_); }
+
+  R weight(Sums s, const double* bounds) const {
+    double w = 0;
+    if (enough(s)) {
+      w = -threshold(s.g) / (s.h + static_cast<double>(lambda_));
+      const double d = static_cast<double>(step_);
+      if (d > 0) w = w > d ? d : w < -d ? -d : w;
+    }
+    const R rounded = static_cast<R>(w);
+    if (!constrained_) return rounded;
+    const R lower = static_cast<R>(bounds[0]), upper = static_cast<R>(bounds[1]);
+    return rounded < lower ? lower : rounded > upper ? upper : rounded;
+  }
+
+  R gain(Sums s, R w) const {
+    if (s.h <= 0) return 0;
+    if (!constrained_ && step_ == 0) {
+      const double t = threshold(s.g);
+      return static_cast<R>(t * t) / static_cast<R>(s.h + static_cast<double>(lambda_));
+    }
+    return -(R{2} * static_cast<R>(s.g) * w + (static_cast<R>(s.h) + lambda_) * (w * w));
+  }
+
+  // Loss change, or -infinity against the direction.
+  double change(Sums left, Sums right, R own, int direction, const double* bounds) const {
+    const R wl = weight(left, bounds), wr = weight(right, bounds);
+    if ((direction > 0 && !(wl <= wr)) || (direction < 0 && !(wl >= wr)))
+      return -std::numeric_limits<double>::infinity();
+    const R both = gain(left, wl) + gain(right, wr);
+    return static_cast<double>(static_cast<R>(both - own));
+  }
+
+ private:
+  double threshold(double g) const {
+    const double alpha = static_cast<double>(alpha_);
+    return g > alpha ? g - alpha : g < -alpha ? g + alpha : 0;
+  }
+
+  double scale_;
+  R lambda_, alpha_, least_, step_;
+  bool constrained_;
+};
+
+template <class R>
+Best score_node(const Formula<R>& f, const i64* left, const i64* total, std::size_t candidates, const bool* allowed,
+                const signed char* direction, const double* bounds) {
+  const auto node = f.sums(total[0], total[1]);
+  const R own = f.gain(node, f.weight(node, bounds));
+  Best best;
+  for (std::size_t j = 0; j < candidates; ++j) {
+    if (allowed && !allowed[j]) continue;
+    const i64 g = left[2 * j], h = left[2 * j + 1];
+    const auto l = f.sums(g, h);
+    const auto r = f.sums(static_cast<i64>(static_cast<u64>(total[0]) - static_cast<u64>(g)),
+                          static_cast<i64>(static_cast<u64>(total[1]) - static_cast<u64>(h)));
+    if (!f.enough(l) || !f.enough(r)) continue;
+    const double gain = f.change(l, r, own, direction ? direction[j] : 0, bounds);
+    if (!(gain >= best.gain) || !(gain > 0) || std::isinf(gain)) continue;
+    if (gain > best.gain) best.tied.clear();
+    best.gain = gain;
+    best.tied.push_back(static_cast<i64>(j));
+  }
+  return best;
+}
+
+template <class R>
+std::vector<Best> score_all(const SplitRule& rule, const i64* left, const i64* totals, std::size_t nodes,
+                            std::size_t candidates, const bool* allowed, Monotone monotone, std::size_t threads) {
+  const Formula<R> formula(rule, monotone.bounds != nullptr);
+  std::vector<Best> out(nodes);
+  if (nodes * candidates < 1 << 13) threads = 1;
+  parallel_for(nodes, threads, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k)
+      out[k] = score_node(formula, left + 2 * k * candidates, totals + 2 * k, candidates,
+                          allowed ? allowed + k * candidates : nullptr, monotone.direction,
+                          monotone.bounds ? monotone.bounds + 2 * k : nullptr);
+  });
+  return out;
+}
+
+}  // namespace
+
+void SplitRule::check() const {
+  const auto refuse = [](const char* name) {
+    throw std::invalid_argument(std::string(name) + " must be finite and not negative");
+  };
+  if (!(reg_lambda >= 0) || std::isinf(reg_lambda)) refuse("reg_lambda");
+  if (!(reg_alpha >= 0) || std::isinf(reg_alpha)) refuse("reg_alpha");
+  if (!(min_child_weight >= 0) || std::isinf(min_child_weight)) refuse("min_child_weight");
+  if (!(max_delta_step >= 0) || std::isinf(max_delta_step)) refuse("max_delta_step");
+  if (!(scale > 0) || std::isinf(scale)) throw std::invalid_argument("scale must be finite and positive");
+}
+
+std::vector<Best> score(const SplitRule& rule, const i64* left, const i64* totals, std::size_t nodes,
+                        std::size_t candidates, const bool* allowed, Monotone monotone, std::size_t threads) {
+  return rule.float32 ? score_all<float>(rule, left, totals, nodes, candidates, allowed, monotone, threads)
+                      : score_all<double>(rule, left, totals, nodes, candidates, allowed, monotone, threads);
+}
+
+double weight(const SplitRule& rule, const i64* total, const double* bounds) {
+  const auto compute = [&](auto formula) -> double {
+    return static_cast<double>(formula.weight(formula.sums(total[0], total[1]), bounds));
+  };
+  return rule.float32 ? compute(Formula<float>(rule, bounds != nullptr))
+                      : compute(Formula<double>(rule, bounds != nullptr));
+}
+
+}  // namespace vfxgb::gbdt

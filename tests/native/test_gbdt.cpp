@@ -1,0 +1,268 @@
+// Tree kernels against loops over single rows, on every thread count; what they refuse; edges: no rows, no features.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "check.h"
+#include "gbdt/bin.h"
+#include "gbdt/candidate.h"
+#include "gbdt/histogram.h"
+#include "gbdt/partition.h"
+#include "gbdt/predict.h"
+#include "gbdt/route.h"
+#include "gbdt/score.h"
+
+using namespace vfxgb;
+using namespace vfxgb::gbdt;
+
+namespace {
+
+std::size_t below(std::size_t limit) { return static_cast<std::size_t>(test::generator()() % limit); }
+
+std::vector<double> ascending(std::size_t count) {
+  std::vector<double> cuts;
+  for (std::size_t i = 0; i < count; ++i) cuts.push_back(static_cast<double>(i) * 0.5);
+  return cuts;
+}
+
+// n rows; feature f has sizes[f] cuts; about a fifth of the values is missing.
+struct Sample {
+  std::vector<std::vector<double>> values;
+  Bins bins;
+  std::vector<i64> gh;
+
+  Sample(std::size_t n, const std::vector<std::size_t>& sizes) : bins(n, all_cuts(sizes)), gh(2 * n) {
+    for (i64& x : gh) x = static_cast<i64>(test::generator()() >> 24) - (i64{1} << 39);
+    for (std::size_t f = 0; f < sizes.size(); ++f) {
+      std::vector<double> column(n);
+      for (double& x : column) x = below(5) == 0 ? std::nan("") : static_cast<double>(below(sizes[f] + 2)) * 0.5 - 0.25;
+      const std::size_t nans =
+          static_cast<std::size_t>(std::count_if(column.begin(), column.end(), [](double x) { return std::isnan(x); }));
+      const Strided<double> strided{reinterpret_cast<const char*>(column.data()), sizeof(double)};
+      CHECK(bins.fill(f, strided, n, 0, 1 + f % 3) == nans);
+      values.push_back(std::move(column));
+    }
+  }
+
+  static std::vector<std::vector<double>> all_cuts(const std::vector<std::size_t>& sizes) {
+    std::vector<std::vector<double>> cuts;
+    for (const std::size_t size : sizes) cuts.push_back(ascending(size));
+    return cuts;
+  }
+
+  u32 bin(std::size_t f, std::size_t row) const {
+    u32 out = 0;
+    bins.with_column(f, [&](const auto* column, std::size_t width) { out = column[row * width]; });
+    return out;
+  }
+  std::vector<i32> features() const {
+    std::vector<i32> all;
+    for (std::size_t f = 0; f < bins.features(); ++f) all.push_back(static_cast<i32>(f));
+    return all;
+  }
+};
+
+const std::vector<std::size_t> mixed{3, 300, 0, 31, 254, 255, 1, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 600};
+
+void binning() {
+  const Sample s(500, mixed);
+  for (std::size_t f = 0; f < mixed.size(); ++f)
+    for (std::size_t row = 0; row < 500; ++row) {
+      const double x = s.values[f][row];
+      u32 expected = 0;
+      for (const double cut : ascending(mixed[f])) expected += cut <= x;
+      CHECK(s.bin(f, row) == (std::isnan(x) ? s.bins.n_bins(f) : expected));
+    }
+  const float inf = std::numeric_limits<float>::infinity(), edges[] = {-inf, inf, 0.0f, -0.0f};
+  Bins bins(4, {ascending(2)});
+  const Strided<float> strided{reinterpret_cast<const char*>(edges), sizeof(float)};
+  CHECK(bins.fill(0, strided, 4, 0, 1) == 0);
+  const u32 expected[] = {0, 2, 1, 1};
+  for (std::size_t i = 0; i < 4; ++i)
+    bins.with_column(0, [&](auto* c, std::size_t w) { CHECK(c[i * w] == expected[i]); });
+  CHECK_THROWS(bins.fill(0, strided, 4, 1, 1));
+  CHECK_THROWS(bins.fill(1, strided, 4, 0, 1));
+  CHECK_THROWS(Bins(1, {{1.0, 1.0}}));
+  CHECK_THROWS(Bins(1, {{2.0, 1.0}}));
+  CHECK_THROWS(Bins(1, {{std::nan("")}}));
+  CHECK_THROWS(Bins(1, {std::vector<double>(max_cuts + 1)}));
+  CHECK_THROWS(Bins(max_rows + 1, {}));
+  CHECK(Bins(0, {ascending(3)}).rows() == 0);
+  CHECK(Bins(7, {}).features() == 0);
+}
+
+// A tree of random splits; after each level rows, bits and histograms are compared with plain loops.
+void growth(std::size_t n, bool sampling, std::size_t threads) {
+  const Sample s(n, mixed);
+  std::vector<i32> sampled;
+  for (std::size_t row = 0; row < n; ++row)
+    if (below(3) > 0) sampled.push_back(static_cast<i32>(row));
+  RowPartition partition(n, sampling ? &sampled : nullptr);
+  std::vector<i32> where(n, 0);
+  std::vector<bool> counts(n, !sampling);
+  for (const i32 row : sampled) counts[static_cast<std::size_t>(row)] = true;
+  i32 next = 1;
+  for (int level = 0; level < 4; ++level) {
+    std::vector<NodeSplit> splits;
+    std::vector<i32> nodes, left, right;
+    for (const i32 node : partition.nodes()) {
+      if (below(4) == 0) continue;
+      const std::size_t f = below(mixed.size());
+      splits.push_back({node, static_cast<i32>(f), static_cast<i32>(below(s.bins.n_bins(f))), below(2) == 0});
+      nodes.push_back(node);
+      left.push_back(next++);
+      right.push_back(next++);
+    }
+    check_splits(s.bins, partition, splits);
+    std::vector<unsigned char> bits(partition.bits_size(nodes));
+    left_bits(s.bins, partition, splits, bits.data(), threads);
+    partition.split(nodes, left, right, bits, threads);
+    for (std::size_t row = 0; row < n; ++row)
+      for (std::size_t k = 0; k < nodes.size(); ++k) {
+        if (where[row] != nodes[k]) continue;
+        const u32 bin = s.bin(static_cast<std::size_t>(splits[k].feature), row);
+        const bool missing = bin == s.bins.n_bins(static_cast<std::size_t>(splits[k].feature));
+        where[row] = (missing ? splits[k].default_left : bin <= static_cast<u32>(splits[k].bin)) ? left[k] : right[k];
+        break;
+      }
+  }
+  std::vector<i32> leaves(n);
+  partition.leaves(leaves.data(), threads);
+  CHECK(leaves == where);
+  const std::vector<i32> nodes = partition.nodes(), features = s.features();
+  const std::size_t bins = total_bins(s.bins, features);
+  std::vector<i64> hist(nodes.size() * bins * 2), count(nodes.size() * bins), sums(nodes.size() * 2);
+  histogram(s.bins, partition, nodes, s.gh.data(), features, hist.data(), threads);
+  histogram_counts(s.bins, partition, nodes, features, count.data(), threads);
+  node_sums(partition, nodes, s.gh.data(), sums.data(), threads);
+  std::vector<i64> naive(hist.size(), 0), naive_count(count.size(), 0), naive_sums(sums.size(), 0);
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    std::vector<i32> in, out;
+    for (std::size_t row = 0; row < n; ++row) {
+      if (where[row] != nodes[k]) continue;
+      (counts[row] ? in : out).push_back(static_cast<i32>(row));
+      if (!counts[row]) continue;
+      std::size_t first = k * bins;
+      for (std::size_t j = 0; j < 2; ++j) naive_sums[2 * k + j] += s.gh[2 * row + j];
+      for (std::size_t f = 0; f < mixed.size(); first += s.bins.n_bins(f++)) {
+        const u32 bin = s.bin(f, row);
+        if (bin == s.bins.n_bins(f)) continue;
+        ++naive_count[first + bin];
+        for (std::size_t j = 0; j < 2; ++j) naive[2 * (first + bin) + j] += s.gh[2 * row + j];
+      }
+    }
+    CHECK(std::ranges::equal(partition.sampled(nodes[k]), in));
+    CHECK(std::ranges::equal(partition.others(nodes[k]), out));
+  }
+  CHECK(hist == naive);
+  CHECK(count == naive_count);
+  CHECK(sums == naive_sums);
+}
+
+void refused_splits() {
+  RowPartition partition(10, nullptr);
+  const std::vector<unsigned char> good{0x0f, 0x00}, spare{0x0f, 0x04};
+  CHECK_THROWS(partition.split({0}, {1}, {2}, spare, 1));
+  CHECK_THROWS(partition.split({0}, {1}, {2}, std::span(good).first(1), 1));
+  CHECK_THROWS(partition.split({0}, {1}, {1}, good, 1));
+  CHECK_THROWS(partition.split({0}, {0}, {1}, good, 1));
+  CHECK_THROWS(partition.split({0}, {-1}, {1}, good, 1));
+  CHECK_THROWS(partition.split({5}, {1}, {2}, good, 1));
+  CHECK_THROWS(partition.split({0}, {1}, {}, good, 1));
+  CHECK_THROWS(partition.split({0, 0}, {1, 2}, {3, 4}, std::vector<unsigned char>(4), 1));
+  CHECK(partition.nodes() == std::vector<i32>{0} && partition.sampled(0).size() == 10);
+  partition.split({0}, {7}, {3}, good, 1);
+  CHECK(partition.sampled(7).size() == 4 && partition.sampled(3).size() == 6);
+  CHECK_THROWS(partition.sampled(0));
+  const std::vector<i32> descending{2, 1}, outside{10};
+  CHECK_THROWS(RowPartition(10, &descending));
+  CHECK_THROWS(RowPartition(10, &outside));
+  const Bins bins(9, {ascending(2)}), same(10, {ascending(2)});
+  CHECK_THROWS(check_splits(bins, partition, {}));
+  CHECK_THROWS(check_splits(same, partition, {{7, 1, 0, false}}));
+  CHECK_THROWS(check_splits(same, partition, {{7, 0, 3, false}}));
+  CHECK_THROWS(check_splits(same, partition, {{0, 0, 0, false}}));
+  CHECK_THROWS(total_bins(same, {1}));
+  CHECK_THROWS(total_bins(same, {0, 0}));
+}
+
+void scores() {
+  // One node of two candidates: (g, h) left (-2, 2) of (0, 4); and a mirrored tie.
+  const SplitRule rule{0.5, 1, 0, 1, 0, false};
+  const i64 left[] = {-4, 4, 4, 4, 0, 0, 1, 7}, total[] = {0, 8};
+  const std::vector<Best> best = score(rule, left, total, 1, 4, nullptr, {}, 2);
+  CHECK(best[0].gain == 4.0 / 3 + 4.0 / 3);
+  CHECK((best[0].tied == std::vector<i64>{0, 1}));
+  const bool only_last[] = {false, false, true, true};
+  CHECK(score(rule, left, total, 1, 4, only_last, {}, 1)[0].tied.empty());  // no hessian; too little of it
+  const signed char up[] = {1, 1, 1, 1};
+  const double bounds[] = {-10, 10};
+  CHECK((score(rule, left, total, 1, 4, nullptr, {up, bounds}, 1)[0].tied == std::vector<i64>{1}));
+  CHECK(weight(rule, left, nullptr) == 2.0 / 3);
+  const double tight[] = {-10, 0.5};
+  CHECK(weight(rule, left, tight) == 0.5);
+  CHECK(weight({0.5, 1, 1, 1, 0, false}, left, nullptr) == 1.0 / 3);
+  CHECK(weight({0.5, 1, 0, 3, 0, false}, left, nullptr) == 0);
+  CHECK(weight({0.5, 1, 0, 1, 0.25, false}, left, nullptr) == 0.25);
+  for (const double bad : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    CHECK_THROWS((SplitRule{bad, 1, 0, 1, 0, false}.check()));
+    CHECK_THROWS((SplitRule{1, bad, 0, 1, 0, false}.check()));
+    CHECK_THROWS((SplitRule{1, 1, bad, 1, 0, false}.check()));
+    CHECK_THROWS((SplitRule{1, 1, 0, bad, 0, false}.check()));
+    CHECK_THROWS((SplitRule{1, 1, 0, 1, bad, false}.check()));
+  }
+  CHECK_THROWS((SplitRule{0, 1, 0, 1, 0, false}.check()));
+}
+
+void candidate_order() {
+  const std::vector<FeatureShape> shapes{{1, true}, {3, true}, {2, false}};
+  const i64 hist[] = {5, 5, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16}, total[] = {100, 100};
+  const std::vector<Candidate> all = candidates(shapes);
+  const i32 expected[][3] = {{1, 0, 0}, {1, 1, 0}, {1, 1, 1}, {1, 0, 1}, {2, 0, 0}};
+  CHECK(all.size() == 5 && count_candidates(shapes) == 5);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    CHECK(all[i].feature == expected[i][0] && all[i].bin == expected[i][1] && all[i].default_left == expected[i][2]);
+  std::vector<i64> out(10), moved(10);
+  left_sums(hist, total, 1, shapes, {}, out.data(), 2);
+  CHECK((out == std::vector<i64>{1, 1, 3, 3, 96, 96, 94, 94, 8, 8}));  // missing: 100 - 7
+  left_sums(hist, total, 1, shapes, {4, 3, 2, 1, 0}, moved.data(), 1);
+  CHECK((moved == std::vector<i64>{8, 8, 94, 94, 96, 96, 3, 3, 1, 1}));
+}
+
+void prediction() {
+  const double nan = std::nan("");
+  const Forest forest({0, 3, 4},
+                      {{0.5, 1, 1, 2, true}, {0, -1, 0, 0, false}, {0, -1, 0, 0, false}, {0, -1, 0, 0, false}}, 2);
+  const float x[] = {9, 0.25f, 9, 0.5f, 9, static_cast<float>(nan)};
+  const Table<float> table{reinterpret_cast<const char*>(x), 8, 4, 3};
+  std::vector<i32> leaves(6);
+  forest.leaves(table, {0, 2}, leaves.data(), 2);
+  CHECK((leaves == std::vector<i32>{1, 0, 2, 0, 1, 0}));
+  const double values[] = {0, 1, 2, 10};
+  std::vector<double> margins(3);
+  forest.margins(table, {0, 2}, values, {0, 0}, 1, margins.data(), 1);
+  CHECK((margins == std::vector<double>{11, 12, 11}));
+  const Forest::Node leaf{0, -1, 0, 0, false};
+  CHECK_THROWS(Forest({}, {}, 1));
+  CHECK_THROWS(Forest({0, 0}, {}, 1));
+  CHECK_THROWS(Forest({0, 2}, {leaf}, 1));
+  CHECK_THROWS(Forest({0, 3}, {{0, 1, 1, 2, false}, leaf, leaf}, 1));  // no such feature
+  CHECK_THROWS(Forest({0, 3}, {{0, 0, 0, 2, false}, leaf, leaf}, 1));  // a loop
+  CHECK_THROWS(Forest({0, 3}, {{0, 0, 1, 3, false}, leaf, leaf}, 1));  // outside
+  CHECK_THROWS(Forest({0, 3}, {{nan, 0, 1, 2, false}, leaf, leaf}, 1));
+}
+
+}  // namespace
+
+int main() {
+  binning();
+  for (const std::size_t n : {0, 1, 7, 64, 3000, 40000})
+    for (const std::size_t threads : {1, 2, 5}) growth(n, n % 2 == 0, threads);
+  growth(3000, false, 3);
+  refused_splits();
+  scores();
+  candidate_order();
+  prediction();
+  return test::report();
+}
