@@ -71,3 +71,91 @@ class CapacityError(VfxgbError, ValueError):
 
 class SelfTestError(VfxgbError, RuntimeError):
     """A key failed its self-test and must not be used: a stub, a short key, or deterministic encryption."""
+
+
+class ParameterError(VfxgbError, ValueError):
+    """A training parameter outside its bounds, or one that contradicts another."""
+
+
+class TableError(VfxgbError, ValueError):
+    """Data that is no table: ragged, without rows or columns, of the wrong number of dimensions, or unreadable."""
+
+
+class ColumnNameError(VfxgbError, ValueError):
+    """Columns that are not the wanted ones: duplicated, absent, unexpected, in two parties or in none."""
+
+
+class ColumnTypeError(VfxgbError, TypeError):
+    """A column whose values are not real numbers."""
+
+
+class ColumnValueError(VfxgbError, ValueError):
+    """A feature value that cannot be trained on: infinite, or beyond the range of float32."""
+
+
+class LabelError(VfxgbError, ValueError):
+    """Labels that do not fit the rows or the objective: NaN, out of range, or of another length."""
+
+
+class WeightError(VfxgbError, ValueError):
+    """Sample weights that do not fit the rows: negative, not finite, all zero, or of another length."""
+
+
+class CutsError(VfxgbError, ValueError):
+    """Cut points that cannot bin a feature: not ascending, not finite, too many, or for no such column."""
+
+
+class ImputationError(VfxgbError, ValueError):
+    """A column that cannot be imputed because its training rows hold no value at all."""
+
+
+class GradientError(VfxgbError, ValueError):
+    """Gradients that cannot be trained on: of the wrong shape, not finite, or hessians below zero."""
+
+
+class MissingPackageError(VfxgbError, ImportError):
+    """An optional package that the given input needs is not installed."""
+
+
+class CallbackError(VfxgbError, ValueError):
+    """A training callback that cannot work: a bad setting, nothing to watch, or no callback at all."""
+
+
+class PartiesError(VfxgbError, ValueError):
+    """Data of other parties than those of the model, or parties without a protocol to train by."""
+
+
+class UnfittedError(VfxgbError, ValueError):
+    """An estimator asked for something that only exists after `fit`."""
+
+
+class ExportError(VfxgbError, ValueError):
+    """A model that the target format cannot express."""
+
+
+class ShareMismatchError(VfxgbError, ValueError):
+    """Model shares that do not belong together: of different runs, altered, or one of them missing."""
+
+
+class AlignmentError(VfxgbError, ValueError):
+    """Parties whose rows are not the same rows in the same order."""
+
+
+class FrameError(VfxgbError, ValueError):
+    """Bytes from a peer that are no frame: truncated, foreign, of another version or run, out of order, too large."""
+
+
+class MessageError(VfxgbError, ValueError):
+    """A message that does not fit: of another type or round than expected, or with contents that cannot be right."""
+
+
+class PeerError(VfxgbError, ConnectionError):
+    """Another party ended the run: it failed, or closed the channel, or said nothing until the deadline."""
+
+
+class ChannelClosedError(VfxgbError, ConnectionError):
+    """A channel used after this side had closed it."""
+
+
+class ProtocolParameterError(VfxgbError, ValueError):
+    """A parameter that the protocol does not have, or a value it cannot take."""

@@ -20,7 +20,9 @@ def test_every_error_is_documented_and_has_one_base_of_ours() -> None:
         assert cls.__doc__
         if cls is not errors.VfxgbError:
             assert cls.__bases__[0] is errors.VfxgbError
-            assert issubclass(cls.__bases__[1], (ValueError, TypeError, IndexError, RuntimeError))
+            assert issubclass(
+                cls.__bases__[1], (ValueError, TypeError, IndexError, RuntimeError, ImportError, ConnectionError)
+            )
 
 
 def test_subpackages_load_on_first_use() -> None:

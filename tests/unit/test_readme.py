@@ -27,7 +27,14 @@ def test_speed_tables_are_those_of_the_result_files(script: ModuleType) -> None:
     assert "| decrypt |" in script.speed_section()
 
 
-def test_example_runs() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert "assert key.decrypt" in example
+EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) == 2
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["train", "encrypt"])
+def test_example_runs(example: str) -> None:
+    assert "\nassert " in example
     exec(compile(example, "README.md", "exec"), {})

@@ -1,0 +1,79 @@
+"""A party's table in bins: what histograms are built from.
+
+Column f with cuts c_0 < c_1 < ... has bins 0 .. len(cuts); the bin of x is the number of cuts <= x, so that x < c_b if
+and only if its bin is at most b, for rows of training and for any others. Missing is a state of its own, after them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.binning.cuts import Float32Array, check_cuts, cuts_with_missing, make_cuts
+from vfxgb.data.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedTable:
+    """Bins of all rows, of which the first `n_train` are training rows.
+
+    `cuts[f]`: float32, strictly ascending: the thresholds of f. `has_missing[f]`: some training row misses f.
+    """
+
+    names: tuple[str, ...]
+    cuts: tuple[Float32Array, ...]
+    bins: _native.Bins
+    has_missing: NDArray[np.bool_]
+    n_train: int
+
+    @classmethod
+    def build(
+        cls, table: Table, n_train: int, max_bin: int, cuts: Mapping[str, Any] | None = None, threads: int = 1
+    ) -> "BinnedTable":
+        """Bin `table` by its own cuts, from its first `n_train` rows, or by the imposed `cuts` (column to thresholds).
+
+        A column that misses values in training gets one more cut, above all values: the split into rows that have a
+        value and rows that do not. Imposed cuts are taken as they are. Raises CutsError.
+        """
+        imposed = None if cuts is None else check_cuts(cuts, table.names, table.party)
+        # One column is converted at a time; only if cuts are its own is it converted twice.
+        missing = np.zeros(table.n_features, dtype=np.bool_)
+        chosen: list[Float32Array] = []
+        for feature, name in enumerate(table.names):
+            training = table.column(feature)[:n_train]
+            missing[feature] = bool(np.isnan(training).any())
+            chosen.append(
+                imposed[name] if imposed is not None else _own_cuts(training, max_bin, bool(missing[feature]))
+            )
+        bins = _native.Bins(table.n_rows, [one.astype(np.float64) for one in chosen])
+        for feature in range(table.n_features):
+            bins.fill(feature, table.column(feature), 0, threads)
+        return cls(table.names, tuple(chosen), bins, missing, n_train)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, eval rows included."""
+        return self.bins.n_rows
+
+    @property
+    def n_bins(self) -> NDArray[np.int32]:
+        """Bins per column, missing not counted: int32[n_features]."""
+        return self.bins.n_bins
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each column's bins begin in a histogram: int64[n_features + 1], the last entry is the total."""
+        return np.append(0, np.cumsum(self.n_bins, dtype=np.int64)).astype(np.int64)
+
+
+def _own_cuts(training: Float32Array, max_bin: int, has_missing: bool) -> Float32Array:
+    cuts = make_cuts(training, max_bin)
+    return cuts_with_missing(cuts) if has_missing else cuts

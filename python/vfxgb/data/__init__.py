@@ -1,0 +1,1 @@
+"""Tables in: reading what users hold, dividing it among parties, filling what is missing."""

@@ -1,0 +1,135 @@
+"""Tables in files: CSV, plain or gzipped, and Parquet.
+
+CSV is read with the standard library: a header line, comma-separated numbers, an empty cell (or NA, NaN, null) is
+missing. Cells are converted in blocks, so that the text of a large file is never in memory at once.
+"""
+
+import csv
+import gzip
+import io
+import os
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import ColumnNameError, ColumnTypeError, MissingPackageError, TableError
+
+BLOCK_ROWS = 16_384
+MISSING_CELLS = frozenset(("", "na", "nan", "null", "none"))
+
+
+def read_file(
+    path: str | os.PathLike[str], where: str = "reading a table", columns: Sequence[str] | None = None
+) -> Any:
+    """The columns of a file: a dict of float64 arrays (CSV) or a frame (Parquet).
+
+    `columns`: those to read, all if None. Raises TableError for an unknown ending, a missing file or a ragged line,
+    ColumnNameError for a duplicated or absent column, ColumnTypeError for a cell that is no number.
+    """
+    file = Path(path)
+    where = f"{where} from {file.name}"
+    if not file.is_file():
+        raise TableError(f"{where}: there is no file {str(file)!r}; check the path")
+    ending = "".join(file.suffixes[-2:]).lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
+    if ending.endswith((".csv", ".csv.gz")):
+        with _open_text(file) as text:
+            return _read_csv(text, where, columns)
+    if ending == ".parquet":
+        return _read_parquet(file, where, columns)
+    raise TableError(f"{where}: the file ends in {ending!r}, wanted .csv, .csv.gz or .parquet")
+
+
+def _open_text(file: Path) -> io.TextIOBase:
+    if file.suffix.lower() == ".gz":
+        return io.TextIOWrapper(gzip.open(file, "rb"), encoding="utf-8-sig", newline="")
+    return file.open(encoding="utf-8-sig", newline="")
+
+
+def _read_csv(text: io.TextIOBase, where: str, columns: Sequence[str] | None) -> dict[str, NDArray[np.float64]]:
+    try:
+        lines = csv.reader(text, strict=True)
+        header = next(lines, None)
+        if not header:
+            raise TableError(f"{where}: the file is empty, wanted a header line with column names")
+        for place, name in enumerate(header):
+            if name in header[:place]:
+                raise ColumnNameError(
+                    f"{where}: column {name!r} appears more than once, wanted unique names; rename it"
+                )
+        wanted = list(header) if columns is None else list(columns)
+        for name in wanted:
+            if name not in header:
+                raise ColumnNameError(f"{where}: there is no column {name!r}; the columns are {header}")
+        blocks: list[list[NDArray[np.float64]]] = [[] for _ in wanted]
+        for first_line, rows in _blocks(lines):
+            _refuse_ragged(rows, len(header), first_line, where)
+            cells = list(zip(*rows, strict=True))
+            for kept, name in zip(blocks, wanted, strict=True):
+                kept.append(_parse(cells[header.index(name)], name, first_line, where))
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
+        raise TableError(f"{where}: the file is no CSV in UTF-8 ({error})") from error
+    return {name: np.concatenate([*kept, np.empty(0)]) for name, kept in zip(wanted, blocks, strict=True)}
+
+
+def _blocks(lines: Iterator[list[str]]) -> Iterator[tuple[int, list[list[str]]]]:
+    """(number of the first line, rows) block by block; line 1 is the header. Blank lines at the end are dropped."""
+    first_line = 2
+    while rows := list(islice(lines, BLOCK_ROWS)):
+        count = len(rows)
+        if count < BLOCK_ROWS:
+            while rows and not rows[-1]:
+                rows.pop()
+        if rows:
+            yield first_line, rows
+        first_line += count
+
+
+def _refuse_ragged(rows: list[list[str]], width: int, first_line: int, where: str) -> None:
+    for place, row in enumerate(rows):
+        # The csv module returns a blank line as no cell at all; in a table of one column it is a missing value.
+        if not row and width == 1:
+            row.append("")
+        if len(row) != width:
+            raise TableError(
+                f"{where}: line {first_line + place} has {len(row)} cells, wanted {width}, as many as the header"
+            )
+
+
+def _parse(cells: Sequence[str], name: str, first_line: int, where: str) -> NDArray[np.float64]:
+    try:
+        return np.array([float(cell) if cell else np.nan for cell in cells], dtype=np.float64)
+    except ValueError:
+        return np.array([_number(cell, name, first_line + row, where) for row, cell in enumerate(cells)])
+
+
+def _number(cell: str, name: str, line: int, where: str) -> float:
+    if cell.strip().lower() in MISSING_CELLS:
+        return float("nan")
+    try:
+        return float(cell)
+    except ValueError:
+        raise ColumnTypeError(
+            f"{where}: column {name!r} holds {cell!r} in line {line}, wanted a number or an empty cell; "
+            "encode the column as numbers or leave it out"
+        ) from None
+
+
+def _read_parquet(file: Path, where: str, columns: Sequence[str] | None) -> Any:
+    wanted = None if columns is None else list(columns)
+    for package, read in (("pyarrow.parquet", "read_table"), ("polars", "read_parquet")):
+        try:
+            module = import_module(package)
+        except ImportError:
+            continue
+        try:
+            return getattr(module, read)(file, columns=wanted)
+        except Exception as error:
+            raise TableError(f"{where}: the Parquet file cannot be read ({error})") from error
+    raise MissingPackageError(
+        f"{where}: Parquet needs pyarrow or polars, and neither is installed; pip install pyarrow"
+    )

@@ -1,0 +1,219 @@
+"""A party's table: named numeric columns over the same rows.
+
+A Table holds the caller's columns as they came and converts one at a time when asked (`column`), so that reading a
+table costs no second copy of the data. Values are float32, as in XGBoost: a model's thresholds are float32, and a
+comparison has to come out alike here and wherever the model is exported to. NaN is missing, and so is the value
+`missing`. Everything that would have to be altered silently is refused when the table is read.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.data.intake import Columns, read_source
+from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
+from vfxgb.params import closest_name
+
+Float32Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of one party; make one with `Table.read`.
+
+    `names`: unique. `pieces`: per column its parts from top to bottom, real numbers. `party`: for messages, "" if none.
+    `missing`: the value that counts as missing beside NaN. `fills`: per column what replaces missing values, or None.
+    """
+
+    names: tuple[str, ...]
+    pieces: tuple[tuple[NDArray[Any], ...], ...]
+    party: str = ""
+    missing: float = math.nan
+    fills: tuple[float | None, ...] = ()
+
+    @classmethod
+    def read(
+        cls,
+        data: Any,
+        *,
+        names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        party: str = "",
+        missing: float = math.nan,
+    ) -> "Table":
+        """A table from numpy [n, F], pandas, polars or pyarrow frames, a mapping of columns, or a file.
+
+        Files: a path to .csv, .csv.gz or .parquet with a header. `names` names the columns of an array (f0, f1, ... if
+        None). `columns` keeps those only, in that order. A Table comes back with the party and missing given here.
+        Raises TableError (no table), ColumnNameError (duplicated or absent), ColumnTypeError (not numbers),
+        ColumnValueError (infinite), MissingPackageError (Parquet without a reader).
+        """
+        if isinstance(data, Table):
+            table = replace(data, party=party or data.party)
+            return table if columns is None else table.select(columns)
+        source = read_source(data, names, party, columns)
+        _check_shape(source, party)
+        table = cls(
+            tuple(name for name, _ in source),
+            tuple((values,) for _, values in source),
+            party,
+            float(missing),
+            (None,) * len(source),
+        )
+        for feature in range(table.n_features):
+            table._refuse_infinite(feature)
+        return table
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(len(piece) for piece in self.pieces[0])
+
+    def column(self, feature: int | str) -> Float32Array:
+        """One column by position or name: float32[n_rows], contiguous, the caller's to keep; NaN is missing."""
+        place = self.names.index(feature) if isinstance(feature, str) else feature
+        values = np.empty(self.n_rows, dtype=np.float32)
+        start = 0
+        # Out of range is refused when the table is read; without the check the values would become infinite.
+        with np.errstate(over="ignore"):
+            for piece in self.pieces[place]:
+                values[start : start + len(piece)] = piece
+                start += len(piece)
+        if not math.isnan(self.missing):
+            values[values == np.float32(self.missing)] = np.nan
+        fill = self.fills[place]
+        if fill is not None:
+            values[np.isnan(values)] = fill
+        return values
+
+    def matrix(self) -> Float32Array:
+        """All columns, float32[n_rows, n_features]."""
+        values = np.empty((self.n_rows, self.n_features), dtype=np.float32)
+        for feature in range(self.n_features):
+            values[:, feature] = self.column(feature)
+        return values
+
+    def select(self, names: Sequence[str]) -> "Table":
+        """These columns, in this order. Raises ColumnNameError for an absent or repeated name."""
+        _refuse_repeated(names, self.party)
+        places = [self._place(name) for name in names]
+        return replace(
+            self,
+            names=tuple(names),
+            pieces=tuple(self.pieces[place] for place in places),
+            fills=tuple(self.fills[place] for place in places),
+        )
+
+    def take(self, rows: NDArray[Any]) -> "Table":
+        """The given rows, by number or mask: a table of its own, converted."""
+        pieces = tuple((self.column(feature)[rows],) for feature in range(self.n_features))
+        return replace(self, pieces=pieces, missing=math.nan, fills=(None,) * self.n_features)
+
+    def with_party(self, party: str) -> "Table":
+        """The same table under a party's name."""
+        return replace(self, party=party)
+
+    def with_fills(self, fills: Sequence[float | None]) -> "Table":
+        """The same table with missing values of column f read as fills[f], where that is not None."""
+        return replace(self, fills=tuple(fills))
+
+    def align(self, names: Sequence[str], what: str) -> "Table":
+        """The columns `names` of training in their order, for `what` ("eval set 0", "prediction").
+
+        Raises ColumnNameError when a column is absent or one too many is there.
+        """
+        if tuple(names) == self.names:
+            return self
+        unexpected = [name for name in self.names if name not in set(names)]
+        absent = [name for name in names if name not in set(self.names)]
+        if unexpected or absent:
+            raise ColumnNameError(
+                f"reading {what}{_of(self.party)}: X has {self.n_features} features, wanted the {len(names)} of "
+                f"training: absent {_listed(absent)}, unexpected {_listed(unexpected)}; pass the columns of training"
+            )
+        return self.select(names)
+
+    @staticmethod
+    def stack(tables: Sequence["Table"]) -> "Table":
+        """Tables below each other, without copying: training rows, then eval sets.
+
+        Raises TableError when columns or missing values are not those of the first.
+        """
+        first = tables[0]
+        for table in tables[1:]:
+            same_missing = table.missing == first.missing or (math.isnan(table.missing) and math.isnan(first.missing))
+            if table.names != first.names or table.fills != first.fills or not same_missing:
+                raise TableError(
+                    f"stacking tables{_of(first.party)}: found columns {_listed(table.names)} or other missing values, "
+                    f"wanted those of the first, {_listed(first.names)}; align them first"
+                )
+        pieces = tuple(
+            tuple(piece for table in tables for piece in table.pieces[feature]) for feature in range(first.n_features)
+        )
+        return replace(first, pieces=pieces)
+
+    def _place(self, name: str) -> int:
+        if name in self.names:
+            return self.names.index(name)
+        meant = closest_name(str(name), self.names)
+        hint = f"did you mean {meant!r}?" if meant else f"the columns are {_listed(self.names)}"
+        raise ColumnNameError(f"selecting columns{_of(self.party)}: there is no column {name!r}; {hint}")
+
+    def _refuse_infinite(self, feature: int) -> None:
+        if all(piece.dtype.kind in "biu" for piece in self.pieces[feature]):
+            return
+        values = self.column(feature)
+        infinite = np.isinf(values)
+        if not infinite.any():
+            return
+        row = int(np.argmax(infinite))
+        raw = np.concatenate(self.pieces[feature])[row]
+        kind = "infinite (inf)" if np.isinf(raw) else "too large for dtype float32"
+        raise ColumnValueError(
+            f"reading column {self.names[feature]!r}{_of(self.party)}: row {row} holds {raw}, which is {kind} "
+            f"({int(infinite.sum())} such rows), wanted finite values; replace them by NaN if they mean missing"
+        )
+
+
+def _check_shape(source: Columns, party: str) -> None:
+    shape = (len(source[0][1]) if source else 0, len(source))
+    if shape[1] == 0:
+        raise TableError(f"reading a table{_of(party)}: 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    _refuse_repeated([name for name, _ in source], party)
+    for name, values in source:
+        if len(values) != shape[0]:
+            raise TableError(
+                f"reading a table{_of(party)}: column {name!r} has {len(values)} rows and column {source[0][0]!r} has "
+                f"{shape[0]}, wanted the same number in every column"
+            )
+    if shape[0] == 0:
+        raise TableError(f"reading a table{_of(party)}: 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _refuse_repeated(names: Sequence[str], party: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ColumnNameError(
+                f"reading a table{_of(party)}: column {name!r} appears more than once, wanted unique names; rename it"
+            )
+        seen.add(name)
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    shown = ", ".join(repr(name) for name in names[:10])
+    return f"[{shown}{', ...' if len(names) > 10 else ''}]"
+
+
+def _of(party: str) -> str:
+    return f" of party {party!r}" if party else ""

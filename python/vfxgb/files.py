@@ -1,0 +1,25 @@
+"""Writing files so that nobody ever reads half of one."""
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Put `data` at `path`: a reader sees the old file or the new one, also after a crash.
+
+    The temporary file lies in the same folder, is readable by its owner only, and is removed when writing fails.
+    Raises OSError.
+    """
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise

@@ -1,0 +1,196 @@
+"""Metrics on predictions: XGBoost's names and formulas, and KS.
+
+A metric compares labels [n] with predictions as `Objective.transform` gives them: [n] for one output, [n, K] class
+probabilities. Weighted means throughout; weights None is weight 1.
+
+auc: area under the ROC curve, ties counted half; for K classes one against the rest, averaged by class weight.
+ks: the largest distance between true and false positive rate over all thresholds (Kolmogorov-Smirnov), the number
+credit scoring reports. Both are NaN when the rows hold one class only.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import LengthMismatchError, ParameterError, UnknownNameError
+from vfxgb.params import closest_name
+
+FloatArray = NDArray[np.float64]
+MetricFunction = Callable[[FloatArray, FloatArray, FloatArray], float]
+
+# XGBoost's: keeps log finite.
+_LEAST_PROBABILITY = 1e-16
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named metric. `maximize`: larger is better. `outputs`: the shape of prediction it takes.
+
+    `outputs`: "one" for [n], "many" for [n, K], "any" for both.
+    """
+
+    name: str
+    maximize: bool
+    function: MetricFunction
+    outputs: str = "one"
+
+    def __call__(self, labels: NDArray[Any], predictions: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
+        """The metric of predictions [n] or [n, K] against labels [n].
+
+        Raises LengthMismatchError when lengths differ, ParameterError when the metric is not made for such predictions.
+        """
+        y = np.asarray(labels, dtype=np.float64)
+        p = np.asarray(predictions, dtype=np.float64)
+        w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if not len(y) == len(p) == len(w):
+            raise LengthMismatchError(
+                f"computing {self.name}: {len(y)} labels, {len(p)} predictions and {len(w)} weights, wanted the same"
+            )
+        if (self.outputs == "one" and p.ndim != 1) or (self.outputs == "many" and p.ndim != 2):
+            raise ParameterError(
+                f"computing {self.name}: predictions have shape {p.shape}, wanted "
+                f"{'[rows]' if self.outputs == 'one' else '[rows, classes]'}; "
+                "choose an eval_metric that fits the objective"
+            )
+        return float(self.function(y, p, w))
+
+
+def make_metric(metric: str | Callable[..., float] | Metric) -> Metric:
+    """The metric of that name, or one around a callable.
+
+    A callable is called as metric(labels, predictions), with sample_weight=weights where rows are weighted. It is
+    named after itself and taken to be a loss (smaller is better) unless it has an attribute `maximize` that is true.
+    Raises UnknownNameError for a name that is none, ParameterError for something else.
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric in METRICS:
+            return METRICS[metric]
+        meant = closest_name(metric, tuple(METRICS))
+        hint = f"did you mean {meant!r}? " if meant else ""
+        raise UnknownNameError(f"choosing metrics: there is no metric {metric!r}; {hint}Known: {', '.join(METRICS)}")
+    if not callable(metric):
+        raise ParameterError(f"choosing metrics: found {metric!r}, wanted a name or a callable (labels, predictions)")
+    return _from_callable(metric)
+
+
+def make_metrics(asked: object, default: str) -> tuple[Metric, ...]:
+    """The metrics of an `eval_metric` parameter: None (the objective's `default`), one, or a sequence of them.
+
+    Raises ParameterError when two have the same name.
+    """
+    if asked is None:
+        return (make_metric(default),)
+    several: Sequence[Any] = asked if isinstance(asked, (list, tuple)) else [asked]
+    metrics = tuple(make_metric(one) for one in several)
+    names = [metric.name for metric in metrics]
+    if not names or len(set(names)) < len(names):
+        raise ParameterError(f"choosing metrics: eval_metric names {names}, wanted at least one and each of them once")
+    return metrics
+
+
+def _from_callable(function: Callable[..., float]) -> Metric:
+    def call(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+        if (w == 1.0).all():
+            return float(function(y, p))
+        return float(function(y, p, sample_weight=w))
+
+    name = getattr(function, "__name__", type(function).__name__)
+    return Metric(name, bool(getattr(function, "maximize", False)), call, "any")
+
+
+def _mean(values: FloatArray, w: FloatArray) -> float:
+    total = float(w.sum())
+    return float(values @ w) / total if total > 0 else math.nan
+
+
+def _log(p: FloatArray) -> FloatArray:
+    return np.log(np.maximum(p, _LEAST_PROBABILITY))
+
+
+def _logloss(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    return _mean(-(y * _log(p) + (1.0 - y) * _log(1.0 - p)), w)
+
+
+def _error(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    return _mean(np.where(p > 0.5, 1.0 - y, y), w)
+
+
+def _mlogloss(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    return _mean(-_log(p[np.arange(len(y)), y.astype(np.int64)]), w)
+
+
+def _merror(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    return _mean((p.argmax(axis=1) != y).astype(np.float64), w)
+
+
+def _rmse(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    return math.sqrt(_mean((y - p) ** 2, w))
+
+
+def _mae(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    return _mean(np.abs(y - p), w)
+
+
+def _poisson_nloglik(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    counts, place = np.unique(y, return_inverse=True)
+    log_factorials = np.array([math.lgamma(count + 1.0) for count in counts])
+    return _mean(log_factorials[place] + p - y * _log(p), w)
+
+
+def _curve(y: FloatArray, p: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weight of true and false positives at every distinct threshold, from the highest down; both start with 0."""
+    order = np.argsort(-p, kind="stable")
+    ranked = p[order]
+    last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(p) - 1)
+    positives = np.cumsum((y * w)[order])[last]
+    negatives = np.cumsum(((1.0 - y) * w)[order])[last]
+    return np.append(0.0, positives), np.append(0.0, negatives)
+
+
+def _binary_auc(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    if len(y) == 0:
+        return math.nan
+    true, false = _curve(y, p, w)
+    whole = true[-1] * false[-1]
+    if whole <= 0.0:
+        return math.nan
+    return float(((true[1:] + true[:-1]) * np.diff(false)).sum() / 2.0 / whole)
+
+
+def _auc(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    if p.ndim == 1:
+        return _binary_auc(y, p, w)
+    members = [(y == k).astype(np.float64) for k in range(p.shape[1])]
+    areas = [_binary_auc(member, p[:, k], w) for k, member in enumerate(members)]
+    return _mean(np.array(areas), np.array([float(member @ w) for member in members]))
+
+
+def _ks(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    if len(y) == 0:
+        return math.nan
+    true, false = _curve(y, p, w)
+    if true[-1] <= 0.0 or false[-1] <= 0.0:
+        return math.nan
+    return float(np.abs(true / true[-1] - false / false[-1]).max())
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("auc", True, _auc, "any"),
+        Metric("logloss", False, _logloss),
+        Metric("error", False, _error),
+        Metric("mlogloss", False, _mlogloss, "many"),
+        Metric("merror", False, _merror, "many"),
+        Metric("rmse", False, _rmse),
+        Metric("mae", False, _mae),
+        Metric("ks", True, _ks),
+        Metric("poisson-nloglik", False, _poisson_nloglik),
+    )
+}

@@ -1,0 +1,1 @@
+"""Models: the share of each party, files, and the pooled model."""

@@ -1,0 +1,235 @@
+"""A share as a file: one JSON document per party, versioned, written atomically, its digest checked when read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from vfxgb.errors import FormatError
+from vfxgb.files import write_atomically
+from vfxgb.model.seal import check_own
+from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, Seal, SplitRecords, TreeShape
+
+FORMAT = "vfxgb share"
+VERSION = 1
+
+
+class _Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    salt: str
+    own: str
+    parties: list[tuple[str, str]]
+    trees: str
+    model: str
+
+
+class _Records(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    features: list[str]
+    feature: list[int]
+    cut: list[float]
+    default_left: list[bool]
+    fill: list[float] | None
+
+
+class _Tree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    party: list[int]
+    record: list[int]
+    left: list[int]
+    right: list[int]
+    parent: list[int]
+    value: list[float]
+    gain: list[float]
+    cover: list[float]
+
+
+class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What only the active party's file has."""
+
+    parties: list[str]
+    n_outputs: int
+    objective: str
+    base_margin: list[float]
+    base_score: list[float]
+    missing_strategy: str
+    params: dict[str, Any]
+    best_iteration: int | None
+    trees: list[_Tree]
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: str
+    version: int
+    role: str
+    run: str
+    party: str
+    seal: _Seal
+    records: _Records
+    model: _Model | None = None
+
+
+def save_share(share: ActiveShare | PassiveShare, path: str | Path) -> None:
+    """Write a share to `path`, atomically. Raises OSError."""
+    seal, records = share.seal, share.records
+    document = _File(
+        format=FORMAT,
+        version=VERSION,
+        role="active" if isinstance(share, ActiveShare) else "passive",
+        run=share.run,
+        party=share.party,
+        seal=_Seal(seal.salt, seal.own, list(seal.parties), seal.trees, seal.model),
+        records=_Records(
+            list(records.features),
+            records.feature.tolist(),
+            records.cut.tolist(),
+            records.default_left.tolist(),
+            None if records.fill is None else list(records.fill),
+        ),
+        model=_model_part(share) if isinstance(share, ActiveShare) else None,
+    )
+    text = json.dumps(msgspec.to_builtins(document), allow_nan=False, separators=(",", ":"))
+    write_atomically(Path(path), text.encode())
+
+
+def _model_part(share: ActiveShare) -> _Model:
+    return _Model(
+        parties=list(share.parties),
+        n_outputs=share.n_outputs,
+        objective=share.objective,
+        base_margin=share.base_margin.tolist(),
+        base_score=share.base_score.tolist(),
+        missing_strategy=share.missing_strategy,
+        params=dict(share.params),
+        best_iteration=share.best_iteration,
+        trees=[
+            _Tree(
+                tree.party.tolist(),
+                tree.record.tolist(),
+                tree.left.tolist(),
+                tree.right.tolist(),
+                tree.parent.tolist(),
+                tree.value.tolist(),
+                tree.gain.tolist(),
+                tree.cover.tolist(),
+            )
+            for tree in share.trees
+        ],
+    )
+
+
+def load_share(path: str | Path) -> ActiveShare | PassiveShare:
+    """The share in a file.
+
+    Raises FormatError for a file that is none (or of another version), ShareMismatchError for altered contents,
+    OSError.
+    """
+    where = f"reading the model share {str(path)!r}"
+    data = Path(path).read_bytes()
+    try:
+        head = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise FormatError(f"{where}: it is no JSON document ({error}); is it the right file, and whole?") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise FormatError(f"{where}: it is no vfxgb model share")
+    if head.get("version") != VERSION:
+        raise FormatError(
+            f"{where}: found version {head.get('version')!r}, wanted {VERSION}; read it with the vfxgb that wrote it"
+        )
+    try:
+        document = msgspec.convert(head, _File)
+        share = _share(document, where)
+    except (msgspec.ValidationError, OverflowError, ValueError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"{where}: {error}") from None
+    check_own(share)
+    return share
+
+
+def _share(document: _File, where: str) -> ActiveShare | PassiveShare:
+    records = _records(document.records, where)
+    seal = Seal(
+        document.seal.salt,
+        document.seal.own,
+        tuple(document.seal.parties),
+        document.seal.trees,
+        document.seal.model,
+    )
+    if document.role not in ("active", "passive") or (document.role == "active") != (document.model is not None):
+        raise FormatError(f"{where}: its role {document.role!r} and its contents do not go together")
+    model = document.model
+    if model is None:
+        return PassiveShare(document.run, document.party, records, seal)
+    trees = tuple(_tree(tree, len(model.parties), where) for tree in model.trees)
+    lengths = (len(model.base_margin), len(model.base_score))
+    if model.n_outputs < 1 or lengths != (model.n_outputs,) * 2 or len(trees) % model.n_outputs:
+        raise FormatError(
+            f"{where}: {len(trees)} trees and {lengths} start values do not fit {model.n_outputs} outputs"
+        )
+    if document.party not in model.parties:
+        raise FormatError(f"{where}: party {document.party!r} is none of {model.parties}")
+    return ActiveShare(
+        run=document.run,
+        party=document.party,
+        parties=tuple(model.parties),
+        n_outputs=model.n_outputs,
+        objective=model.objective,
+        base_margin=np.array(model.base_margin, dtype=np.float64),
+        base_score=np.array(model.base_score, dtype=np.float64),
+        missing_strategy=model.missing_strategy,
+        params=model.params,
+        trees=trees,
+        records=records,
+        best_iteration=model.best_iteration,
+        seal=seal,
+    )
+
+
+def _records(part: _Records, where: str) -> SplitRecords:
+    lengths = {len(part.feature), len(part.cut), len(part.default_left)}
+    outside = any(not 0 <= feature < len(part.features) for feature in part.feature)
+    if len(lengths) != 1 or outside or (part.fill is not None and len(part.fill) != len(part.features)):
+        raise FormatError(f"{where}: its records are of different lengths or name features that do not exist")
+    return SplitRecords(
+        tuple(part.features),
+        np.array(part.feature, dtype=np.int32),
+        np.array(part.cut, dtype=np.float64),
+        np.array(part.default_left, dtype=np.bool_),
+        None if part.fill is None else tuple(part.fill),
+    )
+
+
+def _tree(part: _Tree, n_parties: int, where: str) -> TreeShape:
+    tree = TreeShape(
+        party=np.array(part.party, dtype=np.int16),
+        record=np.array(part.record, dtype=np.int32),
+        left=np.array(part.left, dtype=np.int32),
+        right=np.array(part.right, dtype=np.int32),
+        parent=np.array(part.parent, dtype=np.int32),
+        value=np.array(part.value, dtype=np.float64),
+        gain=np.array(part.gain, dtype=np.float64),
+        cover=np.array(part.cover, dtype=np.float64),
+    )
+    check_tree(tree, n_parties, where)
+    return tree
+
+
+def check_tree(tree: TreeShape, n_parties: int, where: str) -> None:
+    """Raise FormatError unless the arrays are one tree: walks end, children know their parents."""
+    n = tree.n_nodes
+    arrays = (tree.record, tree.left, tree.right, tree.parent, tree.value, tree.gain, tree.cover)
+    if n == 0 or any(len(array) != n for array in arrays):
+        raise FormatError(f"{where}: a tree has no nodes, or arrays of different lengths")
+    inner = tree.party != LEAF
+    nodes = np.flatnonzero(inner)
+    left, right = tree.left[inner], tree.right[inner]
+    sound = (
+        bool(((tree.party >= LEAF) & (tree.party < n_parties)).all())
+        and bool((tree.record[inner] >= 0).all())
+        and bool((left > nodes).all() and (right > nodes).all() and (left < n).all() and (right < n).all())
+        and bool((tree.left[~inner] == LEAF).all() and (tree.right[~inner] == LEAF).all())
+        and len(nodes) * 2 + 1 == n
+        and len(np.unique(np.concatenate([left, right]))) == 2 * len(nodes)
+    )
+    if not sound or not (np.array_equal(tree.parent[left], nodes) and np.array_equal(tree.parent[right], nodes)):
+        raise FormatError(f"{where}: the nodes of a tree do not form a tree")

@@ -1,0 +1,148 @@
+"""The digests that tie the shares of a run together.
+
+Each party commits to its records by a salted hash: salted, because a hash of a few features and cuts alone could be
+guessed. The active party hashes the commitments of all parties and the trees into the model digest, which every share
+then carries. All are SHA-256 in hexadecimal over canonical JSON; a prefix keeps the digest of one kind of thing from
+ever being the digest of another.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from vfxgb._native import random_bytes
+from vfxgb.errors import ShareMismatchError
+from vfxgb.model.shares import ActiveShare, PassiveShare, Seal, SplitRecords
+
+SALT_BYTES = 32
+
+
+def new_salt() -> str:
+    """A fresh secret salt, hexadecimal."""
+    return random_bytes(SALT_BYTES).hex()
+
+
+def _digest(kind: str, content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(f"vfxgb {kind} 1\n{text}".encode()).hexdigest()
+
+
+def commit(run: str, party: str, records: SplitRecords, salt: str) -> str:
+    """The commitment of `party` to its records."""
+    content = {
+        "run": run,
+        "party": party,
+        "salt": salt,
+        "features": list(records.features),
+        "feature": records.feature.tolist(),
+        "cut": [cut.hex() for cut in records.cut.tolist()],
+        "default_left": records.default_left.tolist(),
+        "fill": None if records.fill is None else [value.hex() for value in records.fill],
+    }
+    return _digest("records", content)
+
+
+def trees_digest(share: ActiveShare) -> str:
+    """The digest of what the active party alone holds: structure, leaf weights, start margin, parameters."""
+    content = {
+        "run": share.run,
+        "party": share.party,
+        "parties": list(share.parties),
+        "n_outputs": share.n_outputs,
+        "objective": share.objective,
+        "base_margin": [value.hex() for value in share.base_margin.tolist()],
+        "base_score": [value.hex() for value in share.base_score.tolist()],
+        "missing_strategy": share.missing_strategy,
+        "params": dict(share.params),
+        "best_iteration": share.best_iteration,
+        # The salt keeps a passive party, which sees this digest, from testing guesses of leaf weights.
+        "salt": share.seal.salt,
+        "trees": [
+            [
+                tree.party.tolist(),
+                tree.record.tolist(),
+                tree.left.tolist(),
+                tree.right.tolist(),
+                tree.parent.tolist(),
+                [value.hex() for value in tree.value.tolist()],
+                [value.hex() for value in tree.gain.tolist()],
+                [value.hex() for value in tree.cover.tolist()],
+            ]
+            for tree in share.trees
+        ],
+    }
+    return _digest("trees", content)
+
+
+def model_digest(run: str, parties: tuple[tuple[str, str], ...], trees: str) -> str:
+    """The digest every share of a run carries."""
+    return _digest("model", {"run": run, "parties": [list(pair) for pair in parties], "trees": trees})
+
+
+def seal_active(share: ActiveShare, salt: str, commitments: Mapping[str, str]) -> ActiveShare:
+    """`share` sealed with the commitments of the passive parties and its own."""
+    own = commit(share.run, share.party, share.records, salt)
+    parties = tuple((party, own if party == share.party else commitments[party]) for party in share.parties)
+    salted = replace(share, seal=Seal(salt=salt))
+    trees = trees_digest(salted)
+    return replace(share, seal=Seal(salt, own, parties, trees, model_digest(share.run, parties, trees)))
+
+
+def seal_all(active: ActiveShare, passive: Mapping[str, PassiveShare]) -> tuple[ActiveShare, dict[str, PassiveShare]]:
+    """Shares of one process sealed as they stand, as a checkpoint is."""
+    salts = {party: new_salt() for party in passive}
+    commitments = {party: commit(share.run, party, share.records, salts[party]) for party, share in passive.items()}
+    sealed = seal_active(active, new_salt(), commitments)
+    seal = sealed.seal
+    return sealed, {
+        party: replace(share, seal=Seal(salts[party], commitments[party], seal.parties, seal.trees, seal.model))
+        for party, share in passive.items()
+    }
+
+
+def check_own(share: ActiveShare | PassiveShare) -> None:
+    """Raise ShareMismatchError unless a share's contents are those it was sealed with."""
+    seal = share.seal
+    found = commit(share.run, share.party, share.records, seal.salt)
+    altered = found != seal.own or dict(seal.parties).get(share.party) != seal.own
+    if isinstance(share, ActiveShare):
+        altered = altered or trees_digest(share) != seal.trees
+    if altered or model_digest(share.run, seal.parties, seal.trees) != seal.model:
+        raise ShareMismatchError(
+            f"checking the share of party {share.party!r}: its contents do not match its digest; it was altered or "
+            "never finished, use an intact copy"
+        )
+
+
+def check_shares(active: ActiveShare, passive: Mapping[str, PassiveShare]) -> None:
+    """Raise ShareMismatchError unless the shares are intact, of one run, and one from each party."""
+    check_together(active, passive)
+    check_own(active)
+    for share in passive.values():
+        check_own(share)
+
+
+def check_together(active: ActiveShare, passive: Mapping[str, PassiveShare]) -> None:
+    """Raise ShareMismatchError unless there is one share from each party and all say that they are of one run.
+
+    Their contents are not looked at: that is for when a share is loaded or merged.
+    """
+    wanted = [party for party in active.parties if party != active.party]
+    for party in wanted:
+        if party not in passive:
+            raise ShareMismatchError(
+                f"joining shares: the share of party {party!r} is missing, wanted one of each of {list(active.parties)}"
+            )
+    for party, share in passive.items():
+        if party not in wanted or share.party != party:
+            raise ShareMismatchError(
+                f"joining shares: found a share of party {share.party!r} under the name {party!r}, wanted passive "
+                f"parties {wanted}"
+            )
+        if (share.run, share.seal.model) != (active.run, active.seal.model):
+            raise ShareMismatchError(
+                f"joining shares: the share of party {party!r} is of another run or another state of it than that of "
+                f"{active.party!r}; use the shares that were saved together"
+            )

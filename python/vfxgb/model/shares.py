@@ -1,0 +1,118 @@
+"""What each party keeps of a model: the active party the trees, every party its own splits.
+
+A split stands in two places. The tree, which the active party holds, says only (party, record): whose split it is and
+under which number that party filed it. Feature, cut and default direction are in the owner's records and nowhere
+else. Leaf weights are the active party's alone. So neither side can predict without the other.
+
+The seal ties the shares of one run together (seal.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class SplitRecords:
+    """A party's own splits, record i at position i. Never leaves the party but by its consent.
+
+    `features`: the party's columns in their order. `feature`: int32[r], positions in `features`. `cut`: float64[r]; a
+    row goes left when x < cut. `default_left`: bool[r], the way of a row whose value is missing. `fill`: what stands in
+    for a missing value of each feature (imputation), or None when missing stays missing.
+    """
+
+    features: tuple[str, ...]
+    feature: NDArray[np.int32]
+    cut: NDArray[np.float64]
+    default_left: NDArray[np.bool_]
+    fill: tuple[float, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+
+@dataclass(frozen=True)
+class TreeShape:
+    """One tree as the active party knows it, one entry per node, the root first, children after their parent.
+
+    `party`: int16, position in `ActiveShare.parties`, or -1 for a leaf; `record`: int32, the split's number at that
+    party, or -1; `left`, `right`, `parent`: int32, -1 where there is none; `value`: float64, the weight of the node,
+    learning rate applied and rounded to float32 (of a leaf: what it adds to the margin; of an inner node: what it would
+    have added); `gain`: float64, XGBoost's loss change, 0 for a leaf; `cover`: float64, sum of hessians.
+    """
+
+    party: NDArray[np.int16]
+    record: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    cover: NDArray[np.float64]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.party)
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What ties the shares of one run together; hexadecimal strings, empty until the run is finished.
+
+    `salt` and `own` are this party's: its secret salt and the commitment to its records. `parties` maps every party to
+    its commitment, `trees` is the digest of the active party's trees, and `model` that of all of these; the three are
+    equal in all shares of a run.
+    """
+
+    salt: str = field(default="", repr=False)
+    own: str = ""
+    parties: tuple[tuple[str, str], ...] = ()
+    trees: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class PassiveShare:
+    """A passive party's part of a model."""
+
+    run: str
+    party: str
+    records: SplitRecords
+    seal: Seal = Seal()
+
+
+@dataclass(frozen=True)
+class ActiveShare:
+    """The active party's part of a model.
+
+    `parties` in party order (global feature ids follow it); `trees` by round, and within a round by output:
+    tree t belongs to round t // n_outputs and output t % n_outputs. `base_margin`: float64[n_outputs], the margin
+    before the first tree; `base_score`: the same in the units of the label, or the margins where there are several
+    outputs. `objective`: its name, "custom" for a callable. `params`: the training parameters that JSON can hold.
+    `best_iteration`: what early stopping found.
+    """
+
+    run: str
+    party: str
+    parties: tuple[str, ...]
+    n_outputs: int
+    objective: str
+    base_margin: NDArray[np.float64]
+    base_score: NDArray[np.float64]
+    missing_strategy: str
+    params: Mapping[str, Any]
+    trees: tuple[TreeShape, ...]
+    records: SplitRecords
+    best_iteration: int | None = None
+    seal: Seal = Seal()
+
+    @property
+    def n_rounds(self) -> int:
+        """Boosting rounds in the model."""
+        return len(self.trees) // self.n_outputs

@@ -1,0 +1,161 @@
+"""The pooled model as XGBoost's own JSON (schema of XGBoost 3), for `xgboost.Booster.load_model`.
+
+XGBoost compares in float32: a row goes left when float32(x) < float32(cut). A cut c that float32 cannot hold is
+written as the smallest float32 above it, which sends every float32 value the same way as c does. Leaf weights are
+rounded to float32; that is the whole difference between the two predictions.
+
+What XGBoost wants for other purposes than prediction (SHAP values, dumps) is there as well: gains, covers and the
+weights of inner nodes. An imputed value v becomes a default direction: left where v < cut, which is where the filled
+row would have gone. After early stopping only the rounds that prediction uses are written.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import ExportError
+from vfxgb.files import write_atomically
+from vfxgb.model.dataframe import missing_goes_left
+from vfxgb.model.pooled import PooledModel
+from vfxgb.params import POISSON_MAX_DELTA_STEP
+
+# Oldest version of XGBoost's schema with all that is written here; newer ones read it.
+SCHEMA_VERSION = [3, 0, 0]
+NO_PARENT = 2**31 - 1
+PROBABILISTIC = "probabilistic"
+
+Float32 = NDArray[np.float32]
+
+
+def export_xgboost(model: PooledModel, path: str | Path) -> None:
+    """Write the pooled model as XGBoost JSON to `path`, atomically.
+
+    THIS REVEALS EVERY PARTY'S SPLITS: feature names, cut points and default directions of all parties stand in the file
+    in clear, next to the active party's leaf weights. In a simulation that is all yours. Between real parties each of
+    them must consent first, and from then on everyone with the file can predict alone.
+
+    A model with a callable objective is written as reg:squarederror: XGBoost then predicts its margin.
+    Raises ExportError where XGBoost has no equal: missing values that go down both branches.
+    """
+    write_atomically(Path(path), xgboost_json(model).encode())
+
+
+def xgboost_json(model: PooledModel) -> str:
+    """The text `export_xgboost` writes; the same warning applies."""
+    return json.dumps(xgboost_document(model), allow_nan=False)
+
+
+def xgboost_document(model: PooledModel) -> dict[str, Any]:
+    """The JSON document as Python objects. Raises ExportError as `export_xgboost` does."""
+    if model.missing_strategy == PROBABILISTIC:
+        raise ExportError(
+            f"exporting to XGBoost: found missing_strategy={PROBABILISTIC!r}, which sends rows down both branches and "
+            "XGBoost cannot express; train with another strategy, or predict with vfxgb"
+        )
+    names = list(model.feature_names)
+    outputs = model.n_outputs
+    rounds = model.n_rounds if model.best_iteration is None else model.best_iteration + 1
+    trees = [_tree(model, tree, len(names)) for tree in range(rounds * outputs)]
+    booster = {
+        "name": "gbtree",
+        "model": {
+            "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+            "iteration_indptr": [outputs * i for i in range(rounds + 1)],
+            "tree_info": [int(group) for group in model.group[: len(trees)]],
+            "trees": trees,
+        },
+    }
+    learner = {
+        "attributes": {},
+        "feature_names": names,
+        "feature_types": ["float"] * len(names),
+        "gradient_booster": booster,
+        "learner_model_param": {
+            "base_score": _base_score(model),
+            "boost_from_average": "1",
+            "num_class": str(outputs if outputs > 1 else 0),
+            "num_feature": str(len(names)),
+            "num_target": "1",
+        },
+        "objective": _objective(model),
+    }
+    return {"learner": learner, "version": SCHEMA_VERSION}
+
+
+def float32_at_least(cuts: NDArray[np.float64]) -> Float32:
+    """For each cut the smallest float32 that is not below it: x < cut and x < result agree for every float32 x."""
+    rounded = cuts.astype(np.float32)
+    below = rounded.astype(np.float64) < cuts
+    rounded[below] = np.nextafter(rounded[below], np.float32(np.inf))
+    return rounded
+
+
+def _tree(model: PooledModel, tree: int, n_features: int) -> dict[str, Any]:
+    """One tree in XGBoost's layout: a list per attribute, one entry per node."""
+    nodes = slice(int(model.tree_start[tree]), int(model.tree_start[tree + 1]))
+    leaf = model.feature[nodes] < 0
+    n_nodes = len(leaf)
+    value = model.value[nodes].astype(np.float32)
+    condition = np.where(leaf, value, float32_at_least(np.where(leaf, 0.0, model.threshold[nodes])))
+    parent = model.parent[nodes]
+    return {
+        "id": tree,
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(n_features),
+            "num_nodes": str(n_nodes),
+            "size_leaf_vector": "1",
+        },
+        "left_children": model.left[nodes].tolist(),
+        "right_children": model.right[nodes].tolist(),
+        "parents": np.where(parent < 0, NO_PARENT, parent).tolist(),
+        "split_indices": np.where(leaf, 0, model.feature[nodes]).tolist(),
+        "split_conditions": _shortest(condition),
+        "split_type": [0] * n_nodes,
+        "default_left": missing_goes_left(model, nodes).astype(int).tolist(),
+        "base_weights": _shortest(value),
+        "loss_changes": _shortest(model.gain[nodes].astype(np.float32)),
+        "sum_hessian": _shortest(model.cover[nodes].astype(np.float32)),
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+    }
+
+
+def _shortest(values: Float32) -> list[float]:
+    """Each float32 as the shortest decimal that reads back as the same float32: a third of the digits of a double."""
+    return [float(str(value)) for value in values]
+
+
+def _base_score(model: PooledModel) -> str:
+    """In the units of the label; one number where one will do, which versions before 3.1 read too."""
+    scores = _shortest(model.base_score.astype(np.float32))
+    if len(set(scores)) == 1:
+        return repr(scores[0])
+    return "[" + ",".join(repr(score) for score in scores) + "]"
+
+
+def _objective(model: PooledModel) -> dict[str, Any]:
+    """XGBoost's name and its parameters of the objective."""
+    name = model.objective
+    if name == "binary:logistic":
+        positive = model.params.get("scale_pos_weight", 1.0)
+        return {"name": name, "reg_loss_param": {"scale_pos_weight": str(positive)}}
+    if name == "multi:softprob":
+        return {"name": name, "softmax_multiclass_param": {"num_class": str(model.n_outputs)}}
+    if name == "count:poisson":
+        step = model.params.get("max_delta_step")
+        return {
+            "name": name,
+            "poisson_regression_param": {"max_delta_step": str(POISSON_MAX_DELTA_STEP if step is None else step)},
+        }
+    if model.n_outputs > 1:
+        raise ExportError(
+            f"exporting to XGBoost: a callable objective with {model.n_outputs} outputs has no XGBoost name; wanted "
+            "multi:softprob, or one output"
+        )
+    return {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}

@@ -1,0 +1,1 @@
+"""Prediction with a model whose parts lie at several parties."""

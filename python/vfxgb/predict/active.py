@@ -1,0 +1,183 @@
+"""The active party in joint prediction: all trees and all rows together, one round trip per level.
+
+At every level each row stands before one node of each tree. The active party tests its own splits and asks each
+passive party about that party's nodes of the level, all in one message. With "probabilistic" handling of missing values
+a row whose value is missing goes down both branches, weighted by their training cover (papers/001).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.data.table import Table
+from vfxgb.errors import MessageError
+from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
+from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
+from vfxgb.predict.routing import Rows, SplitTester, pack_rows
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
+from vfxgb.transport.rows import rows_digest
+
+# (row, tree) pairs on their way at once: bounds memory and message size.
+BLOCK_PAIRS = 1 << 25
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Rows (numbers within the block, ascending) before one node of one tree, each with its weight if not 1."""
+
+    tree: int
+    node: int
+    rows: Rows
+    weight: NDArray[np.float64] | None
+
+
+class ActivePredictor:
+    """One prediction. `n_trees`: use the first so many."""
+
+    def __init__(self, share: ActiveShare, table: Table, channels: Mapping[str, Channel], n_trees: int) -> None:
+        self._share = share
+        self._trees: Sequence[TreeShape] = share.trees[:n_trees]
+        self._tester = SplitTester(share.records, table)
+        self._n_rows = table.n_rows
+        self._channels = channels
+        self._both_ways = share.missing_strategy == "probabilistic"
+
+    def margins(self) -> NDArray[np.float64]:
+        """Margins float64[n_rows, n_outputs]: leaf weights in the order of the trees, then the start margin."""
+        outputs = self._share.n_outputs
+        sums = np.zeros((self._n_rows, outputs))
+        for block, arrivals in self._walk():
+            part = sums[block]
+            for tree, visits in enumerate(arrivals):
+                value = self._trees[tree].value
+                for visit in visits:
+                    added = value[visit.node] if visit.weight is None else value[visit.node] * visit.weight
+                    part[visit.rows, tree % outputs] += added
+        return sums + self._share.base_margin
+
+    def leaves(self) -> NDArray[np.int32]:
+        """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
+        found = np.zeros((self._n_rows, len(self._trees)), dtype=np.int32)
+        for block, arrivals in self._walk():
+            for tree, visits in enumerate(arrivals):
+                place = np.zeros(block.stop - block.start, dtype=np.int32)
+                best = np.full(len(place), -1.0)
+                for visit in visits:
+                    weight = np.ones(len(visit.rows)) if visit.weight is None else visit.weight
+                    better = weight > best[visit.rows]
+                    rows = visit.rows[better]
+                    place[rows], best[rows] = visit.node, weight[better]
+                found[block, tree] = place
+        return found
+
+    def open(self) -> None:
+        """Agree with every passive party on model and rows."""
+        opening = OpenPrediction(
+            run=self._share.run,
+            model=self._share.seal.model,
+            n_rows=self._n_rows,
+            rows_digest=rows_digest(self._n_rows),
+            missing=self._both_ways,
+        )
+        for channel in self._channels.values():
+            channel.send(opening)
+        for channel in self._channels.values():
+            channel.recv(PredictionReady)
+
+    def close(self) -> None:
+        """Let the passive parties go."""
+        for channel in self._channels.values():
+            channel.send(ClosePrediction())
+
+    def _walk(self) -> Iterator[tuple[slice, list[list[Visit]]]]:
+        """Block by block: its rows, and per tree the leaves with the rows that end there."""
+        size = max(1, BLOCK_PAIRS // max(1, len(self._trees)))
+        for first in range(0, self._n_rows, size):
+            block = slice(first, min(first + size, self._n_rows))
+            yield block, self._walk_block(block)
+
+    def _walk_block(self, block: slice) -> list[list[Visit]]:
+        everyone = np.arange(block.stop - block.start, dtype=np.int32)
+        arrivals: list[list[Visit]] = [[] for _ in self._trees]
+        ahead = [Visit(tree, 0, everyone, None) for tree in range(len(self._trees))]
+        depth = 0
+        while True:
+            inner: dict[int, list[Visit]] = {}
+            for visit in ahead:
+                party = int(self._trees[visit.tree].party[visit.node])
+                if party == LEAF:
+                    arrivals[visit.tree].append(visit)
+                else:
+                    inner.setdefault(party, []).append(visit)
+            if not inner:
+                return arrivals
+            ahead = self._advance(inner, depth, block)
+            depth += 1
+
+    def _advance(self, inner: Mapping[int, list[Visit]], depth: int, block: slice) -> list[Visit]:
+        """All visits of a level moved on to the next one."""
+        parties = self._share.parties
+        count = block.stop - block.start
+        for party, visits in inner.items():
+            if parties[party] != self._share.party:
+                records = np.array([self._record(visit) for visit in visits], dtype=np.int32)
+                sizes = np.array([len(visit.rows) for visit in visits], dtype=np.int32)
+                rows = pack_rows([visit.rows for visit in visits], count)
+                self._channels[parties[party]].send(
+                    Route(
+                        depth=depth,
+                        first=block.start,
+                        count=count,
+                        records=pack_array(records),
+                        sizes=pack_array(sizes),
+                        rows=pack_bytes(rows),
+                    )
+                )
+        ahead: list[Visit] = []
+        # Own splits first: the others are at work meanwhile.
+        for party, visits in sorted(inner.items(), key=lambda pair: parties[pair[0]] != self._share.party):
+            if parties[party] == self._share.party:
+                answers = [self._tester.test(self._record(one), block.start, one.rows, count) for one in visits]
+            else:
+                answers = self._receive(parties[party], visits, depth)
+            for visit, (left, missing) in zip(visits, answers, strict=True):
+                ahead += self._branches(visit, left, missing)
+        return ahead
+
+    def _record(self, visit: Visit) -> int:
+        return int(self._trees[visit.tree].record[visit.node])
+
+    def _receive(
+        self, party: str, visits: Sequence[Visit], depth: int
+    ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        message = self._channels[party].recv(Routed)
+        what = f"reading the answers of {party}, level {depth}"
+        if message.depth != depth:
+            raise MessageError(f"{what}: found level {message.depth}")
+        ends = np.cumsum([len(visit.rows) for visit in visits])
+        left = _bits(message.left, int(ends[-1]), what)
+        missing = _bits(message.missing, int(ends[-1]), what) if self._both_ways else np.zeros_like(left)
+        return list(zip(np.split(left, ends[:-1]), np.split(missing, ends[:-1]), strict=True))
+
+    def _branches(self, visit: Visit, left: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[Visit]:
+        """The visits that follow one: left and right, empty ones left out."""
+        tree = self._trees[visit.tree]
+        found = []
+        for child, goes in ((int(tree.left[visit.node]), left), (int(tree.right[visit.node]), ~left)):
+            weight = visit.weight
+            if self._both_ways and missing.any():
+                goes = goes | missing  # noqa: PLW2901 - a row with a missing value goes both ways
+                share = float(tree.cover[child]) / float(tree.cover[visit.node])
+                weight = np.where(missing, share, 1.0) * (1.0 if weight is None else weight)
+            rows = visit.rows[goes]
+            if len(rows):
+                found.append(Visit(visit.tree, child, rows, None if weight is None else weight[goes]))
+        return found
+
+
+def _bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_]:
+    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
+    return np.unpackbits(packed, bitorder="little")[:count].astype(np.bool_)

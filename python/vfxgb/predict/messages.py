@@ -1,0 +1,81 @@
+"""The messages of joint prediction."""
+
+from typing import ClassVar
+
+from vfxgb.transport.messages import BULK_BYTES, NOTHING, Bulk, Message, Reveals
+
+
+class OpenPrediction(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, first: which model and which rows. `missing`: answers say where a value is missing, too."""
+
+    TAG: ClassVar[str] = "open-prediction"
+    REVEALS: ClassVar[Reveals] = Reveals("how many rows are scored, and by which model", "rows")
+
+    run: str
+    model: str
+    n_rows: int
+    rows_digest: bytes
+    missing: bool
+
+    def amount(self) -> int:
+        """Rows."""
+        return self.n_rows
+
+
+class PredictionReady(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: same model, same rows."""
+
+    TAG: ClassVar[str] = "prediction-ready"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+
+class Route(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, one per level and block of rows: q questions, each a record and the rows that stand before it.
+
+    `first` and `count`: the block of rows. `records`: int32[q]. `sizes`: int32[q], rows of each question. `rows`: for
+    each question in turn nothing if its rows are the whole block, else whichever is shorter: one bit per row of the
+    block, on whole bytes, or the rows' numbers within the block, ascending, int32.
+    """
+
+    TAG: ClassVar[str] = "route"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which rows reach each of the receiver's splits", "row memberships")
+
+    depth: int
+    first: int
+    count: int
+    records: Bulk
+    sizes: Bulk
+    rows: Bulk
+
+    def amount(self) -> int:
+        """Questions times rows, at least."""
+        return len(self.rows) // 4
+
+
+class Routed(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: per question one bit for each row: goes left; and if asked, one more: is missing."""
+
+    TAG: ClassVar[str] = "routed"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "which rows go left at the sender's splits: one comparison with an undisclosed feature and cut", "comparisons"
+    )
+
+    depth: int
+    left: Bulk
+    missing: Bulk
+
+    def amount(self) -> int:
+        """Comparisons, up to 7 more."""
+        return 8 * len(self.left)
+
+
+class ClosePrediction(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, last."""
+
+    TAG: ClassVar[str] = "close-prediction"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+
+PREDICTION_MESSAGES: tuple[type[Message], ...] = (OpenPrediction, PredictionReady, Route, Routed, ClosePrediction)

@@ -1,0 +1,255 @@
+"""What a protocol is: the two roles it plays, and what it says about itself.
+
+A protocol decides how the passive parties' candidate splits get scored without more being seen than its README says.
+All else (binning, growth, row partition, model) is common code that never learns which protocol ran. One round of
+boosting grows K trees, one per output, level by level:
+
+    active (grower)                                     passive (train/passive.py)
+    BeginRound                  ------------------->    role.begin_tree(trees)
+    role.begin_tree(gradients)  <- protocol messages ->   "
+    per level:
+      Level                     ------------------->    role.open_level(level)
+      role.open_level(level)    <- protocol messages ->   "
+      (scores its own features meanwhile)
+      role.propose(level)       <- protocol messages ->   "
+      Choose (winning tokens)   ------------------->    role.resolve(tree, nodes, start, tokens)
+                                <-------------------    SplitRows (who goes left)
+    role.end_tree()                                     role.end_tree()
+
+Within a hook both roles talk as they like over the channel; what one sends the other must read in the same hook.
+A *token* is whatever the protocol's passive role needs to find a split again, an integer of at least 0; the active
+party treats it as opaque. Of several tokens with the same best gain all are sent back, and the owner takes the first in
+XGBoost's order, so that no order has to be disclosed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.params import TrainParams
+from vfxgb.train.timings import Timings
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import Message
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """A round's gradients, at the active party only.
+
+    `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point; zero outside `sampled`. `sampled`: int32,
+    ascending, the training rows in use, or None for all. `step`: the value of the integer 1.
+    """
+
+    round: int
+    pairs: Sequence[NDArray[np.int64]]
+    sampled: NDArray[np.int32] | None
+    step: float
+
+
+@dataclass(frozen=True)
+class LevelNodes:
+    """The open nodes of one tree at one level, at the active party. m nodes, ascending ids.
+
+    `tree`: the output it belongs to. `totals`: int64[m, 2], the nodes' gradient sums. `bounds`: float64[m, 2], limits
+    of the weights under monotone constraints, or None. `build`: positions (in `nodes`) of the nodes whose sums are to
+    be made; the sums of any other are those of its parent, at position `parent` of the level before, minus those of its
+    sibling, at position `sibling` of this level; both int64[m], -1 where built. `rule` scores sums.
+    """
+
+    tree: int
+    nodes: NDArray[np.int32]
+    totals: NDArray[np.int64]
+    bounds: NDArray[np.float64] | None
+    build: NDArray[np.int64]
+    sibling: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    rule: _native.SplitRule
+
+
+@dataclass(frozen=True)
+class ActiveLevel:
+    """One level of a round, at the active party: the trees that still grow."""
+
+    round: int
+    depth: int
+    trees: Sequence[LevelNodes]
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """The best splits of one party for the m nodes of one tree.
+
+    `gain`: float64[m], loss change, 0 where the party has no split; tokens[start[i]:start[i + 1]] reach it in node i.
+    """
+
+    gain: NDArray[np.float64]
+    start: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ChosenSums:
+    """What the active party learns of k chosen splits: left gradient sums int64[k, 2], monotone direction int8[k]."""
+
+    left: NDArray[np.int64]
+    constraint: NDArray[np.int8]
+
+
+class ActiveRole(Protocol):
+    """The active party's side. It holds a channel to every passive party."""
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """A new round: protect the gradients and send them out."""
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """The nodes to score next; every passive party has been told. Send what the protocol adds; do not wait."""
+
+    def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
+        """The best splits of each passive party, one entry per tree of the level. Called once per open_level."""
+
+    def chosen(self, party: str, index: int, positions: NDArray[np.int64], tokens: NDArray[np.int64]) -> ChosenSums:
+        """Of the level last proposed: the splits `tokens` that `party` took for the nodes at `positions`.
+
+        `index` counts the trees of the level. Raises MessageError for a token that was not proposed for its node.
+        """
+
+    def end_tree(self) -> None:
+        """The round is over: forget its gradients and sums."""
+
+
+@dataclass(frozen=True)
+class PassiveTree:
+    """One growing tree at a passive party.
+
+    `features`: int32, ascending, the party's features this tree may use. `partition`: the rows of its nodes.
+    """
+
+    tree: int
+    features: NDArray[np.int32]
+    partition: _native.RowPartition
+
+
+@dataclass(frozen=True)
+class PassiveNodes:
+    """The open nodes of one tree at a passive party.
+
+    `nodes`: int32[m], ascending; `parents`: int32[m], -1 for the root; `build`: int64, positions of those whose sums
+    are asked for; `allowed`: bool[m, len(features)], which of the tree's features each node may use, or None for all.
+    """
+
+    tree: int
+    nodes: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    build: NDArray[np.int64]
+    allowed: NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True)
+class PassiveLevel:
+    """One level of a round, at a passive party."""
+
+    round: int
+    depth: int
+    trees: Sequence[PassiveNodes]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction."""
+
+    tokens: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    bin: NDArray[np.int32]
+    default_left: NDArray[np.bool_]
+
+
+class PassiveRole(Protocol):
+    """A passive party's side. It holds the channel to the active party."""
+
+    def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
+        """A new round. `sampled` as in Gradients; every tree starts with all rows in node 0."""
+
+    def open_level(self, level: PassiveLevel) -> None:
+        """Answer for the nodes of a level. The partitions of the trees already hold them."""
+
+    def resolve(
+        self, tree: int, nodes: NDArray[np.int32], start: NDArray[np.int64], tokens: NDArray[np.int64]
+    ) -> Resolved:
+        """For each node i the first, in XGBoost's order, of the splits tokens[start[i]:start[i + 1]].
+
+        Raises MessageError for a token that this party never offered.
+        """
+
+    def end_tree(self) -> None:
+        """The round is over."""
+
+
+@dataclass(frozen=True)
+class ActiveContext:
+    """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class."""
+
+    channels: Mapping[str, Channel]
+    params: Any
+    train: TrainParams
+    n_train: int
+    n_outputs: int
+    threads: int
+    timings: Timings
+
+
+@dataclass
+class Disclosed:
+    """What a passive party alone can count: sums over few rows among those it has shown (tree/disclosure.py)."""
+
+    small_sums: int = 0
+
+
+@dataclass(frozen=True)
+class PassiveContext:
+    """What a passive role gets to work with.
+
+    `has_missing`: bool per feature. `constraints`: int8 per feature, the monotone directions, or None when the run has
+    none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another.
+    """
+
+    party: str
+    channel: Channel
+    params: Any
+    bins: _native.Bins
+    has_missing: NDArray[np.bool_]
+    constraints: NDArray[np.int8] | None
+    n_train: int
+    n_outputs: int
+    min_bucket_rows: int
+    threads: int
+    timings: Timings
+    disclosed: Disclosed
+    random: Callable[[int], bytes] = _native.random_bytes
+
+
+@dataclass(frozen=True)
+class ProtocolSpec:
+    """A protocol's statement about itself: `SPEC` in its folder's spec.py.
+
+    `params`: a frozen msgspec.Struct; a user's protocol_params are converted to it and unknown names refused.
+    `exact`: its models equal those of `plain`. `security`: "none" (the other side sees gradients or data in clear),
+    "broken" (an attack is known; needs insecure=True in its params), "semi-honest". `attacks`: the known ones, in
+    words. `dp_events`: what it releases under differential privacy. `messages`: every class it sends. `quick_params`:
+    the protocol_params under which the conformance suite runs it, fast rather than safe.
+    """
+
+    name: str
+    summary: str
+    params: type[Any]
+    active: Callable[[ActiveContext], ActiveRole]
+    passive: Callable[[PassiveContext], PassiveRole]
+    messages: tuple[type[Message], ...]
+    exact: bool
+    security: Literal["none", "broken", "semi-honest"]
+    attacks: tuple[str, ...] = ()
+    dp_events: tuple[str, ...] = ()
+    quick_params: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,104 @@
+"""The active role of every protocol that opens left sums to the active party.
+
+Such a protocol brings a `SumSource`: how sums get asked for, protected and opened. What happens to opened sums, and how
+splits are found in them, is here and is the same for all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals
+from vfxgb.tree.proposal import SumTable
+
+
+@dataclass(frozen=True)
+class OpenedTree:
+    """Sums of one party for one tree of a level.
+
+    `left`: int64[len(build), c, 2], one row per node to build; `constraint`: int8[c], the monotone direction of each
+    candidate, on the first level of a constrained run, else None.
+    """
+
+    left: NDArray[np.int64]
+    constraint: NDArray[np.int8] | None
+
+
+class SumSource(Protocol):
+    """How a protocol gets the sums of a passive party's candidates."""
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """See ActiveRole.begin_tree."""
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """See ActiveRole.open_level."""
+
+    def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
+        """The opened sums of `party`, one entry per tree of the level, shapes checked against it."""
+
+    def end_tree(self) -> None:
+        """See ActiveRole.end_tree."""
+
+
+class OpenedSums:
+    """An ActiveRole over a SumSource."""
+
+    def __init__(self, context: ActiveContext, source: SumSource) -> None:
+        self._context = context
+        self._source = source
+        self._tables: dict[tuple[str, int], SumTable] = {}
+        self._level: ActiveLevel | None = None
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """See ActiveRole."""
+        self._tables = {}
+        self._source.begin_tree(gradients)
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """See ActiveRole."""
+        self._level = level
+        self._source.open_level(level)
+
+    def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
+        """See ActiveRole."""
+        found: dict[str, Sequence[Proposals]] = {}
+        for party in self._context.channels:
+            with self._context.timings.phase("wait"):
+                opened = self._source.receive(party, level)
+            with self._context.timings.phase("score"):
+                found[party] = [
+                    self._table(party, nodes.tree, tree, level.depth).propose(nodes, tree.left)
+                    for nodes, tree in zip(level.trees, opened, strict=True)
+                ]
+        return found
+
+    def chosen(self, party: str, index: int, positions: NDArray[np.int64], tokens: NDArray[np.int64]) -> ChosenSums:
+        """See ActiveRole."""
+        assert self._level is not None  # noqa: S101 - a level was proposed before
+        return self._tables[party, self._level.trees[index].tree].chosen(positions, tokens)
+
+    def end_tree(self) -> None:
+        """See ActiveRole."""
+        self._tables = {}
+        self._level = None
+        self._source.end_tree()
+
+    def _table(self, party: str, tree: int, opened: OpenedTree, depth: int) -> SumTable:
+        if depth == 0:
+            constrained = self._level is not None and any(nodes.bounds is not None for nodes in self._level.trees)
+            if constrained != (opened.constraint is not None):
+                raise MessageError(
+                    f"opening sums of {party}: monotone directions found where none were wanted, or the reverse"
+                )
+            self._tables[party, tree] = SumTable(opened.constraint, self._context.threads)
+        table = self._tables[party, tree]
+        if table.n_candidates not in (None, opened.left.shape[1]):
+            raise MessageError(
+                f"opening sums of {party}: found {opened.left.shape[1]} candidates, wanted {table.n_candidates} as on "
+                "the level before"
+            )
+        return table

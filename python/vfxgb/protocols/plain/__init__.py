@@ -1,0 +1,1 @@
+"""Protocol `plain`: gradients in clear. For tests, and the measure of every other protocol."""

@@ -1,0 +1,295 @@
+"""The active party in training: gradients, sampling, growth, margins, evaluation, and the sealing of the model.
+
+Margins are kept in float32, as XGBoost keeps them, for training and eval rows alike; a tree adds its leaf weights to
+all of them from the row partition, without a prediction.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.binning.binned import BinnedTable
+from vfxgb.data.impute import STRATEGIES, fit_imputer
+from vfxgb.data.table import Table
+from vfxgb.errors import MessageError
+from vfxgb.metric import Metric, make_metrics
+from vfxgb.model.seal import new_salt, seal_active
+from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
+from vfxgb.objective import Objective, make_objective, start_margin
+from vfxgb.params import TrainParams
+from vfxgb.protocols.base import ActiveContext, ActiveRole, Gradients, ProtocolSpec
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
+from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
+from vfxgb.train.timings import Timings
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.rows import rows_digest
+from vfxgb.tree.fixed_point import FixedPoint, encode_pairs
+from vfxgb.tree.grower import Grower, Layout
+from vfxgb.tree.own import OwnFeatures
+from vfxgb.tree.sampling import sample_rows
+
+Float32Array = NDArray[np.float32]
+
+# Rows that are rounded at once.
+ENCODE_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class ActiveInput:
+    """What the active party brings.
+
+    `table`, `labels` and `weights` cover all rows: `n_train` training rows, then those of the eval sets; `evals` names
+    slices. `cuts`: column -> cut points to impose on this party's columns, or None. `constraints`: int8 per column of
+    this party, or None when no party has any.
+    """
+
+    table: Table
+    labels: NDArray[Any]
+    weights: Float32Array | None
+    n_train: int
+    evals: Sequence[tuple[str, slice]]
+    threads: int
+    cuts: Mapping[str, Any] | None = None
+    constraints: NDArray[np.int8] | None = None
+
+
+class ActiveParty:
+    """One run of the active party; `run()` returns its sealed share."""
+
+    def __init__(
+        self,
+        party: str,
+        run_id: str,
+        parties: Sequence[str],
+        given: ActiveInput,
+        params: TrainParams,
+        spec: ProtocolSpec,
+        protocol_params: Any,
+        channels: Mapping[str, Channel],
+    ) -> None:
+        self.party = party
+        self.timings = Timings()
+        self._run_id = run_id
+        self._parties = tuple(parties)
+        self._given = given
+        self._params = params
+        self._spec = spec
+        self._protocol_params = protocol_params
+        self._channels = channels
+        self._objective: Objective = make_objective(params)
+        self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
+        self._labels = self._objective.check_labels(given.labels, party)
+        n = given.n_train
+        weights = None if given.weights is None else given.weights[:n]
+        self._train_weights = weights
+        self._base_margin = start_margin(self._objective, params, self._labels[:n], weights)
+        self.margins: Float32Array = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
+        self._trees: list[TreeShape] = []
+        self._fill: tuple[float, ...] | None = None
+
+    def run(
+        self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
+    ) -> ActiveShare:
+        """Train to the end. `save` gets the share as it stands and a folder, when a callback asks for it."""
+        self._set_up()
+        state.save = lambda folder: save(self._share(state), folder)
+        for callback in callbacks:
+            callback.before_training(state)
+        for round_index in range(self._params.n_estimators):
+            state.iteration = round_index
+            # Every callback sees every round, whatever another one wants.
+            stops = [callback.before_iteration(state) for callback in callbacks]
+            if any(stops):
+                break
+            self._boost(round_index, state.learning_rate)
+            with self.timings.phase("evaluate"):
+                self._evaluate(state)
+            stops = [callback.after_iteration(state) for callback in callbacks]
+            if any(stops):
+                break
+        for callback in callbacks:
+            callback.after_training(state)
+        return self._seal(state)
+
+    def _set_up(self) -> None:
+        given, params = self._given, self._params
+        table = given.table
+        setup = Setup(
+            protocol=self._spec.name,
+            protocol_params=msgspec.to_builtins(self._protocol_params),
+            n_rows=table.n_rows,
+            n_train=given.n_train,
+            rows_digest=rows_digest(table.n_rows),
+            n_outputs=self._objective.n_outputs,
+            max_depth=params.max_depth,
+            max_bin=params.max_bin,
+            missing_strategy=params.missing_strategy,
+            min_bucket_rows=params.min_bucket_rows,
+            constrained=given.constraints is not None,
+            first_round=1 if params.reduced_leakage else 0,
+        )
+        for channel in self._channels.values():
+            channel.send(setup)
+        with self.timings.phase("bin"):
+            if params.missing_strategy in STRATEGIES:
+                imputer = fit_imputer(table, params.missing_strategy, given.n_train)
+                table = imputer.apply(table)
+                self._fill = tuple(imputer.values[name] for name in table.names)
+            binned = BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
+        layout = self._layout(table.n_features)
+        self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
+        role: ActiveRole | None = None
+        if self._channels:
+            role = self._spec.active(
+                ActiveContext(
+                    channels=self._channels,
+                    params=self._protocol_params,
+                    train=params,
+                    n_train=given.n_train,
+                    n_outputs=self._objective.n_outputs,
+                    threads=given.threads,
+                    timings=self.timings,
+                )
+            )
+        self._grower = Grower(
+            params,
+            layout,
+            self._own,
+            role,
+            self._channels,
+            table.n_rows,
+            given.n_train,
+            given.constraints is not None,
+            given.threads,
+            self.timings,
+        )
+
+    def _layout(self, n_own: int) -> Layout:
+        first = [0]
+        for party in self._parties:
+            if party == self.party:
+                held = n_own
+            else:
+                held = self._channels[party].recv(Ready).n_features
+                if held < 1:
+                    raise MessageError(f"setting up: {party} brings {held} features, wanted at least 1")
+            first.append(first[-1] + held)
+        return Layout(self._parties, tuple(first), self._parties.index(self.party))
+
+    def _boost(self, round_index: int, learning_rate: float) -> None:
+        n = self._given.n_train
+        with self.timings.phase("gradients"):
+            g, h = self._objective.gradients(self.margins[:n], self._labels[:n], self._train_weights)
+            sample = sample_rows(self._params, round_index, g, h)
+            fixed = FixedPoint.for_rows(n, self._objective.gradient_scale(sample.gradients, sample.hessians))
+            pairs = [
+                encode_output(fixed, sample.gradients[:, k], sample.hessians[:, k], sample.rows)
+                for k in range(self._objective.n_outputs)
+            ]
+            gradients = Gradients(round_index, pairs, sample.rows, fixed.step)
+            # 16 bytes a row and output that growth has no use for.
+            del g, h, sample
+        grown = self._grower.grow(gradients, alone=round_index == 0 and self._params.reduced_leakage)
+        with self.timings.phase("margins"):
+            for k, tree in enumerate(grown):
+                shape = tree.shape(learning_rate)
+                self._trees.append(shape)
+                self.margins[:, k] += shape.value.astype(np.float32)[tree.partition.leaves(self._given.threads)]
+
+    def _evaluate(self, state: TrainingState) -> None:
+        for name, rows in self._given.evals:
+            predictions = self._objective.transform(self.margins[rows])
+            weights = None if self._given.weights is None else self._given.weights[rows]
+            log = state.evals_log.setdefault(name, {})
+            for metric in self._metrics:
+                log.setdefault(metric.name, []).append(metric(self._labels[rows], predictions, weights))
+
+    def _share(self, state: TrainingState) -> ActiveShare:
+        feature, cut, default_left = zip(*self._own.records, strict=True) if self._own.records else ((), (), ())
+        records = SplitRecords(
+            self._given.table.names,
+            np.array(feature, dtype=np.int32),
+            np.array(cut, dtype=np.float64),
+            np.array(default_left, dtype=np.bool_),
+            self._fill,
+        )
+        # Of several outputs XGBoost, too, keeps the start in margins.
+        score = (
+            self._base_margin if len(self._base_margin) > 1 else self._objective.transform(self._base_margin[None, :])
+        )
+        return ActiveShare(
+            run=self._run_id,
+            party=self.party,
+            parties=self._parties,
+            n_outputs=self._objective.n_outputs,
+            objective=self._objective.name,
+            base_margin=self._base_margin,
+            base_score=score,
+            missing_strategy=self._params.missing_strategy,
+            params=plain_params(self._params),
+            trees=tuple(self._trees),
+            records=records,
+            best_iteration=state.best_iteration,
+        )
+
+    def _seal(self, state: TrainingState) -> ActiveShare:
+        share = self._share(state)
+        for channel in self._channels.values():
+            channel.send(Finish(n_rounds=share.n_rounds))
+        commitments: dict[str, str] = {}
+        for party, channel in self._channels.items():
+            commit = channel.recv(Commit)
+            place = self._parties.index(party)
+            used = sum(int((tree.party == place).sum()) for tree in share.trees)
+            if commit.n_records != used:
+                raise MessageError(
+                    f"sealing the model: {party} commits to {commit.n_records} records, wanted the {used} in the trees"
+                )
+            commitments[party] = commit.digest
+        share = seal_active(share, new_salt(), commitments)
+        sealed = Sealed(parties=list(share.seal.parties), trees=share.seal.trees, model=share.seal.model)
+        for channel in self._channels.values():
+            channel.send(sealed)
+        return share
+
+
+def encode_output(
+    fixed: FixedPoint, gradients: NDArray[np.float64], hessians: NDArray[np.float64], rows: NDArray[np.int32] | None
+) -> NDArray[np.int64]:
+    """int64[n_train, 2] of one output, zero outside `rows`; block by block, so that temporaries stay small."""
+    n = len(gradients)
+    if rows is not None:
+        return encode_pairs(fixed, gradients, hessians, n, rows)
+    pairs = np.empty((n, 2), dtype=np.int64)
+    for begin in range(0, n, ENCODE_BLOCK):
+        block = slice(begin, begin + ENCODE_BLOCK)
+        pairs[block, 0] = fixed.encode(gradients[block])
+        pairs[block, 1] = fixed.encode(hessians[block])
+    return pairs
+
+
+def plain_params(params: TrainParams) -> dict[str, Any]:
+    """The parameters as JSON can hold them: a callable becomes its name, NaN becomes None."""
+    return {entry.name: _plain(getattr(params, entry.name)) for entry in fields(params)}
+
+
+def _plain(value: Any) -> Any:
+    if callable(value):
+        return getattr(value, "__name__", type(value).__name__)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

@@ -1,0 +1,77 @@
+"""The ledger: what every message of a run revealed, and to whom.
+
+Each message class states what its receiver learns and counts how much of it (transport/messages.py). The active party's
+ends of all channels see every message once and report it here.
+"""
+
+from dataclasses import dataclass
+
+from vfxgb.transport.messages import Message
+from vfxgb.tree.disclosure import FEW_ROWS
+
+
+@dataclass
+class Entry:
+    """All messages of one type from one party to another.
+
+    `reveals`: what the receiver learns, in plain words; `amount` of `unit` in total (unit "" when nothing is counted).
+    """
+
+    sender: str
+    receiver: str
+    message: str
+    reveals: str
+    unit: str
+    messages: int = 0
+    bytes: int = 0
+    amount: int = 0
+
+
+class Ledger:
+    """Totals per sender, receiver and type of message, in the order in which they first appeared."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str, str], Entry] = {}
+        # party -> sums over fewer than 20 rows among those it showed, where that was counted
+        self.small_sums: dict[str, int] = {}
+
+    def record(self, sender: str, receiver: str, message: Message, size: int) -> None:
+        """Enter a message of `size` bytes: an Observer for channels."""
+        key = (sender, receiver, message.TAG)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = Entry(sender, receiver, message.TAG, message.REVEALS.what, message.REVEALS.unit)
+            self._entries[key] = entry
+        entry.messages += 1
+        entry.bytes += size
+        entry.amount += message.amount()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All totals."""
+        return tuple(self._entries.values())
+
+    def learned_by(self, party: str) -> tuple[Entry, ...]:
+        """What `party` was told."""
+        return tuple(entry for entry in self._entries.values() if entry.receiver == party)
+
+    def text(self) -> str:
+        """The ledger in plain words, party by party."""
+        lines: list[str] = []
+        for party in dict.fromkeys(entry.receiver for entry in self._entries.values()):
+            lines.append(f"{party} learned:")
+            for entry in self.learned_by(party):
+                amount = f" ({entry.amount:,} {entry.unit})" if entry.unit else ""
+                size = f"{entry.messages:,} x {entry.message}, {entry.bytes:,} bytes"
+                lines.append(f"  from {entry.sender}: {entry.reveals}{amount} [{size}]")
+        for party, count in self.small_sums.items():
+            lines.append(
+                f"{party} showed {count:,} sums over fewer than {FEW_ROWS} rows, from which rows can be inferred"
+            )
+        return "\n".join(lines)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"Ledger({len(self)} kinds of message, {sum(entry.messages for entry in self.entries):,} messages)"

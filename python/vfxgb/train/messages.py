@@ -1,0 +1,212 @@
+"""The messages of training that every protocol shares.
+
+Arrays: node ids and records are int32, tokens and positions int64, sets of rows or features one bit each, lowest bit of
+a byte first. `round` counts boosting rounds, `depth` levels; both are checked on receipt.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from vfxgb.transport.messages import BULK_BYTES, NOTHING, TABLE_BYTES, Bulk, Message, Reveals
+
+MAX_OUTPUTS = 65_536
+
+
+class Setup(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, first: what is to be trained and on which rows."""
+
+    TAG: ClassVar[str] = "setup"
+    REVEALS: ClassVar[Reveals] = Reveals("the size of the run: rows, outputs, depth, and settings of the protocol")
+
+    protocol: str
+    protocol_params: dict[str, Any]
+    n_rows: int
+    n_train: int
+    rows_digest: bytes
+    n_outputs: int
+    max_depth: int
+    max_bin: int
+    missing_strategy: str
+    min_bucket_rows: int
+    constrained: bool
+    first_round: int
+
+
+class Ready(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: the party agrees; how many features it brings."""
+
+    TAG: ClassVar[str] = "ready"
+    REVEALS: ClassVar[Reveals] = Reveals("how many features the passive party holds", "features")
+
+    n_features: int
+
+    def amount(self) -> int:
+        """Features."""
+        return self.n_features
+
+
+class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: a new round, its rows (empty: all training rows) and, per output, features (empty: all)."""
+
+    TAG: ClassVar[str] = "begin-round"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "which rows a round uses (under GOSS those of large gradients are among them)", "sampled rows"
+    )
+
+    round: int
+    n_sampled: int
+    sampled: Bulk
+    features: list[Bulk]
+
+    def amount(self) -> int:
+        """Rows of a sample; none when all rows are used."""
+        return self.n_sampled if len(self.sampled) else 0
+
+
+class SplitGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Splits of one owner: nodes, their new children, who goes left. Empty bits: the receiver's own splits."""
+
+    nodes: Bulk
+    left: Bulk
+    right: Bulk
+    bits: Bulk
+
+
+class TreeLevel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in a Level: the splits since the last one, the nodes now open, which of them to build.
+
+    `allowed`: per node one bit for each of the tree's features at the receiver; empty: all.
+    """
+
+    tree: int
+    splits: list[SplitGroup]
+    nodes: Bulk
+    build: Bulk
+    allowed: Bulk
+
+
+class Level(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: the next level of every tree that still grows."""
+
+    TAG: ClassVar[str] = "level"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "which rows are together in each node of a tree that grows on", "row memberships"
+    )
+
+    round: int
+    depth: int
+    trees: list[TreeLevel]
+
+    def amount(self) -> int:
+        """Rows, counted once for each split they went through at another party; up to 7 more per node."""
+        return sum(8 * len(group.bits) for tree in self.trees for group in tree.splits)
+
+
+class TreeChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in a Choose: tokens[start[i]:start[i + 1]] are the best splits of nodes[i]."""
+
+    tree: int
+    nodes: Bulk
+    start: Bulk
+    tokens: Bulk
+
+
+class Choose(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: nodes that the receiver's splits have won."""
+
+    TAG: ClassVar[str] = "choose"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which of the receiver's splits are the best of their node", "nodes")
+
+    round: int
+    depth: int
+    trees: list[TreeChoice]
+
+    def amount(self) -> int:
+        """Nodes."""
+        return sum(len(tree.nodes) // 4 for tree in self.trees)
+
+
+class TreeRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in a SplitRows: per node the token taken and the record it is filed under, and who goes left."""
+
+    tree: int
+    tokens: Bulk
+    records: Bulk
+    bits: Bulk
+
+
+class SplitRows(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: the answer to Choose."""
+
+    TAG: ClassVar[str] = "split-rows"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "which rows go left at the sender's splits: one comparison with an undisclosed feature and cut",
+        "row memberships",
+    )
+
+    round: int
+    depth: int
+    trees: list[TreeRows]
+
+    def amount(self) -> int:
+        """Rows, counted once for each split; up to 7 more per node."""
+        return sum(8 * len(tree.bits) for tree in self.trees)
+
+
+class EndRound(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: the round's trees are grown; its gradients and rows can be forgotten."""
+
+    TAG: ClassVar[str] = "end-round"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    round: int
+
+
+class Finish(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: no more rounds; commit to the records."""
+
+    TAG: ClassVar[str] = "finish"
+    REVEALS: ClassVar[Reveals] = Reveals("how many rounds the model has")
+
+    n_rounds: int
+
+
+class Commit(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: a salted hash of the sender's records."""
+
+    TAG: ClassVar[str] = "commit"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    n_records: int
+    digest: str
+
+
+class Sealed(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, last: the digest that ties the shares together, and what it was made of."""
+
+    TAG: ClassVar[str] = "sealed"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("the names of the parties")
+
+    parties: list[tuple[str, str]]
+    trees: str
+    model: str
+
+
+TRAINING_MESSAGES: tuple[type[Message], ...] = (
+    Setup,
+    Ready,
+    BeginRound,
+    Level,
+    Choose,
+    SplitRows,
+    EndRound,
+    Finish,
+    Commit,
+    Sealed,
+)

@@ -1,0 +1,337 @@
+"""A passive party in training: it keeps its columns, its rows' places in the trees, and the records of its splits.
+
+It does what the active party's messages ask, in the only order it accepts:
+
+    Setup -> Ready; per round BeginRound, (Level, [Choose -> SplitRows])*, EndRound; Finish -> Commit, Sealed
+
+Type, round, depth and every size are checked before anything is used. What happens inside BeginRound and Level beyond
+the row partition is the protocol's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb._native import RowPartition, left_bits
+from vfxgb.binning.binned import BinnedTable
+from vfxgb.data.impute import STRATEGIES, fit_imputer
+from vfxgb.data.table import Table
+from vfxgb.errors import MessageError
+from vfxgb.model.seal import commit, new_salt
+from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols.base import Disclosed, PassiveContext, PassiveLevel, PassiveNodes, PassiveRole, PassiveTree
+from vfxgb.train.messages import (
+    BeginRound,
+    Choose,
+    Commit,
+    EndRound,
+    Finish,
+    Level,
+    Ready,
+    Sealed,
+    Setup,
+    SplitRows,
+    TreeChoice,
+    TreeLevel,
+    TreeRows,
+)
+from vfxgb.train.timings import Timings
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
+from vfxgb.transport.rows import check_rows, rows_digest
+
+
+@dataclass(frozen=True)
+class PassiveInput:
+    """What a passive party brings to a run; nothing of it comes from the active party.
+
+    `cuts`: column -> cut points to impose, or None. `constraints`: int8 per column, monotone directions.
+    """
+
+    table: Table
+    threads: int
+    cuts: Mapping[str, Any] | None = None
+    constraints: NDArray[np.int8] | None = None
+
+
+class PassiveParty:
+    """One run of one passive party; `run()` returns when the model is sealed."""
+
+    def __init__(self, party: str, run_id: str, given: PassiveInput, channel: Channel) -> None:
+        self.party = party
+        self.timings = Timings()
+        self.disclosed = Disclosed()
+        self._run_id = run_id
+        self._given = given
+        self._channel = channel
+        self._records: list[tuple[int, float, bool]] = []
+        self._fill: tuple[float, ...] | None = None
+        self._salt = new_salt()
+        self._seal = Seal()
+        self._trees: list[PassiveTree] = []
+        # Splits of this party that the active party has not yet confirmed: per tree, who goes left.
+        self._pending: dict[int, tuple[NDArray[np.int32], bytes]] = {}
+        self._round = -1
+        self._depth = -1
+
+    def share(self) -> PassiveShare:
+        """The party's share of the model as it stands."""
+        feature, cut, default_left = zip(*self._records, strict=True) if self._records else ((), (), ())
+        records = SplitRecords(
+            self._given.table.names,
+            np.array(feature, dtype=np.int32),
+            np.array(cut, dtype=np.float64),
+            np.array(default_left, dtype=np.bool_),
+            self._fill,
+        )
+        return PassiveShare(self._run_id, self.party, records, self._seal)
+
+    def run(self) -> None:
+        """Take part until the end. Any error is the caller's to pass on to the active party (`Channel.abort`)."""
+        self._prepare(self._channel.recv(Setup))
+        while True:
+            with self.timings.phase("wait"):
+                message = self._channel.recv(BeginRound, Level, Choose, EndRound, Finish)
+            if isinstance(message, BeginRound):
+                self._begin_round(message)
+            elif isinstance(message, Level):
+                self._level(message)
+            elif isinstance(message, Choose):
+                self._choose(message)
+            elif isinstance(message, EndRound):
+                if message.round != self._round or not self._trees:
+                    raise MessageError(f"{self.party} ending a round: found {message.round}, wanted {self._round}")
+                self._end_round()
+            else:
+                self._finish()
+                return
+
+    def _prepare(self, setup: Setup) -> None:
+        table = self._given.table
+        digest = rows_digest(table.n_rows)
+        check_rows(self.party, self._channel.peer, (table.n_rows, digest), (setup.n_rows, setup.rows_digest))
+        if not (1 <= setup.n_train <= setup.n_rows and setup.n_outputs >= 1 and setup.max_depth >= 1):
+            raise MessageError(
+                f"{self.party} setting up: found {setup.n_train} training rows of {setup.n_rows}, {setup.n_outputs} "
+                f"outputs and depth {setup.max_depth}, wanted at least 1 of each and no more training rows than rows"
+            )
+        with self.timings.phase("bin"):
+            if setup.missing_strategy in STRATEGIES:
+                imputer = fit_imputer(table, setup.missing_strategy, setup.n_train)
+                table = imputer.apply(table)
+                self._fill = tuple(imputer.values[name] for name in table.names)
+            self._binned = BinnedTable.build(table, setup.n_train, setup.max_bin, self._given.cuts, self._given.threads)
+        self._setup = setup
+        spec = protocol_by_name(setup.protocol)
+        constraints = self._given.constraints
+        if constraints is None:
+            constraints = np.zeros(table.n_features, dtype=np.int8)
+        self._role: PassiveRole = spec.passive(
+            PassiveContext(
+                party=self.party,
+                channel=self._channel,
+                params=make_protocol_params(spec, setup.protocol_params),
+                bins=self._binned.bins,
+                has_missing=self._binned.has_missing,
+                constraints=constraints if setup.constrained else None,
+                n_train=setup.n_train,
+                n_outputs=setup.n_outputs,
+                min_bucket_rows=setup.min_bucket_rows,
+                threads=self._given.threads,
+                timings=self.timings,
+                disclosed=self.disclosed,
+            )
+        )
+        self._round = setup.first_round - 1
+        self._channel.send(Ready(n_features=table.n_features))
+
+    def _begin_round(self, message: BeginRound) -> None:
+        if message.round != self._round + 1 or len(message.features) != self._setup.n_outputs or self._trees:
+            raise MessageError(
+                f"{self.party} beginning a round: found round {message.round} with {len(message.features)} trees, "
+                f"wanted round {self._round + 1} with {self._setup.n_outputs}"
+            )
+        self._round, self._depth = message.round, -1
+        sampled = self._sampled(message)
+        n_features = self._binned.n_features
+        self._trees = []
+        for tree, bits in enumerate(message.features):
+            chosen = unpack_bits(bits, n_features, f"{self.party} beginning round {message.round}")
+            features = (
+                np.arange(n_features, dtype=np.int32) if chosen is None else np.flatnonzero(chosen).astype(np.int32)
+            )
+            self._trees.append(
+                PassiveTree(tree, features, RowPartition(self._binned.n_rows, self._partition_rows(sampled)))
+            )
+        self._role.begin_tree(message.round, sampled, self._trees)
+
+    def _sampled(self, message: BeginRound) -> NDArray[np.int32] | None:
+        chosen = unpack_bits(message.sampled, self._setup.n_train, f"{self.party} beginning round {message.round}")
+        rows = None if chosen is None else np.flatnonzero(chosen).astype(np.int32)
+        found = self._setup.n_train if rows is None else len(rows)
+        if found != message.n_sampled or found == 0:
+            raise MessageError(
+                f"{self.party} beginning round {message.round}: found {found} sampled rows, wanted the "
+                f"{message.n_sampled} announced, and at least 1"
+            )
+        return rows
+
+    def _partition_rows(self, sampled: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
+        """What a partition takes: None only when eval rows do not exist either."""
+        if sampled is None and self._setup.n_train < self._binned.n_rows:
+            return np.arange(self._setup.n_train, dtype=np.int32)
+        return sampled
+
+    def _level(self, message: Level) -> None:
+        self._check_place(message.round, message.depth, self._depth + 1, "opening a level")
+        self._depth = message.depth
+        trees = [self._tree_level(tree) for tree in message.trees]
+        self._pending = {}
+        self._role.open_level(PassiveLevel(message.round, message.depth, trees))
+
+    def _tree_level(self, message: TreeLevel) -> PassiveNodes:
+        tree = self._tree(message.tree)
+        what = f"{self.party} opening level {self._depth} of tree {message.tree}"
+        children = [np.zeros(0, dtype=np.int32)]
+        split = [np.zeros(0, dtype=np.int32)]
+        with self.timings.phase("partition"):
+            for group in message.splits:
+                nodes, left, right = (
+                    unpack_list(part, np.int32, what) for part in (group.nodes, group.left, group.right)
+                )
+                bits: bytes | Bulk = group.bits
+                if len(group.bits) == 0:
+                    own, bits = self._pending.get(message.tree, (np.zeros(0, np.int32), b""))
+                    if not np.array_equal(own, nodes):
+                        raise MessageError(f"{what}: found splits without rows that this party was not asked for")
+                # The native call checks nodes, children and the number of bits, and changes nothing when it refuses.
+                self._native_checked(what, tree.partition, nodes, left, right, bits)
+                children += [left, right]
+                split += [nodes, nodes]
+        nodes = unpack_list(message.nodes, np.int32, what)
+        build = unpack_list(message.build, np.int64, what)
+        open_nodes = np.isin(nodes, tree.partition.nodes()).all() and (np.diff(nodes) > 0).all()
+        if not open_nodes or not valid_positions(build, len(nodes)):
+            raise MessageError(f"{what}: found nodes that are not open in the tree, or positions that are none")
+        allowed = unpack_bits(message.allowed, len(nodes) * len(tree.features), what)
+        shaped = None if allowed is None else allowed.reshape(len(nodes), len(tree.features))
+        parents = parents_of(nodes, np.concatenate(children), np.concatenate(split))
+        return PassiveNodes(message.tree, nodes, parents, build, shaped)
+
+    def _native_checked(
+        self,
+        what: str,
+        partition: RowPartition,
+        nodes: NDArray[np.int32],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        bits: bytes | Bulk,
+    ) -> None:
+        try:
+            partition.split(nodes, left, right, bits, self._given.threads)
+        except (ValueError, IndexError) as error:
+            raise MessageError(f"{what}: the splits do not fit the tree: {error}") from None
+
+    def _choose(self, message: Choose) -> None:
+        self._check_place(message.round, message.depth, self._depth, "choosing splits")
+        if self._pending:
+            raise MessageError(
+                f"{self.party} choosing splits: asked twice for round {message.round}, depth {message.depth}"
+            )
+        answers = [self._tree_choice(choice) for choice in message.trees]
+        self._channel.send(SplitRows(round=message.round, depth=message.depth, trees=answers))
+
+    def _tree_choice(self, choice: TreeChoice) -> TreeRows:
+        tree = self._tree(choice.tree)
+        what = f"{self.party} choosing splits of tree {choice.tree}"
+        nodes = unpack_list(choice.nodes, np.int32, what)
+        start = unpack_array(choice.start, np.int64, (len(nodes) + 1,), what)
+        tokens = unpack_list(choice.tokens, np.int64, what)
+        if len(nodes) == 0 or not np.isin(nodes, tree.partition.nodes()).all() or choice.tree in self._pending:
+            raise MessageError(f"{what}: found no nodes, nodes that are not open, or a tree that was already answered")
+        resolved = self._role.resolve(choice.tree, nodes, start, tokens)
+        with self.timings.phase("partition"):
+            bits = left_bits(
+                self._binned.bins,
+                tree.partition,
+                nodes,
+                resolved.feature,
+                resolved.bin,
+                resolved.default_left,
+                self._given.threads,
+            )
+        first = len(self._records)
+        for feature, cut, default_left in zip(
+            resolved.feature.tolist(), resolved.bin.tolist(), resolved.default_left.tolist(), strict=True
+        ):
+            self._records.append((feature, float(self._binned.cuts[feature][cut]), default_left))
+        self._pending[choice.tree] = (nodes, bits)
+        records = np.arange(first, len(self._records), dtype=np.int32)
+        return TreeRows(
+            tree=choice.tree, tokens=pack_array(resolved.tokens), records=pack_array(records), bits=pack_bytes(bits)
+        )
+
+    def _finish(self) -> None:
+        if self._trees:
+            raise MessageError(f"{self.party} finishing: round {self._round} has not ended")
+        share = self.share()
+        own = commit(self._run_id, self.party, share.records, self._salt)
+        self._channel.send(Commit(n_records=len(share.records), digest=own))
+        sealed = self._channel.recv(Sealed)
+        if dict(sealed.parties).get(self.party) != own:
+            raise MessageError(
+                f"{self.party} sealing the model: the active party's list does not hold this party's commitment"
+            )
+        self._seal = Seal(self._salt, own, tuple(sealed.parties), sealed.trees, sealed.model)
+
+    def _end_round(self) -> None:
+        self._role.end_tree()
+        self._trees, self._pending = [], {}
+
+    def _check_place(self, round_index: int, depth: int, wanted: int, step: str) -> None:
+        if (round_index, depth) != (self._round, wanted) or not self._trees or depth >= self._setup.max_depth:
+            raise MessageError(
+                f"{self.party} {step}: found round {round_index}, depth {depth}, wanted round {self._round}, depth "
+                f"{wanted}, below {self._setup.max_depth}"
+            )
+
+    def _tree(self, tree: int) -> PassiveTree:
+        if not 0 <= tree < len(self._trees):
+            raise MessageError(f"{self.party}: found tree {tree}, wanted 0 to {len(self._trees) - 1}")
+        return self._trees[tree]
+
+
+def parents_of(nodes: NDArray[np.int32], children: NDArray[np.int32], split: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The parent of each node, given that split[i] has the child children[i]; -1 where there is none."""
+    found = np.full(len(nodes), -1, dtype=np.int32)
+    if len(children):
+        order = np.argsort(children)
+        place = np.minimum(np.searchsorted(children, nodes, sorter=order), len(children) - 1)
+        match = children[order[place]] == nodes
+        found[match] = split[order[place[match]]]
+    return found
+
+
+def unpack_list(data: Bulk, dtype: type[np.generic], what: str) -> NDArray[Any]:
+    """A one-dimensional array of any length. Raises MessageError for a broken number of bytes."""
+    return unpack_array(data, dtype, (len(data) // np.dtype(dtype).itemsize,), what)
+
+
+def unpack_bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_] | None:
+    """`count` bits, or None for none at all. Raises MessageError for another number of bytes or a spare bit set."""
+    if len(data) == 0:
+        return None
+    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
+    bits = np.unpackbits(packed, bitorder="little")
+    if bits[count:].any():
+        raise MessageError(f"{what}: found bits beyond the {count} wanted")
+    return bits[:count].astype(np.bool_)
+
+
+def valid_positions(positions: NDArray[np.int64], count: int) -> bool:
+    """Whether positions are ascending and below count."""
+    return len(positions) == 0 or bool(positions[0] >= 0 and positions[-1] < count and (np.diff(positions) > 0).all())

@@ -1,0 +1,89 @@
+"""A progress bar for training: trees done, last loss, time left. On a terminal only.
+
+    [########------------]  20/50 rounds  validation_0-logloss 0.43121  about 12 s left
+
+The line is redrawn in place, at most ten times a second, and erased at the end. Where stderr is no terminal
+(a file, a pipe) and metrics are asked for, `make_monitor` prints them line by line instead.
+"""
+
+import sys
+import time
+from typing import TextIO
+
+from vfxgb.train.callbacks import EvaluationMonitor, TrainingCallback, TrainingState
+
+BAR_CELLS = 20
+REDRAW_SECONDS = 0.1
+# A run shorter than this needs no bar unless one was asked for.
+PATIENCE_SECONDS = 2.0
+ERASE_LINE = "\r\x1b[K"
+
+
+class ProgressBar(TrainingCallback):
+    """Draws the state of the run on `stream` (stderr), from `patience` seconds after its start on."""
+
+    def __init__(self, stream: TextIO | None = None, patience: float = 0.0) -> None:
+        self.stream = stream
+        self.patience = patience
+        self._start = 0.0
+        self._drawn: float | None = None
+
+    def before_training(self, state: TrainingState) -> None:
+        """Start the clock."""
+        self._start = time.perf_counter()
+        self._drawn = None
+
+    def after_iteration(self, state: TrainingState) -> bool:
+        """Redraw unless the last drawing is too recent."""
+        now = time.perf_counter()
+        due = now - self._start >= self.patience if self._drawn is None else now - self._drawn >= REDRAW_SECONDS
+        if due:
+            self._drawn = now
+            self._write(ERASE_LINE + progress_line(state, now - self._start))
+        return False
+
+    def after_training(self, state: TrainingState) -> None:
+        """Erase the bar: what follows starts on a clean line."""
+        if self._drawn is not None:
+            self._write(ERASE_LINE)
+
+    def _write(self, text: str) -> None:
+        stream = self.stream if self.stream is not None else sys.stderr
+        stream.write(text)
+        stream.flush()
+
+
+def progress_line(state: TrainingState, elapsed: float) -> str:
+    """The bar as text, `elapsed` seconds after the first round began; rounds to come are taken to cost as much each."""
+    done, total = state.iteration + 1, max(state.n_estimators, 1)
+    filled = BAR_CELLS * done // total
+    parts = [f"[{'#' * filled}{'-' * (BAR_CELLS - filled)}]", f"{done}/{total} rounds"]
+    if state.evals_log:
+        data, metrics = next(reversed(state.evals_log.items()))
+        if metrics:
+            metric, values = next(reversed(metrics.items()))
+            parts.append(f"{data}-{metric} {values[-1]:.5f}")
+    parts.append(f"about {_duration(elapsed * (total - done) / done)} left")
+    return "  ".join(parts)
+
+
+def make_monitor(verbose: bool | int | None) -> list[TrainingCallback]:
+    """The callbacks that `verbose` asks for.
+
+    False: none. None: a bar if stderr is a terminal and the run takes longer than two seconds. True: a bar on a
+    terminal, else a line of metrics per round. A number: a line every so many rounds.
+    """
+    if verbose is False or (verbose == 0 and verbose is not None):
+        return []
+    if (verbose is None or verbose is True) and sys.stderr.isatty():
+        return [ProgressBar(patience=PATIENCE_SECONDS if verbose is None else 0.0)]
+    return [] if verbose is None else [EvaluationMonitor(period=int(verbose))]
+
+
+def _duration(seconds: float) -> str:
+    """Whole seconds, minutes from 100 s on, hours from 100 minutes on."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,169 @@
+"""One training run in this process: the active party in the calling thread, each passive party in a thread of its own.
+
+The parties share nothing but the channels, which carry the bytes that a network would. A party that fails tells the
+others; the caller of `fit` gets the error of the party that failed first, and no thread is left behind.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb._native import random_bytes
+from vfxgb.data.labels import read_labels, read_weights
+from vfxgb.data.parties import check_parties
+from vfxgb.data.table import Table
+from vfxgb.errors import CutsError, LengthMismatchError
+from vfxgb.model.file import save_share
+from vfxgb.model.seal import seal_all
+from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.params import TrainParams
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.threads import resolve_threads
+from vfxgb.train.active import ActiveInput, ActiveParty
+from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState, as_callbacks
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.messages import TRAINING_MESSAGES
+from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.timings import Timings
+from vfxgb.transport.channel import Channel, memory_channels
+from vfxgb.transport.frame import RUN_BYTES
+from vfxgb.transport.messages import Catalogue
+from vfxgb.transport.threads import PartyThread, run_together
+from vfxgb.transport.traffic import Traffic
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a run leaves.
+
+    `ledger`: what every message revealed, to whom. `traffic`: per passive party bytes, messages and round trips, as the
+    active party counts them. `timings`: seconds per phase of the active party; `.parties` those of the others.
+    `evals_result`: eval set -> metric -> value per round. `best_iteration`, `best_score`: None without early stopping.
+    `margins`: float64[n_rows, n_outputs], training rows then eval rows, after all rounds.
+    """
+
+    active_share: ActiveShare
+    passive_shares: dict[str, PassiveShare]
+    ledger: Ledger
+    traffic: dict[str, Traffic]
+    timings: Timings
+    evals_result: EvalsLog
+    best_iteration: int | None
+    best_score: float | None
+    margins: NDArray[np.float64]
+
+
+def fit(
+    tables: Mapping[str, Table],
+    active: str,
+    y: NDArray[Any],
+    weight: NDArray[Any] | None,
+    n_train: int,
+    params: TrainParams,
+    protocol: str = "plain",
+    protocol_params: Mapping[str, Any] | None = None,
+    evals: Sequence[tuple[str, slice]] = (),
+    callbacks: Sequence[TrainingCallback] | None = None,
+    cuts: Mapping[str, Any] | None = None,
+) -> FitResult:
+    """Train.
+
+    `tables`: party -> its columns, in party order, all with the same n_rows rows: the `n_train` training rows followed
+    by those of all eval sets. y[n_rows] and weight[n_rows] (or None) cover all of these rows. `evals` names slices of
+    the rows; training rows may be among them. `cuts`: column -> ascending cut points, imposed. Imputation
+    (params.missing_strategy) and params.early_stopping_rounds are done here: tables come with their NaN. Callbacks run
+    in the calling thread. Raises the errors of the parts it calls; every one names party and column or step. An error
+    at a passive party is raised here as it was raised there.
+    """
+    check_parties(tables, active)
+    n_rows = tables[active].n_rows
+    if not 1 <= n_train <= n_rows:
+        raise LengthMismatchError(f"training: found {n_train} training rows of {n_rows} rows, wanted 1 to {n_rows}")
+    spec = protocol_by_name(protocol)
+    own_params = make_protocol_params(spec, protocol_params)
+    hooks = _hooks(callbacks, params)
+    threads = resolve_threads(params.n_jobs)
+    names = [name for table in tables.values() for name in table.names]
+    _refuse_unknown_cuts(cuts, names)
+    directions = _directions(tables, params, names)
+    run = random_bytes(RUN_BYTES)
+    ledger = Ledger()
+    catalogue = Catalogue((*TRAINING_MESSAGES, *spec.messages))
+    channels: dict[str, Channel] = {}
+    passive: dict[str, PassiveParty] = {}
+    others: dict[str, PartyThread] = {}
+    for party, table in tables.items():
+        if party != active:
+            channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record)
+            given = PassiveInput(table, threads, _cuts_of(cuts, table), directions.get(party))
+            passive[party] = PassiveParty(party, run.hex(), given, theirs)
+            others[party] = PartyThread(party, passive[party].run, theirs)
+    own = ActiveInput(
+        tables[active],
+        read_labels(y, n_rows, active),
+        read_weights(weight, n_rows, active),
+        n_train,
+        evals,
+        threads,
+        _cuts_of(cuts, tables[active]),
+        directions.get(active),
+    )
+    leader = ActiveParty(active, run.hex(), tuple(tables), own, params, spec, own_params, channels)
+    state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
+
+    def save(share: ActiveShare, folder: Path) -> None:
+        # The passive parties wait for the next round: their records do not change meanwhile.
+        sealed, rest = seal_all(share, {name: one.share() for name, one in passive.items()})
+        save_share(sealed, folder / f"{sealed.party}.json")
+        for part in rest.values():
+            save_share(part, folder / f"{part.party}.json")
+
+    share = run_together(lambda: leader.run(state, hooks, save), channels, others)
+    for name, one in passive.items():
+        leader.timings.merge(name, one.timings)
+        ledger.small_sums[name] = one.disclosed.small_sums
+    return FitResult(
+        active_share=share,
+        passive_shares={name: one.share() for name, one in passive.items()},
+        ledger=ledger,
+        traffic={name: channel.traffic for name, channel in channels.items()},
+        timings=leader.timings,
+        evals_result=state.evals_log,
+        best_iteration=state.best_iteration,
+        best_score=state.best_score,
+        margins=leader.margins.astype(np.float64),
+    )
+
+
+def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:
+    hooks = as_callbacks(callbacks)
+    if params.early_stopping_rounds is not None:
+        hooks.append(EarlyStopping(params.early_stopping_rounds))
+    return hooks
+
+
+def _directions(tables: Mapping[str, Table], params: TrainParams, names: list[str]) -> dict[str, NDArray[np.int8]]:
+    """Monotone directions int8 per column of each party; empty when nothing is constrained."""
+    signs = params.constraints(names)
+    if not signs:
+        return {}
+    found: dict[str, NDArray[np.int8]] = {}
+    begin = 0
+    for party, table in tables.items():
+        found[party] = np.array(signs[begin : begin + table.n_features], dtype=np.int8)
+        begin += table.n_features
+    return found
+
+
+def _cuts_of(cuts: Mapping[str, Any] | None, table: Table) -> dict[str, Any] | None:
+    return None if cuts is None else {name: cuts[name] for name in table.names if name in cuts}
+
+
+def _refuse_unknown_cuts(cuts: Mapping[str, Any] | None, names: list[str]) -> None:
+    for name in cuts or {}:
+        if name not in names:
+            raise CutsError(f"imposing cuts: there is no column {name!r}; the columns are {names[:20]}")

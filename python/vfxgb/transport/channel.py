@@ -1,0 +1,176 @@
+"""A channel: typed messages to and from one peer, over any link.
+
+It frames, counts, caps and checks, and tells an observer (the ledger) of every message. A role that fails calls
+`abort`; the peer's next `recv` then raises PeerError with the reason instead of waiting. Closing has the same effect
+without a reason, so that nobody waits for a side that has gone.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeAlias, TypeVar, overload
+
+from vfxgb.errors import ChannelClosedError, FrameError, MessageError, PeerError
+from vfxgb.transport.frame import read_header, write_header
+from vfxgb.transport.link import Link, LinkClosed, LinkTimeout, memory_links
+from vfxgb.transport.messages import BULK_BYTES, MAX_REASON, Abort, Catalogue, Message, encode
+from vfxgb.transport.traffic import Traffic
+
+M = TypeVar("M", bound=Message)
+N = TypeVar("N", bound=Message)
+
+# (sender, receiver, message, bytes of the frame)
+Observer: TypeAlias = Callable[[str, str, Message, int], None]
+
+
+class Channel:
+    """One party's end of the path to one peer. Not for use by two threads at once.
+
+    `own` and `peer` are party names. `timeout`: seconds `recv` waits before it gives the peer up; None waits as long as
+    the link lives.
+    """
+
+    def __init__(
+        self,
+        own: str,
+        peer: str,
+        link: Link,
+        catalogue: Catalogue,
+        run: bytes,
+        observer: Observer | None = None,
+        timeout: float | None = None,
+        max_frame_bytes: int = BULK_BYTES,
+    ) -> None:
+        self.own = own
+        self.peer = peer
+        self.traffic = Traffic()
+        self._link = link
+        self._catalogue = catalogue
+        self._run = run
+        self._observer = observer
+        self._timeout = timeout
+        self._max_frame_bytes = max_frame_bytes
+        self._next_out = 0
+        self._next_in = 0
+        self._open = True
+
+    def send(self, message: Message) -> None:
+        """Send a message. Raises MessageError (too large), PeerError (the peer is gone), ChannelClosedError."""
+        self.send_encoded(message, encode(message))
+
+    def send_encoded(self, message: Message, payload: bytes) -> None:
+        """Send a message whose payload is `encode(message)`, made once for several peers."""
+        if not self._open:
+            raise ChannelClosedError(f"{self.own} sending {message.TAG!r} to {self.peer}: the channel is closed")
+        header = write_header(self._run, self._next_out, len(payload), message.TAG)
+        try:
+            self._link.put((header, payload))
+        except LinkClosed:
+            raise self._gone(f"sending {message.TAG!r}") from None
+        self._next_out += 1
+        self.traffic.sent(len(header) + len(payload))
+        if self._observer is not None:
+            self._observer(self.own, self.peer, message, len(header) + len(payload))
+
+    @overload
+    def recv(self, kind: type[M], /) -> M: ...
+    @overload
+    def recv(self, kind: type[M], other: type[N], /) -> M | N: ...
+    @overload
+    def recv(self, kind: type[Message], /, *others: type[Message]) -> Message: ...
+
+    def recv(self, kind: type[Message], /, *others: type[Message]) -> Message:
+        """The next message, which must be of one of the given types.
+
+        Raises PeerError when the peer stopped, left or kept silent until the timeout; FrameError for bytes that are no
+        frame of this run; MessageError for a message of another type.
+        """
+        wanted = (kind, *others)
+        if not self._open:
+            raise ChannelClosedError(f"{self.own} waiting for {self.peer}: the channel is closed")
+        try:
+            header_bytes, payload = self._link.get(self._timeout)
+        except LinkClosed:
+            raise self._gone(f"waiting for {_tags(wanted)}") from None
+        except LinkTimeout:
+            raise PeerError(
+                f"{self.own} waiting for {_tags(wanted)}: {self.peer} sent nothing for {self._timeout:g} seconds; "
+                "check that it is running and reachable"
+            ) from None
+        message = self._decode(header_bytes, payload)
+        if self._observer is not None:
+            self._observer(self.peer, self.own, message, len(header_bytes) + len(payload))
+        if isinstance(message, Abort) and Abort not in wanted:
+            raise PeerError(f"{self.own} waiting for {_tags(wanted)}: {self.peer} stopped the run: {message.reason}")
+        if not isinstance(message, wanted):
+            raise MessageError(
+                f"{self.own} receiving from {self.peer}: found message {message.TAG!r}, wanted {_tags(wanted)}; "
+                "the two sides disagree about the state of the run"
+            )
+        return message
+
+    def _decode(self, header_bytes: bytes, payload: bytes) -> Message:
+        header = read_header(header_bytes, self.peer)
+        if header.run != self._run:
+            raise FrameError(f"{self.own} receiving from {self.peer}: a frame of another run; restart both sides")
+        if header.sequence != self._next_in:
+            raise FrameError(
+                f"{self.own} receiving from {self.peer}: found frame {header.sequence}, wanted {self._next_in}; "
+                "frames were lost, repeated or reordered"
+            )
+        if header.length != len(payload) or len(payload) > self._max_frame_bytes:
+            raise FrameError(
+                f"{self.own} receiving from {self.peer}: message {header.tag!r} has {len(payload)} bytes, wanted "
+                f"{header.length} as announced and at most {self._max_frame_bytes}"
+            )
+        self._next_in += 1
+        self.traffic.received(len(header_bytes) + len(payload))
+        return self._catalogue.decode(header.tag, payload, self.peer)
+
+    def abort(self, error: BaseException) -> None:
+        """Tell the peer that this side has failed, and close. Never raises.
+
+        Only the kind of the error travels: its text may name columns or values.
+        """
+        if self._open:
+            # A peer that is gone needs no telling.
+            with suppress(PeerError, ChannelClosedError):
+                self.send(Abort(reason=f"{type(error).__name__} at {self.own}"[:MAX_REASON]))
+            self.close()
+
+    def close(self) -> None:
+        """End the channel; the peer sees it after the frames already sent. May be called again."""
+        self._open = False
+        self._link.close()
+
+    def _gone(self, step: str) -> PeerError:
+        return PeerError(f"{self.own} {step}: {self.peer} has closed the channel; look for the cause at {self.peer}")
+
+
+def memory_channels(
+    active: str,
+    passive: str,
+    catalogue: Catalogue,
+    run: bytes,
+    observer: Observer | None = None,
+    timeout: float | None = None,
+) -> tuple[Channel, Channel]:
+    """The two ends (active's, passive's) of a channel within this process; it carries the bytes a network would.
+
+    `observer` is told of every message once, by the active party's end.
+    """
+    one, other = memory_links()
+    return (
+        Channel(active, passive, one, catalogue, run, observer, timeout),
+        Channel(passive, active, other, catalogue, run, None, timeout),
+    )
+
+
+def broadcast(channels: "list[Channel]", message: Message) -> None:
+    """Send one message to several peers, encoded once."""
+    payload = encode(message)
+    for channel in channels:
+        channel.send_encoded(message, payload)
+
+
+def _tags(types: tuple[type[Message], ...]) -> str:
+    return " or ".join(repr(kind.TAG) for kind in types)

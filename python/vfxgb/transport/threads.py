@@ -1,0 +1,78 @@
+"""Parties as threads of one process: start them, and end them together whatever happens.
+
+A party that fails tells the others through its channel. The caller gets the error of the party that failed first, as it
+was raised there, and no thread is left behind.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from vfxgb.errors import PeerError
+from vfxgb.transport.channel import Channel
+
+T = TypeVar("T")
+
+
+class PartyThread:
+    """A passive party in its thread. `failure` is what ended it early, if anything did."""
+
+    def __init__(self, party: str, main: Callable[[], None], channel: Channel) -> None:
+        self.failure: BaseException | None = None
+        self._main = main
+        self._channel = channel
+        # Not a daemon: it is always joined, and the interpreter must not end under a native call.
+        self._thread = threading.Thread(target=self._run, name=f"vfxgb-{party}")
+
+    def _run(self) -> None:
+        try:
+            self._main()
+        except BaseException as error:
+            # Whatever it is, it belongs to the caller of run_together.
+            self.failure = error
+            self._channel.abort(error)
+        finally:
+            self._channel.close()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the end, if it ever began."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+
+def run_together(lead: Callable[[], T], channels: Mapping[str, Channel], others: Mapping[str, PartyThread]) -> T:
+    """The result of `lead`, run here while `others` run in their threads; `channels` are the leader's ends.
+
+    When `lead` fails because a peer did, the peer's error is raised instead, with the leader's as its cause.
+    """
+    try:
+        for one in others.values():
+            one.start()
+        result = lead()
+    except BaseException as error:
+        for channel in channels.values():
+            channel.abort(error)
+        for one in others.values():
+            one.join()
+        failure = first_failure(others)
+        if isinstance(error, PeerError) and failure is not None:
+            raise failure from error
+        raise
+    for one in others.values():
+        one.join()
+    for channel in channels.values():
+        channel.close()
+    failure = first_failure(others)
+    if failure is not None:
+        raise failure
+    return result
+
+
+def first_failure(others: Mapping[str, PartyThread]) -> BaseException | None:
+    """A failure that was not itself caused by another party's, if there is one."""
+    failures = [one.failure for one in others.values() if one.failure is not None]
+    return next((failure for failure in failures if not isinstance(failure, PeerError)), None)

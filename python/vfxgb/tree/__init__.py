@@ -1,0 +1,1 @@
+"""Growing one tree: fixed-point gradients, row and column sampling, split choice level by level."""

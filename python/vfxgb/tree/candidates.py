@@ -1,0 +1,145 @@
+"""The candidate splits of one party for one tree, and the gradient sums left of each.
+
+A candidate is (feature, bin, default direction); the true order is XGBoost's (see _native.candidates). A party that
+shows sums to another shows them in a secret order: position j, the *token*, stands for candidate order[j].
+
+Two rules make a candidate unavailable in a node: column sampling by level or node, and `min_bucket_rows` (adjacent
+buckets are merged until each holds so many rows, so a cut inside a merged bucket is none). Its sums are then
+zero, which no child of a split can have: the scorer passes over it, and the sums themselves are not disclosed.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import Resolved
+
+
+class CandidateList:
+    """The candidates of the features `features` (int32, ascending) of a binned table, c of them.
+
+    `constraints`: int8 per feature of the table, or None. `random`: the source of the secret order, or None for the
+    true order, which is what a party uses for itself.
+    """
+
+    def __init__(
+        self,
+        bins: _native.Bins,
+        has_missing: NDArray[np.bool_],
+        features: NDArray[np.int32],
+        constraints: NDArray[np.int8] | None,
+        random: Callable[[int], bytes] | None,
+        threads: int,
+    ) -> None:
+        self._bins = bins
+        self._features = features
+        self._threads = threads
+        self._n_bins = np.ascontiguousarray(bins.n_bins[features])
+        self._has_missing = np.ascontiguousarray(has_missing[features])
+        # All features is the fast path of the kernels.
+        self._subset = None if len(features) == bins.n_features else features
+        self._local, self._bin, self._default_left = _native.candidates(self._n_bins, self._has_missing)
+        self._order: NDArray[np.int64] | None = None
+        if random is not None:
+            self._order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
+        self.constraint: NDArray[np.int8] | None = None
+        if constraints is not None:
+            direction = constraints[features][self._local]
+            self.constraint = np.ascontiguousarray(direction if self._order is None else direction[self._order])
+
+    def __len__(self) -> int:
+        return len(self._local)
+
+    def left_sums(
+        self,
+        partition: _native.RowPartition,
+        nodes: NDArray[np.int32],
+        pairs: NDArray[np.int64],
+        allowed: NDArray[np.bool_] | None = None,
+        min_bucket_rows: int = 1,
+    ) -> NDArray[np.int64]:
+        """Sums over the sampled rows of each node that go left, int64[len(nodes), c, 2], position j for token j.
+
+        `pairs`: int64[n_train, 2]. `allowed`: bool[len(nodes), len(features)], None for all.
+        """
+        if len(self) == 0:
+            return np.zeros((len(nodes), 0, 2), dtype=np.int64)
+        sums = _native.histogram(self._bins, partition, nodes, pairs, self._subset, self._threads)
+        if self._has_missing.any():
+            totals = _native.node_sums(partition, nodes, pairs, self._threads)
+        else:
+            # Read only where values are missing.
+            totals = np.zeros((len(nodes), 2), dtype=np.int64)
+        left = _native.left_sums(sums, totals, self._n_bins, self._has_missing, self._order, self._threads)
+        available = self._available(partition, nodes, allowed, min_bucket_rows)
+        if available is not None:
+            left[~(available if self._order is None else available[:, self._order])] = 0
+        return left
+
+    def resolve(self, start: NDArray[np.int64], tokens: NDArray[np.int64]) -> Resolved:
+        """For each node i the first candidate, in true order, among tokens[start[i]:start[i + 1]] (at least one each).
+
+        Raises MessageError for a token that is no position of the list, or a node without tokens.
+        """
+        if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >= len(self)):
+            raise MessageError(f"choosing a split: found a token outside the {len(self)} candidates of this tree")
+        if len(start) < 2 or start[0] != 0 or start[-1] != len(tokens) or (np.diff(start) < 1).any():
+            raise MessageError("choosing a split: the tokens are not divided into one or more per node")
+        candidates = tokens if self._order is None else self._order[tokens]
+        first = np.minimum.reduceat(candidates, start[:-1])
+        # Where a node's smallest candidate stands: every token is at most once in its node.
+        node_of = np.repeat(np.arange(len(first)), np.diff(start))
+        chosen = np.flatnonzero(candidates == first[node_of])
+        if len(chosen) != len(first):
+            raise MessageError("choosing a split: a token appears more than once for a node")
+        return Resolved(tokens[chosen], self._features[self._local[first]], self._bin[first], self._default_left[first])
+
+    def _available(
+        self,
+        partition: _native.RowPartition,
+        nodes: NDArray[np.int32],
+        allowed: NDArray[np.bool_] | None,
+        min_bucket_rows: int,
+    ) -> NDArray[np.bool_] | None:
+        """bool[len(nodes), c] in true order, or None for all."""
+        available = None if allowed is None else allowed[:, self._local]
+        if min_bucket_rows > 1:
+            counts = _native.histogram_counts(self._bins, partition, nodes, self._subset, self._threads)
+            rows = partition.counts(nodes)[:, 0]
+            ends, missing_apart = merged_buckets(counts, rows, self._n_bins, min_bucket_rows)
+            merged = ends[:, self._local, self._bin] & (~self._default_left | missing_apart[:, self._local])
+            available = merged if available is None else available & merged
+        return available
+
+
+def merged_buckets(
+    counts: NDArray[np.int64], rows: NDArray[np.int64], n_bins: NDArray[np.int32], least: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where buckets end once adjacent ones are merged until each holds `least` rows.
+
+    counts: int64[m, sum(n_bins)], rows per bin; rows: int64[m], rows per node. Returns ends: bool[m, F, max n_bins],
+    true at the last bin of each merged bucket but the final one; and apart: bool[m, F], true unless the missing rows
+    are so few that they are merged into the final bucket.
+    """
+    m, n_features, widest = len(rows), len(n_bins), int(n_bins.max(initial=0))
+    padded = np.zeros((m, n_features, widest), dtype=np.int64)
+    inside = np.arange(widest)[None, :] < n_bins[:, None]
+    padded[:, inside] = counts
+    missing = rows[:, None] - padded.sum(axis=2)
+    apart = (missing == 0) | (missing >= least)
+    ends = np.zeros(padded.shape, dtype=np.bool_)
+    held = np.zeros((m, n_features), dtype=np.int64)
+    last = np.full((m, n_features), -1, dtype=np.int64)
+    for position in range(widest):
+        held += padded[:, :, position]
+        full = held >= least
+        ends[:, :, position] = full
+        last[full] = position
+        held[full] = 0
+    tail = held + np.where(apart, 0, missing)
+    node, feature = np.nonzero((tail > 0) & (tail < least) & (last >= 0))
+    ends[node, feature, last[node, feature]] = False
+    return ends, apart

@@ -1,0 +1,80 @@
+"""The active party's own features: proposals without a protocol."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.binning.binned import BinnedTable
+from vfxgb.protocols.base import LevelNodes, Proposals
+from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.growing import GrowingTree, OwnedSplits
+from vfxgb.tree.proposal import SumTable
+
+
+class OwnFeatures:
+    """Scores and applies the active party's candidates, and files its records.
+
+    `constraints`: int8 per feature, or None when the run has none.
+    """
+
+    def __init__(
+        self, binned: BinnedTable, constraints: NDArray[np.int8] | None, min_bucket_rows: int, threads: int
+    ) -> None:
+        self._binned = binned
+        self._constraints = constraints
+        self._min_bucket_rows = min_bucket_rows
+        self._threads = threads
+        self._lists: list[CandidateList] = []
+        self._tables: list[SumTable] = []
+        self.records: list[tuple[int, float, bool]] = []
+
+    def begin_tree(self, features: list[NDArray[np.int32]]) -> None:
+        """A new round; `features[k]`: the features (positions, ascending) that tree k may use."""
+        self._lists = [
+            CandidateList(self._binned.bins, self._binned.has_missing, allowed, self._constraints, None, self._threads)
+            for allowed in features
+        ]
+        self._tables = [SumTable(one.constraint, self._threads) for one in self._lists]
+
+    def propose(self, tree: GrowingTree, allowed: NDArray[np.bool_] | None) -> Proposals:
+        """The best splits of the tree's level; `allowed`: bool[m, features of the tree], or None for all."""
+        level: LevelNodes = tree.level
+        left = self._lists[tree.tree].left_sums(
+            tree.partition,
+            np.ascontiguousarray(level.nodes[level.build]),
+            tree.pairs,
+            None if allowed is None else allowed[level.build],
+            self._min_bucket_rows,
+        )
+        return self._tables[tree.tree].propose(level, left)
+
+    def take(self, tree: GrowingTree, party: int, positions: NDArray[np.int64], proposals: Proposals) -> OwnedSplits:
+        """File the splits won at `positions` and find out who goes left."""
+        start, tokens = select(proposals, positions)
+        resolved = self._lists[tree.tree].resolve(start, tokens)
+        chosen = self._tables[tree.tree].chosen(positions, resolved.tokens)
+        bits = _native.left_bits(
+            self._binned.bins,
+            tree.partition,
+            np.ascontiguousarray(tree.level.nodes[positions]),
+            resolved.feature,
+            resolved.bin,
+            resolved.default_left,
+            self._threads,
+        )
+        first = len(self.records)
+        for feature, cut, default_left in zip(
+            resolved.feature.tolist(), resolved.bin.tolist(), resolved.default_left.tolist(), strict=True
+        ):
+            self.records.append((feature, float(self._binned.cuts[feature][cut]), default_left))
+        records = np.arange(first, len(self.records), dtype=np.int32)
+        return OwnedSplits(party, positions, chosen.left, chosen.constraint, records, bits)
+
+
+def select(proposals: Proposals, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(start, tokens) of the nodes at `positions` alone."""
+    counts = np.diff(proposals.start)[positions]
+    start = np.zeros(len(positions) + 1, dtype=np.int64)
+    np.cumsum(counts, out=start[1:])
+    within = np.arange(start[-1]) - np.repeat(start[:-1], counts)
+    return start, proposals.tokens[np.repeat(proposals.start[positions], counts) + within]

@@ -1,0 +1,66 @@
+"""From left sums to proposals: sibling subtraction and scoring, the same for every party and protocol that opens sums.
+
+Sums are made for the smaller child only. Those of its sibling are the parent's minus its own: plain integers, exact.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import ChosenSums, LevelNodes, Proposals
+
+
+class SumTable:
+    """The left sums of one party for the open nodes of one tree, kept from level to level.
+
+    `constraint`: int8[c], the monotone direction of each candidate, or None when the run has no constraint.
+    """
+
+    def __init__(self, constraint: NDArray[np.int8] | None, threads: int) -> None:
+        self._constraint = constraint
+        self._threads = threads
+        self._sums: NDArray[np.int64] | None = None
+        self._proposals: Proposals | None = None
+
+    @property
+    def n_candidates(self) -> int | None:
+        """c, once sums have been seen: the same in all levels of a tree."""
+        return None if self._sums is None else self._sums.shape[1]
+
+    def propose(self, level: LevelNodes, built: NDArray[np.int64]) -> Proposals:
+        """The best splits of a level, from the sums int64[len(level.build), c, 2] of its built nodes."""
+        self._sums = self._complete(level, built)
+        if self._sums.shape[1] == 0:
+            m = len(level.nodes)
+            none = np.zeros(0, dtype=np.int64)
+            self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none)
+        else:
+            scored = level.rule.score(self._sums, level.totals, None, self._constraint, level.bounds, self._threads)
+            self._proposals = Proposals(*scored)
+        return self._proposals
+
+    def _complete(self, level: LevelNodes, built: NDArray[np.int64]) -> NDArray[np.int64]:
+        if len(level.build) == len(level.nodes):
+            return built
+        assert self._sums is not None  # noqa: S101 - only a level below the first leaves nodes out
+        derived = np.flatnonzero(level.sibling >= 0)
+        sums = np.empty((len(level.nodes), *built.shape[1:]), dtype=np.int64)
+        sums[level.build] = built
+        sums[derived] = self._sums[level.parent[derived]] - sums[level.sibling[derived]]
+        return sums
+
+    def chosen(self, positions: NDArray[np.int64], tokens: NDArray[np.int64]) -> ChosenSums:
+        """Left sums and directions of the splits `tokens` of the nodes at `positions`, of the level last proposed.
+
+        Raises MessageError for a token that was not among the best of its node.
+        """
+        assert self._sums is not None and self._proposals is not None  # noqa: S101, PT018 - propose came first
+        start, tied = self._proposals.start, self._proposals.tokens
+        node = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        width = self._sums.shape[1]
+        offered = np.isin(positions * width + tokens, node * width + tied) & (tokens >= 0) & (tokens < width)
+        if not offered.all():
+            token = int(tokens[~offered][0])
+            raise MessageError(f"applying a split: found token {token}, wanted one of the best of its node")
+        direction = np.zeros(len(tokens), np.int8) if self._constraint is None else self._constraint[tokens]
+        return ChosenSums(self._sums[positions, tokens], direction)

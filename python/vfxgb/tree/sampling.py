@@ -1,0 +1,117 @@
+"""Which rows and which features take part: subsample, GOSS, and colsample by tree, level and node.
+
+Every draw is a counter-based one: the generator (Philox) is keyed by the seed, the purpose of the draw and where in
+the training it happens (round, output, depth, node). So a draw depends neither on what was drawn before, nor on the
+number of threads or parties, and a resumed training draws what an uninterrupted one would. Only the raw 64-bit words
+of the generator are used: they are the same in every version of numpy.
+
+GOSS (Ke et al., LightGBM, NIPS 2017, algorithm 2): keep the a*n rows of largest gradients, draw b*n of the rest, and
+multiply the gradients of the drawn ones by (1 - a) / b so that sums stay unbiased.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.params import TrainParams
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """The rows of a round.
+
+    `rows`: int32, ascending, or None for all training rows. `gradients`, `hessians`: float64[n_train, K], amplified by
+    GOSS where it applies; entries outside `rows` are meaningless.
+    """
+
+    rows: NDArray[np.int32] | None
+    gradients: FloatArray
+    hessians: FloatArray
+
+
+def sample_rows(params: TrainParams, round_index: int, gradients: FloatArray, hessians: FloatArray) -> RowSample:
+    """The sample of round `round_index` from gradients and hessians [n_train, K].
+
+    subsample: each row independently with that probability, as in XGBoost. goss: exactly round(a*n) rows of largest
+    gradient, summed over outputs by magnitude, and round(b*n) of the rest; the lower row wins a tie. Never empty.
+    """
+    n = len(gradients)
+    if params.sampling_method == "goss":
+        return _goss(params, round_index, gradients, hessians)
+    if params.subsample >= 1.0:
+        return RowSample(None, gradients, hessians)
+    words = _words(params.random_state, n, "rows", round_index)
+    # 53 bits compare exactly with a float64 probability.
+    chosen = np.flatnonzero((words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < params.subsample)
+    if len(chosen) == 0:
+        chosen = np.array([int(np.argmin(words))])
+    return RowSample(chosen.astype(np.int32), gradients, hessians)
+
+
+def _goss(params: TrainParams, round_index: int, gradients: FloatArray, hessians: FloatArray) -> RowSample:
+    n = len(gradients)
+    n_top = min(n, int(np.floor(params.top_rate * n + 0.5)))
+    n_other = min(n - n_top, max(1, int(np.floor(params.other_rate * n + 0.5))))
+    if n_top + n_other >= n:
+        return RowSample(None, gradients, hessians)
+    magnitude = np.abs(gradients).sum(axis=1)
+    ranked = np.argsort(-magnitude, kind="stable")
+    rest = np.sort(ranked[n_top:])
+    words = _words(params.random_state, n, "goss", round_index)
+    drawn = rest[np.argsort(words[rest], kind="stable")[:n_other]]
+    # (n - n_top) / n_other is (1 - a) / b after both counts were rounded to rows.
+    factor = (n - n_top) / n_other
+    gradients, hessians = gradients.copy(), hessians.copy()
+    gradients[drawn] *= factor
+    hessians[drawn] *= factor
+    return RowSample(np.sort(np.concatenate([ranked[:n_top], drawn])).astype(np.int32), gradients, hessians)
+
+
+@dataclass(frozen=True)
+class ColumnSampler:
+    """Which of `n_features` global feature ids may be used where: by tree, of those by level, of those by node.
+
+    A draw of rate r from m features keeps max(1, floor(r*m)) of them, as XGBoost does; ids come back ascending, int32.
+    """
+
+    n_features: int
+    params: TrainParams
+
+    @property
+    def active(self) -> bool:
+        """False when every node may use every feature."""
+        rates = (self.params.colsample_bytree, self.params.colsample_bylevel, self.params.colsample_bynode)
+        return min(rates) < 1.0
+
+    def tree(self, round_index: int, output: int) -> NDArray[np.int32]:
+        """The features of the tree that round `round_index` grows for output (class) `output`."""
+        return self._draw(np.arange(self.n_features, dtype=np.int32), self.params.colsample_bytree, round_index, output)
+
+    def level(self, round_index: int, output: int, depth: int) -> NDArray[np.int32]:
+        """The features of that tree's nodes at `depth` (0 is the root)."""
+        pool = self.tree(round_index, output)
+        return self._draw(pool, self.params.colsample_bylevel, round_index, output, depth)
+
+    def node(self, round_index: int, output: int, depth: int, node: int) -> NDArray[np.int32]:
+        """The features of node `node`, an id that is unique in its tree, at `depth`."""
+        pool = self.level(round_index, output, depth)
+        return self._draw(pool, self.params.colsample_bynode, round_index, output, depth, node)
+
+    def _draw(self, pool: NDArray[np.int32], rate: float, *place: int) -> NDArray[np.int32]:
+        if rate >= 1.0 or len(pool) == 0:
+            return pool
+        kept = max(1, int(rate * len(pool)))
+        # One word per global id: whether a feature is drawn does not depend on how ids are spread over parties.
+        words = _words(self.params.random_state, self.n_features, "columns", *place)[pool]
+        return np.sort(pool[np.argsort(words, kind="stable")[:kept]])
+
+
+def _words(seed: int, count: int, purpose: str, *place: int) -> NDArray[np.uint64]:
+    """`count` random 64-bit words that are a function of the arguments alone."""
+    text = ":".join([str(seed), purpose, *(str(number) for number in place)])
+    key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u8").astype(np.uint64)
+    return np.asarray(np.random.Philox(key=key).random_raw(count), dtype=np.uint64)

@@ -1,0 +1,158 @@
+"""One suite over every registered protocol: the model of `plain` on pooled data, declared messages, determinism."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from vfxgb.errors import ProtocolParameterError
+from vfxgb.model.pooled import PooledModel
+from vfxgb.predict.joint import predict_leaves, predict_margin
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.messages import TRAINING_MESSAGES
+
+N_TRAIN, N_ROWS = 220, 300
+
+
+@pytest.mark.parametrize("n_parties", [2, 5])
+def test_equals_plain_on_pooled_data(exact_protocol, case, n_parties, make_problem, train, model_of) -> None:
+    problem = make_problem(case)
+    assert model_of(train(problem, exact_protocol, n_parties)) == model_of(train(problem, "plain", 1))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("name", ["missing multiclass", "goss", "monotone missing"])
+def test_other_seeds(exact_protocol, name, seed, make_problem, train, model_of) -> None:
+    problem = make_problem(name, seed)
+    assert model_of(train(problem, exact_protocol, 3)) == model_of(train(problem, "plain", 1))
+
+
+@pytest.mark.parametrize("active", ["p0", "p1", "p2"])
+def test_any_party_may_be_active(exact_protocol, active, make_problem, train, model_of) -> None:
+    problem = make_problem("missing")
+    found = model_of(train(problem, exact_protocol, 3, active))
+    assert found == model_of(train(problem, "plain", 1))
+
+
+@pytest.mark.parametrize("name", ["binary", "missing multiclass", "subsample"])
+def test_threads_do_not_matter(protocol, name, make_problem, train, model_of) -> None:
+    one, two = (train(make_problem(name, n_jobs=jobs), protocol) for jobs in (1, 2))
+    assert model_of(one) == model_of(two)
+
+
+def test_same_seed_same_model(protocol, case, make_problem, train, model_of) -> None:
+    problem = make_problem(case, seed=5)
+    assert model_of(train(problem, protocol)) == model_of(train(problem, protocol))
+
+
+def test_grows_something_and_learns(protocol, case, make_problem, train) -> None:
+    result = train(make_problem(case), protocol)
+    pooled = PooledModel(result.active_share, result.passive_shares)
+    assert (pooled.feature >= 0).sum() >= pooled.n_trees
+    # Both parties own splits, or the suite would not test the protocol at all.
+    assert set(pooled.party.tolist()) == {-1, 0, 1}
+    (losses,) = result.evals_result["valid"].values()
+    assert losses[-1] < losses[0]
+
+
+def test_joint_prediction_gives_the_margins_of_training(protocol, case, make_problem, train) -> None:
+    problem = make_problem(case)
+    result = train(problem, protocol, 3)
+    tables = problem.tables(3)
+    margins = predict_margin(result.active_share, result.passive_shares, tables)
+    if problem.params.missing_strategy == "probabilistic":
+        complete = ~np.isnan(problem.X).any(axis=1)
+        assert complete.any()
+        margins, expected = margins[complete], result.margins[complete]
+    else:
+        expected = result.margins
+        pooled = PooledModel(result.active_share, result.passive_shares)
+        assert np.array_equal(margins, pooled.margins(problem.X))
+        leaves = predict_leaves(result.active_share, result.passive_shares, tables)
+        assert np.array_equal(leaves, pooled.leaves(problem.X))
+    # Training adds float32 numbers, prediction float64 ones: 4 trees of error at most.
+    assert np.abs(margins - expected).max() <= 1e-6 * max(1.0, np.abs(expected).max())
+
+
+def test_reduced_leakage_keeps_the_first_round_at_home(protocol, make_problem, train, model_of) -> None:
+    problem = make_problem("binary", reduced_leakage=True)
+    result = train(problem, protocol)
+    first = result.active_share.trees[0]
+    assert set(first.party.tolist()) <= {-1, 0}
+    assert any(1 in tree.party for tree in result.active_share.trees[1:])
+    rounds = {entry.message: entry.messages for entry in result.ledger.learned_by("p1")}
+    assert rounds["begin-round"] == problem.params.n_estimators - 1
+    if protocol_by_name(protocol).exact:
+        assert model_of(result) == model_of(train(problem, "plain"))
+
+
+def test_every_message_declares_what_it_reveals(protocol, case, make_problem, train) -> None:
+    result = train(make_problem(case), protocol)
+    spec = protocol_by_name(protocol)
+    declared = {kind.TAG: kind for kind in (*TRAINING_MESSAGES, *spec.messages)}
+    assert len(result.ledger) > 0
+    for entry in result.ledger.entries:
+        assert entry.message in declared
+        assert entry.reveals == declared[entry.message].REVEALS.what != ""
+    # Every message was entered once, with all its bytes.
+    traffic = result.traffic["p1"]
+    assert sum(entry.messages for entry in result.ledger.entries) == traffic.sent_messages + traffic.received_messages
+    assert sum(entry.bytes for entry in result.ledger.entries) == traffic.total_bytes
+
+
+def test_the_ledger_counts_what_it_names(protocol, make_problem, train) -> None:
+    result = train(make_problem("binary"), protocol)
+    counts = {(entry.receiver, entry.message): entry.amount for entry in result.ledger.entries}
+    won = sum(int((tree.party == 1).sum()) for tree in result.active_share.trees)
+    assert counts["p1", "choose"] == won > 0
+    assert counts["p0", "ready"] == 3
+    assert set(result.ledger.small_sums) == {"p1"}
+    assert "p1" in result.ledger.text()
+
+
+def test_no_names_no_cuts_on_the_wire(protocol, make_problem, train, monkeypatch) -> None:
+    sent: list[bytes] = []
+    from vfxgb.transport.link import MemoryLink
+
+    put = MemoryLink.put
+    monkeypatch.setattr(MemoryLink, "put", lambda self, frame: (sent.append(b"".join(frame)), put(self, frame))[1])
+    result = train(make_problem("binary"), protocol)
+    wire = b"".join(sent)
+    for share in result.passive_shares.values():
+        for name in share.records.features:
+            assert name.encode() not in wire
+        assert all(np.float64(cut).tobytes() not in wire for cut in share.records.cut if cut != 0)
+
+
+def test_the_order_of_candidates_is_fresh(protocol, make_problem, train, monkeypatch) -> None:
+    """Two runs of the same training differ in their bytes: positions of candidates are drawn anew."""
+    sent: list[list[bytes]] = [[], []]
+    from vfxgb.transport.link import MemoryLink
+
+    put = MemoryLink.put
+    for run in sent:
+        monkeypatch.setattr(MemoryLink, "put", lambda self, frame, run=run: (run.append(frame[1]), put(self, frame))[1])
+        train(make_problem("binary"), protocol)
+    assert sorted(sent[0]) != sorted(sent[1])
+
+
+def test_unknown_parameter_of_a_protocol_is_refused(protocol) -> None:
+    spec = protocol_by_name(protocol)
+    with pytest.raises(ProtocolParameterError, match="no_such_parameter"):
+        make_protocol_params(spec, {**spec.quick_params, "no_such_parameter": 1})
+
+
+def test_prediction_is_entered_in_a_ledger_too(protocol, make_problem, train) -> None:
+    problem = make_problem("binary")
+    result = train(problem, protocol)
+    ledger = Ledger()
+    predict_margin(result.active_share, result.passive_shares, problem.tables(2), observer=ledger.record)
+    asked = {entry.message: entry for entry in ledger.entries}
+    assert asked["route"].messages == asked["routed"].messages <= problem.params.max_depth
+
+
+def test_no_thread_is_left(protocol, make_problem, train) -> None:
+    before = threading.active_count()
+    train(make_problem("binary"), protocol, 5)
+    assert threading.active_count() == before

@@ -1,0 +1,216 @@
+"""Candidates, merged buckets, proposals and party choice, each against a slow twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vfxgb import _native
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import LevelNodes
+from vfxgb.tree.candidates import CandidateList, merged_buckets
+from vfxgb.tree.grower import Layout, best_party
+from vfxgb.tree.own import select
+from vfxgb.tree.proposal import SumTable
+
+CUTS = [np.array([-0.5, 0.0, 0.7]), np.array([0.1]), np.array([-1.0, -0.2, 0.3, 0.9])]
+
+
+def _binned(seed: int, n: int = 60) -> tuple[_native.Bins, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[:, 1] = rng.normal(size=n)
+    bins = _native.Bins(n, CUTS)
+    for feature in range(3):
+        bins.fill(feature, np.ascontiguousarray(X[:, feature]))
+    pairs = rng.integers(-1000, 1000, size=(n, 2))
+    return bins, X, np.isnan(X).any(axis=0), pairs
+
+
+def _partition(X: np.ndarray) -> tuple[_native.RowPartition, list[np.ndarray]]:
+    partition = _native.RowPartition(len(X))
+    left = X[:, 1] < 0.1
+    partition.split(
+        np.array([0], np.int32), np.array([1], np.int32), np.array([2], np.int32), np.packbits(left, bitorder="little")
+    )
+    return partition, [np.flatnonzero(left), np.flatnonzero(~left)]
+
+
+def _naive_left(X, rows, pairs, feature, cut, default_left) -> np.ndarray:
+    values = X[rows, feature]
+    goes = values < cut
+    if default_left:
+        goes |= np.isnan(values)
+    return pairs[rows[goes]].sum(axis=0)
+
+
+@pytest.mark.parametrize("features", [[0, 1, 2], [0, 2], [1], []])
+@pytest.mark.parametrize("secret", [False, True])
+def test_left_sums_and_resolve_against_a_naive_twin(features, secret) -> None:
+    bins, X, has_missing, pairs = _binned(1)
+    partition, members = _partition(X)
+    rng = np.random.default_rng(0)
+    chosen = CandidateList(
+        bins, has_missing, np.array(features, np.int32), None, rng.bytes if secret else None, threads=1
+    )
+    sums = chosen.left_sums(partition, np.array([1, 2], np.int32), pairs)
+    assert sums.shape == (2, len(chosen), 2)
+    seen = set()
+    for token in range(len(chosen)):
+        found = chosen.resolve(np.array([0, 1]), np.array([token]))
+        feature, place, default_left = int(found.feature[0]), int(found.bin[0]), bool(found.default_left[0])
+        seen.add((feature, place, default_left))
+        for node, rows in enumerate(members):
+            expected = _naive_left(X, rows, pairs, feature, CUTS[feature][place], default_left)
+            assert np.array_equal(sums[node, token], expected)
+    wanted = {
+        (feature, place, way)
+        for feature in features
+        for place in range(len(CUTS[feature]))
+        for way in ((False, True) if has_missing[feature] else (False,))
+    }
+    assert seen == wanted
+
+
+def test_resolve_takes_the_first_in_true_order() -> None:
+    bins, _, has_missing, _ = _binned(2)
+    features = np.arange(3, dtype=np.int32)
+    true = CandidateList(bins, has_missing, features, None, None, 1)
+    secret = CandidateList(bins, has_missing, features, None, np.random.default_rng(4).bytes, 1)
+    everything = np.arange(len(true))
+    found = secret.resolve(np.array([0, len(true), 2 * len(true)]), np.tile(everything, 2))
+    assert found.feature.tolist() == [0, 0]
+    assert found.bin.tolist() == [0, 0]
+    assert found.default_left.tolist() == [False, False]
+    # Missing left comes after missing right, from the last cut down.
+    ways = [true.resolve(np.array([0, 1]), np.array([token])) for token in range(6)]
+    assert [(int(way.bin[0]), bool(way.default_left[0])) for way in ways] == [
+        (0, False),
+        (1, False),
+        (2, False),
+        (2, True),
+        (1, True),
+        (0, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "tokens", "match"),
+    [
+        ([0, 1], [999], "outside"),
+        ([0, 1], [-1], "outside"),
+        ([0, 0], [], "divided"),
+        ([0, 2], [1], "divided"),
+        ([1, 1], [1], "divided"),
+        ([0, 2], [1, 1], "more than once"),
+    ],
+)
+def test_bad_tokens(start, tokens, match) -> None:
+    bins, _, has_missing, _ = _binned(2)
+    candidates = CandidateList(bins, has_missing, np.arange(3, dtype=np.int32), None, None, 1)
+    with pytest.raises(MessageError, match=match):
+        candidates.resolve(np.array(start), np.array(tokens, dtype=np.int64))
+
+
+def test_unavailable_candidates_have_no_sums() -> None:
+    bins, X, has_missing, pairs = _binned(3)
+    partition, _ = _partition(X)
+    candidates = CandidateList(bins, has_missing, np.arange(3, dtype=np.int32), None, None, 1)
+    nodes = np.array([1, 2], np.int32)
+    whole = candidates.left_sums(partition, nodes, pairs)
+    allowed = np.array([[True, False, True], [False, True, False]])
+    sums = candidates.left_sums(partition, nodes, pairs, allowed)
+    for token in range(len(candidates)):
+        feature = int(candidates.resolve(np.array([0, 1]), np.array([token])).feature[0])
+        for node in range(2):
+            expected = whole[node, token] if allowed[node, feature] else np.zeros(2, np.int64)
+            assert np.array_equal(sums[node, token], expected)
+
+
+def _naive_merge(counts: list[int], missing: int, least: int) -> tuple[list[bool], bool]:
+    """Bucket by bucket: a list of (rows, last bin), the last one repaired at the end."""
+    buckets: list[list[int]] = []
+    held = 0
+    for place, count in enumerate(counts):
+        held += count
+        if held >= least:
+            buckets.append([held, place])
+            held = 0
+    apart = missing == 0 or missing >= least
+    rest = held + (0 if apart else missing)
+    if 0 < rest < least and buckets:
+        buckets.pop()
+    ends = {place for _, place in buckets}
+    return [place in ends for place in range(len(counts))], apart
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=4), st.data())
+def test_merged_buckets_against_a_naive_twin(counts, data) -> None:
+    least = data.draw(st.integers(2, 12))
+    total = max(sum(feature) for feature in counts) + data.draw(st.integers(0, 15))
+    n_bins = np.array([len(feature) for feature in counts], np.int32)
+    flat = np.array([[count for feature in counts for count in feature]], np.int64)
+    ends, apart = merged_buckets(flat, np.array([total]), n_bins, least)
+    for place, feature in enumerate(counts):
+        wanted, separate = _naive_merge(feature, total - sum(feature), least)
+        assert ends[0, place, : len(feature)].tolist() == wanted
+        assert bool(apart[0, place]) == separate
+        # Every group of rows between two ends, and after the last one, is large enough, empty, or all there is.
+        marks = np.flatnonzero(ends[0, place])
+        groups = [int(part.sum()) for part in np.split(np.array(feature), marks + 1)]
+        groups[-1] += 0 if separate else total - sum(feature)
+        assert len(marks) == 0 or all(group == 0 or group >= least for group in groups)
+
+
+def _level(nodes, totals, build, sibling, parent) -> LevelNodes:
+    rule = _native.SplitRule(1.0)
+    places = [np.array(place) for place in (build, sibling, parent)]
+    return LevelNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule)
+
+
+def test_sibling_sums_are_the_parents_minus_the_built() -> None:
+    rng = np.random.default_rng(5)
+    root = np.stack([rng.integers(-50, 50, 4), rng.integers(1, 50, 4)], axis=1)[None]
+    child = root // 2
+    table = SumTable(None, 1)
+    table.propose(_level([0], [[10, 60]], [0], [-1], [-1]), root)
+    # The right child (position 1) was built.
+    table.propose(_level([1, 2], [[4, 30], [6, 30]], [1], [1, -1], [0, 0]), child)
+    assert np.array_equal(table._sums[0], root[0] - child[0])
+    assert np.array_equal(table._sums[1], child[0])
+
+
+def test_a_token_that_was_not_offered_is_refused() -> None:
+    table = SumTable(None, 1)
+    sums = np.array([[[5, 10], [-9, 10], [1, 10]]])
+    found = table.propose(_level([0], [[0, 20]], [0], [-1], [-1]), sums)
+    assert found.tokens.tolist() == [1]
+    assert table.chosen(np.array([0]), np.array([1])).left.tolist() == [[-9, 10]]
+    for token in (0, 2, 3, -1):
+        with pytest.raises(MessageError, match="wanted one of the best"):
+            table.chosen(np.array([0]), np.array([token]))
+
+
+def test_select_picks_the_tokens_of_some_nodes() -> None:
+    table = SumTable(None, 1)
+    sums = np.array([[[5, 10], [5, 10]], [[4, 10], [1, 10]], [[3, 10], [3, 10]]])
+    found = table.propose(_level([0, 1, 2], [[0, 20]] * 3, [0, 1, 2], [-1] * 3, [-1] * 3), sums)
+    start, tokens = select(found, np.array([0, 2]))
+    assert (start.tolist(), tokens.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
+
+
+def test_the_first_of_equal_parties_wins() -> None:
+    gains = {0: np.array([1.0, 2.0, 0.0, 1e-7, 5.0]), 1: np.array([1.0, 3.0, 0.0, 0.0, 4.0])}
+    best, won = best_party(gains, gamma=0.0)
+    assert best.tolist() == [1.0, 3.0, 0.0, 1e-7, 5.0]
+    assert {party: positions.tolist() for party, positions in won.items()} == {0: [0, 4], 1: [1]}
+    _, won = best_party(gains, gamma=3.0)
+    assert {party: positions.tolist() for party, positions in won.items()} == {0: [4], 1: [1]}
+
+
+def test_layout() -> None:
+    layout = Layout(("a", "b", "c"), (0, 2, 5, 6), 1)
+    features = np.array([0, 2, 4, 5], np.int32)
+    assert [layout.local(party, features).tolist() for party in range(3)] == [[0], [0, 2], [0]]
+    assert layout.n_features == 6
