@@ -90,20 +90,6 @@ def check_cuts(cuts: Mapping[str, Any], names: Sequence[str], party: str = "") -
     return checked
 
 
-def xgboost_cuts(
-    indptr: NDArray[np.integer], values: NDArray[np.floating], names: Sequence[str]
-) -> dict[str, Float32Array]:
-    """What `xgboost.QuantileDMatrix.get_quantile_cut()` returns, as `cuts=` for the columns `names`.
-
-    XGBoost lists per feature a lower end, below all values, and then its cuts; the last lies above all values. Both
-    ends are kept: they divide rows that have a value from rows that miss it, which XGBoost may choose to do.
-    """
-    return {
-        name: np.asarray(values[indptr[place] : indptr[place + 1]], dtype=np.float32)
-        for place, name in enumerate(names)
-    }
-
-
 def _at_even_ranks(start: NDArray[np.signedinteger], n_bins: int) -> NDArray[np.int64]:
     """Which of the distinct values lie at n_bins - 1 evenly spaced ranks; ascending, repeated where one is heavy.
 

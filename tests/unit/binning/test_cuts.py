@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vfxgb.binning.cuts import _at_even_ranks, check_cuts, cuts_with_missing, make_cuts, xgboost_cuts
+from vfxgb.binning.cuts import _at_even_ranks, check_cuts, cuts_with_missing, make_cuts
 from vfxgb.errors import CutsError
 
 COLUMNS = st.lists(st.floats(-100, 100, width=32) | st.integers(-3, 3).map(float) | st.just(float("nan")), max_size=300)
@@ -111,13 +111,3 @@ def test_imposed_cuts_that_cannot_be_used(cuts: Any) -> None:
 
 def test_imposed_cuts() -> None:
     assert check_cuts({"a": [], "b": [1]}, ["a"])["a"].tolist() == []
-
-
-def test_cuts_of_xgboost() -> None:
-    xgboost = pytest.importorskip("xgboost")
-    column = np.array([0, 1, 1, 2, 5], dtype=np.float32)
-    indptr, values = xgboost.QuantileDMatrix(column[:, None], column).get_quantile_cut()
-    cuts = xgboost_cuts(indptr, values, ["a"])["a"]
-    assert cuts[0] < 0
-    assert cuts[1:-1].tolist() == make_cuts(column, 256).tolist() == [1, 2, 5]
-    assert cuts[-1] > 5
