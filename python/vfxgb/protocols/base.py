@@ -190,13 +190,18 @@ class PassiveRole(Protocol):
 
 @dataclass(frozen=True)
 class ActiveContext:
-    """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class."""
+    """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
+
+    Every |g| and |h| of a round, as integers, is at most 2**fraction_bits; h is negative only if `signed_hessian`.
+    """
 
     channels: Mapping[str, Channel]
     params: Any
     train: TrainParams
     n_train: int
     n_outputs: int
+    fraction_bits: int
+    signed_hessian: bool
     threads: int
     timings: Timings
 
@@ -232,6 +237,23 @@ class PassiveContext:
 
 
 @dataclass(frozen=True)
+class EngineOptions:
+    """What a protocol asks of the common code.
+
+    `precision_bits`: fractional bits of gradients, None for as many as stay exact (tree/fixed_point.py). `subtract`:
+    make the sums of the smaller child only and derive its sibling's.
+    """
+
+    precision_bits: int | None = None
+    subtract: bool = True
+
+
+def no_options(params: Any) -> EngineOptions:  # noqa: ARG001 - the signature of ProtocolSpec.options
+    """The options of a protocol that asks for nothing."""
+    return EngineOptions()
+
+
+@dataclass(frozen=True)
 class ProtocolSpec:
     """A protocol's statement about itself: `SPEC` in its folder's spec.py.
 
@@ -239,7 +261,8 @@ class ProtocolSpec:
     `exact`: its models equal those of `plain`. `security`: "none" (the other side sees gradients or data in clear),
     "broken" (an attack is known; needs insecure=True in its params), "semi-honest". `attacks`: the known ones, in
     words. `dp_events`: what it releases under differential privacy. `messages`: every class it sends. `quick_params`:
-    the protocol_params under which the conformance suite runs it, fast rather than safe.
+    the protocol_params under which the conformance suite runs it, fast rather than safe. `options`: what its
+    parameters ask of the common code.
     """
 
     name: str
@@ -253,3 +276,4 @@ class ProtocolSpec:
     attacks: tuple[str, ...] = ()
     dp_events: tuple[str, ...] = ()
     quick_params: Mapping[str, Any] = field(default_factory=dict)
+    options: Callable[[Any], EngineOptions] = no_options

@@ -29,7 +29,7 @@ from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.fixed_point import FixedPoint, encode_pairs
+from vfxgb.tree.fixed_point import FixedPoint, encode_pairs, fraction_bits
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.sampling import sample_rows
@@ -81,6 +81,7 @@ class ActiveParty:
         self._params = params
         self._spec = spec
         self._protocol_params = protocol_params
+        self._options = spec.options(protocol_params)
         self._channels = channels
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
@@ -153,6 +154,8 @@ class ActiveParty:
                     train=params,
                     n_train=given.n_train,
                     n_outputs=self._objective.n_outputs,
+                    fraction_bits=fraction_bits(given.n_train, self._options.precision_bits),
+                    signed_hessian=self._objective.name == "custom",
                     threads=given.threads,
                     timings=self.timings,
                 )
@@ -166,6 +169,7 @@ class ActiveParty:
             table.n_rows,
             given.n_train,
             given.constraints is not None,
+            self._options.subtract,
             given.threads,
             self.timings,
         )
@@ -187,7 +191,8 @@ class ActiveParty:
         with self.timings.phase("gradients"):
             g, h = self._objective.gradients(self.margins[:n], self._labels[:n], self._train_weights)
             sample = sample_rows(self._params, round_index, g, h)
-            fixed = FixedPoint.for_rows(n, self._objective.gradient_scale(sample.gradients, sample.hessians))
+            scale = self._objective.gradient_scale(sample.gradients, sample.hessians)
+            fixed = FixedPoint.for_rows(n, scale, self._options.precision_bits)
             pairs = [
                 encode_output(fixed, sample.gradients[:, k], sample.hessians[:, k], sample.rows)
                 for k in range(self._objective.n_outputs)

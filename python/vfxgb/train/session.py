@@ -124,7 +124,7 @@ def fit(
 
     share = run_together(lambda: leader.run(state, hooks, save), channels, others)
     for name, one in passive.items():
-        leader.timings.merge(name, one.timings)
+        leader.timings.parties[name] = one.timings
         ledger.small_sums[name] = one.disclosed.small_sums
     return FitResult(
         active_share=share,

@@ -1,4 +1,4 @@
-"""Seconds per party and phase of a run."""
+"""Seconds per party and phase of a run, and the operations that a protocol counts."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,8 @@ class Timings:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self.parties: dict[str, dict[str, float]] = {}
+        self.operations: dict[str, int] = {}
+        self.parties: dict[str, Timings] = {}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -24,9 +25,9 @@ class Timings:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
-    def merge(self, party: str, other: "Timings") -> None:
-        """Keep another party's phases under its name."""
-        self.parties[party] = dict(other.seconds)
+    def count(self, operation: str, amount: int) -> None:
+        """Add `amount` to the number of `operation`s done."""
+        self.operations[operation] = self.operations.get(operation, 0) + amount
 
     def __repr__(self) -> str:
         phases = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in self.seconds.items())

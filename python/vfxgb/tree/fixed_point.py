@@ -18,14 +18,18 @@ MAX_FRACTION_BITS = 40
 SUM_BITS = 52
 
 
-def fraction_bits(n_train: int) -> int:
-    """f = min(40, 52 - ceil(log2 n)) for n >= 1 training rows. Raises CapacityError beyond 2**40 rows."""
+def fraction_bits(n_train: int, most_bits: int | None = None) -> int:
+    """f = min(40, 52 - ceil(log2 n)), or `most_bits` if that is less, for n >= 1 training rows.
+
+    Raises CapacityError beyond 2**40 rows.
+    """
     if not 1 <= n_train <= 2**MAX_FRACTION_BITS:
         raise CapacityError(
             f"choosing fixed point: found {n_train} training rows, wanted 1 to 2**{MAX_FRACTION_BITS}; "
             "train on fewer rows"
         )
-    return min(MAX_FRACTION_BITS, SUM_BITS - (n_train - 1).bit_length())
+    exact = min(MAX_FRACTION_BITS, SUM_BITS - (n_train - 1).bit_length())
+    return exact if most_bits is None else min(exact, most_bits)
 
 
 def power_of_two_above(value: float) -> float:
@@ -58,9 +62,9 @@ class FixedPoint:
     scale: float
 
     @classmethod
-    def for_rows(cls, n_train: int, scale: float) -> "FixedPoint":
-        """The encoding for sums over up to `n_train` rows of values up to `scale`."""
-        return cls(fraction_bits(n_train), scale)
+    def for_rows(cls, n_train: int, scale: float, most_bits: int | None = None) -> "FixedPoint":
+        """The encoding for sums over up to `n_train` rows of values up to `scale`, with at most `most_bits` bits."""
+        return cls(fraction_bits(n_train, most_bits), scale)
 
     @property
     def step(self) -> float:

@@ -53,7 +53,8 @@ class Grower:
     """Grows the trees of one round after the other.
 
     `role` and `channels` are those of the passive parties; `role` is None when there are none. `n_rows`: all rows, the
-    first `n_train` of them training rows. `bounded`: the run has monotone constraints.
+    first `n_train` of them training rows. `bounded`: the run has monotone constraints. `subtract`: make sums of the
+    smaller child only, where that is possible.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Grower:
         n_rows: int,
         n_train: int,
         bounded: bool,
+        subtract: bool,
         threads: int,
         timings: Timings,
     ) -> None:
@@ -82,7 +84,7 @@ class Grower:
         self._columns = ColumnSampler(layout.n_features, params)
         self._by_node = min(params.colsample_bylevel, params.colsample_bynode) < 1.0
         # Withheld sums differ from node to node, so a sibling's cannot be derived.
-        self._subtract = not self._by_node and params.min_bucket_rows == 1
+        self._subtract = subtract and not self._by_node and params.min_bucket_rows == 1
         self._features: list[NDArray[np.int32]] = []
 
     def grow(self, gradients: Gradients, alone: bool) -> list[GrowingTree]:

@@ -1,7 +1,20 @@
-"""Parameters of `plain`: none."""
+"""Parameters of `plain`."""
+
+from typing import Annotated
 
 import msgspec
 
+from vfxgb.protocols.base import EngineOptions
+
+PrecisionBits = Annotated[int, msgspec.Meta(ge=1, le=40)]
+
 
 class PlainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to set."""
+    """`precision_bits`: fractional bits of gradients, None for as many as stay exact."""
+
+    precision_bits: PrecisionBits | None = None
+
+
+def plain_options(params: PlainParams) -> EngineOptions:
+    """What the parameters ask of the common code."""
+    return EngineOptions(precision_bits=params.precision_bits)

@@ -3,7 +3,7 @@
 from vfxgb.protocols.base import ProtocolSpec
 from vfxgb.protocols.plain.active import make_active
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
-from vfxgb.protocols.plain.params import PlainParams
+from vfxgb.protocols.plain.params import PlainParams, plain_options
 from vfxgb.protocols.plain.passive import PlainPassive
 
 SPEC = ProtocolSpec(
@@ -15,6 +15,7 @@ SPEC = ProtocolSpec(
     messages=(PlainGradients, PlainSums),
     exact=True,
     security="none",
+    options=plain_options,
     attacks=(
         "none needed: a passive party receives every gradient, and the sign of a first-round gradient is the label",
     ),
