@@ -126,6 +126,50 @@ class Ciphertexts:
     def to_wire(self, threads: int = 1) -> bytes: ...
     def to_integers(self, threads: int = 1) -> bytes: ...
 
+@final
+class CipherRows:
+    """`count` ciphertexts under one key in one buffer, filled piece by piece as they arrive."""
+
+    def __init__(self, key: PublicKey, count: int) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def filled(self) -> int:
+        """How many of them have been filled."""
+    def fill(self, first: int, wire: Buffer, threads: int = 1) -> int:
+        """Check wire forms as check_wire does and keep them as ciphertexts first, first + 1, ...
+
+        Returns -1, or the index in `wire` of the first that is out of range or no unit: the whole piece then counts as
+        not filled.
+        """
+
+# Slots (cpp/codec): several integers in one plaintext.
+
+def encode_slots(values: NDArray[np.int64], offsets: NDArray[np.int32], width: int, threads: int = 1) -> bytes:
+    """For each row of values[n, c] the integer sum_j values[i, j] << offsets[j], `width` bytes (what encrypt takes).
+
+    0 <= offsets[j], in any order; values may be negative and slots may overlap. ValueError names the first row whose
+    integer does not fit `width` bytes.
+    """
+
+def decode_slots(
+    data: Buffer, width: int, bits: NDArray[np.int32], signed: NDArray[np.bool_], threads: int = 1
+) -> NDArray[np.int64]:
+    """The slots of integers of `width` bytes, int64[count, len(bits)], lowest slot first; slot j has bits[j] bits.
+
+    A signed slot is the centred remainder, in [-2**(b - 1), 2**(b - 1)), an unsigned one lies in [0, 2**b);
+    1 <= bits[j] <= 63. ValueError names the first integer of which something remains above the last slot.
+    """
+
+def quantise_shifted(
+    values: NDArray[np.float64], shift: float, limit: float, alpha_max: float, bits: int
+) -> NDArray[np.int64]:
+    """rint((2**bits - 1) * clip(v - shift, 0, limit) / alpha_max), of the shape of `values`, in [0, 2**bits).
+
+    0 < limit <= alpha_max, both finite, 1 <= bits <= 52. ValueError if a value is NaN.
+    """
+
 # Trees (cpp/gbdt). Whatever takes `threads` releases the GIL. Sums are int64 fixed point: exact, and the same for every
 # thread count. Node ids are chosen by the caller; node 0 is the root. Arrays of another kind are a TypeError.
 
@@ -264,6 +308,79 @@ def left_sums(
 
     out[:, j] belongs to candidate j of candidates(n_bins, has_missing), or to candidate order[j] (a permutation).
     """
+
+@final
+class CipherSums:
+    """Encrypted gradient sums per node, feature and bin (missing values included): what cipher_histogram makes."""
+
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def additions(self) -> int:
+        """Homomorphic additions so far, exactly: rows, marginals, left sums; an inversion counts as its 3 products."""
+    @property
+    def rows_additions(self) -> int:
+        """What one addition per row and feature would be: rows of the nodes times features."""
+    def left_sums(
+        self,
+        has_missing: NDArray[np.bool_],
+        order: NDArray[np.int64] | None = None,
+        available: NDArray[np.bool_] | None = None,
+        threads: int = 1,
+    ) -> Ciphertexts:
+        """Sums left of each candidate, nodes * c ciphertexts, node by node: left_sums() of the encrypted histogram.
+
+        has_missing: of the features summed. Position j belongs to candidate order[j] (a permutation; None: j).
+        available bool[nodes, c], by *candidate* and not by position: where False, the position holds an encryption of
+        zero. Nothing here is randomised: rerandomize() before anything leaves.
+        """
+    def buckets(self, threads: int = 1) -> Ciphertexts:
+        """All bucket sums: per node and feature n_bins + 1 ciphertexts, the last of missing values. For tests."""
+
+@final
+class RootSums:
+    """The encrypted sums of a tree's root, added up while the ciphertexts arrive.
+
+    place[row] is the position in `rows` of the ciphertext of a sampled row (None: the row's own number); `sampled`
+    ascending, None for all rows of `bins`; no two sampled rows may have one position.
+    """
+
+    def __init__(
+        self,
+        rows: CipherRows,
+        bins: Bins,
+        place: NDArray[np.int32] | None,
+        sampled: NDArray[np.int32] | None,
+        features: NDArray[np.int32],
+        joint: bool,
+    ) -> None: ...
+    def add(self, first: int, count: int, threads: int = 1) -> None:
+        """Adds ciphertexts first .. first + count - 1 of `rows`, which have been filled and not been added."""
+    def finish(self, totals: Ciphertexts | None, threads: int = 1) -> CipherSums:
+        """After every sampled row's ciphertext has been added, once. `totals`: see cipher_histogram; length 1."""
+
+def cipher_histogram(
+    rows: CipherRows,
+    place: NDArray[np.int32] | None,
+    bins: Bins,
+    partition: RowPartition,
+    nodes: NDArray[np.int32],
+    totals: Ciphertexts | None,
+    features: NDArray[np.int32],
+    joint: bool,
+    threads: int = 1,
+) -> CipherSums:
+    """Encrypted sums over the sampled rows of each node, for the features given (ascending ids).
+
+    place[row] is the position in `rows` of the row's ciphertext (None: the row's own number). totals: the encrypted sum
+    of each node; where it saves additions, a largest bucket is the total minus the others. None: every row is added.
+    joint: sum into joint buckets of groups of features first where that takes fewer additions. `rows` must be full.
+    """
+
+def pack_sums(x: Ciphertexts, per: int, shift_bits: int, threads: int = 1) -> Ciphertexts:
+    """Ciphertext i holds the sum over j < per of x[i * per + j] << (shift_bits * j); the last may hold fewer."""
 
 @final
 class SplitRule:
