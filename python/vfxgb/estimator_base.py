@@ -45,6 +45,7 @@ Self = TypeVar("Self", bound="EstimatorBase")
 # Constructor arguments that are no training parameters.
 OWN = ("parties", "active", "protocol", "protocol_params", "importance_type")
 UNPROTECTED = "plain"
+RECOMMENDED = "batch_he"
 CUSTOM = "custom"
 
 
@@ -192,7 +193,8 @@ class EstimatorBase:
             return UNPROTECTED
         raise PartiesError(
             f"choosing a protocol: {len(layout.parties)} parties ({', '.join(layout.parties)}) and protocol=None, "
-            f"wanted one of {', '.join(protocol_names())}; {UNPROTECTED!r} protects nothing and is for simulation only"
+            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} keeps gradients encrypted and is the one to "
+            f"begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
         )
 
     def _margins(self, X: Any) -> NDArray[np.float64]:

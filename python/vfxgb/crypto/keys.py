@@ -176,6 +176,11 @@ class PrivateKey(Pooled):
         return self._public_key
 
     @property
+    def native(self) -> _native.PrivateKey:
+        """The native key, for vfxgb's own modules."""
+        return self._native
+
+    @property
     def scheme(self) -> str:
         """Name of the scheme."""
         return self._public_key.scheme

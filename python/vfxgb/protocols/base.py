@@ -57,7 +57,8 @@ class LevelNodes:
     `tree`: the output it belongs to. `totals`: int64[m, 2], the nodes' gradient sums. `bounds`: float64[m, 2], limits
     of the weights under monotone constraints, or None. `build`: positions (in `nodes`) of the nodes whose sums are to
     be made; the sums of any other are those of its parent, at position `parent` of the level before, minus those of its
-    sibling, at position `sibling` of this level; both int64[m], -1 where built. `rule` scores sums.
+    sibling, at position `sibling` of this level; both int64[m], -1 where built. `rule` scores sums. `partition`: the
+    tree's rows; it goes on changing with the tree.
     """
 
     tree: int
@@ -68,6 +69,7 @@ class LevelNodes:
     sibling: NDArray[np.int64]
     parent: NDArray[np.int64]
     rule: _native.SplitRule
+    partition: _native.RowPartition
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,9 @@ class ActiveRole(Protocol):
 
     def end_tree(self) -> None:
         """The round is over: forget its gradients and sums."""
+
+    def close(self) -> None:
+        """The run is over, well or not: end background work. Called once, whatever was called before."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +191,9 @@ class PassiveRole(Protocol):
 
     def end_tree(self) -> None:
         """The round is over."""
+
+    def close(self) -> None:
+        """See ActiveRole.close."""
 
 
 @dataclass(frozen=True)

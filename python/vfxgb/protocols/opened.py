@@ -43,6 +43,9 @@ class SumSource(Protocol):
     def end_tree(self) -> None:
         """See ActiveRole.end_tree."""
 
+    def close(self) -> None:
+        """See ActiveRole.close."""
+
 
 class OpenedSums:
     """An ActiveRole over a SumSource."""
@@ -67,8 +70,7 @@ class OpenedSums:
         """See ActiveRole."""
         found: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
-            with self._context.timings.phase("wait"):
-                opened = self._source.receive(party, level)
+            opened = self._source.receive(party, level)
             with self._context.timings.phase("score"):
                 found[party] = [
                     self._table(party, nodes.tree, tree, level.depth).propose(nodes, tree.left)
@@ -86,6 +88,10 @@ class OpenedSums:
         self._tables = {}
         self._level = None
         self._source.end_tree()
+
+    def close(self) -> None:
+        """See ActiveRole."""
+        self._source.close()
 
     def _table(self, party: str, tree: int, opened: OpenedTree, depth: int) -> SumTable:
         if depth == 0:

@@ -32,6 +32,7 @@ from vfxgb.transport.rows import rows_digest
 from vfxgb.tree.fixed_point import FixedPoint, encode_pairs, fraction_bits
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
+from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity
 from vfxgb.tree.sampling import sample_rows
 
 Float32Array = NDArray[np.float32]
@@ -93,11 +94,24 @@ class ActiveParty:
         self.margins: Float32Array = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
         self._trees: list[TreeShape] = []
         self._fill: tuple[float, ...] | None = None
+        self._role: ActiveRole | None = None
+        # Training rows per node of the very first tree, and the learning rate it had.
+        self._first_rows: NDArray[np.int64] | None = None
+        self._first_rate = params.learning_rate
 
     def run(
         self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
     ) -> ActiveShare:
         """Train to the end. `save` gets the share as it stands and a folder, when a callback asks for it."""
+        try:
+            return self._run(state, callbacks, save)
+        finally:
+            if self._role is not None:
+                self._role.close()
+
+    def _run(
+        self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
+    ) -> ActiveShare:
         self._set_up()
         state.save = lambda folder: save(self._share(state), folder)
         for callback in callbacks:
@@ -145,9 +159,8 @@ class ActiveParty:
             binned = BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
         layout = self._layout(table.n_features)
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
-        role: ActiveRole | None = None
         if self._channels:
-            role = self._spec.active(
+            self._role = self._spec.active(
                 ActiveContext(
                     channels=self._channels,
                     params=self._protocol_params,
@@ -164,7 +177,7 @@ class ActiveParty:
             params,
             layout,
             self._own,
-            role,
+            self._role,
             self._channels,
             table.n_rows,
             given.n_train,
@@ -204,8 +217,27 @@ class ActiveParty:
         with self.timings.phase("margins"):
             for k, tree in enumerate(grown):
                 shape = tree.shape(learning_rate)
+                if not self._trees:
+                    self._first_rows = np.bincount(tree.partition.leaves()[:n], minlength=len(shape.value))
+                    self._first_rate = learning_rate
                 self._trees.append(shape)
                 self.margins[:, k] += shape.value.astype(np.float32)[tree.partition.leaves(self._given.threads)]
+
+    def leaf_purity(self) -> dict[str, LeafPurity]:
+        """Per passive party what the leaves of the first tree say about labels; empty but for binary:logistic."""
+        if self._objective.name != "binary:logistic" or self._first_rows is None:
+            return {}
+        params, tree = self._params, self._trees[0]
+        (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()
+        found = {}
+        for party in self._channels:
+            known = known_leaves(tree, self._parties.index(party), params.max_depth)
+            if params.reduced_leakage:
+                known[:] = False
+            found[party] = known_purity(
+                tree, self._first_rows, known, rate, self._first_rate, params.reg_lambda, params.reg_alpha
+            )
+        return found
 
     def _evaluate(self, state: TrainingState) -> None:
         for name, rows in self._given.evals:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vfxgb.transport.messages import Message
 from vfxgb.tree.disclosure import FEW_ROWS
+from vfxgb.tree.purity import LeafPurity
 
 
 @dataclass
@@ -34,6 +35,8 @@ class Ledger:
         self._entries: dict[tuple[str, str, str], Entry] = {}
         # party -> sums over fewer than 20 rows among those it showed, where that was counted
         self.small_sums: dict[str, int] = {}
+        # party -> what the leaves of the first tree that it knows say about labels, for binary:logistic
+        self.purity: dict[str, LeafPurity] = {}
 
     def record(self, sender: str, receiver: str, message: Message, size: int) -> None:
         """Enter a message of `size` bytes: an Observer for channels."""
@@ -68,6 +71,15 @@ class Ledger:
             lines.append(
                 f"{party} showed {count:,} sums over fewer than {FEW_ROWS} rows, from which rows can be inferred"
             )
+        for party, leaves in self.purity.items():
+            share = f"{leaves.rows:,} of {leaves.total:,} training rows"
+            if leaves.purity is None:
+                lines.append(f"{party} knows the rows of no leaf of the first tree")
+            else:
+                lines.append(
+                    f"{party} knows the rows of first-tree leaves with {share}; on average {leaves.purity:.1%} of a "
+                    "leaf's rows have the same label"
+                )
         return "\n".join(lines)
 
     def __len__(self) -> int:

@@ -93,6 +93,12 @@ class PassiveParty:
     def run(self) -> None:
         """Take part until the end. Any error is the caller's to pass on to the active party (`Channel.abort`)."""
         self._prepare(self._channel.recv(Setup))
+        try:
+            self._take_part()
+        finally:
+            self._role.close()
+
+    def _take_part(self) -> None:
         while True:
             with self.timings.phase("wait"):
                 message = self._channel.recv(BeginRound, Level, Choose, EndRound, Finish)

@@ -126,6 +126,7 @@ def fit(
     for name, one in passive.items():
         leader.timings.parties[name] = one.timings
         ledger.small_sums[name] = one.disclosed.small_sums
+    ledger.purity = leader.leaf_purity()
     return FitResult(
         active_share=share,
         passive_shares={name: one.share() for name, one in passive.items()},

@@ -22,7 +22,8 @@ class CandidateList:
     """The candidates of the features `features` (int32, ascending) of a binned table, c of them.
 
     `constraints`: int8 per feature of the table, or None. `random`: the source of the secret order, or None for the
-    true order, which is what a party uses for itself.
+    true order, which is what a party uses for itself. `has_missing`: bool per feature of the list. `order`: int64[c], a
+    permutation, or None for the true order.
     """
 
     def __init__(
@@ -38,17 +39,17 @@ class CandidateList:
         self._features = features
         self._threads = threads
         self._n_bins = np.ascontiguousarray(bins.n_bins[features])
-        self._has_missing = np.ascontiguousarray(has_missing[features])
+        self.has_missing = np.ascontiguousarray(has_missing[features])
         # All features is the fast path of the kernels.
         self._subset = None if len(features) == bins.n_features else features
-        self._local, self._bin, self._default_left = _native.candidates(self._n_bins, self._has_missing)
-        self._order: NDArray[np.int64] | None = None
+        self._local, self._bin, self._default_left = _native.candidates(self._n_bins, self.has_missing)
+        self.order: NDArray[np.int64] | None = None
         if random is not None:
-            self._order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
+            self.order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
         self.constraint: NDArray[np.int8] | None = None
         if constraints is not None:
             direction = constraints[features][self._local]
-            self.constraint = np.ascontiguousarray(direction if self._order is None else direction[self._order])
+            self.constraint = np.ascontiguousarray(direction if self.order is None else direction[self.order])
 
     def __len__(self) -> int:
         return len(self._local)
@@ -68,15 +69,15 @@ class CandidateList:
         if len(self) == 0:
             return np.zeros((len(nodes), 0, 2), dtype=np.int64)
         sums = _native.histogram(self._bins, partition, nodes, pairs, self._subset, self._threads)
-        if self._has_missing.any():
+        if self.has_missing.any():
             totals = _native.node_sums(partition, nodes, pairs, self._threads)
         else:
             # Read only where values are missing.
             totals = np.zeros((len(nodes), 2), dtype=np.int64)
-        left = _native.left_sums(sums, totals, self._n_bins, self._has_missing, self._order, self._threads)
-        available = self._available(partition, nodes, allowed, min_bucket_rows)
+        left = _native.left_sums(sums, totals, self._n_bins, self.has_missing, self.order, self._threads)
+        available = self.available(partition, nodes, allowed, min_bucket_rows)
         if available is not None:
-            left[~(available if self._order is None else available[:, self._order])] = 0
+            left[~(available if self.order is None else available[:, self.order])] = 0
         return left
 
     def resolve(self, start: NDArray[np.int64], tokens: NDArray[np.int64]) -> Resolved:
@@ -88,7 +89,7 @@ class CandidateList:
             raise MessageError(f"choosing a split: found a token outside the {len(self)} candidates of this tree")
         if len(start) < 2 or start[0] != 0 or start[-1] != len(tokens) or (np.diff(start) < 1).any():
             raise MessageError("choosing a split: the tokens are not divided into one or more per node")
-        candidates = tokens if self._order is None else self._order[tokens]
+        candidates = tokens if self.order is None else self.order[tokens]
         first = np.minimum.reduceat(candidates, start[:-1])
         # Where a node's smallest candidate stands: every token is at most once in its node.
         node_of = np.repeat(np.arange(len(first)), np.diff(start))
@@ -97,14 +98,14 @@ class CandidateList:
             raise MessageError("choosing a split: a token appears more than once for a node")
         return Resolved(tokens[chosen], self._features[self._local[first]], self._bin[first], self._default_left[first])
 
-    def _available(
+    def available(
         self,
         partition: _native.RowPartition,
         nodes: NDArray[np.int32],
         allowed: NDArray[np.bool_] | None,
         min_bucket_rows: int,
     ) -> NDArray[np.bool_] | None:
-        """bool[len(nodes), c] in true order, or None for all."""
+        """Which candidates a node may use and show: bool[len(nodes), c] in true order, or None for all."""
         available = None if allowed is None else allowed[:, self._local]
         if min_bucket_rows > 1:
             counts = _native.histogram_counts(self._bins, partition, nodes, self._subset, self._threads)

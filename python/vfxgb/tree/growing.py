@@ -81,7 +81,7 @@ class GrowingTree:
         self._n_nodes = 1
         every = np.zeros(1, dtype=np.int64)
         none = np.array([NONE], dtype=np.int64)
-        self.level = LevelNodes(tree, root, totals, bounds, every, none, none, rule)
+        self.level = LevelNodes(tree, root, totals, bounds, every, none, none, rule, partition)
         self.applied: list[AppliedSplits] = []
 
     def split(self, owned: list[OwnedSplits], gain: NDArray[np.float64], last: bool) -> None:
@@ -145,7 +145,15 @@ class GrowingTree:
             bounds = None if bounds is None else bounds[:0]
         build, sibling = self._to_build(nodes)
         self.level = LevelNodes(
-            self.tree, nodes, totals, bounds, build, sibling, np.repeat(parents, 2).astype(np.int64), self._rule
+            self.tree,
+            nodes,
+            totals,
+            bounds,
+            build,
+            sibling,
+            np.repeat(parents, 2).astype(np.int64),
+            self._rule,
+            self.partition,
         )
 
     def _to_build(self, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

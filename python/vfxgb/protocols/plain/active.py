@@ -31,7 +31,8 @@ class PlainSource:
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """The sums of a level. Raises MessageError unless they are of this round, depth and size."""
-        message = self._context.channels[party].recv(PlainSums)
+        with self._context.timings.phase("wait"):
+            message = self._context.channels[party].recv(PlainSums)
         if (message.round, message.depth, len(message.trees)) != (level.round, level.depth, len(level.trees)):
             raise MessageError(
                 f"reading sums of {party}: found {len(message.trees)} trees of round {message.round}, depth "
@@ -50,6 +51,9 @@ class PlainSource:
 
     def end_tree(self) -> None:
         """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing runs in the background."""
 
 
 def make_active(context: ActiveContext) -> OpenedSums:

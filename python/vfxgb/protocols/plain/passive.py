@@ -93,3 +93,6 @@ class PlainPassive:
     def end_tree(self) -> None:
         """Forget gradients and orders."""
         self._trees, self._candidates, self._pairs, self._small = (), [], [], []
+
+    def close(self) -> None:
+        """Nothing runs in the background."""

@@ -1,0 +1,1 @@
+"""Gradient pairs as plaintexts: what a pair becomes (exact, shift, batchcrypt) and which pairs share one (plan)."""

@@ -1,0 +1,61 @@
+"""The exact code: slots hold the fixed-point integers themselves (ERRATA section 3, "Exact slots").
+
+With |g|, |h| <= 2**f and n rows every sum is at most n 2**f in magnitude, so
+
+    w_g = bitlen(n 2**f) + 1   (signed),      w_h = bitlen(n 2**f)   (h >= 0)
+
+hold any sum. No shift and no count of rows is needed, and decoding returns the very integers that plain sums give.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.codec.plan import PairWidths
+from vfxgb.errors import CapacityError
+
+
+@dataclass(frozen=True)
+class ExactCode:
+    """For sums over up to `rows` rows of integers up to 2**fraction_bits."""
+
+    rows: int
+    fraction_bits: int
+
+    @property
+    def counts(self) -> bool:
+        """Not needed."""
+        return False
+
+    @property
+    def widths(self) -> PairWidths:
+        """See PairCode."""
+        bits = (self.rows << self.fraction_bits).bit_length()
+        return PairWidths(g_bits=bits + 1, h_bits=bits)
+
+    def encode(self, pairs: NDArray[np.int64], step: float) -> NDArray[np.int64]:  # noqa: ARG002 - see PairCode
+        """The pairs, unchanged. Raises CapacityError for more rows or larger values than planned, or a negative h."""
+        if len(pairs) > self.rows:
+            raise CapacityError(
+                f"encoding gradients: found {len(pairs)} rows, wanted at most the {self.rows} the slots are for"
+            )
+        least, most = int(pairs.min(initial=0)), int(pairs.max(initial=0))
+        if max(-least, most) > 1 << self.fraction_bits or int(pairs[:, 1].min(initial=0)) < 0:
+            raise CapacityError(
+                f"encoding gradients: found integers from {least.bit_length()}-bit negative to {most.bit_length()}-bit "
+                f"positive ones, wanted magnitudes up to 2**{self.fraction_bits} and no negative hessian"
+            )
+        return pairs
+
+    def check_total(self, total: NDArray[np.int64]) -> None:
+        """Nothing to check: the slots hold any sum of encoded rows."""
+
+    def decode(
+        self,
+        sums: NDArray[np.int64],
+        counts: NDArray[np.int64] | None,  # noqa: ARG002 - see PairCode
+        step: float,  # noqa: ARG002
+    ) -> NDArray[np.int64]:
+        """The sums, unchanged."""
+        return sums

@@ -1,0 +1,92 @@
+"""The code of papers/004: shift, truncate, quantise, pad. Not exact; here to reproduce the paper.
+
+    u = v - s                     shifted, so that nothing is negative
+    u = min(max(u, 0), alpha)     truncated
+    q = rint((2**r - 1) u / alpha_max)
+    slot: q with `padding` zero bits above it
+
+and back, for a sum z over n rows: z alpha_max / (2**r - 1) + n s. With the corrections of ERRATA 1.2: clipping below,
+too (E22); 2**r - 1 instead of 2**r, which needs one bit more than r (E23); n is the number of rows in the sum (E27),
+which the party that made the sum has to send along in clear.
+
+The paper calls a sum overflown when all padding bits are set ('11'). That is neither necessary nor sufficient (E25): a
+larger sum wraps round and spoils the slot above it. Whoever encodes therefore checks the sum over all rows first,
+with `check_total`; no sum over some of them can be larger.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.codec.plan import PairWidths
+from vfxgb.errors import CapacityError
+
+
+@dataclass(frozen=True)
+class ShiftCode:
+    """For sums over up to `rows` rows. `s`: the shift; `alpha`, `alpha_max`, `r`, `padding` as above."""
+
+    rows: int
+    s: float = -10.0
+    alpha: float = 20.0
+    alpha_max: float = 1e6
+    r: int = 30
+    padding: int = 2
+
+    @property
+    def counts(self) -> bool:
+        """Needed to shift back."""
+        return True
+
+    @property
+    def widths(self) -> PairWidths:
+        """See PairCode."""
+        return padded_widths(self.rows, self.r, self.padding)
+
+    @property
+    def resolution(self) -> float:
+        """The value of the integer 1 in a slot."""
+        return float(self.alpha_max / (2**self.r - 1))
+
+    def encode(self, pairs: NDArray[np.int64], step: float) -> NDArray[np.int64]:
+        """Quantised values in [0, 2**r)."""
+        values: NDArray[np.float64] = pairs.astype(np.float64) * step
+        return _native.quantise_shifted(values, self.s, self.alpha, self.alpha_max, self.r)
+
+    def check_total(self, total: NDArray[np.int64]) -> None:
+        """See PairCode. Passing, it rules out the overflows that padding does not show."""
+        check_slots(total, self.r, self.padding)
+
+    def decode(self, sums: NDArray[np.int64], counts: NDArray[np.int64] | None, step: float) -> NDArray[np.int64]:
+        """Sums in fixed point, rounded. Raises CapacityError when padding reads all ones, as the paper wants it."""
+        assert counts is not None  # noqa: S101 - `counts` says that they are needed
+        check_padding(sums, self.r, self.padding)
+        values = sums * self.resolution + counts[..., None] * self.s
+        return np.rint(values / step).astype(np.int64)
+
+
+def padded_widths(rows: int, r: int, padding: int) -> PairWidths:
+    """Two unsigned slots of r + padding bits, and room above for what n rows can overflow by."""
+    return PairWidths(g_bits=r + padding, h_bits=r + padding, g_signed=False, spare=rows.bit_length())
+
+
+def check_slots(total: NDArray[np.int64], r: int, padding: int) -> None:
+    """Raise CapacityError if a sum is outside [0, 2**(r + padding))."""
+    largest = int(total.max(initial=0))
+    if largest >= 1 << (r + padding):
+        raise CapacityError(
+            f"encoding gradients: the sum over all rows needs {largest.bit_length()} bits, a slot of r={r} and "
+            f"padding={padding} has {r + padding}; raise padding or alpha_max, or use encoding='exact'"
+        )
+
+
+def check_padding(sums: NDArray[np.int64], r: int, padding: int) -> None:
+    """Raise CapacityError if all padding bits of a sum are set: equation (12) of papers/004."""
+    marked = int((sums >> r == (1 << padding) - 1).sum())
+    if marked:
+        raise CapacityError(
+            f"decoding sums: the overflow bits of {marked} of {sums.size} sums read {'1' * padding}, so they may have "
+            f"left their slots of r={r} and padding={padding}; raise padding or alpha_max, or use encoding='exact'"
+        )

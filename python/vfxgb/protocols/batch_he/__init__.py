@@ -1,0 +1,1 @@
+"""Protocol `batch_he`: as many gradient pairs in one ciphertext as fit."""

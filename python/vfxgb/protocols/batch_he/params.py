@@ -1,0 +1,46 @@
+"""Parameters of `batch_he`."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from vfxgb.codec.batchcrypt import BatchCryptCode
+from vfxgb.codec.code import PairCode
+from vfxgb.codec.shift import ShiftCode
+from vfxgb.protocols.he.layout import exact_code
+from vfxgb.protocols.he.params import HeParams
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+ValueBits = Annotated[int, msgspec.Meta(ge=4, le=40)]
+PaddingBits = Annotated[int, msgspec.Meta(ge=1, le=20)]
+
+
+class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
+    """Those of HeParams, and how a pair becomes a plaintext.
+
+    `encoding`: "exact"; or "shift", the paper's way, which is not exact: shift `s` (at most the least gradient),
+    truncation at `alpha`, quantisation of [0, alpha_max] to `r` bits and `padding` overflow bits (codec/shift.py); or
+    "batchcrypt", which overflows (codec/batchcrypt.py) and needs insecure=True.
+    """
+
+    encoding: Literal["exact", "shift", "batchcrypt"] = "exact"
+    s: float = -10.0
+    alpha: Positive = 20.0
+    alpha_max: Positive = 1e6
+    r: ValueBits = 30
+    padding: PaddingBits = 2
+
+    def __post_init__(self) -> None:
+        if self.alpha > self.alpha_max:
+            raise ValueError(f"found alpha={self.alpha:g} above alpha_max={self.alpha_max:g}, wanted at most that")
+        if self.encoding == "batchcrypt" and not self.insecure:
+            raise ValueError("encoding='batchcrypt' gives wrong sums and is here to show it: pass insecure=True")
+
+
+def batch_code(params: BatchHeParams, n_train: int) -> PairCode:
+    """The code that the parameters ask for."""
+    if params.encoding == "shift":
+        return ShiftCode(n_train, params.s, params.alpha, params.alpha_max, params.r, params.padding)
+    if params.encoding == "batchcrypt":
+        return BatchCryptCode(n_train, params.alpha, params.alpha_max, params.r, params.padding)
+    return exact_code(params, n_train)

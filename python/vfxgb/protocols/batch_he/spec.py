@@ -1,0 +1,28 @@
+"""What `batch_he` is."""
+
+from functools import partial
+
+from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.protocols.batch_he.params import BatchHeParams, batch_code
+from vfxgb.protocols.he.active import make_active
+from vfxgb.protocols.he.known import ATTACKS, MESSAGES, QUICK
+from vfxgb.protocols.he.layout import HeLayout
+from vfxgb.protocols.he.params import he_options
+from vfxgb.protocols.he.passive import HePassive
+
+LAYOUT = HeLayout(together=True, code=batch_code)
+
+SPEC = ProtocolSpec(
+    name="batch_he",
+    summary="gradients encrypted, all pairs of a row in as few ciphertexts as they fit; exact with encoding='exact', "
+    "the default",
+    params=BatchHeParams,
+    active=partial(make_active, layout=LAYOUT),
+    passive=partial(HePassive, layout=LAYOUT),
+    messages=MESSAGES,
+    exact=True,
+    security="semi-honest",
+    attacks=ATTACKS,
+    quick_params=QUICK,
+    options=he_options,
+)

@@ -1,0 +1,205 @@
+"""The active party's side: it owns the key, encrypts gradients once for all passive parties, and opens sums."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.codec.plan import Lane
+from vfxgb.crypto import PrivateKey, generate
+from vfxgb.crypto.sizes import check_requested_bits
+from vfxgb.errors import CapacityError, MessageError
+from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
+from vfxgb.protocols.he.layout import HeLayout
+from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
+from vfxgb.protocols.he.params import HeParams
+from vfxgb.protocols.opened import OpenedSums, OpenedTree
+from vfxgb.transport.channel import broadcast
+from vfxgb.transport.messages import pack_bytes, unpack_array
+
+# Memory that randomness made ahead may take.
+POOL_BYTES = 1 << 28
+
+
+class HeSource:
+    """A SumSource over ciphertexts. The key is made with the first round that takes place with others."""
+
+    def __init__(self, context: ActiveContext, layout: HeLayout) -> None:
+        self._context = context
+        self._layout = layout
+        self._params: HeParams = context.params
+        self._code = layout.code(context.params, context.n_train)
+        self._key: PrivateKey | None = None
+        # int64[n_train, 2] per output: what the slots of each row hold.
+        self._values: list[NDArray[np.int64]] = []
+        self._step = 1.0
+        self._pool_runs = False
+        check_requested_bits(self._params.key_bits, self._params.insecure)
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """Encrypt the pairs of every sampled row and send them to every passive party, chunk by chunk."""
+        if self._key is None:
+            self._key = self._make_key()
+        self._step = gradients.step
+        with self._context.timings.phase("encode"):
+            self._values = [self._code.encode(pairs, gradients.step) for pairs in gradients.pairs]
+            for values in self._values:
+                used = values if gradients.sampled is None else values[gradients.sampled]
+                self._code.check_total(used.sum(axis=0))
+        chunks = self._chunks(self._key, gradients)
+        # Without streaming everything is encrypted first.
+        for message in chunks if self._params.stream else list(chunks):
+            with self._context.timings.phase("send gradients"):
+                broadcast(list(self._context.channels.values()), message)
+        self._fill_pool(self._key, gradients)
+
+    def _make_key(self) -> PrivateKey:
+        params = self._params
+        with self._context.timings.phase("key"):
+            key = generate(params.scheme, params.key_bits, params.randomness, params.insecure)
+        self._plan = self._layout.plan(self._code, params, self._context.n_outputs, key.public_key)
+        broadcast(list(self._context.channels.values()), HeKey(public_key=pack_bytes(key.public_key.to_bytes())))
+        return key
+
+    def _chunks(self, key: PrivateKey, gradients: Gradients) -> Iterator[HeGradients]:
+        sampled = gradients.sampled
+        n_rows = self._context.n_train if sampled is None else len(sampled)
+        for first in range(0, n_rows, self._params.chunk_rows):
+            count = min(self._params.chunk_rows, n_rows - first)
+            rows = slice(first, first + count) if sampled is None else sampled[first : first + count]
+            for number, lane in enumerate(self._plan.lanes):
+                with self._context.timings.phase("encrypt"):
+                    ciphertexts = self._encrypt(key, lane, self._values, rows)
+                yield HeGradients(
+                    round=gradients.round,
+                    lane=number,
+                    first=first,
+                    count=count,
+                    key=key.public_key.fingerprint_bytes,
+                    ciphertexts=pack_bytes(ciphertexts),
+                )
+
+    def _encrypt(
+        self, key: PrivateKey, lane: Lane, outputs: Sequence[NDArray[np.int64]], rows: slice | NDArray[np.int32]
+    ) -> bytes:
+        threads = self._context.threads
+        plaintexts = lane.encode(outputs, rows, threads)
+        self._context.timings.count("encryptions", len(plaintexts) // lane.plaintext_bytes)
+        return key.native.encrypt(plaintexts, lane.plaintext_bytes, threads).to_wire(threads)
+
+    def _fill_pool(self, key: PrivateKey, gradients: Gradients) -> None:
+        """Randomness for the next round, made from now on; none after the last."""
+        if not self._params.pool:
+            return
+        if gradients.round + 1 >= self._context.train.n_estimators:
+            self.close()
+        elif not self._pool_runs:
+            n_rows = self._context.n_train if gradients.sampled is None else len(gradients.sampled)
+            most = POOL_BYTES // key.public_key.native.element_bytes
+            key.start_pool(max(1, min(n_rows * len(self._plan.lanes), most)), self._context.threads)
+            self._pool_runs = True
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """Send the encrypted sums of the nodes to build."""
+        key = self._own_key()
+        with self._context.timings.phase("encrypt"):
+            trees = [TreeTotals(tree=nodes.tree, lanes=self._totals(key, nodes)) for nodes in level.trees]
+        count = sum(len(nodes.build) * len(tree.lanes) for nodes, tree in zip(level.trees, trees, strict=True))
+        message = HeTotals(
+            round=level.round, depth=level.depth, key=key.public_key.fingerprint_bytes, count=count, trees=trees
+        )
+        broadcast(list(self._context.channels.values()), message)
+
+    def _totals(self, key: PrivateKey, nodes: LevelNodes) -> list[memoryview]:
+        """Per lane of the tree one ciphertext for each node to build: the sums of all channels of the lane."""
+        built = np.ascontiguousarray(nodes.nodes[nodes.build])
+        lanes = [self._plan.lanes[number] for number in self._plan.lanes_of(nodes.tree)]
+        needed = {channel // 2 for lane in lanes for channel in lane.channels}
+        sums = [
+            _native.node_sums(nodes.partition, built, values, self._context.threads) if output in needed else values[:0]
+            for output, values in enumerate(self._values)
+        ]
+        return [pack_bytes(self._encrypt(key, lane, sums, slice(None))) for lane in lanes]
+
+    def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
+        """The sums of a level, opened. Raises MessageError unless they are of this round, depth, key and size."""
+        with self._context.timings.phase("wait"):
+            message = self._context.channels[party].recv(HeSums)
+        if (message.round, message.depth, len(message.trees)) != (level.round, level.depth, len(level.trees)):
+            raise MessageError(
+                f"reading sums of {party}: found {len(message.trees)} trees of round {message.round}, depth "
+                f"{message.depth}, wanted {len(level.trees)} of round {level.round}, depth {level.depth}"
+            )
+        key = self._own_key()
+        if message.key != key.public_key.fingerprint_bytes:
+            raise MessageError(
+                f"reading sums of {party}: found ciphertexts of key {message.key.hex()[:16]}, wanted "
+                f"{key.fingerprint[:16]}; both sides must use the key sent with the first gradients"
+            )
+        with self._context.timings.phase("decrypt"):
+            return [
+                self._open(key, tree, nodes, level.depth, f"reading sums of {party}, tree {nodes.tree}")
+                for nodes, tree in zip(level.trees, message.trees, strict=True)
+            ]
+
+    def _open(self, key: PrivateKey, tree: TreeSums, nodes: LevelNodes, depth: int, what: str) -> OpenedTree:
+        shape = (len(nodes.build), tree.n_candidates)
+        numbers = self._plan.lanes_of(nodes.tree)
+        if tree.n_candidates < 0 or tree.n_nodes != shape[0] or len(tree.lanes) != len(numbers):
+            raise MessageError(
+                f"{what}: found {tree.n_candidates} candidates in {tree.n_nodes} nodes and {len(tree.lanes)} lanes, "
+                f"wanted at least 0 in {shape[0]} nodes and {len(numbers)} lanes"
+            )
+        sums = np.empty((shape[0] * shape[1], 2), dtype=np.int64)
+        for number, data in zip(numbers, tree.lanes, strict=True):
+            lane = self._plan.lanes[number]
+            opened = self._decrypt(key, lane, data, len(sums), what)
+            for slot, channel in enumerate(lane.channels):
+                if channel // 2 == nodes.tree:
+                    sums[:, channel % 2] = opened[:, slot]
+        counts = None
+        if self._code.counts:
+            counts = unpack_array(tree.counts, np.int64, shape, what)
+            if counts.size and not 0 <= int(counts.min()) <= int(counts.max()) <= self._context.n_train:
+                raise MessageError(f"{what}: found counts of rows outside 0 to {self._context.n_train}")
+        elif len(tree.counts):
+            raise MessageError(f"{what}: found counts of rows, wanted none")
+        directions = depth == 0 and nodes.bounds is not None
+        constraint = unpack_array(tree.constraint, np.int8, (tree.n_candidates if directions else 0,), what)
+        left = self._code.decode(sums.reshape(*shape, 2), counts, self._step)
+        return OpenedTree(left, constraint if directions else None)
+
+    def _decrypt(self, key: PrivateKey, lane: Lane, data: memoryview, count: int, what: str) -> NDArray[np.int64]:
+        """int64[count, channels]."""
+        threads, native = self._context.threads, key.public_key.native
+        wanted = lane.returned(count) * native.wire_bytes
+        if len(data) != wanted:
+            raise MessageError(f"{what}: found {len(data)} bytes of ciphertexts, wanted {wanted} for {count} sums")
+        bad = native.check_wire(data, threads)
+        if bad >= 0:
+            raise MessageError(f"{what}: the ciphertext at index {bad} is outside the group of the key")
+        self._context.timings.count("decryptions", lane.returned(count))
+        plaintexts = key.native.decrypt(native.from_wire(data, threads), threads)
+        try:
+            return lane.decode(plaintexts, key.native.plaintext_width, count, threads)
+        except CapacityError as error:
+            raise CapacityError(f"{what}: {error}") from None
+
+    def end_tree(self) -> None:
+        """Forget the round's gradients. The pool goes on."""
+        self._values = []
+
+    def close(self) -> None:
+        """End the background work."""
+        if self._key is not None:
+            self._key.stop_pool()
+
+    def _own_key(self) -> PrivateKey:
+        assert self._key is not None  # noqa: S101 - begin_tree came first
+        return self._key
+
+
+def make_active(context: ActiveContext, layout: HeLayout) -> OpenedSums:
+    """The role."""
+    return OpenedSums(context, HeSource(context, layout))

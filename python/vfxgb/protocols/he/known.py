@@ -1,0 +1,32 @@
+"""What both protocols say about themselves: messages, known attacks, quick settings for tests."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals
+from vfxgb.transport.messages import Message
+
+MESSAGES: tuple[type[Message], ...] = (HeKey, HeGradients, HeTotals, HeSums)
+
+SMALL_BUCKETS = (
+    "small buckets: the active party sees the sum of every bucket, and a sum over a handful of rows can be solved for "
+    "the rows in it, however it was encrypted; min_bucket_rows, fewer bins or fewer precision_bits make it harder "
+    "(E62), and the ledger counts the sums over fewer than 20 rows"
+)
+NODE_SETS = (
+    "node sets: a passive party learns which rows are together in a node; rows of one leaf mostly share a label, so a "
+    "few known labels spread to the others (E64); the ledger says how pure the known leaves of the first tree are "
+    "(E58), and reduced_leakage keeps that tree at home"
+)
+MARKED_ROWS = (
+    "marked rows: a dishonest active party can mark rows in the unused bits of their plaintexts and read memberships "
+    "off the sums; only an active party that follows the protocol is covered (E63)"
+)
+TELLING_RANDOMNESS = (
+    "countered, telling randomness: a sum sent back as it is tells, by its randomness, which ciphertexts are in it; "
+    "the passive party rerandomises everything it sends (E61)"
+)
+ATTACKS: tuple[str, ...] = (SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, TELLING_RANDOMNESS)
+
+# Fast rather than safe: for the tests that run over every protocol. Small chunks, so that there are several.
+QUICK: Mapping[str, Any] = {"key_bits": 512, "insecure": True, "chunk_rows": 64}

@@ -1,0 +1,33 @@
+"""What distinguishes the protocols: how pairs become plaintexts. Both parties derive the same slot plan from it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from vfxgb.codec.code import PairCode
+from vfxgb.codec.exact import ExactCode
+from vfxgb.codec.plan import SlotPlan, plan_slots
+from vfxgb.crypto import PublicKey
+from vfxgb.protocols.he.params import HeParams
+from vfxgb.tree.fixed_point import fraction_bits
+
+
+@dataclass(frozen=True)
+class HeLayout:
+    """`together`: pairs share a ciphertext as far as they fit; otherwise every g and every h has its own.
+
+    `code`: the code that the parameters (of the protocol's own class) ask for, given the number of training rows.
+    """
+
+    together: bool
+    code: Callable[[Any, int], PairCode]
+
+    def plan(self, code: PairCode, params: HeParams, n_outputs: int, key: PublicKey) -> SlotPlan:
+        """The slots for a key. Raises CapacityError."""
+        capacity = key.max_plaintext.bit_length()
+        return plan_slots(code.widths, n_outputs, capacity, self.together, params.pack_sums)
+
+
+def exact_code(params: HeParams, n_train: int) -> ExactCode:
+    """The code of every exact run."""
+    return ExactCode(n_train, fraction_bits(n_train, params.precision_bits))

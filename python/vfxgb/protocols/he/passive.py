@@ -1,0 +1,201 @@
+"""A passive party's side: it adds up ciphertexts that it cannot read.
+
+Everything it sends back is rerandomised (ERRATA E61): a sum is otherwise a function of ciphertexts that the active
+party made, and tells which of them are in it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.crypto import PublicKey
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
+from vfxgb.protocols.he.layout import HeLayout
+from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
+from vfxgb.protocols.he.params import HeParams
+from vfxgb.protocols.he.rows import EncryptedRows
+from vfxgb.transport.messages import pack_array, pack_bytes
+from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.disclosure import SmallSums
+
+_EMPTY = pack_bytes(b"")
+
+
+class HePassive:
+    """A PassiveRole."""
+
+    def __init__(self, context: PassiveContext, layout: HeLayout) -> None:
+        self._context = context
+        self._layout = layout
+        self._params: HeParams = context.params
+        self._code = layout.code(context.params, context.n_train)
+        self._key: PublicKey | None = None
+        self._trees: Sequence[PassiveTree] = ()
+        self._candidates: list[CandidateList] = []
+        self._small: list[SmallSums] = []
+        self._rows: EncryptedRows | None = None
+        self._rerandomised = 0
+
+    def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
+        """Draw the secret order of each tree's candidates; read the gradients, and sum them for the roots meanwhile."""
+        context = self._context
+        self._trees = trees
+        self._candidates = [
+            CandidateList(
+                context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
+            )
+            for tree in trees
+        ]
+        self._small = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        if self._key is None:
+            self._key = self._receive_key()
+        self._rows = EncryptedRows(context, self._params, self._plan, self._key, sampled, trees)
+        while not self._rows.complete:
+            with context.timings.phase("wait"):
+                message = context.channel.recv(HeGradients)
+            self._rows.read(message, round_index)
+
+    def _receive_key(self) -> PublicKey:
+        params, party = self._params, self._context.party
+        with self._context.timings.phase("wait"):
+            message = self._context.channel.recv(HeKey)
+        with self._context.timings.phase("key"):
+            # Checks size, numbers and that it randomises; below 2048 bits only where the run is declared insecure.
+            key = PublicKey.from_bytes(message.public_key, params.insecure)
+        if (key.scheme, key.bits) != (params.scheme, params.key_bits):
+            raise MessageError(
+                f"{party} reading the key: found {key.scheme} of {key.bits} bits, wanted {params.scheme} of "
+                f"{params.key_bits} as agreed at the start"
+            )
+        self._plan = self._layout.plan(self._code, params, self._context.n_outputs, key)
+        return key
+
+    def open_level(self, level: PassiveLevel) -> None:
+        """Send the left sums of the nodes to build."""
+        context = self._context
+        with context.timings.phase("wait"):
+            message = context.channel.recv(HeTotals)
+        self._check_totals(message, level)
+        answers = [
+            self._answer(nodes, totals, level.depth) for nodes, totals in zip(level.trees, message.trees, strict=True)
+        ]
+        context.channel.send(
+            HeSums(round=level.round, depth=level.depth, key=self._own_key().fingerprint_bytes, trees=answers)
+        )
+        # Counted after the answer has left, while the active party opens it.
+        with context.timings.phase("count small sums"):
+            for nodes in level.trees:
+                context.disclosed.small_sums += self._small[nodes.tree].count(nodes)
+
+    def _check_totals(self, message: HeTotals, level: PassiveLevel) -> None:
+        party, key = self._context.party, self._own_key()
+        found = (message.round, message.depth, [tree.tree for tree in message.trees])
+        wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
+        if found != wanted:
+            raise MessageError(
+                f"{party} reading totals: found round {found[0]}, depth {found[1]}, trees {found[2]}, wanted round "
+                f"{wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
+            )
+        if message.key != key.fingerprint_bytes:
+            raise MessageError(
+                f"{party} reading totals: found key {message.key.hex()[:16]}, wanted {key.fingerprint[:16]}"
+            )
+
+    def _answer(self, nodes: PassiveNodes, totals: TreeTotals, depth: int) -> TreeSums:
+        context = self._context
+        candidates = self._candidates[nodes.tree]
+        built = np.ascontiguousarray(nodes.nodes[nodes.build])
+        numbers = self._plan.lanes_of(nodes.tree)
+        if len(totals.lanes) != len(numbers):
+            raise MessageError(
+                f"{context.party} reading totals: found {len(totals.lanes)} lanes of tree {nodes.tree}, wanted "
+                f"{len(numbers)}"
+            )
+        allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
+        lanes = [
+            self._lane_sums(nodes, number, built, allowed, data, depth)
+            for number, data in zip(numbers, totals.lanes, strict=True)
+        ]
+        counts = _EMPTY
+        if self._code.counts:
+            counts = pack_array(self._counts(nodes, built, allowed))
+        directions = candidates.constraint if depth == 0 else None
+        return TreeSums(
+            n_candidates=len(candidates),
+            n_nodes=len(built),
+            n_pairs=self._plan.pairs_shown(nodes.tree),
+            lanes=[pack_bytes(data) for data in lanes],
+            counts=counts,
+            constraint=_EMPTY if directions is None else pack_array(directions),
+        )
+
+    def _lane_sums(
+        self,
+        nodes: PassiveNodes,
+        number: int,
+        built: NDArray[np.int32],
+        allowed: NDArray[np.bool_] | None,
+        totals: memoryview,
+        depth: int,
+    ) -> bytes:
+        """Left sums of the built nodes in one lane, packed, rerandomised, as bytes."""
+        context, candidates, tree = self._context, self._candidates[nodes.tree], self._trees[nodes.tree]
+        assert self._rows is not None  # noqa: S101 - begin_tree came first
+        opened = self._rows.totals(totals, len(built), f"{context.party} reading totals of tree {nodes.tree}")
+        if len(candidates) == 0 or len(built) == 0:
+            return b""
+        threads, timings, lane = context.threads, context.timings, self._plan.lanes[number]
+        with timings.phase("sums"):
+            sums = self._rows.sums(number, tree, built, opened, depth)
+            before = sums.additions
+        with timings.phase("left sums"):
+            available = candidates.available(tree.partition, built, allowed, context.min_bucket_rows)
+            left = sums.left_sums(candidates.has_missing, candidates.order, available, threads)
+            timings.count("additions", sums.additions - before)
+        with timings.phase("pack"):
+            packed = left if lane.sums == 1 else _native.pack_sums(left, lane.sums, lane.width, threads)
+            timings.count("packing", len(left) - len(packed))
+            answer = packed.rerandomize(threads).to_wire(threads)
+        timings.count("rerandomisations", len(packed))
+        self._rerandomised += len(packed)
+        return answer
+
+    def _counts(
+        self, nodes: PassiveNodes, built: NDArray[np.int32], allowed: NDArray[np.bool_] | None
+    ) -> NDArray[np.int64]:
+        """Rows in each left sum, int64[built, c]; 0 where the sum is withheld."""
+        context = self._context
+        ones = np.ones((context.n_train, 2), dtype=np.int64)
+        partition = self._trees[nodes.tree].partition
+        left = self._candidates[nodes.tree].left_sums(partition, built, ones, allowed, context.min_bucket_rows)
+        return np.ascontiguousarray(left[:, :, 0])
+
+    def resolve(
+        self,
+        tree: int,
+        nodes: NDArray[np.int32],  # noqa: ARG002 - candidates are the same in every node of a tree
+        start: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+    ) -> Resolved:
+        """See PassiveRole."""
+        return self._candidates[tree].resolve(start, tokens)
+
+    def end_tree(self) -> None:
+        """Forget ciphertexts and orders; make randomness for as many answers as this round needed."""
+        self._trees, self._candidates, self._small, self._rows = (), [], [], None
+        if self._params.pool and self._key is not None and self._rerandomised:
+            if self._key.pool_level == 0:
+                self._key.start_pool(self._rerandomised, self._context.threads)
+            self._rerandomised = 0
+
+    def close(self) -> None:
+        """End the background work."""
+        if self._key is not None:
+            self._key.stop_pool()
+
+    def _own_key(self) -> PublicKey:
+        assert self._key is not None  # noqa: S101 - begin_tree came first
+        return self._key

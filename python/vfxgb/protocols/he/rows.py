@@ -1,0 +1,150 @@
+"""The encrypted gradients of one round at a passive party, and sums of them.
+
+Ciphertexts arrive in chunks of rows, lane after lane, and go straight into one native array per lane; the bytes of a
+message are not kept. The sums of the roots, which every tree begins with, grow with them. Trees that use the same
+features share their root's sums, since they have the same rows in it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.codec.plan import SlotPlan
+from vfxgb.crypto import PublicKey
+from vfxgb.errors import InvalidCiphertextError, MessageError
+from vfxgb.protocols.base import PassiveContext, PassiveTree
+from vfxgb.protocols.he.messages import HeGradients
+from vfxgb.protocols.he.params import HeParams
+
+
+class EncryptedRows:
+    """`sampled`: int32, ascending, the training rows in use, or None for all; trees as in PassiveRole.begin_tree."""
+
+    def __init__(
+        self,
+        context: PassiveContext,
+        params: HeParams,
+        plan: SlotPlan,
+        key: PublicKey,
+        sampled: NDArray[np.int32] | None,
+        trees: Sequence[PassiveTree],
+    ) -> None:
+        self._context = context
+        self._params = params
+        self._plan = plan
+        self._key = key
+        n_rows = context.bins.n_rows
+        self._count = context.n_train if sampled is None else len(sampled)
+        self._first = 0
+        self._lane = 0
+        # Where a row's ciphertext stands: at its own number unless rows were left out.
+        self._place: NDArray[np.int32] | None = None
+        if sampled is not None:
+            self._place = np.full(n_rows, -1, dtype=np.int32)
+            self._place[sampled] = np.arange(len(sampled), dtype=np.int32)
+        elif context.n_train < n_rows:
+            sampled = np.arange(context.n_train, dtype=np.int32)
+        self._lanes = [_native.CipherRows(key.native, self._count) for _ in plan.lanes]
+        self._roots: dict[tuple[int, bytes], _native.RootSums] = {}
+        self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
+        if params.stream:
+            self._begin_roots(sampled, trees)
+
+    def _begin_roots(self, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
+        for tree in trees:
+            for number in self._plan.lanes_of(tree.tree):
+                share = (number, tree.features.tobytes())
+                if share not in self._roots and len(tree.features):
+                    self._roots[share] = _native.RootSums(
+                        self._lanes[number],
+                        self._context.bins,
+                        self._place,
+                        sampled,
+                        tree.features,
+                        self._params.joint_buckets,
+                    )
+
+    @property
+    def complete(self) -> bool:
+        """Whether all ciphertexts have arrived."""
+        return self._first == self._count
+
+    def read(self, message: HeGradients, round_index: int) -> None:
+        """Take in the next chunk. Raises MessageError, or InvalidCiphertextError for a value outside the group."""
+        context = self._context
+        self._check(message, round_index)
+        with context.timings.phase("read gradients"):
+            bad = self._lanes[message.lane].fill(message.first, message.ciphertexts, context.threads)
+        if bad >= 0:
+            raise InvalidCiphertextError(
+                f"{context.party} reading gradients of round {round_index}, lane {message.lane}: the ciphertext of row "
+                f"{message.first + bad} of the sample is outside the group of the key; its sender is broken or "
+                "malicious",
+                message.first + bad,
+            )
+        with context.timings.phase("sums"):
+            for (lane, _), root in self._roots.items():
+                if lane == message.lane:
+                    root.add(message.first, message.count, context.threads)
+        self._lane += 1
+        if self._lane == len(self._lanes):
+            self._lane = 0
+            self._first += message.count
+
+    def _check(self, message: HeGradients, round_index: int) -> None:
+        what = f"{self._context.party} reading gradients"
+        count = min(self._params.chunk_rows, self._count - self._first)
+        found = (message.round, message.lane, message.first, message.count)
+        wanted = (round_index, self._lane, self._first, count)
+        if found != wanted:
+            raise MessageError(
+                f"{what}: found round {found[0]}, lane {found[1]}, {found[3]} rows from {found[2]}, wanted round "
+                f"{wanted[0]}, lane {wanted[1]}, {wanted[3]} rows from {wanted[2]}"
+            )
+        if message.key != self._key.fingerprint_bytes:
+            raise MessageError(f"{what}: found key {message.key.hex()[:16]}, wanted {self._key.fingerprint[:16]}")
+        size = count * self._key.wire_bytes
+        if len(message.ciphertexts) != size:
+            raise MessageError(f"{what}: found {len(message.ciphertexts)} bytes, wanted {size} for {count} ciphertexts")
+
+    def totals(self, data: memoryview, count: int, what: str) -> _native.Ciphertexts:
+        """Encrypted sums of `count` nodes, checked. Raises MessageError and InvalidCiphertextError."""
+        native, threads = self._key.native, self._context.threads
+        if len(data) != count * native.wire_bytes:
+            raise MessageError(f"{what}: found {len(data)} bytes, wanted {count * native.wire_bytes} for {count} nodes")
+        bad = native.check_wire(data, threads)
+        if bad >= 0:
+            raise InvalidCiphertextError(f"{what}: the ciphertext of node {bad} is outside the group of the key", bad)
+        return native.from_wire(data, threads)
+
+    def sums(
+        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.Ciphertexts, depth: int
+    ) -> _native.CipherSums:
+        """Encrypted bucket sums of a tree's nodes in one lane; counts the additions they took."""
+        share = (lane, tree.features.tobytes())
+        if depth > 0:
+            self._roots, self._finished = {}, {}
+        elif share in self._finished:
+            return self._finished[share]
+        context = self._context
+        if share in self._roots:
+            sums = self._roots.pop(share).finish(totals, context.threads)
+        else:
+            sums = _native.cipher_histogram(
+                self._lanes[lane],
+                self._place,
+                context.bins,
+                tree.partition,
+                nodes,
+                totals,
+                tree.features,
+                self._params.joint_buckets,
+                context.threads,
+            )
+        if depth == 0:
+            self._finished[share] = sums
+        context.timings.count("additions", sums.additions)
+        context.timings.count("row additions", sums.rows_additions)
+        return sums
