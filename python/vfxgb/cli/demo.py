@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from vfxgb.cli.loan_table import LoanTable, load_loan_table
 from vfxgb.cli.progress import Progress
-from vfxgb.cli.slots import SlotPlan
+from vfxgb.codec.exact import ExactCode
+from vfxgb.codec.plan import Lane, plan_slots
 from vfxgb.crypto import CiphertextArray, PrivateKey, PublicKey, generate
+from vfxgb.crypto.ints import pack_signed, unpack_signed
+from vfxgb.tree.fixed_point import FixedPoint, encode_pairs
 
 DEFAULT_ROWS = 4000
 BUCKETS = 8
@@ -68,13 +71,16 @@ def run(settings: DemoSettings) -> int:
     print(f"key      drawing primes of a {settings.bits}-bit {settings.scheme} key ...", flush=True)
     with watch.step("make and self-test the key", 1):
         key = generate(settings.scheme, bits=settings.bits)
-    plan = SlotPlan.for_logistic(g.size, key.max_plaintext)
-    g_int, h_int = plan.quantise(g), plan.quantise(h)
+    fixed = FixedPoint.for_rows(g.size, 1.0)
+    pairs = encode_pairs(fixed, g, h, g.size)
+    code = ExactCode(g.size, fixed.bits)
+    (lane,) = plan_slots(code.widths, 1, key.max_plaintext.bit_length(), together=True).lanes
     print(f"         {key!r}")
-    bits = f"gradient {plan.g_bits} + hessian {plan.h_bits} bits"
-    print(f"packing  {plan.fraction_bits} fractional bits; {bits}\n", flush=True)
+    bits = f"gradient {code.widths.g_bits} + hessian {code.widths.h_bits} bits"
+    print(f"packing  {fixed.bits} fractional bits; {bits}\n", flush=True)
 
-    ciphertexts = _encrypt(key, plan.pack(g_int, h_int), settings.threads, watch)
+    plaintexts = unpack_signed(lane.encode([pairs], slice(None)), lane.plaintext_bytes)
+    ciphertexts = _encrypt(key, plaintexts, settings.threads, watch)
     with watch.step("bank: write", g.size):
         message = ciphertexts.to_bytes(settings.threads)
     partner_key = PublicKey.from_bytes(key.public_key.to_bytes())
@@ -87,9 +93,9 @@ def run(settings: DemoSettings) -> int:
     with watch.step("bank: decrypt", len(buckets)):
         opened = [key.decrypt(CiphertextArray.from_bytes(key.public_key, data), settings.threads)[0] for data in answer]
 
-    identical = _print_sums(buckets, plan, opened, g_int, h_int)
+    identical = _print_sums(buckets, unpack_pairs(lane, opened), pairs, fixed)
     _print_speed(watch)
-    _print_view(message, received, plan, len(set(zip(g_int.tolist(), h_int.tolist(), strict=True))))
+    _print_view(message, received, code.widths.pair_bits, len(np.unique(pairs, axis=0)))
     return 0 if identical else 1
 
 
@@ -127,17 +133,21 @@ def _encrypt(key: PrivateKey, values: list[int], threads: int | None, watch: Sto
     return ciphertexts
 
 
-def _print_sums(
-    buckets: list[Bucket], plan: SlotPlan, opened: list[int], g: NDArray[np.int64], h: NDArray[np.int64]
-) -> bool:
+def unpack_pairs(lane: Lane, opened: list[int]) -> NDArray[np.int64]:
+    """(G, H) of each opened sum, int64[len(opened), 2]."""
+    packed = pack_signed(opened, 1 << (lane.width - 1), "unpacking sums")
+    slots = lane.decode(bytes(packed.data), packed.width, len(opened), sums=1)
+    return slots[:, np.argsort(lane.channels)]
+
+
+def _print_sums(buckets: list[Bucket], opened: NDArray[np.int64], pairs: NDArray[np.int64], fixed: FixedPoint) -> bool:
     width = max(len(bucket.name) for bucket in buckets)
     print(f"{'bucket':<{width}} {'rows':>7} {'G':>14} {'H':>14}")
     equal = 0
-    for bucket, packed in zip(buckets, opened, strict=True):
-        found = plan.unpack(packed)
-        same = found == (int(g[bucket.rows].sum()), int(h[bucket.rows].sum()))
+    for bucket, found in zip(buckets, opened, strict=True):
+        same = np.array_equal(found, pairs[bucket.rows].sum(axis=0))
         equal += same
-        G, H = (value / 2**plan.fraction_bits for value in found)
+        G, H = fixed.decode(found)
         note = "" if same else "  DIFFERS from the plain sum"
         print(f"{bucket.name:<{width}} {bucket.rows.size:>7} {G:>14.6f} {H:>14.6f}{note}")
     identical = equal == len(buckets)
@@ -152,12 +162,12 @@ def _print_speed(watch: Stopwatch) -> None:
         print(f"{name:<28} {operations:>10} {1e6 * seconds / operations:>17,.1f} {seconds:>9.3f}")
 
 
-def _print_view(message: bytes, received: CiphertextArray, plan: SlotPlan, pairs: int) -> None:
+def _print_view(message: bytes, received: CiphertextArray, pair_bits: int, pairs: int) -> None:
     numbers = received.tolist()
     print(
         f"\nA curious partner saw {len(message):,} bytes: {len(numbers)} ciphertexts of "
         f"{received.public_key.wire_bytes} bytes each, {len(set(numbers))} of them distinct,\n"
         f"while there are {pairs} distinct gradient pairs of "
-        f"{plan.g_bits + plan.h_bits} bits. The first ciphertext begins {f'{numbers[0]:x}'[:32]}.\n"
+        f"{pair_bits} bits. The first ciphertext begins {f'{numbers[0]:x}'[:32]}.\n"
         "It learnt how many rows there are, and the public key. The bank learnt one (G, H) per bucket."
     )

@@ -33,8 +33,8 @@ def positive_share(
     """theta of leaves of the first tree, in [0, 1].
 
     `weight`: before the learning rate. `rows`: n of each leaf, the sum of sample weights where there are any. `rate`:
-    a. reg_alpha took alpha off every |G|. Where max_delta_step or monotone constraints limited a weight, theta comes out
-    nearer to a than it is.
+    a. reg_alpha took alpha off every |G|. Where max_delta_step or monotone constraints limited a weight, theta comes
+    out nearer to a than it is.
     """
     theta = rate + (rate * (1.0 - rate) + reg_lambda / rows) * weight + np.sign(weight) * reg_alpha / rows
     return np.clip(theta, 0.0, 1.0)
