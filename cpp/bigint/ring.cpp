@@ -102,6 +102,15 @@ void Ring::scatter(const u64* block, std::size_t active, u64* elements) const {
   }
 }
 
+void Ring::scatter_to(const u64* block, u64* const* lane_elements) const {
+  kernel_->scatter(block, lane_elements);
+  if (degree_ == 1) return;
+  u64* high[Kernel::max_lanes];
+  for (std::size_t lane = 0; lane < kernel_->lanes(); ++lane)
+    high[lane] = lane_elements[lane] + kernel_->stored_words();
+  kernel_->scatter(block + kernel_->block_words(), high);
+}
+
 void Ring::open(const u64* element, u64* out) const {
   Words block(block_words());
   gather_run(element, 1, block.data());
@@ -116,7 +125,15 @@ void Ring::gather_open(const u64* const* lane_elements, u64* block) const {
   kernel_->gather_open(high, block + kernel_->block_words());
 }
 
-void Ring::load(const u64* canonical, std::size_t count, u64* out) const {
+void Ring::load(const u64* canonical, std::size_t count, u64* out) const { load_into(canonical, count, out, nullptr); }
+
+bool Ring::load_units(const u64* canonical, std::size_t count, u64* out) const {
+  Words product = constant_half(Words{1});
+  load_into(canonical, count, out, product.data());
+  return is_unit(product.data());
+}
+
+void Ring::load_into(const u64* canonical, std::size_t count, u64* out, u64* product) const {
   const std::size_t lanes = kernel_->lanes(), half = kernel_->stored_words();
   Words raw(lanes * stride()), block(block_words());
   for (std::size_t first = 0; first < count; first += lanes) {
@@ -132,6 +149,8 @@ void Ring::load(const u64* canonical, std::size_t count, u64* out) const {
     u64* high = block.data() + kernel_->block_words();
     if (degree_ == 2) kernel_->mul1(high, high, cofactor_inverse_.data());
     mul_block(block.data(), block.data(), r_squared_block_.data());
+    // Lanes past the last element repeat it, which changes nothing.
+    if (product) kernel_->mul1(product, product, block.data());
     scatter(block.data(), active, out + first * stride());
   }
 }
@@ -211,6 +230,94 @@ void Ring::product(const u64* x, const i64* rows, std::size_t count, u64* out) c
   for (std::size_t i = lanes * steps; i < count; ++i) mul(parts.data(), element(i), 1, parts.data());
   for (std::size_t lane = 1; lane < lanes; ++lane) mul(parts.data(), parts.data() + lane * stride(), 1, parts.data());
   std::copy(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(stride()), out);
+}
+
+void Ring::products(const u64* x, const u64* y, const Segment* segments, std::size_t count) const {
+  const std::size_t lanes = kernel_->lanes(), step = stride();
+  const auto element = [&](u32 item) { return item < second ? x + item * step : y + (item - second) * step; };
+  const auto prefetch = [&](const u64* at) {
+    for (std::size_t i = 0; i < step; i += 8) __builtin_prefetch(at + i);
+  };
+  struct Lane {
+    const Segment* segment = nullptr;  // null: idle
+    u32 next = 0;                      // the next item
+  } work[Kernel::max_lanes];
+  Words sum = one_block_, factor(block_words()), spare(step);
+  const Segment* const end = segments + count;
+  while (true) {
+    // Idle lanes take a segment; their first factor is what the lane starts from. A single factor is copied.
+    const u64* start[Kernel::max_lanes];
+    std::size_t started = 0, busy = 0;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      Lane& own = work[lane];
+      start[lane] = nullptr;
+      while (!own.segment && segments != end) {
+        const Segment& s = *segments++;
+        const u64* const first = s.onto ? s.out : element(s.items[0]);
+        if (s.count + s.onto == 1) {
+          std::copy_n(first, step, s.out);
+          continue;
+        }
+        own = {&s, s.onto ? u32{0} : u32{1}};
+        start[lane] = first;
+        ++started;
+      }
+      busy += own.segment != nullptr;
+    }
+    if (busy == 0) return;
+    if (started > 0) {
+      const u64* at[Kernel::max_lanes];
+      for (std::size_t lane = 0; lane < lanes; ++lane) at[lane] = start[lane] ? start[lane] : one();
+      gather(at, factor.data());
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        if (start[lane])
+          for (std::size_t i = lane; i < factor.size(); i += lanes) sum[i] = factor[i];
+    }
+    const u64* at[Kernel::max_lanes];
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      Lane& own = work[lane];
+      at[lane] = own.segment ? element(own.segment->items[own.next++]) : one();
+      if (own.segment && own.next < own.segment->count) prefetch(element(own.segment->items[own.next]));
+    }
+    for (std::size_t i = 0; i < lanes && segments + i != end; ++i) {
+      const Segment& later = segments[i];
+      prefetch(later.onto ? later.out : element(later.items[0]));
+      if (later.count + later.onto > 1) prefetch(element(later.items[later.onto ? 0 : 1]));
+    }
+    gather(at, factor.data());
+    mul_block(sum.data(), sum.data(), factor.data());
+    u64* out[Kernel::max_lanes];
+    bool ended = false;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      Lane& own = work[lane];
+      out[lane] = spare.data();
+      if (!own.segment || own.next < own.segment->count) continue;
+      out[lane] = own.segment->out;
+      own.segment = nullptr;
+      ended = true;
+    }
+    if (ended) scatter_to(sum.data(), out);
+  }
+}
+
+void Ring::mul_pairs(const Pair* pairs, std::size_t count) const {
+  const std::size_t lanes = kernel_->lanes();
+  Words a(block_words()), b(block_words()), spare(stride());
+  for (std::size_t first = 0; first < count; first += lanes) {
+    const u64 *x[Kernel::max_lanes], *y[Kernel::max_lanes];
+    u64* out[Kernel::max_lanes];
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const bool active = first + lane < count;
+      const Pair& pair = pairs[active ? first + lane : first];
+      x[lane] = pair.x;
+      y[lane] = pair.y;
+      out[lane] = active ? pair.out : spare.data();
+    }
+    gather(x, a.data());
+    gather(y, b.data());
+    mul_block(a.data(), a.data(), b.data());
+    scatter_to(a.data(), out);
+  }
 }
 
 void Ring::power(const u64* x, std::size_t count, const Words& exponent, u64* out) const {
@@ -300,7 +407,37 @@ void Ring::lift(const u64* x, const u64* m, std::size_t count, const Words& cons
 
 void Ring::inverse(const u64* x, std::size_t count, u64* out) const {
   if (count == 0) return;
-  // Montgomery's trick: one inversion of the product, three products per element.
+  // Montgomery's trick in each lane: a chain of products, its inverse, and back; three products per element.
+  const std::size_t lanes = kernel_->lanes(), steps = (count + lanes - 1) / lanes;
+  const auto elements = [&](std::size_t step, u64* block) {
+    const u64* at[Kernel::max_lanes];
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      at[lane] = step * lanes + lane < count ? x + (step * lanes + lane) * stride() : one();
+    gather(at, block);
+  };
+  Words prefix(steps * lanes * stride()), sum(block_words()), next(block_words()), before(block_words());
+  for (std::size_t step = 0; step < steps; ++step) {
+    elements(step, step == 0 ? sum.data() : next.data());
+    if (step > 0) mul_block(sum.data(), sum.data(), next.data());
+    scatter(sum.data(), lanes, &prefix[step * lanes * stride()]);
+  }
+  Words ends(prefix.end() - static_cast<std::ptrdiff_t>(lanes * stride()), prefix.end());
+  invert_few(ends.data(), lanes);
+  gather_run(ends.data(), lanes, sum.data());
+  for (std::size_t step = steps; step-- > 0;) {
+    const std::size_t active = std::min(lanes, count - step * lanes);
+    if (step > 0) {
+      elements(step, next.data());
+      gather_run(&prefix[(step - 1) * lanes * stride()], lanes, before.data());
+      mul_block(before.data(), before.data(), sum.data());
+      mul_block(sum.data(), sum.data(), next.data());
+    }
+    scatter(step > 0 ? before.data() : sum.data(), active, out + step * lanes * stride());
+  }
+}
+
+// The same, one after the other.
+void Ring::invert_few(u64* x, std::size_t count) const {
   Words prefix(count * stride());
   std::copy_n(x, stride(), prefix.data());
   for (std::size_t i = 1; i < count; ++i) mul(&prefix[(i - 1) * stride()], x + i * stride(), 1, &prefix[i * stride()]);
@@ -323,29 +460,37 @@ void Ring::inverse(const u64* x, std::size_t count, u64* out) const {
   Words next(stride());
   for (std::size_t i = count; i-- > 1;) {
     mul(running.data(), x + i * stride(), 1, next.data());
-    mul(running.data(), &prefix[(i - 1) * stride()], 1, out + i * stride());
+    mul(running.data(), &prefix[(i - 1) * stride()], 1, x + i * stride());
     running.swap(next);
   }
-  std::copy(running.begin(), running.end(), out);
+  std::copy(running.begin(), running.end(), x);
 }
 
 bool Ring::all_units(const u64* x, std::size_t count) const {
   // x is a unit modulo N^2 just if it is one modulo N: the low halves' product tells.
   const std::size_t lanes = kernel_->lanes();
-  Words low(kernel_->block_words()), product = constant_half(Words{1}), parts(lanes * kernel_->stored_words());
+  Words low(kernel_->block_words()), product = constant_half(Words{1});
   const u64* pointers[Kernel::max_lanes];
   for (std::size_t first = 0; first < count; first += lanes) {
     for (std::size_t lane = 0; lane < lanes; ++lane) pointers[lane] = x + std::min(first + lane, count - 1) * stride();
     kernel_->gather(pointers, low.data());
     kernel_->mul1(product.data(), product.data(), low.data());
   }
+  return is_unit(product.data());
+}
+
+bool Ring::is_unit(const u64* product) const {
+  // Pairs of lanes are multiplied until every lane holds the product of all.
+  const std::size_t lanes = kernel_->lanes(), words = kernel_->block_words();
+  Words all(product, product + words), turned(words), parts(lanes * kernel_->stored_words());
+  for (std::size_t distance = 1; distance < lanes; distance *= 2) {
+    for (std::size_t i = 0; i < words; ++i) turned[i] = all[i / lanes * lanes + (i % lanes + distance) % lanes];
+    kernel_->mul1(all.data(), all.data(), turned.data());
+  }
   u64* places[Kernel::max_lanes];
   for (std::size_t lane = 0; lane < lanes; ++lane) places[lane] = &parts[lane * kernel_->stored_words()];
-  kernel_->scatter(product.data(), places);
-  for (std::size_t lane = 0; lane < lanes; ++lane)
-    if (words::inverse(words::trim(Words(places[lane], places[lane] + kernel_->stored_words())), n_).empty())
-      return false;
-  return true;
+  kernel_->scatter(all.data(), places);
+  return !words::inverse(words::trim(Words(places[0], places[0] + kernel_->stored_words())), n_).empty();
 }
 
 std::size_t Ring::first_non_unit(const u64* x, std::size_t count) const {

@@ -28,6 +28,8 @@ class Ring {
   const u64* one() const noexcept { return one_.data(); }
 
   void load(const u64* canonical, std::size_t count, u64* out) const;
+  // Loads them and tells whether all are units, for half a product more (degree 2; else a product).
+  bool load_units(const u64* canonical, std::size_t count, u64* out) const;
   void store(const u64* elements, std::size_t count, u64* canonical) const;
 
   void mul(const u64* x, const u64* y, std::size_t count, u64* out) const;
@@ -35,6 +37,24 @@ class Ring {
   void square(const u64* x, std::size_t count, u64* out) const;
   // The product of x[rows[i]] for i < count, or of x[0 .. count) where rows is null.
   void product(const u64* x, const i64* rows, std::size_t count, u64* out) const;
+  // Many products of a few elements each, all lanes busy: a lane takes the next segment when its own ends. Item i is
+  // x[i], or y[i - second] from `second` on. With `onto` the product goes on from *out. At least one factor each; no
+  // segment's out is another's factor.
+  static constexpr u32 second = u32{1} << 31;
+  struct Segment {
+    const u32* items;
+    u32 count;
+    bool onto;
+    u64* out;
+  };
+  void products(const u64* x, const u64* y, const Segment* segments, std::size_t count) const;
+  // *out = *x *y for each; no pair's out is another's factor.
+  struct Pair {
+    const u64* x;
+    const u64* y;
+    u64* out;
+  };
+  void mul_pairs(const Pair* pairs, std::size_t count) const;
   // x^exponent, one exponent for all (sliding windows), or exponents[i] of `exponent_words` words each.
   void power(const u64* x, std::size_t count, const Words& exponent, u64* out) const;
   void power_each(const u64* x, std::size_t count, const u64* exponents, std::size_t exponent_words, u64* out) const;
@@ -56,13 +76,18 @@ class Ring {
   // `active` consecutive elements. Lanes past them repeat the last one; scatter leaves them alone.
   void gather_run(const u64* elements, std::size_t active, u64* block) const;
   void scatter(const u64* block, std::size_t active, u64* elements) const;
+  void scatter_to(const u64* block, u64* const* lane_elements) const;
   // Open elements (Kernel::gather_open), for tables.
   std::size_t open_stride() const noexcept { return block_words() / kernel_->lanes(); }
   void open(const u64* element, u64* out) const;
   void gather_open(const u64* const* lane_elements, u64* block) const;
 
  private:
+  // Loads; multiplies the low halves into the block half `product` unless that is null.
+  void load_into(const u64* canonical, std::size_t count, u64* out, u64* product) const;
   bool all_units(const u64* x, std::size_t count) const;
+  void invert_few(u64* x, std::size_t count) const;
+  bool is_unit(const u64* product) const;            // the product of the lanes of a block half
   Words constant_half(const Words& value) const;     // a block half with `value` in every lane
   Words constant_element(const Words& value) const;  // stored form of an integer below Q^degree, as it is
   Words constant_block(const Words& element) const;  // a block with `element` in every lane

@@ -19,6 +19,8 @@ void register_crypto(py::module_& module);
 void register_gbdt(py::module_& module);
 void register_split(py::module_& module);
 void register_forest(py::module_& module);
+void register_codec(py::module_& module);
+void register_cipher_histogram(py::module_& module);
 
 // A contiguous byte buffer of Python's, held while it is read. Checks that it holds whole items.
 class Bytes {

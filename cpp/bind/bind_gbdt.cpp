@@ -1,14 +1,13 @@
 // Growing trees: bins, row partition, histograms.
 //
 // Small index arrays are copied before they are checked, so that a caller who changes them meanwhile cannot get past
-// the checks; objects that change carry a lock, because the GIL is not held.
+// the checks.
 #include <pybind11/stl.h>
 
-#include <mutex>
 #include <numeric>
-#include <shared_mutex>
 
 #include "bind/arrays.h"
+#include "bind/locked.h"
 #include "gbdt/bin.h"
 #include "gbdt/histogram.h"
 #include "gbdt/partition.h"
@@ -18,18 +17,6 @@ namespace vfxgb::bind {
 namespace {
 
 using gbdt::i32;
-
-template <class T>
-struct Locked {
-  template <class... Args>
-  explicit Locked(Args&&... args) : object(static_cast<Args&&>(args)...) {}
-  T object;
-  mutable std::shared_mutex guard;
-};
-using Bins = Locked<gbdt::Bins>;
-using RowPartition = Locked<gbdt::RowPartition>;
-using Reading = std::shared_lock<std::shared_mutex>;
-using Writing = std::unique_lock<std::shared_mutex>;
 
 const i64* checked_gradients(const Array<i64>& gh, const gbdt::RowPartition& partition) {
   const i64* data = shaped(gh, {-1, 2}, "gh");

@@ -46,4 +46,6 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_gbdt(module);
   vfxgb::bind::register_split(module);
   vfxgb::bind::register_forest(module);
+  vfxgb::bind::register_codec(module);
+  vfxgb::bind::register_cipher_histogram(module);
 }

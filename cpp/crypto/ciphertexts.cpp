@@ -19,7 +19,16 @@ constexpr std::size_t light = 1024, heavy = 256, slow = 16;
 
 std::size_t wire_half(const Ring& ring) { return (words::bit_length(ring.n().data(), ring.n().size()) + 7) / 8; }
 
-// Canonical form of item i, or false if a digit is not below n.
+// Fresh encryptions of zero: from the pool while it lasts, the rest made here.
+template <class Owner>
+void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count, u64* out, std::size_t threads) {
+  const std::size_t taken = pool.take(count, out);
+  parallel_for(count - taken, threads, heavy,
+               [&](std::size_t begin, std::size_t end) { owner.zeros(end - begin, out + (taken + begin) * stride); });
+}
+
+}  // namespace
+
 bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonical) {
   const std::size_t half = ring.half_words();
   if (form == Form::wire) {
@@ -41,16 +50,6 @@ bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonica
     if (words::compare(canonical + d * half, ring.n().data(), half) >= 0) return false;
   return true;
 }
-
-// Fresh encryptions of zero: from the pool while it lasts, the rest made here.
-template <class Owner>
-void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count, u64* out, std::size_t threads) {
-  const std::size_t taken = pool.take(count, out);
-  parallel_for(count - taken, threads, heavy,
-               [&](std::size_t begin, std::size_t end) { owner.zeros(end - begin, out + (taken + begin) * stride); });
-}
-
-}  // namespace
 
 Ciphertexts::Ciphertexts(Key key, std::size_t count)
     : key_(std::move(key)), count_(count), data_(count * key_->ring().stride()) {}

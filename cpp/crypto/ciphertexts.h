@@ -46,6 +46,8 @@ Words decrypt(const PrivateKey& key, const Ciphertexts& x, std::size_t threads);
 // The integer form: canonical_words() words, little endian.
 enum class Form { wire, integer };
 std::size_t form_bytes(const PublicKey& key, Form form);
+// The canonical form of one item, or false if a digit is not below n.
+bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonical);
 void write(const Ciphertexts& x, Form form, unsigned char* out, std::size_t threads);
 // Index of the first of `count` items that is no unit of the ring in canonical range, or count.
 std::size_t check(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads);

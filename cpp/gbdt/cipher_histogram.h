@@ -11,13 +11,13 @@
 // Only buckets that hold rows are stored; missing values are the bucket after the last bin.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "crypto/cipher_rows.h"
 #include "gbdt/bin.h"
 #include "gbdt/candidate.h"
-#include "gbdt/joint_cells.h"
 #include "gbdt/partition.h"
 
 namespace vfxgb::gbdt {
@@ -33,7 +33,9 @@ struct Buckets {
 
 class CipherSums {
  public:
-  CipherSums(Key key, std::vector<std::size_t> n_bins, std::size_t nodes, std::optional<Ciphertexts> totals);
+  // For cipher_cells.h: buckets without values, node by node, `sums` of them in all.
+  CipherSums(Key key, std::vector<std::size_t> n_bins, std::size_t nodes, std::vector<Buckets> buckets,
+             std::size_t sums, std::size_t rows_additions);
 
   const Key& key() const { return sums_.key(); }
   std::size_t nodes() const { return nodes_; }
@@ -51,14 +53,14 @@ class CipherSums {
   Ciphertexts buckets(std::size_t threads);
 
  private:
-  friend class CipherHistogram;
-  struct Chains;
+  friend class CipherCells;
+  class LeftSums;
   const Buckets& at(std::size_t node, std::size_t feature) const { return buckets_[node * features() + feature]; }
 
   std::vector<std::size_t> n_bins_;
   std::size_t nodes_;
   std::optional<Ciphertexts> totals_;
-  std::vector<Buckets> buckets_;  // node by node
+  std::vector<Buckets> buckets_;
   Ciphertexts sums_;
   std::size_t additions_ = 0, rows_additions_ = 0;
 };
@@ -74,20 +76,22 @@ CipherSums cipher_histogram(const CipherRows& rows, const std::vector<i32>* plac
 // The root of a tree, added up while its ciphertexts arrive.
 class RootSums {
  public:
-  // `sampled`: ascending rows, or null for all. Keeps no reference to its arguments. Throws as cipher_histogram, and if
+  // `sampled`: ascending rows, or null for all. `rows` and `bins` must outlive it. Throws as cipher_histogram, and if
   // two sampled rows have one place.
   RootSums(const CipherRows& rows, const Bins& bins, const std::vector<i32>* place, const std::vector<i32>* sampled,
            const std::vector<i32>& features, bool joint);
+  RootSums(RootSums&&) noexcept;
+  ~RootSums();
 
-  // Adds ciphertexts [first, first + count) of `rows`. Throws std::invalid_argument if some are not filled or have been
-  // added.
-  void add(const CipherRows& rows, std::size_t first, std::size_t count, std::size_t threads);
-  // Throws std::invalid_argument if a sampled row is still to come, or if it has been called.
-  CipherSums finish(const CipherRows& rows, std::optional<Ciphertexts> totals, std::size_t threads);
+  // Adds ciphertexts [first, first + count). Throws std::invalid_argument if some are not filled or have been added.
+  void add(std::size_t first, std::size_t count, std::size_t threads);
+  // Throws std::invalid_argument if a sampled row is still to come, or if it has been called. Without totals it adds
+  // what has been left out.
+  CipherSums finish(std::optional<Ciphertexts> totals, std::size_t threads);
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 // item i to ciphertext i / per, times 2^(shift_bits (i mod per)).

@@ -1,0 +1,291 @@
+"""Encrypted sums, opened, against the plain kernels: equal to the last bit, whichever way they were made."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.crypto import PrivateKey, generate
+
+SCHEMES = ("paillier", "ou")
+KEYS: dict[str, PrivateKey] = {}
+W_H, W_G, WIDTH = 40, 41, 16  # the slots of h and g
+
+
+def key_of(scheme: str) -> PrivateKey:
+    """A key small enough for many ciphertexts."""
+    if scheme not in KEYS:
+        KEYS[scheme] = generate(scheme, bits=512, insecure=True)
+    return KEYS[scheme]
+
+
+def int32(values: object) -> NDArray[np.int32]:
+    return np.asarray(values, dtype=np.int32)
+
+
+def encode(pairs: NDArray[np.int64]) -> bytes:
+    return _native.encode_slots(pairs, int32([W_H, 0]), WIDTH)
+
+
+def encrypt(key: PrivateKey, pairs: NDArray[np.int64]) -> _native.Ciphertexts:
+    return key._native.encrypt(encode(pairs), WIDTH)
+
+
+def open_pairs(key: PrivateKey, ciphertexts: _native.Ciphertexts) -> NDArray[np.int64]:
+    data = key._native.decrypt(ciphertexts, 2)
+    found = _native.decode_slots(data, key._native.plaintext_width, int32([W_H, W_G]), np.array([False, True]))
+    return np.ascontiguousarray(found[:, ::-1])
+
+
+def rows_of(key: PrivateKey, pairs: NDArray[np.int64], threads: int) -> _native.CipherRows:
+    rows = _native.CipherRows(key.public_key.native, len(pairs))
+    wire = encrypt(key, pairs).to_wire()
+    size = key.public_key.native.wire_bytes
+    half = len(pairs) // 3
+    assert rows.fill(half, wire[half * size :], threads) == -1
+    assert rows.filled == len(pairs) - half
+    assert rows.fill(0, wire[: half * size], threads) == -1
+    assert rows.filled == len(rows) == len(pairs)
+    return rows
+
+
+@dataclass
+class Case:
+    """Binned columns, gradients, and a tree split a few times."""
+
+    bins: _native.Bins
+    has_missing: NDArray[np.bool_]
+    features: NDArray[np.int32]
+    gh: NDArray[np.int64]
+    sampled: NDArray[np.int32] | None
+    place: NDArray[np.int32] | None
+    partition: _native.RowPartition
+    rng: np.random.Generator
+
+    @property
+    def used(self) -> NDArray[np.int32]:
+        return int32(np.arange(self.bins.n_rows)) if self.sampled is None else self.sampled
+
+    @property
+    def in_rows(self) -> NDArray[np.int64]:
+        """What CipherRows holds, position by position."""
+        if self.place is None:
+            return self.gh
+        out = np.empty((len(self.used), 2), dtype=np.int64)
+        out[self.place[self.used]] = self.gh[self.used]
+        return out
+
+    def plain(self, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Histograms and totals."""
+        return (
+            _native.histogram(self.bins, self.partition, nodes, self.gh, self.features),
+            _native.node_sums(self.partition, nodes, self.gh),
+        )
+
+    def n_bins(self) -> NDArray[np.int32]:
+        return np.ascontiguousarray(self.bins.n_bins[self.features])
+
+    def plain_buckets(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+        hist, totals = self.plain(nodes)
+        parts, first = [], 0
+        for width in self.n_bins():
+            part = hist[:, first : first + width]
+            parts += [part, (totals - part.sum(axis=1))[:, None]]
+            first += width
+        return np.concatenate(parts, axis=1).reshape(-1, 2) if parts else np.zeros((0, 2), dtype=np.int64)
+
+
+def make_case(
+    rng: np.random.Generator, n: int, cut_counts: list[int], missing: float, related: float, sample: float, splits: int
+) -> Case:
+    """`related`: the share of rows whose columns follow the first one."""
+    bins = _native.Bins(n, [np.arange(1.0, count + 1) for count in cut_counts])
+    has_missing = np.zeros(len(cut_counts), dtype=np.bool_)
+    base = rng.random(n)
+    for f, count in enumerate(cut_counts):
+        value = np.where(rng.random(n) < related, base, rng.random(n)) ** 2
+        column = np.floor(value * (count + 1)) + 0.5
+        column[rng.random(n) < missing * (f % 2)] = np.nan
+        has_missing[f] = bins.fill(f, column) > 0
+    gh = np.stack([rng.integers(-(2**28), 2**28, n), rng.integers(0, 2**28, n)], axis=1).astype(np.int64)
+    sampled = None if sample == 1 else int32(np.flatnonzero(rng.random(n) < sample))
+    place = None
+    if sampled is not None:
+        place = np.full(n, -1, dtype=np.int32)
+        place[sampled] = rng.permutation(len(sampled))
+    partition = _native.RowPartition(n, sampled)
+    for split in range(splits):
+        node = int(rng.choice(partition.nodes()))
+        f = int(rng.integers(len(cut_counts)))
+        bits = _native.left_bits(
+            bins, partition, int32([node]), int32([f]), int32([rng.integers(bins.n_bins[f])]), np.array([split % 2 == 0])
+        )
+        partition.split(int32([node]), int32([2 * split + 1]), int32([2 * split + 2]), bits)
+    keep = rng.random(len(cut_counts)) < 0.8
+    return Case(bins, has_missing, int32(np.flatnonzero(keep)), gh, sampled, place, partition, rng)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    return make_case(
+        np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
+        draw(st.sampled_from([1, 2, 17, 120, 400])),
+        draw(st.lists(st.sampled_from([0, 1, 2, 7, 31, 300]), min_size=1, max_size=7)),
+        draw(st.sampled_from([0.0, 0.1, 0.9, 1.0])),
+        draw(st.sampled_from([0.0, 0.7, 1.0])),
+        draw(st.sampled_from([1.0, 0.6])),
+        draw(st.integers(0, 5)),
+    )
+
+
+def check_left_sums(case: Case, key: PrivateKey, sums: _native.CipherSums, nodes: NDArray[np.int32], threads: int) -> None:
+    hist, totals = case.plain(nodes)
+    missing = np.ascontiguousarray(case.has_missing[case.features])
+    wanted = _native.left_sums(hist, totals, case.n_bins(), missing)
+    m, c = wanted.shape[:2]
+    assert np.array_equal(open_pairs(key, sums.left_sums(missing, threads=threads)).reshape(m, c, 2), wanted)
+    order = case.rng.permutation(c).astype(np.int64)
+    available = case.rng.random((m, c)) < 0.7
+    wanted[~available] = 0
+    found = open_pairs(key, sums.left_sums(missing, order, available, threads))
+    assert np.array_equal(found.reshape(m, c, 2), wanted[:, order])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(case=cases(), joint=st.booleans(), with_totals=st.booleans(), threads=st.sampled_from([1, 2]))
+@settings(max_examples=12)
+def test_histogram(scheme: str, case: Case, joint: bool, with_totals: bool, threads: int) -> None:
+    key = key_of(scheme)
+    rows = rows_of(key, case.in_rows, threads)
+    nodes = case.rng.permutation(case.partition.nodes()).astype(np.int32)
+    totals = encrypt(key, case.plain(nodes)[1]) if with_totals else None
+    sums = _native.cipher_histogram(
+        rows, case.place, case.bins, case.partition, nodes, totals, case.features, joint, threads
+    )
+    assert sums.nodes == len(nodes)
+    assert sums.rows_additions == len(case.used) * len(case.features)
+    assert sums.additions <= sums.rows_additions
+    check_left_sums(case, key, sums, nodes, threads)
+    assert np.array_equal(open_pairs(key, sums.buckets(threads)), case.plain_buckets(nodes))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(case=cases(), joint=st.booleans(), with_totals=st.booleans(), threads=st.sampled_from([1, 2]))
+@settings(max_examples=8)
+def test_root(scheme: str, case: Case, joint: bool, with_totals: bool, threads: int) -> None:
+    """Fed in pieces of any size and order, the root is what cipher_histogram makes of it."""
+    key = key_of(scheme)
+    pairs = case.in_rows
+    size = key.public_key.native.wire_bytes
+    wire = encrypt(key, pairs).to_wire()
+    rows = _native.CipherRows(key.public_key.native, len(pairs))
+    root = _native.RootSums(rows, case.bins, case.place, case.sampled, case.features, joint)
+    ends = np.unique(np.append(case.rng.integers(0, len(pairs) + 1, 4), [0, len(pairs)]))
+    for piece in case.rng.permutation(len(ends) - 1):
+        first, last = int(ends[piece]), int(ends[piece + 1])
+        assert rows.fill(first, wire[first * size : last * size], threads) == -1
+        root.add(first, last - first, threads)
+    case.partition = _native.RowPartition(case.bins.n_rows, case.sampled)
+    nodes = int32([0])
+    sums = root.finish(encrypt(key, case.plain(nodes)[1]) if with_totals else None, threads)
+    assert sums.rows_additions == len(case.used) * len(case.features)
+    check_left_sums(case, key, sums, nodes, threads)
+    assert np.array_equal(open_pairs(key, sums.buckets(threads)), case.plain_buckets(nodes))
+
+
+def additions(case: Case, key: PrivateKey, rows: _native.CipherRows, joint: bool, with_totals: bool) -> int:
+    nodes = case.partition.nodes()
+    totals = encrypt(key, case.plain(nodes)[1]) if with_totals else None
+    sums = _native.cipher_histogram(rows, case.place, case.bins, case.partition, nodes, totals, case.features, joint, 2)
+    check_left_sums(case, key, sums, nodes, 2)
+    return _native.cipher_histogram(
+        rows, case.place, case.bins, case.partition, nodes, totals, case.features, joint
+    ).additions
+
+
+def test_fewer_additions() -> None:
+    """Four features of four bins: 256 cells, so 3,000 rows take hardly more than 3,000 additions, not 12,000."""
+    key = key_of("ou")
+    case = make_case(np.random.default_rng(5), 3000, [3, 3, 3, 3], 0.0, 0.0, 1.0, 0)
+    case.features = int32(np.arange(4))
+    rows = rows_of(key, case.gh, 2)
+    single, joint = additions(case, key, rows, False, False), additions(case, key, rows, True, False)
+    assert single == 4 * 3000 - 16
+    assert 3000 - 256 <= joint < 3600
+    assert additions(case, key, rows, False, True) < single
+    assert additions(case, key, rows, True, True) < joint
+
+
+def test_many_features() -> None:
+    """More features than pairs are counted for; a wide one among them; one batch of nodes after the other."""
+    key = key_of("paillier")
+    case = make_case(np.random.default_rng(7), 5000, [1, 300, *[2, 3, 1, 7] * 7], 0.3, 0.3, 1.0, 4)
+    rows = rows_of(key, case.gh, 2)
+    assert additions(case, key, rows, True, True) < 0.6 * additions(case, key, rows, False, True)
+
+
+def test_no_features_no_nodes_no_rows() -> None:
+    key = key_of("ou")
+    case = make_case(np.random.default_rng(1), 5, [2, 1], 0.0, 0.0, 1.0, 0)
+    rows = rows_of(key, case.gh, 1)
+    nothing, none = int32([]), np.zeros(0, dtype=np.bool_)
+    for joint in (True, False):
+        sums = _native.cipher_histogram(
+            rows, None, case.bins, case.partition, nothing, None, int32([0, 1]), joint, 2
+        )
+        assert (sums.nodes, sums.additions) == (0, 0)
+        assert len(sums.left_sums(np.zeros(2, dtype=np.bool_))) == 0
+        sums = _native.cipher_histogram(rows, None, case.bins, case.partition, int32([0]), None, nothing, joint)
+        assert (sums.nodes, len(sums.left_sums(none)), len(sums.buckets())) == (1, 0, 0)
+    empty = _native.CipherRows(key.public_key.native, 0)
+    sampled = int32([])
+    root = _native.RootSums(empty, case.bins, np.full(5, -1, dtype=np.int32), sampled, int32([0, 1]), True)
+    root.add(0, 0)
+    sums = root.finish(encrypt(key, np.zeros((1, 2), dtype=np.int64)))
+    assert not open_pairs(key, sums.left_sums(np.array([True, True]))).any()
+    assert sums.additions == 0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("count", "per"), [(0, 3), (1, 1), (1, 4), (7, 3), (30, 4), (20, 5)])
+def test_pack_sums(scheme: str, count: int, per: int) -> None:
+    key = key_of(scheme)
+    rng = np.random.default_rng(count)
+    values = [int(v) for v in rng.integers(-(2**30), 2**30, count)]
+    packed = _native.pack_sums(key.encrypt(values)._native, per, 32, 2)
+    assert len(packed) == -(-count // per)
+    width = key._native.plaintext_width
+    data = key._native.decrypt(packed)
+    found = [int.from_bytes(data[i : i + width], "little", signed=True) for i in range(0, len(data), width)]
+    assert found == [
+        sum(v << (32 * j) for j, v in enumerate(values[i : i + per])) for i in range(0, count, per)
+    ]
+
+
+def test_sums_are_the_same_on_every_path() -> None:
+    """Equal ciphertexts in, equal bytes out: thread counts and kernels leave no trace."""
+    key = key_of("paillier")
+    case = make_case(np.random.default_rng(3), 300, [7, 3, 1], 0.2, 0.5, 1.0, 2)
+    wire = encrypt(key, case.gh).to_wire()
+    nodes = case.partition.nodes()
+    total_wire = encrypt(key, case.plain(nodes)[1]).to_wire()
+    parameters = key.public_key.parameters
+    found = set()
+    for path in _native.available_paths():
+        native = _native.PublicKey.paillier(
+            parameters.n.to_bytes(64, "little"), parameters.h.to_bytes(64, "little"), 256, path
+        )
+        for threads in (1, 2, 3):
+            rows = _native.CipherRows(native, 300)
+            assert rows.fill(0, wire, threads) == -1
+            totals = native.from_wire(total_wire)
+            sums = _native.cipher_histogram(
+                rows, None, case.bins, case.partition, nodes, totals, case.features, True, threads
+            )
+            left = sums.left_sums(np.ascontiguousarray(case.has_missing[case.features]), threads=threads)
+            found.add((sums.additions, _native.pack_sums(left, 3, 90, threads).to_wire()))
+    assert len(found) == 1
