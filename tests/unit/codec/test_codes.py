@@ -119,7 +119,7 @@ def overflown(code, slots: np.ndarray, rng: np.random.Generator, trials: int) ->
             found = lane.decode(total.to_bytes(width, "little", signed=True), width, 1)
             code.decode(found[:, ::-1], np.array([len(rows)]), 1.0)
         except CapacityError as error:
-            # What is left above the last slot shows in one that happens to be the topmost; padding is the paper's check.
+            # What remains above the topmost slot shows, too, but the paper's check is the padding.
             shown += "read 11" in str(error)
     return wrong, shown
 
