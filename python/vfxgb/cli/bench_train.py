@@ -1,0 +1,246 @@
+"""`vfxgb bench train`: what training costs, per tree. The measurements; printing is in train_report.py.
+
+Every configuration is trained in a process of its own (train_job.py), all parties in memory, one after the other.
+Parts:
+
+    configurations  `batch_he` with each scheme and randomness, against the arithmetic floor of the same run
+    ablation        `batch_he` with one optimisation switched off at a time; `secureboost` against `batch_he` with all
+                    that both share switched off
+    linear          one tree of generated tables of growing size
+"""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from vfxgb.cli.train_costs import floor_seconds
+from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
+from vfxgb.cli.train_job import XGBOOST, JobResult, TrainJob, TrainRun
+from vfxgb.crypto.sizes import check_requested_bits
+from vfxgb.errors import ParameterError, VfxgbError
+
+# name -> (scheme, randomness)
+CONFIGS = {
+    "paillier-djn": ("paillier", "djn"),
+    "paillier-short": ("paillier", "short"),
+    "ou-djn": ("ou", "djn"),
+    "ou-short": ("ou", "short"),
+}
+ABLATION_CONFIGS = ("paillier-djn", "ou-short")
+LINEAR_CONFIGS = ("ou-short",)
+SWITCHES = ("joint_buckets", "pack_sums", "subtract", "pool", "stream")
+BATCH, SINGLE, PLAIN = "batch_he", "secureboost", "plain"
+# Trees of protocols that take milliseconds each.
+CHEAP_TREES = 20
+COST_BATCH = 4000
+LINEAR_ROWS = 1_000_000
+LINEAR_SHARES = (0.1, 0.3, 1.0)
+LINEAR_FEATURES = (5, 10, 20)
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """What to measure. `rows`, `features`, `configs`: None for what each part uses by default.
+
+    `trees`: trees beyond the first that the time per tree is taken from. `insecure`: allow keys below 2048 bits.
+    """
+
+    data: str = "give_credit"
+    rows: int | None = None
+    features: tuple[int, int] | None = None
+    depth: int = 6
+    bins: int = 32
+    key_bits: int = 2048
+    threads: int = 2
+    trees: int = 2
+    configs: tuple[str, ...] | None = None
+    ablation: bool = False
+    linear: bool = False
+    insecure: bool = False
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A job and what came of it, per tree.
+
+    `seconds`: wall time. `operations`, `sent`, `received`: counts and bytes. `peak_bytes`: of the process in a run of
+    one tree, in which no randomness is made ahead for a next one, so that nothing large but the passive party's
+    ciphertexts is in it; `peak_with_pool`: in the longer run.
+    """
+
+    name: str
+    job: TrainJob
+    result: JobResult
+    seconds: float
+    operations: dict[str, float]
+    sent: float
+    received: float
+    peak_bytes: int | None
+    peak_with_pool: int | None
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Seconds of one operation on one thread, by name."""
+        return {name: median(times["1"]) for name, times in self.result.costs.items()}
+
+    @property
+    def floor(self) -> float:
+        """Seconds per tree of the arithmetic alone, on all threads."""
+        return floor_seconds(self.operations, self.costs, self.job.threads)
+
+    @property
+    def loaded_floor(self) -> float:
+        """The floor at what an operation costs while all threads are at work: what these cores can do together."""
+        costs = {name: median(times[str(self.job.threads)]) for name, times in self.result.costs.items()}
+        return floor_seconds(self.operations, costs, 1)
+
+    @property
+    def ciphertext_bytes(self) -> float:
+        """Bytes per tree of gradients and packed sums: one ciphertext per row, and what was decrypted."""
+        return (self.result.rows + self.operations.get("decryptions", 0.0)) * self.result.wire_bytes
+
+    @property
+    def gradients_bytes(self) -> int:
+        """n times the size of a ciphertext: what memory is compared with."""
+        return self.result.rows * self.result.wire_bytes
+
+
+def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
+    """Part -> its measurements, in order. Raises ParameterError for settings that do not fit together."""
+    check(settings)
+    parts: dict[str, list[tuple[str, TrainJob]]] = {}
+    if settings.ablation:
+        parts["ablation"] = _ablation_jobs(settings)
+    if settings.linear:
+        parts["linear"] = _linear_jobs(settings)
+    if not parts:
+        parts["configurations"] = _config_jobs(settings)
+    total = sum(len(jobs) for jobs in parts.values())
+    found: dict[str, list[Measurement]] = {}
+    done = 0
+    for part, jobs in parts.items():
+        found[part] = []
+        for name, job in jobs:
+            done += 1
+            print(f"{part}: {name} ({done} of {total})", file=sys.stderr, flush=True)
+            found[part].append(make_measurement(name, job, run_in_child(job, name)))
+    return found
+
+
+def check(settings: TrainSettings) -> None:
+    """Raise ParameterError for settings that do not fit together, KeySizeError for keys that are not allowed."""
+    check_requested_bits(settings.key_bits, settings.insecure)
+    if settings.features is not None and (settings.data != SYNTHETIC or settings.linear):
+        wanted = f"--data {SYNTHETIC}" + (" without --linear" if settings.linear else "")
+        raise ParameterError(f"bench train: --features needs {wanted}")
+    if not settings.linear or settings.ablation:
+        most = DATA_SETS[settings.data].rows if settings.data in DATA_SETS else None
+        if most is not None and settings.rows is not None and settings.rows > most:
+            raise ParameterError(
+                f"bench train: found --rows {settings.rows}, wanted at most the {most} of {settings.data}; use "
+                f"--data {SYNTHETIC}"
+            )
+
+
+def _config_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
+    jobs = [
+        (f"{BATCH} {name}", _job(settings, BATCH, name, cost_batch=COST_BATCH)) for name in settings.configs or CONFIGS
+    ]
+    jobs.append((PLAIN, _job(settings, PLAIN, None, extra=CHEAP_TREES)))
+    if find_spec(XGBOOST) is not None:
+        jobs.append((XGBOOST, _job(settings, XGBOOST, None, extra=CHEAP_TREES)))
+    return jobs
+
+
+def _ablation_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
+    none = dict.fromkeys(SWITCHES, False)
+    jobs: list[tuple[str, TrainJob]] = []
+    for name in settings.configs or ABLATION_CONFIGS:
+        jobs.append((f"{name}, all on", _job(settings, BATCH, name)))
+        jobs += [(f"{name}, without {switch}", _job(settings, BATCH, name, {switch: False})) for switch in SWITCHES]
+        jobs += [(f"{name}, {kind}, all off", _job(settings, kind, name, none)) for kind in (BATCH, SINGLE)]
+    return jobs
+
+
+def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
+    most = settings.rows or LINEAR_ROWS
+    active, passive = SYNTHETIC_FEATURES
+    sizes = [(max(2, round(most * share)), passive) for share in LINEAR_SHARES]
+    sizes += [(max(2, round(most * LINEAR_SHARES[0])), count) for count in LINEAR_FEATURES if count != passive]
+    return [
+        (
+            f"{name}, {rows:,} x ({active}+{count})",
+            _job(settings, BATCH, name, data=SYNTHETIC, rows=rows, features=(active, count), extra=0),
+        )
+        for name in settings.configs or LINEAR_CONFIGS
+        for rows, count in sizes
+    ]
+
+
+def _job(
+    settings: TrainSettings, protocol: str, config: str | None, switches: dict[str, Any] | None = None, **changes: Any
+) -> TrainJob:
+    params: dict[str, Any] = {}
+    if config is not None:
+        scheme, randomness = CONFIGS[config]
+        params = {
+            "scheme": scheme,
+            "randomness": randomness,
+            "key_bits": settings.key_bits,
+            "insecure": settings.insecure,
+            **(switches or {}),
+        }
+    job = TrainJob(
+        data=settings.data,
+        rows=settings.rows,
+        features=settings.features,
+        protocol=protocol,
+        params=params,
+        depth=settings.depth,
+        bins=settings.bins,
+        threads=settings.threads,
+        extra=settings.trees,
+    )
+    return msgspec.structs.replace(job, **changes)
+
+
+def run_in_child(job: TrainJob, name: str) -> JobResult:
+    """Run a job in a new process. Raises VfxgbError with its error, KeyboardInterrupt when it was interrupted."""
+    command = [sys.executable, "-c", "import sys, vfxgb.cli.train_job as job; sys.exit(job.main())"]
+    run = subprocess.run(command, input=msgspec.json.encode(job), stdout=subprocess.PIPE, check=False)  # noqa: S603
+    if run.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
+    try:
+        answer = json.loads(run.stdout)
+    except json.JSONDecodeError:
+        raise VfxgbError(f"measuring {name}: its process ended with code {run.returncode} and no result") from None
+    if "error" in answer:
+        raise VfxgbError(f"measuring {name}: {answer['error']}")
+    return msgspec.convert(answer, JobResult)
+
+
+def make_measurement(name: str, job: TrainJob, result: JobResult) -> Measurement:
+    """The numbers per tree: what the longer run took beyond the shorter one, or all of it where there is one only."""
+    single, whole = result.single, result.whole
+    if whole is None:
+        whole, nothing, trees = single, TrainRun([], 0.0, {}, {}, 0, 0), 1
+    else:
+        nothing, trees = single, job.extra
+    return Measurement(
+        name,
+        job,
+        result,
+        (sum(whole.rounds) - sum(nothing.rounds)) / trees,
+        {kind: (count - nothing.operations.get(kind, 0)) / trees for kind, count in whole.operations.items()},
+        (whole.sent - nothing.sent) / trees,
+        (whole.received - nothing.received) / trees,
+        single.peak_bytes,
+        whole.peak_bytes,
+    )

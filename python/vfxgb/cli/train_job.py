@@ -1,0 +1,230 @@
+"""One measurement of `vfxgb bench train`, in a process of its own so that its peak memory is its own.
+
+`main` reads a job from stdin and writes its result to stdout. A job trains one tree, then `extra` + 1 trees from the
+beginning again. What the second run takes beyond the first is the cost of `extra` trees in the middle of a training:
+the first tree, in which keys and tables are made, is in both, and so is the last one, after which no randomness is made
+ahead. Key generation is left out of either.
+
+Operation costs are measured half before and half after the training, on a key of the same kind.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from vfxgb import VFXGBClassifier
+from vfxgb.cli import train_costs
+from vfxgb.cli.bench_ops import Operation
+from vfxgb.cli.progress import Progress
+from vfxgb.cli.train_data import ACTIVE, PASSIVE, Loaded, load
+from vfxgb.crypto import generate
+from vfxgb.errors import MissingPackageError, VfxgbError
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
+
+XGBOOST = "xgboost"
+KEY_PHASE = "key"
+WARM_UP_ROWS = 1000
+STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to train. `cost_batch`: ciphertexts per batch when measuring operations, 0 for not measuring them."""
+
+    data: str
+    rows: int | None
+    features: tuple[int, int] | None
+    protocol: str
+    params: dict[str, Any]
+    depth: int
+    bins: int
+    threads: int
+    extra: int
+    cost_batch: int = 0
+    cost_repeats: int = 4
+
+
+class TrainRun(msgspec.Struct, frozen=True):
+    """One training.
+
+    `rounds`: wall seconds of each round, that of the first without `key_seconds`. `operations`: counted by any party.
+    `phases`: party -> phase -> seconds. `sent`, `received`: bytes as the active party counts them. `peak_bytes`: beyond
+    what the process held with the data loaded, of all parties together; None where the system does not tell.
+    """
+
+    rounds: list[float]
+    key_seconds: float
+    operations: dict[str, int]
+    phases: dict[str, dict[str, float]]
+    sent: int
+    received: int
+    peak_bytes: int | None = None
+
+
+class JobResult(msgspec.Struct, frozen=True):
+    """What a job found. `costs`: operation -> threads -> seconds of one, per repeat.
+
+    `wire_bytes`, `element_bytes`: of one ciphertext, on the wire and in memory; 0 without encryption.
+    """
+
+    source: str
+    rows: int
+    features: tuple[int, int]
+    single: TrainRun
+    whole: TrainRun | None
+    costs: dict[str, dict[str, list[float]]]
+    wire_bytes: int
+    element_bytes: int
+
+
+class RoundClock(TrainingCallback):
+    """Wall seconds of each of `trees` rounds."""
+
+    def __init__(self, trees: int) -> None:
+        self.rounds: list[float] = []
+        self._last = 0.0
+        self._progress = Progress("training", trees)
+
+    def before_training(self, state: TrainingState) -> None:  # noqa: ARG002 - a hook
+        """Start."""
+        self._last = time.perf_counter()
+
+    def after_iteration(self, state: TrainingState) -> bool:  # noqa: ARG002 - a hook
+        """Note the time since the last one."""
+        now = time.perf_counter()
+        self.rounds.append(now - self._last)
+        self._last = now
+        self._progress.update(len(self.rounds))
+        return False
+
+
+def run_job(job: TrainJob) -> JobResult:
+    """Do it. Raises what training raises."""
+    data = load(job.data, job.rows, job.features)
+    # Libraries loaded and threads started: neither time nor memory of that counts.
+    _run(job, data.head(WARM_UP_ROWS), 1)
+    costs: list[Operation] = []
+    wire_bytes = element_bytes = 0
+    if job.cost_batch:
+        wanted = {name: job.params[name] for name in ("scheme", "randomness", "insecure")}
+        key = generate(bits=job.params["key_bits"], **wanted)
+        costs = train_costs.operations(key, len(data.y), job.cost_batch)
+        for operation in costs:
+            operation.run(job.threads)  # makes the tables
+        wire_bytes, element_bytes = key.public_key.wire_bytes, key.public_key.native.element_bytes
+    _measure(costs, job.cost_repeats // 2, job.threads)
+    single = _run(job, data, 1)
+    whole = _run(job, data, 1 + job.extra) if job.extra else None
+    _measure(costs, job.cost_repeats - job.cost_repeats // 2, job.threads)
+    return JobResult(
+        data.source,
+        len(data.y),
+        (data.n_active, data.X.shape[1] - data.n_active),
+        single,
+        whole,
+        {
+            operation.name: {
+                str(threads): [seconds / operation.count for seconds in times]
+                for threads, times in operation.seconds.items()
+            }
+            for operation in costs
+        },
+        wire_bytes,
+        element_bytes,
+    )
+
+
+def _measure(costs: list[Operation], repeats: int, threads: int) -> None:
+    for _ in range(repeats):
+        for operation in costs:
+            for count in sorted({1, threads}):
+                operation.measure(count)
+
+
+def _run(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
+    peak = _start_peak()
+    run = _fit_xgboost(job, data, trees) if job.protocol == XGBOOST else _fit(job, data, trees)
+    return msgspec.structs.replace(run, peak_bytes=peak())
+
+
+def _fit(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
+    clock = RoundClock(trees)
+    model = VFXGBClassifier(
+        n_estimators=trees,
+        max_depth=job.depth,
+        max_bin=job.bins,
+        n_jobs=job.threads,
+        parties=data.parties,
+        active=ACTIVE,
+        protocol=job.protocol,
+        protocol_params=job.params,
+    ).fit(data.X, data.y, callbacks=[clock], verbose=False)
+    timings, traffic = model.timings_, model.traffic_[PASSIVE]
+    parties = {ACTIVE: timings, **timings.parties}
+    operations: dict[str, int] = {}
+    for counted in parties.values():
+        for name, amount in counted.operations.items():
+            operations[name] = operations.get(name, 0) + amount
+    key_seconds = timings.seconds.get(KEY_PHASE, 0.0)
+    clock.rounds[0] -= key_seconds
+    return TrainRun(
+        clock.rounds,
+        key_seconds,
+        operations,
+        {party: dict(counted.seconds) for party, counted in parties.items()},
+        traffic.sent_bytes,
+        traffic.received_bytes,
+    )
+
+
+def _fit_xgboost(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
+    try:
+        import xgboost
+    except ImportError:
+        raise MissingPackageError('comparing with xgboost: it is not installed; pip install "vfxgb[bench]"') from None
+    table = xgboost.QuantileDMatrix(data.X, data.y, max_bin=job.bins, nthread=job.threads)
+    params = {
+        "objective": "binary:logistic",
+        "tree_method": "hist",
+        "max_depth": job.depth,
+        "max_bin": job.bins,
+        "nthread": job.threads,
+    }
+    start = time.perf_counter()
+    xgboost.train(params, table, trees)
+    seconds = time.perf_counter() - start
+    return TrainRun([seconds / trees] * trees, 0.0, {}, {}, 0, 0)
+
+
+def _start_peak() -> Callable[[], int | None]:
+    """Forget the peak of memory so far; the function returned says by how much it rose since."""
+    try:
+        CLEAR_REFS.write_text("5", encoding="ascii")  # resets the high-water mark to what is resident now
+        before = _status("VmRSS")
+    except OSError:
+        return lambda: None
+    return lambda: _status("VmHWM") - before
+
+
+def _status(field: str) -> int:
+    """A field of /proc/self/status in bytes."""
+    for line in STATUS.read_text(encoding="utf-8").splitlines():
+        if line.startswith(field + ":"):
+            return 1024 * int(line.split()[1])
+    raise OSError(f"no field {field} in {STATUS}")
+
+
+def main() -> int:
+    """Read a job from stdin, write its result, or `{"error": ...}`, to stdout."""
+    try:
+        result = run_job(msgspec.json.decode(sys.stdin.buffer.read(), type=TrainJob))
+    except VfxgbError as error:
+        print(msgspec.json.encode({"error": str(error)}).decode())
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    print(msgspec.json.encode(result).decode())
+    return 0
