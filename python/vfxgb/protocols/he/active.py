@@ -148,13 +148,12 @@ class HeSource:
                 f"{what}: found {tree.n_candidates} candidates in {tree.n_nodes} nodes and {len(tree.lanes)} lanes, "
                 f"wanted at least 0 in {shape[0]} nodes and {len(numbers)} lanes"
             )
-        sums = np.empty((shape[0] * shape[1], 2), dtype=np.int64)
+        sums: dict[int, NDArray[np.int64]] = {}
         for number, data in zip(numbers, tree.lanes, strict=True):
             lane = self._plan.lanes[number]
-            opened = self._decrypt(key, lane, data, len(sums), what)
-            for slot, channel in enumerate(lane.channels):
-                if channel // 2 == nodes.tree:
-                    sums[:, channel % 2] = opened[:, slot]
+            opened = self._decrypt(key, lane, data, shape[0] * shape[1], what)
+            sums |= {channel: opened[:, slot] for slot, channel in enumerate(lane.channels)}
+        pairs = np.stack([sums[2 * nodes.tree], sums[2 * nodes.tree + 1]], axis=1).reshape(*shape, 2)
         counts = None
         if self._code.counts:
             counts = unpack_array(tree.counts, np.int64, shape, what)
@@ -164,7 +163,7 @@ class HeSource:
             raise MessageError(f"{what}: found counts of rows, wanted none")
         directions = depth == 0 and nodes.bounds is not None
         constraint = unpack_array(tree.constraint, np.int8, (tree.n_candidates if directions else 0,), what)
-        left = self._code.decode(sums.reshape(*shape, 2), counts, self._step)
+        left = self._code.decode(pairs, counts, self._step)
         return OpenedTree(left, constraint if directions else None)
 
     def _decrypt(self, key: PrivateKey, lane: Lane, data: memoryview, count: int, what: str) -> NDArray[np.int64]:
