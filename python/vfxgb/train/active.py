@@ -123,7 +123,7 @@ class ActiveParty:
             protocol_params=msgspec.to_builtins(self._protocol_params),
             n_rows=table.n_rows,
             n_train=given.n_train,
-            rows_digest=rows_digest(table.n_rows),
+            rows_digest=rows_digest(table.ids),
             n_outputs=self._objective.n_outputs,
             max_depth=params.max_depth,
             max_bin=params.max_bin,

@@ -112,8 +112,8 @@ class PassiveParty:
 
     def _prepare(self, setup: Setup) -> None:
         table = self._given.table
-        digest = rows_digest(table.n_rows)
-        check_rows(self.party, self._channel.peer, (table.n_rows, digest), (setup.n_rows, setup.rows_digest))
+        own = (table.n_rows, rows_digest(table.ids))
+        check_rows(self.party, self._channel.peer, own, (setup.n_rows, setup.rows_digest))
         if not (1 <= setup.n_train <= setup.n_rows and setup.n_outputs >= 1 and setup.max_depth >= 1):
             raise MessageError(
                 f"{self.party} setting up: found {setup.n_train} training rows of {setup.n_rows}, {setup.n_outputs} "
