@@ -9,6 +9,7 @@
 #include "bind/arrays.h"
 #include "bind/locked.h"
 #include "gbdt/bin.h"
+#include "gbdt/gradient.h"
 #include "gbdt/histogram.h"
 #include "gbdt/partition.h"
 #include "gbdt/route.h"
@@ -33,12 +34,17 @@ std::vector<i32> chosen_features(const gbdt::Bins& bins, const std::optional<Arr
   return all;
 }
 
+template <class T>
+gbdt::Strided<T> strided(const py::array& values) {
+  return {static_cast<const char*>(values.data()), values.strides(0)};
+}
+
 std::size_t fill(Bins& self, py::ssize_t feature, const py::array& values, py::ssize_t first_row, py::ssize_t threads) {
   if (values.ndim() != 1) throw std::invalid_argument("values must be one-dimensional");
   const std::size_t f = not_negative(feature, "feature"), first = not_negative(first_row, "first_row");
   const std::size_t team = positive(threads), count = static_cast<std::size_t>(values.size());
   return with_floats(values, [&](auto example) {
-    const gbdt::Strided<decltype(example)> column{static_cast<const char*>(values.data()), values.strides(0)};
+    const auto column = strided<decltype(example)>(values);
     const py::gil_scoped_release release;
     const Writing lock(self.guard);
     return self.object.fill(f, column, count, first, team);
@@ -114,6 +120,14 @@ void register_partition(py::module_& module) {
              return array_of(nodes.data(), nodes.size());
            })
       .def(
+          "has",
+          [](const RowPartition& self, const Array<i32>& nodes) {
+            const std::vector<i32> list = list_of(nodes, "nodes");
+            const Reading lock(self.guard);
+            return std::all_of(list.begin(), list.end(), [&](i32 node) { return self.object.has(node); });
+          },
+          py::arg("nodes"))
+      .def(
           "counts",
           [](const RowPartition& self, const Array<i32>& nodes) {
             const std::vector<i32> list = list_of(nodes, "nodes");
@@ -163,7 +177,24 @@ void register_partition(py::module_& module) {
             self.object.leaves(place, team);
             return out;
           },
-          py::arg("threads") = 1);
+          py::arg("threads") = 1)
+      .def(
+          "add_values",
+          [](const RowPartition& self, const Array<float>& values, py::array_t<float> out, py::ssize_t column,
+             py::ssize_t threads) {
+            const std::size_t team = positive(threads), at = not_negative(column, "column");
+            const std::vector<float> copy = list_of(values, "values");
+            if (out.ndim() != 2 || !(out.flags() & py::array::c_style) ||
+                static_cast<std::size_t>(out.shape(0)) != self.object.n_rows() ||
+                at >= static_cast<std::size_t>(out.shape(1)))
+              throw std::invalid_argument("out must be C-ordered, with a row for each of the partition and the column");
+            float* place = out.mutable_data() + at;
+            const auto step = static_cast<std::size_t>(out.shape(1));
+            const py::gil_scoped_release release;
+            const Reading lock(self.guard);
+            self.object.add_values(copy, place, step, team);
+          },
+          py::arg("values"), py::arg("out").noconvert(), py::arg("column"), py::arg("threads") = 1);
 }
 
 py::bytes left_bits(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
@@ -246,12 +277,57 @@ void register_histograms(py::module_& module) {
       py::arg("partition"), py::arg("nodes"), py::arg("gh"), py::arg("threads") = 1);
 }
 
+bool encode_pairs(const py::array& g, const py::array& h, double scale, double step,
+                  const std::optional<Array<i32>>& rows, py::array_t<i64> out, py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  const i64* known = shaped(Array<i64>(out), {g.size(), 2}, "out");
+  if (known != out.data()) throw std::invalid_argument("out must be C-ordered");
+  if (g.ndim() != 1 || h.ndim() != 1 || g.size() != h.size())
+    throw std::invalid_argument("gradients and hessians must be one-dimensional and of one length");
+  if (!(step > 0 && scale <= step * 0x1p50)) throw std::invalid_argument("scale must be at most 2**50 steps");
+  const std::vector<i32> chosen = rows ? list_of(*rows, "rows") : std::vector<i32>{};
+  for (const i32 row : chosen)
+    if (row < 0 || row >= g.size()) throw std::invalid_argument("row out of range");
+  const auto count = rows ? chosen.size() : static_cast<std::size_t>(g.size());
+  i64* place = out.mutable_data();
+  return with_floats(g, [&](auto example) {
+    using T = decltype(example);
+    if (!py::isinstance<py::array_t<T>>(h)) throw py::type_error("gradients and hessians must be of one type");
+    const auto gradients = strided<T>(g), hessians = strided<T>(h);
+    const py::gil_scoped_release release;
+    return gbdt::encode(gradients, hessians, rows ? chosen.data() : nullptr, count, scale, step, place, team);
+  });
+}
+
+void register_gradients(py::module_& module) {
+  module.def(
+      "logistic",
+      [](const Array<float>& margins, const Array<float>& labels, const std::optional<Array<float>>& weights,
+         py::ssize_t threads) {
+        const std::size_t team = positive(threads), count = static_cast<std::size_t>(margins.size());
+        const float* m = shaped(margins, {-1}, "margins");
+        const float* y = shaped(labels, {margins.size()}, "labels");
+        const float* w = weights ? shaped(*weights, {margins.size()}, "weights") : nullptr;
+        Array<float> g(margins.size()), h(margins.size());
+        float *to_g = g.mutable_data(), *to_h = h.mutable_data();
+        {
+          const py::gil_scoped_release release;
+          gbdt::logistic(m, y, w, count, to_g, to_h, team);
+        }
+        return py::make_tuple(g, h);
+      },
+      py::arg("margins"), py::arg("labels"), py::arg("weights") = py::none(), py::arg("threads") = 1);
+  module.def("encode_pairs", &encode_pairs, py::arg("gradients"), py::arg("hessians"), py::arg("scale"),
+             py::arg("step"), py::arg("rows"), py::arg("out").noconvert(), py::arg("threads") = 1);
+}
+
 }  // namespace
 
 void register_gbdt(py::module_& module) {
   register_bins(module);
   register_partition(module);
   register_histograms(module);
+  register_gradients(module);
 }
 
 }  // namespace vfxgb::bind

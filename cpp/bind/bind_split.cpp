@@ -60,6 +60,75 @@ void register_candidates(py::module_& module) {
       py::arg("order") = py::none(), py::arg("threads") = 1);
 }
 
+Array<i64> complete_sums(const Array<i64>& built, const Array<i64>& build, const Array<i64>& sibling,
+                         const Array<i64>& parent, const Array<i64>& previous) {
+  const i64* made = shaped(built, {build.size(), -1, 2}, "built");
+  const i64* before = shaped(previous, {-1, built.shape(1), 2}, "previous");
+  const std::vector<i64> b = list_of(build, "build"), s = list_of(sibling, "sibling"),
+                         p = list_of(parent, "parent", sibling.size());
+  const gbdt::Derivation level{b, s, p};
+  check(level, static_cast<std::size_t>(previous.shape(0)));
+  Array<i64> out({sibling.size(), built.shape(1), py::ssize_t{2}});
+  complete_sums(level, made, before, 2 * static_cast<std::size_t>(built.shape(1)), out.mutable_data());
+  return out;
+}
+
+// Lists of tokens, one after the other: list i is tokens[start[i]..start[i + 1]).
+struct TokenLists {
+  std::vector<i64> start, tokens;
+};
+
+TokenLists token_lists(const Array<i64>& start, const Array<i64>& tokens) {
+  TokenLists lists{list_of(start, "start"), list_of(tokens, "tokens")};
+  bool good =
+      !lists.start.empty() && lists.start.front() == 0 && lists.start.back() == static_cast<i64>(lists.tokens.size());
+  for (std::size_t i = 1; good && i < lists.start.size(); ++i) good = lists.start[i - 1] <= lists.start[i];
+  if (!good) throw std::invalid_argument("the tokens are not divided into one list per node");
+  return lists;
+}
+
+py::tuple select_tokens(const Array<i64>& start, const Array<i64>& tokens, const Array<i64>& positions) {
+  const TokenLists lists = token_lists(start, tokens);
+  std::vector<i64> chosen_start{0}, chosen;
+  for (const i64 position : list_of(positions, "positions")) {
+    if (position < 0 || position + 1 >= static_cast<i64>(lists.start.size()))
+      throw std::invalid_argument("position out of range");
+    const auto at = static_cast<std::size_t>(position);
+    chosen.insert(chosen.end(), lists.tokens.begin() + lists.start[at], lists.tokens.begin() + lists.start[at + 1]);
+    chosen_start.push_back(static_cast<i64>(chosen.size()));
+  }
+  return py::make_tuple(array_of(chosen_start.data(), chosen_start.size()), array_of(chosen.data(), chosen.size()));
+}
+
+Array<i64> first_tokens(const Array<i64>& start, const Array<i64>& tokens, const std::optional<Array<i64>>& order,
+                        py::ssize_t count) {
+  const TokenLists lists = token_lists(start, tokens);
+  const i64* rank = order ? shaped(*order, {count}, "order") : nullptr;
+  const auto candidate = [&](i64 token) { return rank ? rank[token] : token; };
+  for (const i64 token : lists.tokens)
+    if (token < 0 || token >= count)
+      throw std::invalid_argument("found a token outside the " + std::to_string(count) + " candidates of this tree");
+  Array<i64> out(static_cast<py::ssize_t>(lists.start.size()) - 1);
+  std::vector<i64> seen;
+  for (std::size_t i = 0; i + 1 < lists.start.size(); ++i) {
+    seen.assign(lists.tokens.begin() + lists.start[i], lists.tokens.begin() + lists.start[i + 1]);
+    if (seen.empty()) throw std::invalid_argument("the tokens are not divided into one or more per node");
+    std::sort(seen.begin(), seen.end());
+    if (std::adjacent_find(seen.begin(), seen.end()) != seen.end())
+      throw std::invalid_argument("a token appears more than once for a node");
+    out.mutable_data()[i] =
+        *std::min_element(seen.begin(), seen.end(), [&](i64 a, i64 b) { return candidate(a) < candidate(b); });
+  }
+  return out;
+}
+
+void register_tokens(py::module_& module) {
+  module.def("complete_sums", &complete_sums, py::arg("built"), py::arg("build"), py::arg("sibling"), py::arg("parent"),
+             py::arg("previous"));
+  module.def("select_tokens", &select_tokens, py::arg("start"), py::arg("tokens"), py::arg("positions"));
+  module.def("first_tokens", &first_tokens, py::arg("start"), py::arg("tokens"), py::arg("order"), py::arg("count"));
+}
+
 gbdt::Monotone checked_monotone(const std::optional<Array<signed char>>& constraint,
                                 const std::optional<Array<double>>& bounds, py::ssize_t nodes, py::ssize_t count) {
   if (constraint.has_value() != bounds.has_value())
@@ -125,6 +194,7 @@ void register_score(py::module_& module) {
 
 void register_split(py::module_& module) {
   register_candidates(module);
+  register_tokens(module);
   register_score(module);
 }
 

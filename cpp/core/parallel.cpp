@@ -49,6 +49,8 @@ struct Loop {
 
 // Threads that wait for loops to help with. They are kept, because a thread that wakes up is put on an idle core at
 // once, while a new one may share the core of its maker for milliseconds. They live as long as the process.
+// Several loops may run at a time, of parties in one process for instance. A thread joins one of them only while there
+// are fewer at work than cores, and as soon as that is so.
 class Team {
  public:
   u64 generation() const noexcept { return generation_; }
@@ -56,6 +58,7 @@ class Team {
   void help(Loop& loop, std::size_t helpers) {
     {
       const std::lock_guard lock(guard_);
+      ++working_;
       calls_.insert(calls_.end(), helpers, &loop);
       try {
         while (idle_ + starting_ < calls_.size()) {
@@ -73,6 +76,8 @@ class Team {
   std::exception_ptr finish(Loop& loop, std::exception_ptr own) {
     std::unique_lock lock(guard_);
     std::erase(calls_, &loop);
+    --working_;
+    if (!calls_.empty()) called_.notify_all();
     done_.wait(lock, [&] { return loop.helping == 0; });
     return own ? own : loop.error;
   }
@@ -83,14 +88,16 @@ class Team {
     --starting_;
     while (true) {
       ++idle_;
-      called_.wait(lock, [&] { return !calls_.empty(); });
+      called_.wait(lock, [&] { return !calls_.empty() && working_ < cores_; });
       --idle_;
+      ++working_;
       Loop& loop = *calls_.front();
       calls_.pop_front();
       ++loop.helping;
       lock.unlock();
       std::exception_ptr error = loop.run(nullptr);
       lock.lock();
+      --working_;
       if (error) loop.error = std::move(error);
       if (--loop.helping == 0) done_.notify_all();
     }
@@ -100,7 +107,8 @@ class Team {
   std::mutex guard_;
   std::condition_variable called_, done_;
   std::deque<Loop*> calls_;
-  std::size_t idle_ = 0, starting_ = 0;
+  std::size_t idle_ = 0, starting_ = 0, working_ = 0;
+  const std::size_t cores_ = std::max<std::size_t>(2, std::thread::hardware_concurrency());
 };
 
 // The process's team. A forked child starts a new one: the parent's threads did not come along, and its lock may be

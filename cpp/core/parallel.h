@@ -31,4 +31,9 @@ class StopScope {
 void parallel_for(std::size_t count, std::size_t threads, std::size_t grain,
                   const std::function<void(std::size_t, std::size_t)>& body);
 
+// `threads`, or 1 for work of so few nanoseconds (on one thread) that waking another would cost more than it saves.
+inline std::size_t worthwhile(std::size_t threads, std::size_t nanoseconds) {
+  return nanoseconds < 400'000 ? 1 : threads;
+}
+
 }  // namespace vfxgb

@@ -9,7 +9,23 @@
 
 #include "core/fork.h"
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 namespace vfxgb {
+namespace {
+
+// What a pool makes is wanted later, if at all: its threads run only on cores that nothing else wants. Where the system
+// refuses, they compete.
+void yield_to_all_others() {
+#ifdef __linux__
+  const sched_param none{};
+  (void)sched_setscheduler(0, SCHED_IDLE, &none);
+#endif
+}
+
+}  // namespace
 
 struct Pool::State {
   std::size_t capacity, stride;
@@ -24,7 +40,9 @@ struct Pool::State {
   std::vector<std::thread> threads;
 
   void run() {
-    constexpr std::size_t batch = 64;
+    // Short, since stop() waits for a batch that has begun.
+    constexpr std::size_t batch = 16;
+    yield_to_all_others();
     Words fresh(batch * stride);
     std::unique_lock lock(guard);
     while (true) {

@@ -1,5 +1,6 @@
 // A stock of fresh encryptions of zero, made in the background while there is nothing better to do.
-// Each is handed out once. A forked child never uses its parent's stock.
+// Its threads take only processor time that is left over (on Linux). Each unit is handed out once. A forked child never
+// uses its parent's stock.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,8 @@
 #include "gbdt/candidate.h"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "core/parallel.h"
 
 namespace vfxgb::gbdt {
@@ -68,11 +71,37 @@ void left_sums(const i64* hist, const i64* totals, std::size_t nodes, const std:
   const std::size_t count = count_candidates(features);
   std::size_t bins = 0;
   for (const FeatureShape& feature : features) bins += feature.bins;
-  if (nodes * count < 1 << 16) threads = 1;
-  parallel_for(nodes, threads, 1, [&](std::size_t begin, std::size_t end) {
+  parallel_for(nodes, worthwhile(threads, 2 * nodes * count), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k)
       node_left_sums(hist + 2 * k * bins, totals + 2 * k, features, place, out + 2 * k * count);
   });
+}
+
+void check(const Derivation& level, std::size_t previous_nodes) {
+  const std::size_t nodes = level.sibling.size();
+  const auto inside = [](i64 index, std::size_t size) { return index >= 0 && static_cast<std::size_t>(index) < size; };
+  std::vector<bool> made(nodes, false);
+  for (const i64 position : level.build) {
+    if (!inside(position, nodes) || made[static_cast<std::size_t>(position)] ||
+        level.sibling[static_cast<std::size_t>(position)] != -1)
+      throw std::invalid_argument("build must name different nodes, which have no sibling to be derived from");
+    made[static_cast<std::size_t>(position)] = true;
+  }
+  for (std::size_t k = 0; k < nodes; ++k)
+    if (!made[k] && (!inside(level.sibling[k], nodes) || !made[static_cast<std::size_t>(level.sibling[k])] ||
+                     !inside(level.parent[k], previous_nodes)))
+      throw std::invalid_argument("a node is neither made nor the sibling of one that is");
+}
+
+void complete_sums(const Derivation& level, const i64* built, const i64* previous, std::size_t words, i64* out) {
+  const auto at = [&](i64 node) { return static_cast<std::size_t>(node) * words; };
+  for (std::size_t i = 0; i < level.build.size(); ++i) std::copy_n(built + i * words, words, out + at(level.build[i]));
+  for (std::size_t k = 0; k < level.sibling.size(); ++k) {
+    if (level.sibling[k] < 0) continue;
+    const i64 *parent = previous + at(level.parent[k]), *sibling = out + at(level.sibling[k]);
+    for (std::size_t i = 0; i < words; ++i)
+      out[k * words + i] = static_cast<i64>(static_cast<u64>(parent[i]) - static_cast<u64>(sibling[i]));
+  }
 }
 
 }  // namespace vfxgb::gbdt

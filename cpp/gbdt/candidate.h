@@ -5,6 +5,7 @@
 // of cut b is the bins 0..b.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "gbdt/bin.h"
@@ -28,5 +29,15 @@ std::vector<Candidate> candidates(const std::vector<FeatureShape>& features);
 // permutation; empty for the identity). The missing sum of a feature is the node's total minus its bins.
 void left_sums(const i64* hist, const i64* totals, std::size_t nodes, const std::vector<FeatureShape>& features,
                const std::vector<std::size_t>& place, i64* out, std::size_t threads);
+
+// The sums of all nodes of a level from those that were made: IN built, of the nodes at positions build[0..n_built);
+// previous, of the level before. Node k that was not made is previous[parent[k]] - (node sibling[k] of this level), and
+// sibling[k] is -1 where it was. Each node has `words` integers. OUT out: nodes x words.
+struct Derivation {
+  std::span<const i64> build, sibling, parent;
+};
+// Throws std::invalid_argument unless every node is made or derived from one that is, all inside their arrays.
+void check(const Derivation& level, std::size_t previous_nodes);
+void complete_sums(const Derivation& level, const i64* built, const i64* previous, std::size_t words, i64* out);
 
 }  // namespace vfxgb::gbdt

@@ -9,8 +9,9 @@
 
 namespace vfxgb::gbdt {
 
-// Memory beside the rows' ciphertexts: cells of at most a fifth as many, nodes of a quarter as many rows at a time.
-inline std::size_t cell_budget(std::size_t rows) { return std::max<std::size_t>(1024, rows / 5); }
+// Memory beside the rows' ciphertexts: sums of cells, a quarter as many at most; lists, for nodes of a
+// quarter as many rows at a time.
+inline std::size_t cell_budget(std::size_t rows) { return std::max<std::size_t>(1024, rows / 4); }
 inline std::size_t batch_rows(std::size_t rows) { return std::max<std::size_t>(4096, rows / 4); }
 
 // What cipher_histogram and RootSums refuse alike.

@@ -14,9 +14,8 @@
 namespace vfxgb::gbdt {
 namespace {
 
-constexpr std::size_t least_rows = 4096;        // of a task that shares its node with others
-constexpr std::size_t least_updates = 1 << 15;  // below, waking another thread costs more than it saves
-constexpr std::size_t ahead = 16;               // rows between a prefetch and its use
+constexpr std::size_t least_rows = 4096;  // of a task that shares its node with others
+constexpr std::size_t ahead = 16;         // rows between a prefetch and its use
 constexpr std::size_t max_width = 16;
 
 // (g, h) in one vector register, on every architecture the compilers know. Unsigned, so that sums of senseless input
@@ -133,7 +132,7 @@ std::vector<Task> make_tasks(const RowPartition& partition, const std::vector<i3
   std::size_t rows = 0, features = 0;
   for (const i32 node : nodes) rows += partition.sampled(node).size();
   for (const Columns& c : columns) features += c.count;
-  if (rows * features < least_updates) threads = 1;
+  threads = worthwhile(threads, rows * features);
   const std::size_t share = threads == 1 ? rows : (rows * columns.size() + 4 * threads - 1) / (4 * threads);
   const std::size_t most = std::max(least_rows, share);
   std::vector<Task> tasks;
@@ -209,12 +208,13 @@ void node_sums(const RowPartition& partition, const std::vector<i32>& nodes, con
     const std::span<const i32> rows = partition.sampled(nodes[k]);
     Pair total{};
     std::mutex merging;
-    parallel_for(rows.size(), threads, 4 * least_rows, [&](std::size_t begin, std::size_t end) {
-      Pair sum{};
-      for (std::size_t i = begin; i < end; ++i) sum += Gradients{gh}(static_cast<std::size_t>(rows[i]));
-      const std::lock_guard lock(merging);
-      total += sum;
-    });
+    parallel_for(rows.size(), worthwhile(threads, rows.size()), 4 * least_rows,
+                 [&](std::size_t begin, std::size_t end) {
+                   Pair sum{};
+                   for (std::size_t i = begin; i < end; ++i) sum += Gradients{gh}(static_cast<std::size_t>(rows[i]));
+                   const std::lock_guard lock(merging);
+                   total += sum;
+                 });
     std::memcpy(out + 2 * k, &total, sizeof total);
   }
 }

@@ -2,55 +2,93 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
+#include <cmath>
 
 #include "core/parallel.h"
 
 namespace vfxgb::gbdt {
 namespace {
 
-constexpr std::size_t block = 512;       // rows read at once
-constexpr std::size_t least_rows = 16;   // nodes below are not worth a look
-constexpr std::size_t exact_pairs = 12;  // with more features, a part of the rows tells which pairs to count
-constexpr std::size_t least_sample = 512;
-constexpr int patience = 8;  // counts that save nothing before the search ends
+constexpr std::size_t block = 512;                             // rows read at once
+constexpr std::size_t least_rows = 16;                         // nodes below are not worth a look
+constexpr std::size_t least_sample = 256, most_sample = 4096;  // rows that tell which mergers to count
+constexpr std::size_t sample_share = 3;                        // and, of R rows and F features, 3 R / F between these
+// A merger saves at least a fiftieth of the rows; a tenth where counting its cells takes a hash, which is slower.
+constexpr i64 least_saving = 50, least_saving_hashed = 10;
+constexpr std::size_t patience = 4;     // and one for each feature: counts in vain before the search ends
+constexpr std::size_t group_share = 6;  // features whose share of the cells a group may take
 constexpr i64 inversion = 3;
-constexpr i64 hopeless = std::numeric_limits<i64>::min();
 
-// Numbers pairs of cells in order of appearance.
-class CellTable {
+// How often each of many keys occurs.
+class KeyCounts {
  public:
-  // Keys below `limit`, at most `rows` of them.
-  CellTable(u64 limit, std::size_t rows) : dense_(limit <= 8 * rows + 64) {
+  static bool is_dense(u64 limit, std::size_t rows) { return limit <= 4 * rows + 1024; }
+  // Keys below `limit`, `rows` of them.
+  KeyCounts(u64 limit, std::size_t rows) : dense_(is_dense(limit, rows)) {
     const std::size_t size = dense_ ? static_cast<std::size_t>(limit) : std::bit_ceil(2 * rows + 2);
-    shift_ = 64 - std::countr_zero(std::bit_ceil(size));
-    table_.assign(size, no_cell);
+    if (!dense_) shift_ = 64 - std::countr_zero(size);
+    table_.assign(size, dense_ ? 0 : no_cell);
   }
 
-  u32 number(u64 key) {
-    std::size_t place = static_cast<std::size_t>(key);
-    if (!dense_) {
-      place = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15) >> shift_);
-      while (table_[place] != no_cell && keys[table_[place]] != key) place = (place + 1) & (table_.size() - 1);
+  void add(const u64* added, std::size_t number) {
+    if (dense_) {
+      for (std::size_t i = 0; i < number; ++i) ++table_[added[i]];
+      return;
     }
-    u32& found = table_[place];
-    if (found == no_cell) {
-      found = static_cast<u32>(keys.size());
+    for (std::size_t i = 0; i < number; ++i) {
+      u32& cell = find(added[i]);
+      if (cell == no_cell) {
+        cell = static_cast<u32>(keys.size());
+        keys.push_back(added[i]);
+        count.push_back(0);
+      }
+      ++count[cell];
+    }
+  }
+
+  // After the last key: fills keys and count, and numbers the keys.
+  void finish() {
+    if (!dense_) return;
+    for (std::size_t key = 0; key < table_.size(); ++key) {
+      if (table_[key] == 0) continue;
+      count.push_back(table_[key]);
+      table_[key] = static_cast<u32>(keys.size());
       keys.push_back(key);
-      count.push_back(0);
     }
-    ++count[found];
-    return found;
   }
+  u32 number(u64 key) { return dense_ ? table_[key] : find(key); }
 
-  std::vector<u64> keys;  // of each cell
+  std::vector<u64> keys;
   std::vector<u32> count;
 
  private:
+  u32& find(u64 key) {
+    std::size_t place = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15) >> shift_);
+    while (table_[place] != no_cell && keys[table_[place]] != key) place = (place + 1) & (table_.size() - 1);
+    return table_[place];
+  }
+
   bool dense_;
-  int shift_;
-  std::vector<u32> table_;
+  int shift_ = 0;
+  std::vector<u32> table_;  // counts, later numbers, of keys; or numbers by hash
 };
+
+struct Extrapolated {
+  std::size_t hit, shared;  // cells with one and more rows, with two and more
+};
+
+// How many cells `rows` rows hit when `sample` of them hit `seen`, were all cells equally likely: with K of them,
+// K (1 - exp(-n / K)) are hit by n rows.
+Extrapolated extrapolate(std::size_t seen, std::size_t sample, std::size_t rows) {
+  const double n = static_cast<double>(rows), s = static_cast<double>(sample), found = static_cast<double>(seen);
+  double low = found, high = 64 * n * n;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = std::sqrt(low * high);
+    (middle * -std::expm1(-s / middle) < found ? low : high) = middle;
+  }
+  const double mean = n / low, hit = low * -std::expm1(-mean);
+  return {static_cast<std::size_t>(hit), static_cast<std::size_t>(std::max(0.0, hit - n * std::exp(-mean)))};
+}
 
 class Planner {
  public:
@@ -65,7 +103,7 @@ class Planner {
       tops_.push_back(f);
     }
     if (rules_.joint && rows_.size() >= least_rows) merge();
-    for (const std::size_t group : tops_) plan_.tops.push_back({group, cost_of(plan_.groups[group]).absent});
+    for (const std::size_t group : tops_) plan_.tops.push_back({group, known_[group].cost.absent});
     return std::move(plan_);
   }
 
@@ -74,11 +112,14 @@ class Planner {
     i64 additions;
     u32 absent;
   };
+  struct Known {
+    Cost cost;
+    std::size_t stored;  // cells of a merged group with two rows and more
+  };
   struct Merger {
     std::size_t a, b;
     i64 saves;
-    bool counted;           // over all rows
-    std::size_t cells = 0;  // of two and more rows
+    bool counted = false;  // over all rows; else a guess
   };
 
   i64 rows() const { return static_cast<i64>(rows_.size()); }
@@ -94,6 +135,11 @@ class Planner {
     }
     group.count.push_back(static_cast<u32>(rest));
     group.hit = n + 1 - static_cast<std::size_t>(std::count(group.count.begin(), group.count.end(), u32{0}));
+    add_group(std::move(group));
+  }
+
+  void add_group(CellGroup group) {
+    known_.push_back({cost_of(group), group.merged() ? stored(group.count) : 0});
     plan_.groups.push_back(std::move(group));
   }
 
@@ -133,27 +179,50 @@ class Planner {
     return less < all ? Cost{less, absent} : Cost{all, no_cell};
   }
 
-  // Every step-th row's pair of cells; `cells`, if given, gets their numbers.
-  CellTable count_pairs(const CellGroup& a, const CellGroup& b, std::size_t step, std::vector<u32>* cells) const {
+  // use(keys, count) for blocks of every step-th row's pairs of cells.
+  template <class Use>
+  void read_pairs(const CellGroup& a, const CellGroup& b, std::size_t step, Use use) const {
     const std::size_t total = (rows_.size() + step - 1) / step;
     const u64 radix = b.count.size();
-    CellTable table(a.count.size() * radix, total);
-    if (cells) cells->resize(total);
     u32 left[block], right[block];
+    u64 keys[block];
     for (std::size_t begin = 0; begin < total; begin += block) {
       const std::size_t count = std::min(block, total - begin);
-      read_cells(bins_, features_, rows_, a, begin * step, step, count, left);
-      read_cells(bins_, features_, rows_, b, begin * step, step, count, right);
-      for (std::size_t i = 0; i < count; ++i) {
-        const u32 cell = table.number(left[i] * radix + right[i]);
-        if (cells) (*cells)[begin + i] = cell;
-      }
+      read(a, begin * step, step, count, left);
+      read(b, begin * step, step, count, right);
+      for (std::size_t i = 0; i < count; ++i) keys[i] = left[i] * radix + right[i];
+      use(keys, count);
     }
-    return table;
+  }
+
+  KeyCounts count_pairs(const CellGroup& a, const CellGroup& b, std::size_t step) const {
+    KeyCounts counts(u64{a.count.size()} * b.count.size(), (rows_.size() + step - 1) / step);
+    read_pairs(a, b, step, [&](const u64* keys, std::size_t count) { counts.add(keys, count); });
+    counts.finish();
+    return counts;
+  }
+
+  void read(const CellGroup& group, std::size_t first, std::size_t step, std::size_t count, u32* out) const {
+    if (group.merged() || narrow_[group.feature].empty())
+      return read_cells(bins_, features_, rows_, group, first, step, count, out);
+    const Bin8* cells = narrow_[group.feature].data() + first;
+    for (std::size_t i = 0; i < count; ++i) out[i] = cells[i * step];
+  }
+
+  // A column of one-byte bins, row after row of the node.
+  std::vector<Bin8> copy_narrow(std::size_t f) const {
+    std::vector<Bin8> out;
+    bins_.with_column(static_cast<std::size_t>(features_[f]), [&](const auto* column, std::size_t width) {
+      if constexpr (sizeof(*column) == 1) {
+        out.resize(rows_.size());
+        for (std::size_t i = 0; i < rows_.size(); ++i) out[i] = column[static_cast<std::size_t>(rows_[i]) * width];
+      }
+    });
+    return out;
   }
 
   // Cost of the merged group from its cells, without making it.
-  i64 cost_of_pair(const CellGroup& a, const CellGroup& b, const CellTable& table) const {
+  i64 cost_of_pair(const CellGroup& a, const CellGroup& b, const KeyCounts& table) const {
     const std::size_t cells = table.keys.size();
     const u64 radix = b.count.size();
     const i64 all =
@@ -176,36 +245,41 @@ class Planner {
     return static_cast<std::size_t>(std::count_if(count.begin(), count.end(), [](u32 n) { return n > 1; }));
   }
 
-  Merger count_merger(std::size_t a, std::size_t b) const {
+  // A guess from every step-th row.
+  Merger guess(std::size_t a, std::size_t b, std::size_t step) const {
     const CellGroup &left = plan_.groups[a], &right = plan_.groups[b];
-    const CellTable table = count_pairs(left, right, 1, nullptr);
-    const std::size_t cells = stored(table.count);
-    if (cells > room(a, b)) return {a, b, hopeless, true, cells};
-    return {a, b, cost_of(left).additions + cost_of(right).additions - cost_of_pair(left, right, table), true, cells};
+    const KeyCounts table = count_pairs(left, right, step);
+    const auto [hit, shared] = extrapolate(table.keys.size(), (rows_.size() + step - 1) / step, rows_.size());
+    if (shared > room(a, b)) return {a, b, 0};
+    i64 cost = rows() - static_cast<i64>(hit) + into_part(hit, left, 0, no_cell) + into_part(hit, right, 0, no_cell);
+    if (rules_.totals) cost -= static_cast<i64>(step) * *std::max_element(table.count.begin(), table.count.end());
+    return {a, b, known_[a].cost.additions + known_[b].cost.additions - cost};
   }
 
-  // What the merged groups other than a and b leave of max_cells.
+  // What the merged groups other than a and b leave of max_cells; no group takes the share of more than a few features.
   std::size_t room(std::size_t a, std::size_t b) const {
     std::size_t left = rules_.max_cells;
     for (const std::size_t top : tops_)
-      if (top != a && top != b && plan_.groups[top].merged()) left -= std::min(left, stored(plan_.groups[top].count));
-    return left;
+      if (top != a && top != b) left -= std::min(left, known_[top].stored);
+    return std::min(left, rules_.max_cells * group_share / features_.size());
   }
 
-  // A guess from every step-th row that only orders mergers: few cells, and many rows in the largest of them, are good.
-  Merger guess_merger(std::size_t a, std::size_t b, std::size_t step) const {
-    if (step == 1) return count_merger(a, b);
-    const CellTable table = count_pairs(plan_.groups[a], plan_.groups[b], step, nullptr);
-    const u32 largest = *std::max_element(table.count.begin(), table.count.end());
-    const i64 cost = rows() + static_cast<i64>(step) * (static_cast<i64>(table.keys.size()) - largest);
-    return {a, b, cost_of(plan_.groups[a]).additions + cost_of(plan_.groups[b]).additions - cost, false};
+  // What a merger saves, 0 if its cells are too many.
+  Merger count(const Merger& guessed, const KeyCounts& table) const {
+    const CellGroup &a = plan_.groups[guessed.a], &b = plan_.groups[guessed.b];
+    const bool fits = stored(table.count) <= room(guessed.a, guessed.b);
+    const i64 apart = known_[guessed.a].cost.additions + known_[guessed.b].cost.additions;
+    return {guessed.a, guessed.b, fits ? apart - cost_of_pair(a, b, table) : 0, true};
   }
 
-  void make(const Merger& merger) {
-    CellGroup group;
+  void make(const Merger& merger, KeyCounts table) {
     CellGroup &a = plan_.groups[merger.a], &b = plan_.groups[merger.b];
+    CellGroup group;
     const u64 radix = b.count.size();
-    CellTable table = count_pairs(a, b, 1, &group.row_cell);
+    group.row_cell.reserve(rows_.size());
+    read_pairs(a, b, 1, [&](const u64* keys, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) group.row_cell.push_back(table.number(keys[i]));
+    });
     group.left = merger.a;
     group.right = merger.b;
     group.left_fan.assign(a.count.size(), 0);
@@ -218,51 +292,71 @@ class Planner {
       ++group.right_fan[group.right_cell.back()];
     }
     group.count = std::move(table.count);
-    for (CellGroup* part : {&a, &b}) std::vector<u32>().swap(part->row_cell);
-    plan_.groups.push_back(std::move(group));
+    for (CellGroup* part : {&a, &b}) {
+      std::vector<u32>().swap(part->row_cell);
+      if (!part->merged()) std::vector<Bin8>().swap(narrow_[part->feature]);
+    }
+    add_group(std::move(group));
   }
 
   void merge() {
-    // Guesses over all pairs take a hundredth of the additions' time at most.
-    std::size_t step = 1;
-    if (features_.size() > exact_pairs && rows_.size() > least_sample)
-      step = std::max<std::size_t>(1, std::min(features_.size() / exact_pairs, rows_.size() / least_sample));
+    for (std::size_t f = 0; f < features_.size(); ++f) narrow_.push_back(copy_narrow(f));
+    const std::size_t sample = std::clamp(sample_share * rows_.size() / features_.size(), least_sample, most_sample);
+    const std::size_t step = std::max<std::size_t>(1, rows_.size() / sample);
     std::vector<Merger> mergers;
     for (std::size_t b = 1; b < tops_.size(); ++b)
-      for (std::size_t a = 0; a < b; ++a) mergers.push_back({tops_[a], tops_[b], 0, false});
-    guess(mergers, 0, step);
-    for (int failures = 0; !mergers.empty() && failures < patience;) {
-      const auto best = std::max_element(mergers.begin(), mergers.end(),
-                                         [](const Merger& x, const Merger& y) { return x.saves < y.saves; });
-      if (!best->counted) {
-        *best = count_merger(best->a, best->b);
-        if (best->saves > 0) continue;
-        ++failures;
-      }
-      if (best->saves <= 0 || best->cells > room(best->a, best->b)) {
-        mergers.erase(best);
+      for (std::size_t a = 0; a < b; ++a) mergers.push_back({tops_[a], tops_[b], 0});
+    guess_all(mergers, 0, step);
+    const auto less = [](const Merger& x, const Merger& y) { return x.saves < y.saves; };
+    for (std::size_t failures = 0; failures < patience + features_.size() && !mergers.empty();) {
+      // The best of all guesses and counts is counted, and made unless another one promises clearly more then.
+      Merger& best = *std::max_element(mergers.begin(), mergers.end(), less);
+      if (best.saves * least_saving < rows()) break;
+      if (!is_worth(best)) {
+        best.saves = 0;
         continue;
       }
-      const Merger chosen = *best;
-      make(chosen);
+      KeyCounts table = count_pairs(plan_.groups[best.a], plan_.groups[best.b], 1);
+      best = count(best, table);
+      const Merger chosen = best;
+      if (!is_worth(chosen)) {
+        ++failures;
+        drop_like(mergers, chosen);
+        continue;
+      }
+      if (10 * chosen.saves < 9 * std::max_element(mergers.begin(), mergers.end(), less)->saves) continue;
+      make(chosen, std::move(table));
       const std::size_t made = plan_.groups.size() - 1;
       const auto used = [&](std::size_t g) { return g == chosen.a || g == chosen.b; };
       std::erase_if(tops_, used);
       std::erase_if(mergers, [&](const Merger& m) { return used(m.a) || used(m.b); });
       const std::size_t old = mergers.size();
-      for (const std::size_t top : tops_) mergers.push_back({top, made, 0, false});
+      for (const std::size_t top : tops_) mergers.push_back({top, made, 0});
       tops_.push_back(made);
-      guess(mergers, old, step);
+      guess_all(mergers, old, step);
     }
+    narrow_.clear();
   }
 
-  void guess(std::vector<Merger>& mergers, std::size_t first, std::size_t step) const {
-    const std::size_t team = rows_.size() < 4096 ? 1 : threads_;
-    parallel_for(mergers.size() - first, team, 1, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = first + begin; i < first + end; ++i)
-        mergers[i] = guess_merger(mergers[i].a, mergers[i].b, step);
+  bool is_worth(const Merger& merger) const {
+    const u64 limit = u64{plan_.groups[merger.a].count.size()} * plan_.groups[merger.b].count.size();
+    return merger.saves * (KeyCounts::is_dense(limit, rows_.size()) ? least_saving : least_saving_hashed) >= rows();
+  }
+
+  // A merger in vain: others of its larger group with partners of no fewer cells are left alone too.
+  void drop_like(std::vector<Merger>& mergers, const Merger& vain) const {
+    const auto cells = [&](std::size_t g) { return plan_.groups[g].hit; };
+    const std::size_t large = cells(vain.a) > cells(vain.b) ? vain.a : vain.b, small = vain.a + vain.b - large;
+    std::erase_if(mergers, [&](const Merger& m) {
+      return (m.a == large && cells(m.b) >= cells(small)) || (m.b == large && cells(m.a) >= cells(small));
     });
-    std::erase_if(mergers, [](const Merger& m) { return m.counted && m.saves <= 0; });
+  }
+
+  void guess_all(std::vector<Merger>& mergers, std::size_t first, std::size_t step) const {
+    const std::size_t team = rows_.size() < 4096 ? 1 : threads_;
+    parallel_for(mergers.size() - first, team, 8, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = first + begin; i < first + end; ++i) mergers[i] = guess(mergers[i].a, mergers[i].b, step);
+    });
   }
 
   const Bins& bins_;
@@ -271,7 +365,9 @@ class Planner {
   const CellRules& rules_;
   std::size_t threads_;
   CellPlan plan_;
+  std::vector<Known> known_;  // of each group
   std::vector<std::size_t> tops_;
+  std::vector<std::vector<Bin8>> narrow_;  // while groups are sought: cells of single features; empty if two bytes each
 };
 
 }  // namespace

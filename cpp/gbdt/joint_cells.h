@@ -1,7 +1,7 @@
 // Which features of a node are summed together, and the joint cells their rows lie in.
 //
 // A *cell* of a feature is a bin (missing values are the one after the last); a cell of a merged group is a pair of
-// cells of its two parts, numbered from 0 in order of first appearance, only those hit. Rows are added into the cells
+// cells of its two parts, numbered from 0, only those hit. Rows are added into the cells
 // of the groups on top; the cells of a part are sums of cells of the whole, down to the single features.
 //
 // Costs are counted in additions, exactly, before anything is added: a count of cells takes about a nanosecond a row,
@@ -9,7 +9,8 @@
 //   into the cells       R - C, or, if x is left out, (R - M) - (C - 1);
 //   into a part's cells  the cells minus the part's cells; if x is left out, only those that do not lie with x;
 //   for a bucket left out, an inversion (3) and two additions more where left sums need it.
-// Groups are merged greedily, the merger that saves most first.
+// A merger saves, about, as many additions as rows that are not the first of their joint cell. Groups are merged
+// greedily; a sample of the rows says which merger saves most, a count of all rows whether it is made.
 #pragma once
 
 #include <span>

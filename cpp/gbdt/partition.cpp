@@ -179,28 +179,44 @@ void RowPartition::split(const std::vector<i32>& nodes, const std::vector<i32>& 
       at += whole_bytes(range.size());
     }
   }
-  parallel_for(blocks.size(), threads, 16, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) move(blocks[i]);
-  });
+  parallel_for(blocks.size(), worthwhile(threads, 2 * block_rows * blocks.size()), 16,
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) move(blocks[i]);
+               });
   for (const i32 node : nodes) nodes_.erase(node);
   nodes_.merge(fresh);
 }
 
-void RowPartition::leaves(i32* out, std::size_t threads) const {
+template <class Use>
+void RowPartition::each_piece(std::size_t threads, Use use) const {
   struct Piece {
     i32 node;
-    const i32 *begin, *end;
+    std::span<const i32> rows;
   };
   std::vector<Piece> pieces;
   for (const auto& [id, node] : nodes_)
     for (const Range& range : node.range)
       for (std::size_t begin = range.begin; begin < range.end; begin += 16 * block_rows) {
         const i32* rows = order_[node.side].data();
-        pieces.push_back({id, rows + begin, rows + std::min(range.end, begin + 16 * block_rows)});
+        pieces.push_back({id, {rows + begin, rows + std::min(range.end, begin + 16 * block_rows)}});
       }
-  parallel_for(pieces.size(), threads, 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      for (const i32* row = pieces[i].begin; row != pieces[i].end; ++row) out[*row] = pieces[i].node;
+  parallel_for(pieces.size(), worthwhile(threads, n_rows()), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) use(pieces[i].node, pieces[i].rows);
+  });
+}
+
+void RowPartition::leaves(i32* out, std::size_t threads) const {
+  each_piece(threads, [=](i32 node, std::span<const i32> rows) {
+    for (const i32 row : rows) out[row] = node;
+  });
+}
+
+void RowPartition::add_values(std::span<const float> values, float* out, std::size_t step, std::size_t threads) const {
+  if (!nodes_.empty() && static_cast<std::size_t>(nodes_.rbegin()->first) >= values.size())
+    throw std::invalid_argument("node " + std::to_string(nodes_.rbegin()->first) + " has no value");
+  each_piece(threads, [=](i32 node, std::span<const i32> rows) {
+    const float value = values[static_cast<std::size_t>(node)];
+    for (const i32 row : rows) out[static_cast<std::size_t>(row) * step] += value;
   });
 }
 

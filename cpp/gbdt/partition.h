@@ -28,6 +28,7 @@ class RowPartition {
   std::size_t n_sampled() const { return n_sampled_; }
   std::size_t row_limit() const { return row_limit_; }  // above every sampled row
   std::vector<i32> nodes() const;
+  bool has(i32 node) const { return nodes_.contains(node); }
 
   // Both throw std::invalid_argument for a node that does not exist or has been split.
   std::span<const i32> sampled(i32 node) const;
@@ -42,6 +43,8 @@ class RowPartition {
              std::span<const unsigned char> bits, std::size_t threads);
 
   void leaves(i32* out, std::size_t threads) const;  // out[row] = node
+  // out[row * step] += values[node]. Throws std::invalid_argument for a node that has no value.
+  void add_values(std::span<const float> values, float* out, std::size_t step, std::size_t threads) const;
 
  private:
   struct Range {
@@ -58,6 +61,9 @@ class RowPartition {
                    std::span<const unsigned char> bits) const;
   std::size_t plan(const Node& node, int area, const unsigned char* bits, std::vector<Block>& blocks) const;
   void move(const Block& block);
+  // Calls use(node, its rows) for pieces of all nodes, on several threads.
+  template <class Use>
+  void each_piece(std::size_t threads, Use use) const;
 
   std::size_t n_sampled_ = 0, row_limit_ = 0;
   std::array<std::vector<i32>, 2> order_;

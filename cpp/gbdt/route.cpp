@@ -72,8 +72,7 @@ void left_bits(const Bins& bins, const RowPartition& partition, const std::vecto
   }
   std::size_t rows = 0;
   for (const Block& block : blocks) rows += block.rows.size();
-  if (rows < block_rows) threads = 1;
-  parallel_for(blocks.size(), threads, 1, [&](std::size_t begin, std::size_t end) {
+  parallel_for(blocks.size(), worthwhile(threads, 2 * rows), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const Block& block = blocks[i];
       const auto feature = static_cast<std::size_t>(block.split->feature);

@@ -98,8 +98,7 @@ std::vector<Best> score_all(const SplitRule& rule, const i64* left, const i64* t
                             std::size_t candidates, const bool* allowed, Monotone monotone, std::size_t threads) {
   const Formula<R> formula(rule, monotone.bounds != nullptr);
   std::vector<Best> out(nodes);
-  if (nodes * candidates < 1 << 13) threads = 1;
-  parallel_for(nodes, threads, 1, [&](std::size_t begin, std::size_t end) {
+  parallel_for(nodes, worthwhile(threads, 10 * nodes * candidates), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k)
       out[k] = score_node(formula, left + 2 * k * candidates, totals + 2 * k, candidates,
                           allowed ? allowed + k * candidates : nullptr, monotone.direction,

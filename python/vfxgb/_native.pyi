@@ -220,6 +220,8 @@ class RowPartition:
     def n_sampled(self) -> int: ...
     def nodes(self) -> NDArray[np.int32]:
         """The nodes that have not been split, ascending."""
+    def has(self, nodes: NDArray[np.int32]) -> bool:
+        """Whether every node exists and has not been split."""
     def counts(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
         """int64[len(nodes), 2]: sampled rows and other rows of each node."""
     def rows(self, node: int) -> NDArray[np.int32]:
@@ -244,6 +246,30 @@ class RowPartition:
         """
     def leaves(self, threads: int = 1) -> NDArray[np.int32]:
         """The node of every row, int32[n_rows]."""
+    def add_values(self, values: NDArray[np.float32], out: NDArray[np.float32], column: int, threads: int = 1) -> None:
+        """out[row, column] += values[node of the row]. `out`: float32[n_rows, K], C-ordered, changed in place."""
+
+def logistic(
+    margins: NDArray[np.float32],
+    labels: NDArray[np.float32],
+    weights: NDArray[np.float32] | None = None,
+    threads: int = 1,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(g, h) of binary:logistic, float32[n] each, in XGBoost's arithmetic."""
+
+def encode_pairs(
+    gradients: NDArray[np.floating],
+    hessians: NDArray[np.floating],
+    scale: float,
+    step: float,
+    rows: NDArray[np.int32] | None,
+    out: NDArray[np.int64],
+    threads: int = 1,
+) -> bool:
+    """Writes the integers next to gradients / step and hessians / step to `out`, int64[n, 2], for `rows` or all.
+
+    Both float32[n] or both float64[n], possibly strided. False, with `out` undefined, when a magnitude is above scale.
+    """
 
 def left_bits(
     bins: Bins,
@@ -307,6 +333,29 @@ def left_sums(
     """Sums left of each candidate, int64[m, c, 2], from histograms int64[m, sum(n_bins), 2] and totals int64[m, 2].
 
     out[:, j] belongs to candidate j of candidates(n_bins, has_missing), or to candidate order[j] (a permutation).
+    """
+
+def complete_sums(
+    built: NDArray[np.int64],
+    build: NDArray[np.int64],
+    sibling: NDArray[np.int64],
+    parent: NDArray[np.int64],
+    previous: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Sums int64[m, c, 2] of all nodes of a level: built[i] for node build[i]; elsewhere (sibling[k] >= 0)
+    previous[parent[k]] minus those of node sibling[k]."""
+
+def select_tokens(
+    start: NDArray[np.int64], tokens: NDArray[np.int64], positions: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(start, tokens) of the lists at `positions` alone; list i is tokens[start[i]:start[i + 1]]."""
+
+def first_tokens(
+    start: NDArray[np.int64], tokens: NDArray[np.int64], order: NDArray[np.int64] | None, count: int
+) -> NDArray[np.int64]:
+    """Of each list the token that stands first in true order, order[token] (None: the token itself).
+
+    ValueError for a list that is empty or has a token twice, and for a token that is not below `count`.
     """
 
 @final

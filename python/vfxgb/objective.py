@@ -9,9 +9,9 @@ link), y label, w sample weight, g and h first and second derivative of the loss
     count:poisson      rate exp(m)                g = exp(m) - y     h = exp(m + max_delta_step)
 
 XGBoost keeps margins and gradients in float32. The same operations in the same order and precision are used here,
-so that a training on equal cut points meets the same gradients and grows the same trees: results are float64 arrays
-holding float32 values. exp is taken in float64 and rounded: the C library's expf, which XGBoost calls, returns the same
-but for one unit in the last place once in some thousand values (numpy's own float32 exp differs in a third of them).
+so that a training on equal cut points meets the same gradients and grows the same trees. exp is taken in float64 and
+rounded: the C library's expf, which XGBoost calls, returns the same but for one unit in the last place once in some
+thousand values (numpy's own float32 exp differs in a third of them).
 
 The start margin follows XGBoost 3: the mean label through the link, for multi:softprob the centred logarithms of the
 class shares, and one Newton step from zero for binary:logistic with scale_pos_weight.
@@ -24,9 +24,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.data.labels import numeric_labels, refuse_labels
 from vfxgb.errors import GradientError, LabelError
 from vfxgb.params import TrainParams
+from vfxgb.threads import resolve_threads
 from vfxgb.tree.fixed_point import power_of_two_above
 
 FloatArray = NDArray[np.float64]
@@ -66,13 +68,13 @@ class Objective(Protocol):
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """(g, h), each float64[n, K] holding float32 values, from margins [n, K] and check_labels' labels [n]."""
+    ) -> tuple[Float32Array, Float32Array]:
+        """(g, h), each float32[n, K], from margins [n, K] and check_labels' labels [n]."""
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Predictions from margins [n, K]: [n] when K is 1 (probability, value or rate), else probabilities [n, K]."""
 
-    def gradient_scale(self, gradients: FloatArray, hessians: FloatArray) -> float:
+    def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """S of the fixed point: a power of two, at least every |g| and h, at least 1 for a loss with |g|, h <= 1."""
 
 
@@ -81,7 +83,7 @@ def make_objective(params: TrainParams) -> Objective:
     if not isinstance(params.objective, str):
         return CustomObjective(params.objective, params.num_class)
     if params.objective == "binary:logistic":
-        return Logistic(float(params.scale_pos_weight))
+        return Logistic(float(params.scale_pos_weight), resolve_threads(params.n_jobs))
     if params.objective == "multi:softprob":
         return Softprob(params.num_class)
     if params.objective == "count:poisson":
@@ -103,6 +105,7 @@ class Logistic:
     """binary:logistic. `scale_pos_weight` multiplies the weight of rows with label 1."""
 
     scale_pos_weight: float = 1.0
+    threads: int = 1
     name: str = "binary:logistic"
     n_outputs: int = 1
     default_metric: str = "logloss"
@@ -129,21 +132,21 @@ class Logistic:
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Float32Array, Float32Array]:
         """See Objective.gradients; K is 1."""
-        p = _sigmoid(_column(margins))
         w = weights
         if self.scale_pos_weight != 1.0:
             factor = np.where(labels == _ONE, np.float32(self.scale_pos_weight), _ONE)
             w = factor if w is None else w * factor
-        return _weighted(p - labels, np.maximum(p * (_ONE - p), _LEAST_HESSIAN), w)
+        g, h = _native.logistic(_column(margins), labels, w, self.threads)
+        return g[:, None], h[:, None]
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Probability of label 1, [n]."""
         m = np.asarray(margins, dtype=np.float64).reshape(len(margins))
         return np.asarray(1.0 / (1.0 + np.exp(np.minimum(-m, _LARGEST_EXPONENT))))
 
-    def gradient_scale(self, gradients: FloatArray, hessians: FloatArray) -> float:
+    def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """1 unless weights make gradients larger."""
         return max(1.0, _largest(gradients, hessians))
 
@@ -176,7 +179,7 @@ class Softprob:
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Float32Array, Float32Array]:
         """See Objective.gradients."""
         m = np.asarray(margins, dtype=np.float32)
         e = _exp(m - m.max(axis=1, keepdims=True))
@@ -186,7 +189,7 @@ class Softprob:
         g = p
         g[np.arange(len(m)), labels.astype(np.int64)] -= _ONE
         g, h = (g, h) if w is None else (g * w, h * w)
-        return g.astype(np.float64), np.maximum(h, _LEAST_HESSIAN).astype(np.float64)
+        return g, np.maximum(h, _LEAST_HESSIAN)
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Class probabilities [n, K]; rows sum to 1."""
@@ -194,7 +197,7 @@ class Softprob:
         e = np.exp(m - m.max(axis=1, keepdims=True))
         return np.asarray(e / e.sum(axis=1, keepdims=True), dtype=np.float64)
 
-    def gradient_scale(self, gradients: FloatArray, hessians: FloatArray) -> float:
+    def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """1 unless weights make gradients larger."""
         return max(1.0, _largest(gradients, hessians))
 
@@ -221,7 +224,7 @@ class SquaredError:
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Float32Array, Float32Array]:
         """See Objective.gradients; K is 1."""
         m = _column(margins)
         return _weighted(m - labels, np.ones_like(m), weights)
@@ -230,7 +233,7 @@ class SquaredError:
         """The margins, [n]."""
         return np.asarray(margins, dtype=np.float64).reshape(len(margins))
 
-    def gradient_scale(self, gradients: FloatArray, hessians: FloatArray) -> float:
+    def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """See Objective.gradient_scale."""
         return _largest(gradients, hessians)
 
@@ -265,7 +268,7 @@ class Poisson:
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Float32Array, Float32Array]:
         """See Objective.gradients; K is 1. Raises GradientError when a rate overflows float32."""
         m = _column(margins)
         if len(m) and float(m.max()) + self.max_delta_step > _LARGEST_EXPONENT:
@@ -279,7 +282,7 @@ class Poisson:
         """Rates, [n]."""
         return np.exp(np.asarray(margins, dtype=np.float64).reshape(len(margins)))
 
-    def gradient_scale(self, gradients: FloatArray, hessians: FloatArray) -> float:
+    def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """See Objective.gradient_scale."""
         return _largest(gradients, hessians)
 
@@ -312,7 +315,7 @@ class CustomObjective:
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Float32Array, Float32Array]:
         """What the function returns, rounded to float32. Raises GradientError for a wrong shape, NaN, inf or h < 0."""
         m = np.asarray(margins, dtype=np.float32)
         m = m[:, 0] if self.n_outputs == 1 else m
@@ -338,7 +341,7 @@ class CustomObjective:
         m = np.asarray(margins, dtype=np.float64)
         return m.reshape(len(m)) if self.n_outputs == 1 else m
 
-    def gradient_scale(self, gradients: FloatArray, hessians: FloatArray) -> float:
+    def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """See Objective.gradient_scale."""
         return _largest(gradients, hessians)
 
@@ -355,11 +358,11 @@ def _sigmoid(margins: Float32Array) -> Float32Array:
     return np.asarray(_ONE / (_ONE + _exp(np.minimum(-margins, np.float32(_LARGEST_EXPONENT)))), dtype=np.float32)
 
 
-def _weighted(g: Float32Array, h: Float32Array, weights: Float32Array | None) -> tuple[FloatArray, FloatArray]:
-    """(g w, h w) as float64[n, 1]; the products are float32 ones."""
+def _weighted(g: Float32Array, h: Float32Array, weights: Float32Array | None) -> tuple[Float32Array, Float32Array]:
+    """(g w, h w) as float32[n, 1]."""
     if weights is not None:
         g, h = g * weights, h * weights
-    return g.astype(np.float64)[:, None], h.astype(np.float64)[:, None]
+    return g[:, None], h[:, None]
 
 
 def _mean(labels: Float32Array, weights: Float32Array | None) -> float:
@@ -369,12 +372,13 @@ def _mean(labels: Float32Array, weights: Float32Array | None) -> float:
     return float(labels.astype(np.float64) @ w / w.sum())
 
 
-def _largest(gradients: FloatArray, hessians: FloatArray) -> float:
-    largest = max(float(np.max(np.abs(gradients), initial=0.0)), float(np.max(np.abs(hessians), initial=0.0)))
-    return power_of_two_above(largest)
+def _largest(gradients: AnyFloat, hessians: AnyFloat) -> float:
+    # np.max passes NaN on.
+    extremes = [value for part in (gradients, hessians) for value in (part.max(initial=0.0), -part.min(initial=0.0))]
+    return power_of_two_above(float(np.max(extremes)))
 
 
-def _checked_gradient(values: Any, what: str, shape: tuple[int, ...]) -> FloatArray:
+def _checked_gradient(values: Any, what: str, shape: tuple[int, ...]) -> Float32Array:
     array = np.asarray(values, dtype=np.float32)
     if array.shape != shape:
         raise GradientError(
@@ -382,4 +386,4 @@ def _checked_gradient(values: Any, what: str, shape: tuple[int, ...]) -> FloatAr
         )
     if not np.isfinite(array).all():
         raise GradientError(f"computing gradients: the objective returned {what} that are NaN or infinite in float32")
-    return array.astype(np.float64)
+    return array

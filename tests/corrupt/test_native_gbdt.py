@@ -97,6 +97,12 @@ def test_partition(partition: _native.RowPartition) -> None:
         lambda: partition.split(int32(9), int32(1), int32(2), bits),
         lambda: partition.split(int32(0), int32(1), int32(2), bits, 0),
         lambda: partition.leaves(-1),
+        lambda: partition.add_values(np.zeros(0, np.float32), np.zeros((N, 1), np.float32), 0),
+        lambda: partition.add_values(np.zeros(1, np.float32), np.zeros((N - 1, 1), np.float32), 0),
+        lambda: partition.add_values(np.zeros(1, np.float32), np.zeros((N, 1), np.float32), 1),
+        lambda: partition.add_values(np.zeros(1, np.float32), np.zeros((N, 1), np.float32), -1),
+        lambda: partition.add_values(np.zeros(1, np.float32), np.zeros(N, np.float32), 0),
+        lambda: partition.add_values(np.zeros(1, np.float32), np.zeros((2, N), np.float32).T, 0),
     )
     assert partition.nodes().tolist() == [0]
     partition.split(int32(0), int32(1), int32(2), bits)
@@ -284,3 +290,52 @@ def test_forest_tables() -> None:
     )
     with pytest.raises(TypeError):
         trees.leaves(X.astype(np.int64))  # type: ignore[arg-type]
+
+
+def test_gradients() -> None:
+    f, out = np.zeros(3, np.float32), np.zeros((3, 2), np.int64)
+    refuse(
+        lambda: _native.logistic(f, f[:2]),
+        lambda: _native.logistic(f, f, f[:2]),
+        lambda: _native.logistic(f[None], f),
+        lambda: _native.logistic(f, f, None, 0),
+        lambda: _native.encode_pairs(f, f[:2], 1.0, 2.0**-9, None, out),
+        lambda: _native.encode_pairs(f[:2], f[:2], 1.0, 2.0**-9, None, out),
+        lambda: _native.encode_pairs(f, f, 1.0, 2.0**-51, None, out),
+        lambda: _native.encode_pairs(f, f, 1.0, 0.0, None, out),
+        lambda: _native.encode_pairs(f, f, 1.0, 2.0**-9, int32(3), out),
+        lambda: _native.encode_pairs(f, f, 1.0, 2.0**-9, int32(-1), out),
+        lambda: _native.encode_pairs(f, f, 1.0, 2.0**-9, None, np.zeros((2, 3), np.int64).T),
+    )
+    with pytest.raises(TypeError):
+        _native.encode_pairs(f, f.astype(np.float64), 1.0, 2.0**-9, None, out)
+    with pytest.raises(TypeError):
+        _native.encode_pairs(f, f, 1.0, 2.0**-9, None, out.astype(np.int32))  # type: ignore[arg-type]
+
+
+def test_levels_and_tokens() -> None:
+    def int64(*values: int) -> NDArray[np.int64]:
+        return np.array(values, np.int64)
+
+    one, two = np.zeros((1, 4, 2), np.int64), np.zeros((2, 4, 2), np.int64)
+    refuse(
+        lambda: _native.complete_sums(one, int64(0), int64(-1, 0), int64(0), one),
+        lambda: _native.complete_sums(one, int64(2), int64(-1, 0), int64(0, 0), one),
+        lambda: _native.complete_sums(one, int64(1), int64(-1, 0), int64(0, 0), one),
+        lambda: _native.complete_sums(one, int64(0), int64(-1, 1), int64(0, 0), one),
+        lambda: _native.complete_sums(one, int64(0), int64(-1, 0), int64(0, 1), one),
+        lambda: _native.complete_sums(one, int64(0), int64(-1, 0), int64(0, -1), one),
+        lambda: _native.complete_sums(one, int64(0), int64(-1, 0), int64(0, 0), one[:, :3]),
+        lambda: _native.complete_sums(two, int64(0, 0), int64(-1, -1), int64(0, 0), one),
+        lambda: _native.complete_sums(two, int64(0), int64(-1, 0), int64(0, 0), one),
+        lambda: _native.select_tokens(int64(), int64(), int64()),
+        lambda: _native.select_tokens(int64(0, 2), int64(1), int64(0)),
+        lambda: _native.select_tokens(int64(0, 2, 1), int64(1), int64(0)),
+        lambda: _native.select_tokens(int64(0, 1), int64(1), int64(1)),
+        lambda: _native.select_tokens(int64(0, 1), int64(1), int64(-1)),
+        lambda: _native.first_tokens(int64(0, 1), int64(4), None, 4),
+        lambda: _native.first_tokens(int64(0, 1), int64(-1), None, 4),
+        lambda: _native.first_tokens(int64(0, 0), int64(), None, 4),
+        lambda: _native.first_tokens(int64(0, 2), int64(1, 1), None, 4),
+        lambda: _native.first_tokens(int64(0, 1), int64(1), int64(0, 1), 4),
+    )

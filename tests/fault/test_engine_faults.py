@@ -7,6 +7,7 @@ tests play the active party by hand against a real passive one.
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -41,6 +42,7 @@ from vfxgb.transport.threads import PartyThread
 N, DEADLINE = 120, 60
 CATALOGUE = Catalogue((*TRAINING_MESSAGES, PlainGradients, PlainSums))
 RUN = bytes(16)
+IDS = np.arange(N)
 
 
 def _data() -> tuple[dict[str, Table], np.ndarray]:
@@ -216,7 +218,8 @@ class Scripted:
     def __init__(self) -> None:
         tables, _ = _data()
         self.own, theirs = memory_channels("bank", "shop", CATALOGUE, RUN, timeout=DEADLINE)
-        party = PassiveParty("shop", RUN.hex(), PassiveInput(tables["shop"], 1), theirs)
+        table = replace(tables["shop"], ids=(IDS,))
+        party = PassiveParty("shop", RUN.hex(), PassiveInput(table, 1), theirs)
         self.thread = PartyThread("shop", party.run, theirs)
         self.thread.start()
 
@@ -226,7 +229,7 @@ class Scripted:
             "protocol_params": {},
             "n_rows": N,
             "n_train": N,
-            "rows_digest": rows_digest(N),
+            "rows_digest": rows_digest([IDS]),
             "n_outputs": 1,
             "max_depth": 3,
             "max_bin": 16,

@@ -115,6 +115,49 @@ void powers(const Twin& twin) {
   CHECK(twin.integer(out.data()) == words::mod(Words{1}, twin.modulus));
 }
 
+// Segments of all lengths, some onto what is there, items from two arrays; and pairs.
+void segments(const Twin& twin) {
+  const Ring& ring = twin.ring;
+  const std::vector<Words> values = twin.samples();
+  Words x, y;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Words element = twin.element(values[i]);
+    Words& array = i % 2 == 0 ? x : y;
+    array.insert(array.end(), element.begin(), element.end());
+  }
+  const std::size_t count = 9;
+  std::vector<std::vector<u32>> items(count);
+  std::vector<Words> expected(count);
+  std::vector<Ring::Segment> list;
+  Words out(count * ring.stride());
+  for (std::size_t s = 0; s < count; ++s) {
+    const bool onto = s % 4 == 3;
+    expected[s] = onto ? values.back() : words::mod(Words{1}, twin.modulus);
+    if (onto) {
+      const Words start = twin.element(values.back());
+      std::copy(start.begin(), start.end(), out.begin() + static_cast<std::ptrdiff_t>(s * ring.stride()));
+    }
+    for (std::size_t i = 0; i < (s * 5) % 8 + 1; ++i) {
+      const std::size_t which = (3 * s + i) % values.size();
+      items[s].push_back(static_cast<u32>(which / 2) | (which % 2 == 0 ? 0 : Ring::second));
+      expected[s] = words::mod(words::multiply(expected[s], values[which]), twin.modulus);
+    }
+    list.push_back({items[s].data(), static_cast<u32>(items[s].size()), onto, &out[s * ring.stride()]});
+  }
+  ring.products(x.data(), y.data(), list.data(), list.size());
+  for (std::size_t s = 0; s < count; ++s) CHECK(twin.integer(&out[s * ring.stride()]) == expected[s]);
+  std::vector<Ring::Pair> pairs;
+  Words made(5 * ring.stride());
+  for (std::size_t i = 0; i < 5; ++i)
+    pairs.push_back({&out[i * ring.stride()], &out[(8 - i) * ring.stride()], &made[i * ring.stride()]});
+  ring.mul_pairs(pairs.data(), pairs.size());
+  for (std::size_t i = 0; i < 5; ++i)
+    CHECK(twin.integer(&made[i * ring.stride()]) ==
+          words::mod(words::multiply(expected[i], expected[8 - i]), twin.modulus));
+  ring.products(x.data(), y.data(), nullptr, 0);
+  ring.mul_pairs(nullptr, 0);
+}
+
 void units(const Twin& twin) {
   const Ring& ring = twin.ring;
   Words elements, out(5 * ring.stride());
@@ -128,6 +171,11 @@ void units(const Twin& twin) {
     values.push_back(value);
   }
   CHECK(ring.first_non_unit(elements.data(), 5) == 5);
+  Words canonical(5 * ring.canonical_words()), loaded(5 * ring.stride()), again(canonical.size());
+  ring.store(elements.data(), 5, canonical.data());
+  for (const std::size_t count : {0, 1, 3, 4, 5}) CHECK(ring.load_units(canonical.data(), count, loaded.data()));
+  ring.store(loaded.data(), 5, again.data());
+  CHECK(again == canonical);
   ring.inverse(elements.data(), 5, out.data());
   for (std::size_t i = 0; i < 5; ++i)
     CHECK(words::mod(words::multiply(values[i], twin.integer(&out[i * ring.stride()])), twin.modulus) ==
@@ -135,6 +183,9 @@ void units(const Twin& twin) {
   const Words zero = twin.element(words::mod(ring.n(), twin.modulus));
   std::copy(zero.begin(), zero.end(), elements.begin() + static_cast<std::ptrdiff_t>(3 * ring.stride()));
   CHECK(ring.first_non_unit(elements.data(), 5) == 3);
+  ring.store(elements.data(), 5, canonical.data());
+  for (const std::size_t count : {3, 4, 5})
+    CHECK(ring.load_units(canonical.data(), count, loaded.data()) == (count == 3));
   CHECK_THROWS(ring.inverse(elements.data(), 5, out.data()));
 }
 
@@ -178,6 +229,7 @@ int main() {
           products(twin);
           units(twin);
           lifting(twin);
+          segments(twin);
           if (bits <= 1024) powers(twin);
         }
       }

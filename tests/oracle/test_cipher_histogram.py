@@ -122,7 +122,12 @@ def make_case(
         node = int(rng.choice(partition.nodes()))
         f = int(rng.integers(len(cut_counts)))
         bits = _native.left_bits(
-            bins, partition, int32([node]), int32([f]), int32([rng.integers(bins.n_bins[f])]), np.array([split % 2 == 0])
+            bins,
+            partition,
+            int32([node]),
+            int32([f]),
+            int32([rng.integers(bins.n_bins[f])]),
+            np.array([split % 2 == 0]),
         )
         partition.split(int32([node]), int32([2 * split + 1]), int32([2 * split + 2]), bits)
     keep = rng.random(len(cut_counts)) < 0.8
@@ -142,7 +147,9 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-def check_left_sums(case: Case, key: PrivateKey, sums: _native.CipherSums, nodes: NDArray[np.int32], threads: int) -> None:
+def check_left_sums(
+    case: Case, key: PrivateKey, sums: _native.CipherSums, nodes: NDArray[np.int32], threads: int
+) -> None:
     hist, totals = case.plain(nodes)
     missing = np.ascontiguousarray(case.has_missing[case.features])
     wanted = _native.left_sums(hist, totals, case.n_bins(), missing)
@@ -234,9 +241,7 @@ def test_no_features_no_nodes_no_rows() -> None:
     rows = rows_of(key, case.gh, 1)
     nothing, none = int32([]), np.zeros(0, dtype=np.bool_)
     for joint in (True, False):
-        sums = _native.cipher_histogram(
-            rows, None, case.bins, case.partition, nothing, None, int32([0, 1]), joint, 2
-        )
+        sums = _native.cipher_histogram(rows, None, case.bins, case.partition, nothing, None, int32([0, 1]), joint, 2)
         assert (sums.nodes, sums.additions) == (0, 0)
         assert len(sums.left_sums(np.zeros(2, dtype=np.bool_))) == 0
         sums = _native.cipher_histogram(rows, None, case.bins, case.partition, int32([0]), None, nothing, joint)
@@ -261,9 +266,7 @@ def test_pack_sums(scheme: str, count: int, per: int) -> None:
     width = key._native.plaintext_width
     data = key._native.decrypt(packed)
     found = [int.from_bytes(data[i : i + width], "little", signed=True) for i in range(0, len(data), width)]
-    assert found == [
-        sum(v << (32 * j) for j, v in enumerate(values[i : i + per])) for i in range(0, count, per)
-    ]
+    assert found == [sum(v << (32 * j) for j, v in enumerate(values[i : i + per])) for i in range(0, count, per)]
 
 
 def test_sums_are_the_same_on_every_path() -> None:
@@ -277,7 +280,7 @@ def test_sums_are_the_same_on_every_path() -> None:
     found = set()
     for path in _native.available_paths():
         native = _native.PublicKey.paillier(
-            parameters.n.to_bytes(64, "little"), parameters.h.to_bytes(64, "little"), 256, path
+            parameters.n.to_bytes(64, "little"), parameters.bases[0].to_bytes(64, "little"), 256, path
         )
         for threads in (1, 2, 3):
             rows = _native.CipherRows(native, 300)

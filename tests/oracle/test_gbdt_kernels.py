@@ -163,6 +163,14 @@ def test_partition_and_left_bits(case: Case, threads: int) -> None:
         partition.split(split.nodes, split.left, split.right, bits, threads)
         assert (partition.leaves(threads) == node_of_row).all()
         nodes = partition.nodes()
+        values = case.rng.normal(size=nodes.max() + 1).astype(np.float32)
+        margins = case.rng.normal(size=(n, 3)).astype(np.float32)
+        expected = margins.copy()
+        expected[:, 1] += values[node_of_row]
+        partition.add_values(values, margins, 1, threads)
+        assert (margins == expected).all()
+        assert partition.has(nodes)
+        assert len(split.nodes) == 0 or not partition.has(np.append(nodes, split.nodes[:1]))
         assert set(node_of_row) <= set(nodes)
         for node, (sampled, others) in zip(nodes, partition.counts(nodes), strict=True):
             here = node_of_row == node
@@ -259,3 +267,95 @@ def test_trees_of_one_and_two_threads_at_once() -> None:
             for result in reads:
                 error = result.exception()
                 assert isinstance(error, ValueError) or result.result() in (n, partition.counts(int32([1]))[0, 0])
+
+
+def test_large_inputs_are_shared_among_threads() -> None:
+    """Small inputs stay on one thread whatever is asked for; these do not."""
+    rng = np.random.default_rng(3)
+    n, cuts = 600_000, [np.linspace(-2, 2, 15), np.linspace(-1, 1, 300), np.array([0.0])]
+    bins = _native.Bins(n, cuts)
+    for feature in range(len(cuts)):
+        bins.fill(feature, rng.normal(size=n))
+    gh = rng.integers(-(2**30), 2**30, size=(n, 2))
+    margins, labels = rng.normal(size=n).astype(np.float32), rng.integers(0, 2, n).astype(np.float32)
+    found = []
+    for threads in (1, 2, 3):
+        partition = _native.RowPartition(n)
+        g, h = _native.logistic(margins, labels, None, threads)
+        pairs = np.empty((n, 2), dtype=np.int64)
+        assert _native.encode_pairs(g, h, 1.0, 2.0**-32, None, pairs, threads)
+        results: list[NDArray[np.generic]] = [g, h, pairs]
+        for level in range(3):
+            nodes = partition.nodes()
+            results += [_native.histogram(bins, partition, nodes, gh, None, threads)]
+            results += [_native.histogram_counts(bins, partition, nodes, None, threads)]
+            results += [_native.node_sums(partition, nodes, gh, threads)]
+            one = np.full(len(nodes), level, dtype=np.int32)
+            bits = _native.left_bits(bins, partition, nodes, one, np.zeros_like(one), one > 3, threads)
+            first = int(nodes.max()) + 1
+            children = np.arange(first, first + 2 * len(nodes), dtype=np.int32)
+            partition.split(nodes, children[0::2].copy(), children[1::2].copy(), bits, threads)
+            out = np.zeros((n, 1), dtype=np.float32)
+            partition.add_values(np.arange(first + 2 * len(nodes), dtype=np.float32), out, 0, threads)
+            results += [np.frombuffer(bits, np.uint8), partition.leaves(threads), out]
+        found.append(results)
+    for other in found[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+@given(seed=SEEDS, weighted=st.booleans(), threads=THREADS)
+def test_logistic_gradients(seed: int, weighted: bool, threads: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(0, 200))
+    margins = rng.normal(scale=rng.choice([0.1, 3.0, 100.0]), size=n).astype(np.float32)
+    labels = rng.random(n).astype(np.float32)
+    weights = rng.uniform(0, 4, size=n).astype(np.float32) if weighted else None
+    g, h = _native.logistic(margins, labels, weights, threads)
+    one = np.float32(1)
+    p = one / (one + np.exp(np.minimum(-margins, np.float32(88.7)).astype(np.float64)).astype(np.float32))
+    w = one if weights is None else weights
+    # Both exponentials are right to the last float64 place or next to it: once rounded to float32 they are the same.
+    assert np.array_equal(g, (p - labels) * w)
+    assert np.array_equal(h, np.maximum(p * (one - p), np.float32(1e-16)) * w)
+
+
+@given(seed=SEEDS)
+def test_completing_the_sums_of_a_level(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parents, candidates = int(rng.integers(1, 6)), int(rng.integers(0, 5))
+    previous = rng.integers(-99, 99, size=(parents, candidates, 2))
+    build, sibling, parent, expected = [], [], [], []
+    built = []
+    for k in range(2 * int(rng.integers(0, parents + 1))):
+        above = int(rng.integers(parents)) if k % 2 == 0 else parent[-1]
+        parent.append(above)
+        if k % 2 == 0:
+            pair = rng.integers(-99, 99, size=(candidates, 2))
+            left_made = bool(rng.integers(2))
+            build.append(k if left_made else k + 1)
+            built.append(pair)
+            sibling += [-1, k] if left_made else [k + 1, -1]
+            expected += [pair, previous[above] - pair] if left_made else [previous[above] - pair, pair]
+    shape = (-1, candidates, 2)
+    found = _native.complete_sums(
+        np.array(built, np.int64).reshape(len(build), candidates, 2),
+        *(np.array(one, np.int64) for one in (build, sibling, parent)),
+        previous,
+    )
+    assert np.array_equal(found, np.array(expected, np.int64).reshape(len(sibling), *shape[1:]))
+
+
+@given(seed=SEEDS, shuffled=st.booleans())
+def test_lists_of_tokens(seed: int, shuffled: bool) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 12))
+    lists = [rng.permutation(count)[: rng.integers(1, count + 1)] for _ in range(int(rng.integers(0, 6)))]
+    start = np.cumsum([0, *(len(one) for one in lists)])
+    tokens = np.concatenate([np.zeros(0, np.int64), *lists])
+    order = rng.permutation(count) if shuffled else None
+    firsts = [min(one, key=lambda token: token if order is None else order[token]) for one in lists]
+    assert _native.first_tokens(start, tokens, order, count).tolist() == firsts
+    positions = np.flatnonzero(rng.random(len(lists)) < 0.5)
+    some_start, some = _native.select_tokens(start, tokens, positions)
+    assert some.tolist() == [token for position in positions for token in lists[position]]
+    assert some_start.tolist() == np.cumsum([0, *(len(lists[position]) for position in positions)]).tolist()

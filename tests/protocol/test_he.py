@@ -69,8 +69,8 @@ def messages(monkeypatch) -> list[Message]:
 )
 def test_schemes(he, scheme, name, passive, make_problem, train, encrypted, model_of) -> None:
     problem = make_problem(name, n_estimators=2)
-    bits = {"paillier": 512, "ou": 768}[scheme]
-    found = encrypted(problem, he, passive + 1, scheme=scheme, key_bits=bits, randomness="short")
+    bits = {"paillier": 256, "ou": 448}[scheme]
+    found = encrypted(problem, he, passive + 1, scheme=scheme, key_bits=bits)
     assert model_of(found) == model_of(train(problem, "plain", 1))
 
 
@@ -308,7 +308,7 @@ def test_lengths_depend_on_counts_alone(he, make_problem, encrypted, messages) -
     problem = make_problem("missing", n_estimators=2)
     result = encrypted(problem, he)
     (key,) = {message.public_key.nbytes for message in messages if isinstance(message, HeKey)}
-    width = 512 // 4  # a ciphertext is a number modulo n**2
+    width = 256 // 4  # a ciphertext is a number modulo n**2
     assert key < 1000
     for message in messages:
         if isinstance(message, HeGradients):
@@ -372,7 +372,7 @@ def test_operations_are_counted(make_problem, encrypted, messages) -> None:
     for one in theirs:
         assert one["additions"] > 0
         assert one["row additions"] >= gradients
-        assert one["packing"] > one["rerandomisations"]
+        assert one["packing"] >= one["rerandomisations"]
     assert {"encrypt", "send gradients", "decrypt", "wait"} <= set(result.timings.seconds)
     for party in result.timings.parties.values():
         assert {"read gradients", "sums", "left sums", "pack", "wait"} <= set(party.seconds)
@@ -381,7 +381,7 @@ def test_operations_are_counted(make_problem, encrypted, messages) -> None:
 def test_batching_halves_what_secureboost_takes(make_problem, encrypted) -> None:
     """The claim of papers/004, in operations: ciphertexts made, sent and added."""
     problem = make_problem("binary", n_estimators=2)
-    off = {"joint_buckets": False, "pack_sums": False, "subtract": False, "pool": False, "stream": False}
+    off = {"joint_buckets": False, "pack_sums": False, "subtract": False, "pool": False, "key_bits": 512}
     apart, together = (encrypted(problem, protocol, **off) for protocol in BOTH)
     for name in ("encryptions", "decryptions"):
         assert 2 * together.timings.operations[name] == apart.timings.operations[name]

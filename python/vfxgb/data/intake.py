@@ -39,6 +39,15 @@ def read_source(data: Any, names: Sequence[str] | None, party: str, columns: Seq
     return [(str(name), _numbers(values, str(name), where)) for name, values in picked]
 
 
+def row_ids(data: Any) -> tuple[NDArray[Any], ...] | None:
+    """The index of a pandas frame, or None where it only counts rows or there is none."""
+    index = getattr(data, "index", None)
+    if type(data).__module__.split(".")[0] != "pandas" or index is None:
+        return None
+    counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+    return None if counts else (np.asarray(index),)
+
+
 def _raw_columns(data: Any, where: str) -> list[tuple[Any, Any]] | None:
     """Named columns of a frame or mapping, or None for anything else."""
     package = type(data).__module__.split(".")[0]

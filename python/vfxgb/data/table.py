@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.intake import Columns, read_source
+from vfxgb.data.intake import Columns, read_source, row_ids
 from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
 from vfxgb.params import closest_name
 
@@ -27,6 +27,7 @@ class Table:
 
     `names`: unique. `pieces`: per column its parts from top to bottom, real numbers. `party`: for messages, "" if none.
     `missing`: the value that counts as missing beside NaN. `fills`: per column what replaces missing values, or None.
+    `ids`: the rows' ids, in parts from top to bottom, or None: the index of a pandas frame, unless it only counts.
     """
 
     names: tuple[str, ...]
@@ -34,6 +35,7 @@ class Table:
     party: str = ""
     missing: float = math.nan
     fills: tuple[float | None, ...] = ()
+    ids: tuple[NDArray[Any], ...] | None = None
 
     @classmethod
     def read(
@@ -63,6 +65,7 @@ class Table:
             party,
             float(missing),
             (None,) * len(source),
+            row_ids(data),
         )
         for feature in range(table.n_features):
             table._refuse_infinite(feature)
@@ -116,7 +119,8 @@ class Table:
     def take(self, rows: NDArray[Any]) -> "Table":
         """The given rows, by number or mask: a table of its own, converted."""
         pieces = tuple((self.column(feature)[rows],) for feature in range(self.n_features))
-        return replace(self, pieces=pieces, missing=math.nan, fills=(None,) * self.n_features)
+        ids = None if self.ids is None else (np.concatenate(self.ids)[rows],)
+        return replace(self, pieces=pieces, missing=math.nan, fills=(None,) * self.n_features, ids=ids)
 
     def with_party(self, party: str) -> "Table":
         """The same table under a party's name."""
@@ -159,7 +163,8 @@ class Table:
         pieces = tuple(
             tuple(piece for table in tables for piece in table.pieces[feature]) for feature in range(first.n_features)
         )
-        return replace(first, pieces=pieces)
+        ids = [table.ids for table in tables if table.ids is not None]
+        return replace(first, pieces=pieces, ids=sum(ids, ()) if len(ids) == len(tables) else None)
 
     def _place(self, name: str) -> int:
         if name in self.names:

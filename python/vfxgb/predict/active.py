@@ -42,6 +42,7 @@ class ActivePredictor:
         self._trees: Sequence[TreeShape] = share.trees[:n_trees]
         self._tester = SplitTester(share.records, table)
         self._n_rows = table.n_rows
+        self._ids = table.ids
         self._channels = channels
         self._both_ways = share.missing_strategy == "probabilistic"
 
@@ -79,7 +80,7 @@ class ActivePredictor:
             run=self._share.run,
             model=self._share.seal.model,
             n_rows=self._n_rows,
-            rows_digest=rows_digest(self._n_rows),
+            rows_digest=rows_digest(self._ids),
             missing=self._both_ways,
         )
         for channel in self._channels.values():

@@ -18,6 +18,7 @@ class PassivePredictor:
     def __init__(self, share: PassiveShare, table: Table, channel: Channel) -> None:
         self._share = share
         self._n_rows = table.n_rows
+        self._ids = table.ids
         self._tester = SplitTester(share.records, table)
         self._channel = channel
 
@@ -30,7 +31,7 @@ class PassivePredictor:
                 f"{share.party} predicting: the active party's model is of another run than this party's share; use "
                 "the shares that were saved together"
             )
-        own = (self._n_rows, rows_digest(self._n_rows))
+        own = (self._n_rows, rows_digest(self._ids))
         check_rows(share.party, self._channel.peer, own, (opening.n_rows, opening.rows_digest))
         self._channel.send(PredictionReady())
         while True:

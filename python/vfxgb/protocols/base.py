@@ -200,7 +200,7 @@ class PassiveRole(Protocol):
 class ActiveContext:
     """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
 
-    Every |g| and |h| of a round, as integers, is at most 2**fraction_bits; h is negative only if `signed_hessian`.
+    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that.
     """
 
     channels: Mapping[str, Channel]
@@ -209,7 +209,6 @@ class ActiveContext:
     n_train: int
     n_outputs: int
     fraction_bits: int
-    signed_hessian: bool
     threads: int
     timings: Timings
 

@@ -29,16 +29,13 @@ from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.fixed_point import FixedPoint, encode_pairs, fraction_bits
+from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity
 from vfxgb.tree.sampling import sample_rows
 
 Float32Array = NDArray[np.float32]
-
-# Rows that are rounded at once.
-ENCODE_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ class ActiveParty:
             protocol_params=msgspec.to_builtins(self._protocol_params),
             n_rows=table.n_rows,
             n_train=given.n_train,
-            rows_digest=rows_digest(table.n_rows),
+            rows_digest=rows_digest(table.ids),
             n_outputs=self._objective.n_outputs,
             max_depth=params.max_depth,
             max_bin=params.max_bin,
@@ -168,7 +165,6 @@ class ActiveParty:
                     n_train=given.n_train,
                     n_outputs=self._objective.n_outputs,
                     fraction_bits=fraction_bits(given.n_train, self._options.precision_bits),
-                    signed_hessian=self._objective.name == "custom",
                     threads=given.threads,
                     timings=self.timings,
                 )
@@ -207,11 +203,11 @@ class ActiveParty:
             scale = self._objective.gradient_scale(sample.gradients, sample.hessians)
             fixed = FixedPoint.for_rows(n, scale, self._options.precision_bits)
             pairs = [
-                encode_output(fixed, sample.gradients[:, k], sample.hessians[:, k], sample.rows)
+                fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._given.threads)
                 for k in range(self._objective.n_outputs)
             ]
             gradients = Gradients(round_index, pairs, sample.rows, fixed.step)
-            # 16 bytes a row and output that growth has no use for.
+            # 8 bytes a row and output that growth has no use for.
             del g, h, sample
         grown = self._grower.grow(gradients, alone=round_index == 0 and self._params.reduced_leakage)
         with self.timings.phase("margins"):
@@ -221,7 +217,7 @@ class ActiveParty:
                     self._first_rows = np.bincount(tree.partition.leaves()[:n], minlength=len(shape.value))
                     self._first_rate = learning_rate
                 self._trees.append(shape)
-                self.margins[:, k] += shape.value.astype(np.float32)[tree.partition.leaves(self._given.threads)]
+                tree.partition.add_values(shape.value.astype(np.float32), self.margins, k, self._given.threads)
 
     def leaf_purity(self) -> dict[str, LeafPurity]:
         """Per passive party what the leaves of the first tree say about labels; empty but for binary:logistic."""
@@ -294,21 +290,6 @@ class ActiveParty:
         for channel in self._channels.values():
             channel.send(sealed)
         return share
-
-
-def encode_output(
-    fixed: FixedPoint, gradients: NDArray[np.float64], hessians: NDArray[np.float64], rows: NDArray[np.int32] | None
-) -> NDArray[np.int64]:
-    """int64[n_train, 2] of one output, zero outside `rows`; block by block, so that temporaries stay small."""
-    n = len(gradients)
-    if rows is not None:
-        return encode_pairs(fixed, gradients, hessians, n, rows)
-    pairs = np.empty((n, 2), dtype=np.int64)
-    for begin in range(0, n, ENCODE_BLOCK):
-        block = slice(begin, begin + ENCODE_BLOCK)
-        pairs[block, 0] = fixed.encode(gradients[block])
-        pairs[block, 1] = fixed.encode(hessians[block])
-    return pairs
 
 
 def plain_params(params: TrainParams) -> dict[str, Any]:

@@ -118,8 +118,8 @@ class PassiveParty:
 
     def _prepare(self, setup: Setup) -> None:
         table = self._given.table
-        digest = rows_digest(table.n_rows)
-        check_rows(self.party, self._channel.peer, (table.n_rows, digest), (setup.n_rows, setup.rows_digest))
+        own = (table.n_rows, rows_digest(table.ids))
+        check_rows(self.party, self._channel.peer, own, (setup.n_rows, setup.rows_digest))
         if not (1 <= setup.n_train <= setup.n_rows and setup.n_outputs >= 1 and setup.max_depth >= 1):
             raise MessageError(
                 f"{self.party} setting up: found {setup.n_train} training rows of {setup.n_rows}, {setup.n_outputs} "
@@ -220,7 +220,7 @@ class PassiveParty:
                 split += [nodes, nodes]
         nodes = unpack_list(message.nodes, np.int32, what)
         build = unpack_list(message.build, np.int64, what)
-        open_nodes = np.isin(nodes, tree.partition.nodes()).all() and (np.diff(nodes) > 0).all()
+        open_nodes = tree.partition.has(nodes) and (nodes[1:] > nodes[:-1]).all()
         if not open_nodes or not valid_positions(build, len(nodes)):
             raise MessageError(f"{what}: found nodes that are not open in the tree, or positions that are none")
         allowed = unpack_bits(message.allowed, len(nodes) * len(tree.features), what)
@@ -257,7 +257,7 @@ class PassiveParty:
         nodes = unpack_list(choice.nodes, np.int32, what)
         start = unpack_array(choice.start, np.int64, (len(nodes) + 1,), what)
         tokens = unpack_list(choice.tokens, np.int64, what)
-        if len(nodes) == 0 or not np.isin(nodes, tree.partition.nodes()).all() or choice.tree in self._pending:
+        if len(nodes) == 0 or not tree.partition.has(nodes) or choice.tree in self._pending:
             raise MessageError(f"{what}: found no nodes, nodes that are not open, or a tree that was already answered")
         resolved = self._role.resolve(choice.tree, nodes, start, tokens)
         with self.timings.phase("partition"):
@@ -340,4 +340,6 @@ def unpack_bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_] | None:
 
 def valid_positions(positions: NDArray[np.int64], count: int) -> bool:
     """Whether positions are ascending and below count."""
-    return len(positions) == 0 or bool(positions[0] >= 0 and positions[-1] < count and (np.diff(positions) > 0).all())
+    return len(positions) == 0 or bool(
+        positions[0] >= 0 and positions[-1] < count and (positions[1:] > positions[:-1]).all()
+    )

@@ -7,6 +7,8 @@ how much of that. Large arrays are fields of type memoryview: decoded without a 
 A `Catalogue` holds the classes that may pass a channel. Anything else is refused by name.
 """
 
+import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +27,7 @@ BULK_BYTES = 1 << 30
 MAX_REASON = 500
 
 Bulk: TypeAlias = memoryview
+BIG_ENDIAN = sys.byteorder == "big"
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,9 @@ def encode(message: Message) -> bytes:
 
 def pack_array(array: NDArray[Any]) -> memoryview:
     """The bytes of an array, little-endian and C-ordered, without a copy where it already is that."""
-    wire = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    return wire.reshape(-1).view(np.uint8).data
+    if BIG_ENDIAN or not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def pack_bytes(data: bytes) -> memoryview:
@@ -135,12 +139,9 @@ def unpack_array(data: memoryview, dtype: type[np.generic], shape: tuple[int, ..
 
     Raises MessageError, naming `what`, when the number of bytes is not exactly that of the shape.
     """
-    wire = np.dtype(dtype).newbyteorder("<")
-    count = 1
-    for length in shape:
-        count *= length
-    if len(data) != count * wire.itemsize:
-        raise MessageError(f"{what}: found {len(data)} bytes, wanted {count * wire.itemsize} for shape {shape}")
-    array: NDArray[Any] = np.frombuffer(data, dtype=wire).reshape(shape)
-    # A no-op where the machine is little-endian.
-    return array.astype(dtype, copy=False)
+    wanted = math.prod(shape) * np.dtype(dtype).itemsize
+    if len(data) != wanted:
+        raise MessageError(f"{what}: found {len(data)} bytes, wanted {wanted} for shape {shape}")
+    if BIG_ENDIAN:
+        return np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<")).reshape(shape).astype(dtype)
+    return np.frombuffer(data, dtype=dtype).reshape(shape)

@@ -85,18 +85,12 @@ class CandidateList:
 
         Raises MessageError for a token that is no position of the list, or a node without tokens.
         """
-        if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >= len(self)):
-            raise MessageError(f"choosing a split: found a token outside the {len(self)} candidates of this tree")
-        if len(start) < 2 or start[0] != 0 or start[-1] != len(tokens) or (np.diff(start) < 1).any():
-            raise MessageError("choosing a split: the tokens are not divided into one or more per node")
-        candidates = tokens if self.order is None else self.order[tokens]
-        first = np.minimum.reduceat(candidates, start[:-1])
-        # Where a node's smallest candidate stands: every token is at most once in its node.
-        node_of = np.repeat(np.arange(len(first)), np.diff(start))
-        chosen = np.flatnonzero(candidates == first[node_of])
-        if len(chosen) != len(first):
-            raise MessageError("choosing a split: a token appears more than once for a node")
-        return Resolved(tokens[chosen], self._features[self._local[first]], self._bin[first], self._default_left[first])
+        try:
+            taken = _native.first_tokens(start, tokens, self.order, len(self))
+        except ValueError as error:
+            raise MessageError(f"choosing a split: {error}") from None
+        first = taken if self.order is None else self.order[taken]
+        return Resolved(taken, self._features[self._local[first]], self._bin[first], self._default_left[first])
 
     def available(
         self,

@@ -16,7 +16,10 @@ FEW_ROWS = 20
 
 
 class SmallSums:
-    """Counts for one tree of one passive party, level by level."""
+    """Counts for one tree of one passive party: `note` each level whose sums are shown, `count` once in the end.
+
+    Rows are looked at only once, where they end up; a node that was split holds what its children hold.
+    """
 
     def __init__(
         self,
@@ -30,47 +33,39 @@ class SmallSums:
         self._least = min_bucket_rows
         self._threads = threads
         self._n_bins = np.ascontiguousarray(bins.n_bins[tree.features])
-        self._nodes = np.zeros(0, dtype=np.int32)
-        self._counts = np.zeros((0, int(self._n_bins.sum())), dtype=np.int64)
+        self._levels: list[PassiveNodes] = []
 
-    def count(self, nodes: PassiveNodes) -> int:
-        """Buckets of the level's nodes, missing ones included, that hold 1 to FEW_ROWS - 1 rows."""
-        if len(self._n_bins) == 0 or self._least >= FEW_ROWS:
+    def note(self, nodes: PassiveNodes) -> None:
+        """The sums of these nodes are shown."""
+        self._levels.append(nodes)
+
+    def count(self) -> int:
+        """Buckets of the noted nodes, missing ones included, that hold 1 to FEW_ROWS - 1 rows."""
+        if len(self._n_bins) == 0 or self._least >= FEW_ROWS or not self._levels:
             return 0
         partition = self._tree.partition
-        rows = partition.counts(nodes.nodes)[:, 0]
-        counts = self._all_counts(nodes)
+        last = partition.nodes()
+        nodes = np.unique(np.concatenate([last, *(level.nodes for level in self._levels)]))
+        held = np.searchsorted(nodes, last)
+        counts = np.zeros((len(nodes), int(self._n_bins.sum())), dtype=np.int64)
+        rows = np.zeros(len(nodes), dtype=np.int64)
+        counts[held] = _native.histogram_counts(self._bins, partition, last, self._tree.features, self._threads)
+        rows[held] = partition.counts(last)[:, 0]
+        # Children have higher numbers than their parents: the deepest level first.
+        for level in reversed(self._levels):
+            inner = level.parents >= 0
+            child, parent = np.searchsorted(nodes, level.nodes[inner]), np.searchsorted(nodes, level.parents[inner])
+            np.add.at(counts, parent, counts[child])
+            np.add.at(rows, parent, rows[child])
+        shown = np.searchsorted(nodes, np.concatenate([level.nodes for level in self._levels]))
+        return self._small(counts[shown], rows[shown])
+
+    def _small(self, counts: NDArray[np.int64], rows: NDArray[np.int64]) -> int:
         starts = np.append(0, np.cumsum(self._n_bins)[:-1])
         missing = rows[:, None] - np.add.reduceat(counts, starts, axis=1)
         if self._least > 1:
             return _small_merged(counts, rows, missing, self._n_bins, self._least)
         return int(_few(counts).sum() + _few(missing).sum())
-
-    def _all_counts(self, nodes: PassiveNodes) -> NDArray[np.int64]:
-        """Rows per bin of every node: of built nodes from their rows, of a built node's sibling by subtraction."""
-        m = len(nodes.nodes)
-        derived = np.zeros(m, dtype=np.bool_)
-        sibling = above = np.zeros(m, dtype=np.int64)
-        if len(nodes.build) and len(self._nodes):
-            built_parents = nodes.parents[nodes.build]
-            order = np.argsort(built_parents, kind="stable")
-            place = np.searchsorted(built_parents, nodes.parents, sorter=order)
-            sibling = nodes.build[order[np.minimum(place, len(order) - 1)]]
-            above = np.minimum(np.searchsorted(self._nodes, nodes.parents), len(self._nodes) - 1)
-            derived = (nodes.parents[sibling] == nodes.parents) & (self._nodes[above] == nodes.parents)
-            derived[nodes.build] = False
-        direct = np.flatnonzero(~derived)
-        counts = np.empty((m, self._counts.shape[1]), dtype=np.int64)
-        counts[direct] = _native.histogram_counts(
-            self._bins,
-            self._tree.partition,
-            np.ascontiguousarray(nodes.nodes[direct]),
-            self._tree.features,
-            self._threads,
-        )
-        counts[derived] = self._counts[above[derived]] - counts[sibling[derived]]
-        self._nodes, self._counts = nodes.nodes, counts
-        return counts
 
 
 def _few(counts: NDArray[np.int64]) -> NDArray[np.bool_]:

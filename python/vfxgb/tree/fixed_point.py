@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.errors import CapacityError, GradientError
 
 MAX_FRACTION_BITS = 40
@@ -71,37 +72,21 @@ class FixedPoint:
         """The value of the integer 1: S / 2**f, a power of two."""
         return math.ldexp(self.scale, -self.bits)
 
-    def encode(self, values: NDArray[np.floating]) -> NDArray[np.int64]:
-        """rint(values / step), same shape. Raises GradientError for NaN and for magnitudes above the scale."""
-        largest = float(np.max(np.abs(values), initial=0.0))
-        if not largest <= self.scale:
+    def encode_pairs(
+        self,
+        gradients: NDArray[np.floating],
+        hessians: NDArray[np.floating],
+        rows: NDArray[np.int32] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.int64]:
+        """(rint(g / step), rint(h / step)) of one output, int64[n_train, 2], zero outside `rows` when given.
+
+        `gradients`, `hessians`: [n_train], of one floating type. Raises GradientError for NaN and for magnitudes above
+        the scale.
+        """
+        pairs = (np.empty if rows is None else np.zeros)((len(gradients), 2), dtype=np.int64)
+        if not _native.encode_pairs(gradients, hessians, self.scale, self.step, rows, pairs, threads):
             raise GradientError(
-                f"encoding gradients: found magnitude {largest}, wanted at most the scale {self.scale:g} of this round"
+                f"encoding gradients: found a magnitude above the scale {self.scale:g} of this round, or NaN"
             )
-        return np.rint(np.asarray(values, dtype=np.float64) * (1.0 / self.step)).astype(np.int64)
-
-    def decode(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Encoded values or sums of them back to float64, exactly. Same shape."""
-        return np.asarray(sums, dtype=np.float64) * self.step
-
-
-def encode_pairs(
-    fixed: FixedPoint,
-    gradients: NDArray[np.floating],
-    hessians: NDArray[np.floating],
-    n_rows: int,
-    rows: NDArray[np.integer] | None = None,
-) -> NDArray[np.int64]:
-    """(gradient, hessian) of one output as int64[n_rows, 2]: what the histogram kernel reads.
-
-    `gradients`, `hessians`: [n_train]. The first n_train of the n_rows rows are training rows; rows after them, and
-    training rows outside `rows` when given, hold zeros.
-    """
-    pairs = np.zeros((n_rows, 2), dtype=np.int64)
-    if rows is None:
-        pairs[: len(gradients), 0] = fixed.encode(gradients)
-        pairs[: len(hessians), 1] = fixed.encode(hessians)
-    else:
-        pairs[rows, 0] = fixed.encode(gradients[rows])
-        pairs[rows, 1] = fixed.encode(hessians[rows])
-    return pairs
+        return pairs

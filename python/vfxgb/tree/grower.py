@@ -23,7 +23,7 @@ from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
-from vfxgb.tree.own import OwnFeatures, select
+from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.sampling import ColumnSampler
 
 LEAST_GAIN = 1e-6
@@ -215,7 +215,8 @@ class Grower:
             choices = []
             for index in indices:
                 positions = winners[index][party]
-                start, tokens = select(found[party][index], positions)
+                proposals = found[party][index]
+                start, tokens = _native.select_tokens(proposals.start, proposals.tokens, positions)
                 nodes = trees[index].level.nodes[positions]
                 choices.append(
                     TreeChoice(

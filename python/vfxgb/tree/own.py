@@ -50,7 +50,7 @@ class OwnFeatures:
 
     def take(self, tree: GrowingTree, party: int, positions: NDArray[np.int64], proposals: Proposals) -> OwnedSplits:
         """File the splits won at `positions` and find out who goes left."""
-        start, tokens = select(proposals, positions)
+        start, tokens = _native.select_tokens(proposals.start, proposals.tokens, positions)
         resolved = self._lists[tree.tree].resolve(start, tokens)
         chosen = self._tables[tree.tree].chosen(positions, resolved.tokens)
         bits = _native.left_bits(
@@ -69,12 +69,3 @@ class OwnFeatures:
             self.records.append((feature, float(self._binned.cuts[feature][cut]), default_left))
         records = np.arange(first, len(self.records), dtype=np.int32)
         return OwnedSplits(party, positions, chosen.left, chosen.constraint, records, bits)
-
-
-def select(proposals: Proposals, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(start, tokens) of the nodes at `positions` alone."""
-    counts = np.diff(proposals.start)[positions]
-    start = np.zeros(len(positions) + 1, dtype=np.int64)
-    np.cumsum(counts, out=start[1:])
-    within = np.arange(start[-1]) - np.repeat(start[:-1], counts)
-    return start, proposals.tokens[np.repeat(proposals.start[positions], counts) + within]

@@ -6,6 +6,7 @@ Sums are made for the smaller child only. Those of its sibling are the parent's 
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ChosenSums, LevelNodes, Proposals
 
@@ -43,11 +44,7 @@ class SumTable:
         if len(level.build) == len(level.nodes):
             return built
         assert self._sums is not None  # noqa: S101 - only a level below the first leaves nodes out
-        derived = np.flatnonzero(level.sibling >= 0)
-        sums = np.empty((len(level.nodes), *built.shape[1:]), dtype=np.int64)
-        sums[level.build] = built
-        sums[derived] = self._sums[level.parent[derived]] - sums[level.sibling[derived]]
-        return sums
+        return _native.complete_sums(built, level.build, level.sibling, level.parent, self._sums)
 
     def chosen(self, positions: NDArray[np.int64], tokens: NDArray[np.int64]) -> ChosenSums:
         """Left sums and directions of the splits `tokens` of the nodes at `positions`, of the level last proposed.
@@ -58,7 +55,10 @@ class SumTable:
         start, tied = self._proposals.start, self._proposals.tokens
         node = np.repeat(np.arange(len(start) - 1), np.diff(start))
         width = self._sums.shape[1]
-        offered = np.isin(positions * width + tokens, node * width + tied) & (tokens >= 0) & (tokens < width)
+        # Ascending, as the tied tokens of a node are.
+        best, wanted = node * width + tied, positions * width + tokens
+        place = np.minimum(np.searchsorted(best, wanted), len(best) - 1)
+        offered = (best[place] == wanted) & (tokens >= 0) & (tokens < width)
         if not offered.all():
             token = int(tokens[~offered][0])
             raise MessageError(f"applying a split: found token {token}, wanted one of the best of its node")

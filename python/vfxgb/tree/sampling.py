@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from vfxgb.params import TrainParams
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
 class RowSample:
     """The rows of a round.
 
-    `rows`: int32, ascending, or None for all training rows. `gradients`, `hessians`: float64[n_train, K], amplified by
-    GOSS where it applies; entries outside `rows` are meaningless.
+    `rows`: int32, ascending, or None for all training rows. `gradients`, `hessians`: [n_train, K], amplified by GOSS
+    where it applies; entries outside `rows` are meaningless.
     """
 
     rows: NDArray[np.int32] | None
@@ -58,14 +58,14 @@ def _goss(params: TrainParams, round_index: int, gradients: FloatArray, hessians
     n_other = min(n - n_top, max(1, int(np.floor(params.other_rate * n + 0.5))))
     if n_top + n_other >= n:
         return RowSample(None, gradients, hessians)
-    magnitude = np.abs(gradients).sum(axis=1)
+    magnitude = np.abs(gradients).sum(axis=1, dtype=np.float64)
     ranked = np.argsort(-magnitude, kind="stable")
     rest = np.sort(ranked[n_top:])
     words = _words(params.random_state, n, "goss", round_index)
     drawn = rest[np.argsort(words[rest], kind="stable")[:n_other]]
     # (n - n_top) / n_other is (1 - a) / b after both counts were rounded to rows.
     factor = (n - n_top) / n_other
-    gradients, hessians = gradients.copy(), hessians.copy()
+    gradients, hessians = gradients.astype(np.float64), hessians.astype(np.float64)
     gradients[drawn] *= factor
     hessians[drawn] *= factor
     return RowSample(np.sort(np.concatenate([ranked[:n_top], drawn])).astype(np.int32), gradients, hessians)

@@ -1,4 +1,4 @@
-"""Every mistake of the issue's list through the estimator: a clear error that names party and column, and no model."""
+"""Mistakes of all kinds through the estimator: a clear error that names party and column, and no model."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 
 from vfxgb import VFXGBClassifier, VFXGBRegressor
 from vfxgb.errors import (
+    AlignmentError,
     ColumnNameError,
     ColumnTypeError,
     ColumnValueError,
@@ -34,6 +35,26 @@ def test_ragged_columns(make: Any, problem: Any) -> None:
     refuses(make(), TableError, "length", [[1.0, 2.0], [3.0]], y[:2])
     ragged = {"bank": {"f0": np.ones(3), "f1": np.ones(2)}, "shop": {"f2": np.ones(3), "f3": np.ones(3)}}
     refuses(make(), TableError, "'bank'.*'f1'", ragged, y[:3])
+
+
+def test_rows_in_another_order(make: Any, problem: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = problem
+    names = [f"person {i}" for i in range(len(X))]
+    bank = pd.DataFrame(X[:, :2], columns=["f0", "f1"], index=names)
+    shop = pd.DataFrame(X[:, 2:], columns=["f2", "f3"], index=names)
+    model = make().fit({"bank": bank, "shop": shop}, y)
+    refuses(make(), AlignmentError, "shop.*row ids or their order differ", {"bank": bank, "shop": shop[::-1]}, y)
+    with pytest.raises(AlignmentError, match="row ids or their order differ"):
+        model.predict({"bank": bank[::-1], "shop": shop})
+    # Rows without ids are taken as they come, and so is an index that only counts.
+    plain = {"bank": bank.reset_index(drop=True), "shop": X[:, 2:]}
+    assert (model.predict(plain) == model.predict({"bank": bank, "shop": shop})).all()
+    some = {"bank": bank[10:50], "shop": shop[10:50]}
+    eval_set = [(some, y[10:50])]
+    assert make().fit({"bank": bank, "shop": shop}, y, eval_set=eval_set).evals_result_
+    crossed = [({"bank": bank[10:50], "shop": shop[11:51]}, y[10:50])]
+    refuses(make(), AlignmentError, "row ids", {"bank": bank, "shop": shop}, y, eval_set=crossed)
 
 
 def test_duplicated_columns(make: Any, problem: Any) -> None:

@@ -10,7 +10,6 @@ from vfxgb.errors import MessageError
 from vfxgb.protocols.base import LevelNodes
 from vfxgb.tree.candidates import CandidateList, merged_buckets
 from vfxgb.tree.grower import Layout, best_party
-from vfxgb.tree.own import select
 from vfxgb.tree.proposal import SumTable
 
 CUTS = [np.array([-0.5, 0.0, 0.7]), np.array([0.1]), np.array([-1.0, -0.2, 0.3, 0.9])]
@@ -196,7 +195,7 @@ def test_select_picks_the_tokens_of_some_nodes() -> None:
     table = SumTable(None, 1)
     sums = np.array([[[5, 10], [5, 10]], [[4, 10], [1, 10]], [[3, 10], [3, 10]]])
     found = table.propose(_level([0, 1, 2], [[0, 20]] * 3, [0, 1, 2], [-1] * 3, [-1] * 3), sums)
-    start, tokens = select(found, np.array([0, 2]))
+    start, tokens = _native.select_tokens(found.start, found.tokens, np.array([0, 2]))
     assert (start.tolist(), tokens.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
 
 

@@ -89,12 +89,9 @@ class HeSource:
         return key.native.encrypt(plaintexts, lane.plaintext_bytes, threads).to_wire(threads)
 
     def _fill_pool(self, key: PrivateKey, gradients: Gradients) -> None:
-        """Randomness for the next round, made from now on; none after the last."""
-        if not self._params.pool:
-            return
-        if gradients.round + 1 >= self._context.train.n_estimators:
-            self.close()
-        elif not self._pool_runs:
+        """From now on, randomness for as many ciphertexts as a round takes, unless this is the last one."""
+        another = gradients.round + 1 < self._context.train.n_estimators
+        if self._params.pool and another and not self._pool_runs:
             n_rows = self._context.n_train if gradients.sampled is None else len(gradients.sampled)
             most = POOL_BYTES // key.public_key.native.element_bytes
             key.start_pool(max(1, min(n_rows * len(self._plan.lanes), most)), self._context.threads)
@@ -151,13 +148,12 @@ class HeSource:
                 f"{what}: found {tree.n_candidates} candidates in {tree.n_nodes} nodes and {len(tree.lanes)} lanes, "
                 f"wanted at least 0 in {shape[0]} nodes and {len(numbers)} lanes"
             )
-        sums = np.empty((shape[0] * shape[1], 2), dtype=np.int64)
+        sums: dict[int, NDArray[np.int64]] = {}
         for number, data in zip(numbers, tree.lanes, strict=True):
             lane = self._plan.lanes[number]
-            opened = self._decrypt(key, lane, data, len(sums), what)
-            for slot, channel in enumerate(lane.channels):
-                if channel // 2 == nodes.tree:
-                    sums[:, channel % 2] = opened[:, slot]
+            opened = self._decrypt(key, lane, data, shape[0] * shape[1], what)
+            sums |= {channel: opened[:, slot] for slot, channel in enumerate(lane.channels)}
+        pairs = np.stack([sums[2 * nodes.tree], sums[2 * nodes.tree + 1]], axis=1).reshape(*shape, 2)
         counts = None
         if self._code.counts:
             counts = unpack_array(tree.counts, np.int64, shape, what)
@@ -167,7 +163,7 @@ class HeSource:
             raise MessageError(f"{what}: found counts of rows, wanted none")
         directions = depth == 0 and nodes.bounds is not None
         constraint = unpack_array(tree.constraint, np.int8, (tree.n_candidates if directions else 0,), what)
-        left = self._code.decode(sums.reshape(*shape, 2), counts, self._step)
+        left = self._code.decode(pairs, counts, self._step)
         return OpenedTree(left, constraint if directions else None)
 
     def _decrypt(self, key: PrivateKey, lane: Lane, data: memoryview, count: int, what: str) -> NDArray[np.int64]:

@@ -29,4 +29,4 @@ TELLING_RANDOMNESS = (
 ATTACKS: tuple[str, ...] = (SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, TELLING_RANDOMNESS)
 
 # Fast rather than safe: for the tests that run over every protocol. Small chunks, so that there are several.
-QUICK: Mapping[str, Any] = {"key_bits": 512, "insecure": True, "chunk_rows": 64}
+QUICK: Mapping[str, Any] = {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 64}

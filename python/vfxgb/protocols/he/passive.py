@@ -85,10 +85,8 @@ class HePassive:
         context.channel.send(
             HeSums(round=level.round, depth=level.depth, key=self._own_key().fingerprint_bytes, trees=answers)
         )
-        # Counted after the answer has left, while the active party opens it.
-        with context.timings.phase("count small sums"):
-            for nodes in level.trees:
-                context.disclosed.small_sums += self._small[nodes.tree].count(nodes)
+        for nodes in level.trees:
+            self._small[nodes.tree].note(nodes)
 
     def _check_totals(self, message: HeTotals, level: PassiveLevel) -> None:
         party, key = self._context.party, self._own_key()
@@ -184,8 +182,11 @@ class HePassive:
         return self._candidates[tree].resolve(start, tokens)
 
     def end_tree(self) -> None:
-        """Forget ciphertexts and orders; make randomness for as many answers as this round needed."""
-        self._trees, self._candidates, self._small, self._rows = (), [], [], None
+        """Forget ciphertexts and orders; count what was shown; begin to make randomness for as many answers again."""
+        self._trees, self._candidates, self._rows = (), [], None
+        with self._context.timings.phase("count small sums"):
+            self._context.disclosed.small_sums += sum(small.count() for small in self._small)
+        self._small = []
         if self._params.pool and self._key is not None and self._rerandomised:
             if self._key.pool_level == 0:
                 self._key.start_pool(self._rerandomised, self._context.threads)

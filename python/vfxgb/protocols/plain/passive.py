@@ -74,11 +74,8 @@ class PlainPassive:
                         constraint=pack_bytes(b"") if directions is None else pack_array(directions),
                     )
                 )
+                self._small[nodes.tree].note(nodes)
         context.channel.send(PlainSums(round=level.round, depth=level.depth, trees=answers))
-        # Counted after the answer has left, while the active party scores it.
-        with context.timings.phase("count small sums"):
-            for nodes in level.trees:
-                context.disclosed.small_sums += self._small[nodes.tree].count(nodes)
 
     def resolve(
         self,
@@ -91,8 +88,11 @@ class PlainPassive:
         return self._candidates[tree].resolve(start, tokens)
 
     def end_tree(self) -> None:
-        """Forget gradients and orders."""
-        self._trees, self._candidates, self._pairs, self._small = (), [], [], []
+        """Forget gradients and orders; count what was shown."""
+        self._trees, self._candidates, self._pairs = (), [], []
+        with self._context.timings.phase("count small sums"):
+            self._context.disclosed.small_sums += sum(small.count() for small in self._small)
+        self._small = []
 
     def close(self) -> None:
         """Nothing runs in the background."""

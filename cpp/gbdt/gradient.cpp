@@ -1,0 +1,59 @@
+#include "gbdt/gradient.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "core/parallel.h"
+
+namespace vfxgb::gbdt {
+namespace {
+
+constexpr std::size_t block_rows = 16384;
+constexpr float largest_exponent = 88.7f;  // keeps expf(-m) finite
+constexpr float least_hessian = 1e-16f;
+constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves no bits below the point
+
+i64 rounded(double value) { return static_cast<i64>((value + rounder) - rounder); }
+
+}  // namespace
+
+void logistic(const float* margins, const float* labels, const float* weights, std::size_t count, float* g, float* h,
+              std::size_t threads) {
+  parallel_for(count, worthwhile(threads, 10 * count), block_rows, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const float power = std::min(-margins[i], largest_exponent);
+      const float p = 1.0f / (1.0f + static_cast<float>(std::exp(static_cast<double>(power))));
+      const float weight = weights ? weights[i] : 1.0f;
+      g[i] = (p - labels[i]) * weight;
+      h[i] = std::max(p * (1.0f - p), least_hessian) * weight;
+    }
+  });
+}
+
+template <class T>
+bool encode(Strided<T> g, Strided<T> h, const i32* rows, std::size_t count, double scale, double step, i64* out,
+            std::size_t threads) {
+  const double per_step = 1.0 / step;
+  std::atomic<bool> good{true};
+  parallel_for(count, worthwhile(threads, 2 * count), block_rows, [&](std::size_t begin, std::size_t end) {
+    bool inside = true;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t row = rows ? static_cast<std::size_t>(rows[i]) : i;
+      const double gradient = g[row], hessian = h[row];
+      if (!(std::abs(gradient) <= scale && std::abs(hessian) <= scale)) {
+        inside = false;
+        break;
+      }
+      out[2 * row] = rounded(gradient * per_step);
+      out[2 * row + 1] = rounded(hessian * per_step);
+    }
+    if (!inside) good = false;
+  });
+  return good;
+}
+
+template bool encode(Strided<float>, Strided<float>, const i32*, std::size_t, double, double, i64*, std::size_t);
+template bool encode(Strided<double>, Strided<double>, const i32*, std::size_t, double, double, i64*, std::size_t);
+
+}  // namespace vfxgb::gbdt

@@ -1,0 +1,20 @@
+// Gradients of single rows: the losses that are worth a kernel, and the one rounding to fixed point.
+#pragma once
+
+#include "gbdt/bin.h"
+
+namespace vfxgb::gbdt {
+
+// binary:logistic in XGBoost's float32 arithmetic: p = 1 / (1 + exp(-m)), g = p - y, h = max(p (1 - p), 1e-16), both
+// times the row's weight; exp is taken in double and rounded. weights: null for 1.
+void logistic(const float* margins, const float* labels, const float* weights, std::size_t count, float* g, float* h,
+              std::size_t threads);
+
+// out[2 row], out[2 row + 1] = the integers next to g / step and h / step (ties to even) for each of `rows`, or for
+// rows 0, 1, ... where it is null; step is a power of two. Other entries of out stay as they are. Returns whether all
+// magnitudes were at most `scale` <= 2^50 step; a NaN is not.
+template <class T>
+bool encode(Strided<T> g, Strided<T> h, const i32* rows, std::size_t count, double scale, double step, i64* out,
+            std::size_t threads);
+
+}  // namespace vfxgb::gbdt
