@@ -1,0 +1,156 @@
+"""How often padded slots overflow, and how many of these the '11' check misses (ERRATA E25).
+
+    [VFXGB_DATA=<folder>] python bench/e2e/overflow.py [--trials 2000] [--out docs/results]
+
+Gradients of default_credit (a generated table without VFXGB_DATA) in the first round and after ten trees are encoded
+as `batch_he` encodes them, summed over random rows, two sums to a plaintext, and decoded. Nothing is encrypted: a
+ciphertext holds the same integers. Parameters are the paper's: alpha 20, alpha_max 10^6, r 30, two bits of padding.
+
+    batchcrypt   every negative number carries out of its slot: `left` counts plaintexts with a slot that a sum has
+                 left, `alarm` those refused by the check though no slot was left, `silent` those that decode to wrong
+                 numbers without an alarm, `missed` = silent / left
+    shift        the same for sums too large for r bits (alpha_max 20: no headroom), which the codec refuses before
+                 encrypting unless it is bypassed, as here
+
+writes overflow.md and overflow.json.
+"""
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import VFXGBClassifier
+from vfxgb.cli.train_data import ACTIVE, load
+from vfxgb.codec.batchcrypt import BatchCryptCode
+from vfxgb.codec.code import PairCode
+from vfxgb.codec.plan import Lane, plan_slots
+from vfxgb.codec.shift import ShiftCode
+from vfxgb.crypto.ints import pack_signed
+from vfxgb.errors import CapacityError
+from vfxgb.tree.fixed_point import FixedPoint
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SIZES = (2, 3, 4, 5, 8, 16, 64, 256, 1024)
+LATER_TREES = 10
+CAPACITY = 511
+PER_PLAINTEXT = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Shares of plaintexts, see the module. missed: of those with a slot left; None if there are none."""
+
+    left: float
+    alarm: float
+    silent: float
+    missed: float | None
+
+
+def gradients(margin: NDArray[np.float64], y: NDArray[np.float32]) -> tuple[NDArray[np.int64], float]:
+    """Fixed-point pairs of logistic loss, and their unit."""
+    p = 1 / (1 + np.exp(-margin))
+    fixed = FixedPoint.for_rows(len(y), 1.0)
+    return fixed.encode_pairs(p - y, p * (1 - p)), fixed.step
+
+
+def outcome(code: PairCode, lane: Lane, pairs: NDArray[np.int64], step: float, size: int, trials: int) -> Outcome:
+    """Sums of `size` random rows."""
+    rng = np.random.default_rng(size)
+    slots = code.encode(pairs, step)
+    left = alarm = silent = 0
+    for _ in range(trials):
+        rows = rng.integers(0, len(pairs), (PER_PLAINTEXT, size))
+        sums = np.zeros((lane.sums, 2), dtype=np.int64)
+        sums[:PER_PLAINTEXT] = slots[rows].sum(axis=1)
+        truth = np.zeros((lane.sums, 2), dtype=np.int64)
+        truth[:PER_PLAINTEXT] = _exact(code, slots[rows].sum(axis=1), slots[rows], size, step)
+        counts = np.zeros(lane.sums, dtype=np.int64)
+        counts[:PER_PLAINTEXT] = size
+        overflown = bool((sums >= 1 << lane.bits[0]).any())
+        left += overflown
+        try:
+            found = code.decode(_through_plaintext(lane, sums), counts, step)
+        except CapacityError:
+            alarm += not overflown
+        else:
+            silent += not np.array_equal(found, truth)
+    return Outcome(left / trials, alarm / trials, silent / trials, silent / left if left else None)
+
+
+def _exact(
+    code: PairCode, sums: NDArray[np.int64], slots: NDArray[np.int64], size: int, step: float
+) -> NDArray[np.int64]:
+    """What decoding should give: the sums of the quantised values, without slots."""
+    if isinstance(code, BatchCryptCode):
+        signed = np.where(slots >> (code.r - 1) == 1, slots - (1 << code.r), slots)
+        return np.rint(signed.sum(axis=1) * (code.resolution / step)).astype(np.int64)
+    assert isinstance(code, ShiftCode)
+    return np.rint((sums * code.resolution + size * code.s) / step).astype(np.int64)
+
+
+def _through_plaintext(lane: Lane, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Slots as they are read out of one plaintext that holds all the sums."""
+    z = 0
+    for place, pair in enumerate(sums.tolist()):
+        for channel, offset in zip(lane.channels, lane.offsets.tolist(), strict=True):
+            z += pair[channel] << (lane.width * place + offset)
+    packed = pack_signed([z], 1 << (CAPACITY - 1), "overflow")
+    return lane.decode(bytes(packed.data), packed.width, lane.sums)[:, np.argsort(lane.channels)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/results")
+    args = parser.parse_args()
+    data = load("default_credit")
+    rate = float(data.y.mean())
+    first = np.full(len(data.y), np.log(rate / (1 - rate)))
+    model = VFXGBClassifier(
+        n_estimators=LATER_TREES, max_depth=3, max_bin=32, parties=data.parties, active=ACTIVE, protocol="plain"
+    ).fit(data.X, data.y, verbose=False)
+    p = model.predict_proba(data.X)[:, 1]
+    rounds = {"first round": first, f"after {LATER_TREES} trees": np.log(p / (1 - p))}
+    codes: dict[str, PairCode] = {
+        "batchcrypt": BatchCryptCode(len(data.y)),
+        "shift, alpha_max 20": ShiftCode(len(data.y), alpha_max=20.0),
+    }
+    results: dict[str, dict[str, dict[str, float | None]]] = {}
+    about = (
+        f"Written by bench/e2e/overflow.py: {data.source}; {args.trials:,} plaintexts of two sums each. left: a sum "
+        "has left its slot; alarm: refused although none has; silent: wrong numbers without an alarm; missed: silent / "
+        "left."
+    )
+    lines = ["# Padded slots: overflows, and what the '11' check misses", "", about]
+    for name, code in codes.items():
+        (lane,) = plan_slots(code.widths, 1, CAPACITY, together=True).lanes
+        for when, margin in rounds.items():
+            pairs, step = gradients(margin, data.y)
+            title = f"{name}, {when}"
+            results[title] = {}
+            lines += [
+                "",
+                f"## {title}",
+                "",
+                "| rows in a sum | left | alarm | silent | missed |",
+                "|---:|---:|---:|---:|---:|",
+            ]
+            for size in SIZES:
+                found = outcome(code, lane, pairs, step, size, args.trials)
+                results[title][str(size)] = vars(found)
+                missed = "" if found.missed is None else f"{found.missed:.1%}"
+                lines.append(f"| {size:,} | {found.left:.1%} | {found.alarm:.1%} | {found.silent:.1%} | {missed} |")
+    text = "\n".join(lines) + "\n"
+    print(text)
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "overflow.md").write_text(text, encoding="utf-8")
+    document = {"source": data.source, "trials": args.trials, "results": results}
+    (args.out / "overflow.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
