@@ -1,6 +1,7 @@
 """README.md says what is true: its example runs, and its tables are those of the result files."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +26,49 @@ def test_speed_tables_are_those_of_the_result_files(script: ModuleType) -> None:
     text = README.read_text(encoding="utf-8")
     assert script.updated(text) == text
     assert "| decrypt |" in script.speed_section()
+
+
+def test_training_tables_are_written_from_the_files_there_are(script: ModuleType, tmp_path: Path) -> None:
+    text = README.read_text(encoding="utf-8")
+    assert script.training_section(tmp_path) == ""
+    operations = {"encryptions": 1000.0, "additions": 5000.0, "decryptions": 30.0}
+    result = {"source": "give_credit.csv.gz, 900 x (5+5)", "rows": 900, "features": [5, 5]}
+    line = {
+        "name": "batch_he ou-short",
+        "seconds": 3.0,
+        "floor": 2.5,
+        "operations": operations,
+        "sent": 4.4e6,
+        "received": 2e5,
+        "peak_bytes": 5e6,
+        "result": result,
+    }
+    plain = {**line, "name": "plain", "seconds": 0.05, "floor": None, "peak_bytes": None}
+    head = {
+        "machine": {"cores": "2"},
+        "settings": {"depth": 6, "bins": 32, "key_bits": 2048, "threads": 2},
+    }
+    files = {
+        "train_give_credit": {**head, "configurations": [line, plain]},
+        "ablation_give_credit": {**head, "ablation": [{**line, "name": "ou-short, without pool"}]},
+        "linear": {**head, "linear": [{**line, "name": "ou-short, 900 x (5+5)"}]},
+        "batch_he": {
+            "differences": dict.fromkeys(["batch against non-batch", "batch against plain", "batch against xgboost"], 0)
+        },
+    }
+    for name, numbers in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(numbers))
+    written = script.updated(text, tmp_path)
+    for wanted in (
+        "give_credit.csv.gz, 900 x (5+5); depth 6, 32 bins, 2048-bit keys, 2 threads",
+        "| batch_he ou-short | 3.00 | 2.50 | 1.20 | 4.4 | 0.2 | 5 |",
+        "| plain | 0.05 |  |  | 4.4 | 0.2 |  |",
+        "| ou-short, without pool | 3.00 | 1,000 | 5,000 | 30 | 4.6 |",
+        "900 x (5+5): 3.00 s",
+        "0.000000 between `batch_he` and xgboost",
+    ):
+        assert wanted in written
+    assert script.updated(written, tmp_path) == written
 
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
