@@ -21,7 +21,7 @@ from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import Lane, plan_slots
 from vfxgb.crypto import CiphertextArray, PrivateKey, PublicKey, generate
 from vfxgb.crypto.ints import pack_signed, unpack_signed
-from vfxgb.tree.fixed_point import FixedPoint, encode_pairs
+from vfxgb.tree.fixed_point import FixedPoint
 
 DEFAULT_ROWS = 4000
 BUCKETS = 8
@@ -72,7 +72,7 @@ def run(settings: DemoSettings) -> int:
     with watch.step("make and self-test the key", 1):
         key = generate(settings.scheme, bits=settings.bits)
     fixed = FixedPoint.for_rows(g.size, 1.0)
-    pairs = encode_pairs(fixed, g, h, g.size)
+    pairs = fixed.encode_pairs(g, h)
     code = ExactCode(g.size, fixed.bits)
     (lane,) = plan_slots(code.widths, 1, key.max_plaintext.bit_length(), together=True).lanes
     print(f"         {key!r}")
@@ -147,7 +147,7 @@ def _print_sums(buckets: list[Bucket], opened: NDArray[np.int64], pairs: NDArray
     for bucket, found in zip(buckets, opened, strict=True):
         same = np.array_equal(found, pairs[bucket.rows].sum(axis=0))
         equal += same
-        G, H = fixed.decode(found)
+        G, H = found * fixed.step
         note = "" if same else "  DIFFERS from the plain sum"
         print(f"{bucket.name:<{width}} {bucket.rows.size:>7} {G:>14.6f} {H:>14.6f}{note}")
     identical = equal == len(buckets)
