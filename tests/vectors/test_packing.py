@@ -18,7 +18,7 @@ def plaintexts(data: bytes, width: int) -> list[int]:
 
 def test_10_packing() -> None:
     fixed = FixedPoint(bits=8, scale=1.0)
-    pairs = fixed.encode(np.array([[-0.5, 0.25], [0.25, 0.1875]]))
+    pairs = fixed.encode_pairs(np.array([-0.5, 0.25]), np.array([0.25, 0.1875]))
     (lane,) = plan_slots(PairWidths(g_bits=12, h_bits=20), 1, 100, together=True).lanes
     z = plaintexts(lane.encode([pairs], slice(None)), lane.plaintext_bytes)
     assert z == [-134217664, 67108912]
