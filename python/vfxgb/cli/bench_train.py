@@ -70,15 +70,18 @@ class TrainSettings:
 class Measurement:
     """A job and what came of it, per tree.
 
-    `seconds`: wall time. `operations`, `sent`, `received`: counts and bytes. `peak_bytes`: of the process in a run of
-    one tree, in which no randomness is made ahead for a next one, so that nothing large but the passive party's
-    ciphertexts is in it; `peak_with_pool`: in the longer run.
+    `seconds`: wall time. `cpu_seconds`: processor time of all threads, which other programs on the machine do not
+    lengthen as they do wall time; it includes key generation where there is one run only. `operations`, `sent`,
+    `received`: counts and bytes. `peak_bytes`: of the process in a run of one tree, in which no randomness is made ahead
+    for a next one, so that nothing large but the passive party's ciphertexts is in it; `peak_with_pool`: in the longer
+    run.
     """
 
     name: str
     job: TrainJob
     result: JobResult
     seconds: float
+    cpu_seconds: float
     operations: dict[str, float]
     sent: float
     received: float
@@ -230,7 +233,7 @@ def make_measurement(name: str, job: TrainJob, result: JobResult) -> Measurement
     """The numbers per tree: what the longer run took beyond the shorter one, or all of it where there is one only."""
     single, whole = result.single, result.whole
     if whole is None:
-        whole, nothing, trees = single, TrainRun([], 0.0, {}, {}, 0, 0), 1
+        whole, nothing, trees = single, TrainRun([], 0.0, 0.0, {}, {}, 0, 0), 1
     else:
         nothing, trees = single, job.extra
     return Measurement(
@@ -238,6 +241,7 @@ def make_measurement(name: str, job: TrainJob, result: JobResult) -> Measurement
         job,
         result,
         (sum(whole.rounds) - sum(nothing.rounds)) / trees,
+        (whole.cpu_seconds - nothing.cpu_seconds) / trees,
         {kind: (count - nothing.operations.get(kind, 0)) / trees for kind, count in whole.operations.items()},
         (whole.sent - nothing.sent) / trees,
         (whole.received - nothing.received) / trees,

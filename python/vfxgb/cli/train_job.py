@@ -50,12 +50,14 @@ class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TrainRun(msgspec.Struct, frozen=True):
     """One training.
 
-    `rounds`: wall seconds of each round, that of the first without `key_seconds`. `operations`: counted by any party.
+    `rounds`: wall seconds of each round, that of the first without `key_seconds`. `cpu_seconds`: processor time of all
+    threads over all rounds, keys included. `operations`: counted by any party.
     `phases`: party -> phase -> seconds. `sent`, `received`: bytes as the active party counts them. `peak_bytes`: beyond
     what the process held with the data loaded, of all parties together; None where the system does not tell.
     """
 
     rounds: list[float]
+    cpu_seconds: float
     key_seconds: float
     operations: dict[str, int]
     phases: dict[str, dict[str, float]]
@@ -67,12 +69,14 @@ class TrainRun(msgspec.Struct, frozen=True):
 class JobResult(msgspec.Struct, frozen=True):
     """What a job found. `costs`: operation -> threads -> seconds of one, per repeat.
 
-    `wire_bytes`, `element_bytes`: of one ciphertext, on the wire and in memory; 0 without encryption.
+    `fixed_bytes`: peak of a run on a few rows: keys, tables, buffers. `wire_bytes`, `element_bytes`: of one ciphertext,
+    on the wire and in memory; 0 without encryption.
     """
 
     source: str
     rows: int
     features: tuple[int, int]
+    fixed_bytes: int | None
     single: TrainRun
     whole: TrainRun | None
     costs: dict[str, dict[str, list[float]]]
@@ -81,22 +85,24 @@ class JobResult(msgspec.Struct, frozen=True):
 
 
 class RoundClock(TrainingCallback):
-    """Wall seconds of each of `trees` rounds."""
+    """Wall seconds of each of `trees` rounds, and processor time of all together."""
 
     def __init__(self, trees: int) -> None:
         self.rounds: list[float] = []
-        self._last = 0.0
+        self.cpu_seconds = 0.0
+        self._last = self._last_cpu = 0.0
         self._progress = Progress("training", trees)
 
     def before_training(self, state: TrainingState) -> None:  # noqa: ARG002 - a hook
         """Start."""
-        self._last = time.perf_counter()
+        self._last, self._last_cpu = time.perf_counter(), time.process_time()
 
     def after_iteration(self, state: TrainingState) -> bool:  # noqa: ARG002 - a hook
         """Note the time since the last one."""
-        now = time.perf_counter()
+        now, cpu = time.perf_counter(), time.process_time()
         self.rounds.append(now - self._last)
-        self._last = now
+        self.cpu_seconds += cpu - self._last_cpu
+        self._last, self._last_cpu = now, cpu
         self._progress.update(len(self.rounds))
         return False
 
@@ -105,7 +111,9 @@ def run_job(job: TrainJob) -> JobResult:
     """Do it. Raises what training raises."""
     data = load(job.data, job.rows, job.features)
     # Libraries loaded and threads started: neither time nor memory of that counts.
-    _run(job, data.head(WARM_UP_ROWS), 1)
+    few = data.head(WARM_UP_ROWS)
+    _run(job, few, 1)
+    fixed_bytes = _run(job, few, 1).peak_bytes
     costs: list[Operation] = []
     wire_bytes = element_bytes = 0
     if job.cost_batch:
@@ -123,6 +131,7 @@ def run_job(job: TrainJob) -> JobResult:
         data.source,
         len(data.y),
         (data.n_active, data.X.shape[1] - data.n_active),
+        fixed_bytes,
         single,
         whole,
         {
@@ -172,6 +181,7 @@ def _fit(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
     clock.rounds[0] -= key_seconds
     return TrainRun(
         clock.rounds,
+        clock.cpu_seconds,
         key_seconds,
         operations,
         {party: dict(counted.seconds) for party, counted in parties.items()},
@@ -193,10 +203,10 @@ def _fit_xgboost(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
         "max_bin": job.bins,
         "nthread": job.threads,
     }
-    start = time.perf_counter()
+    start, start_cpu = time.perf_counter(), time.process_time()
     xgboost.train(params, table, trees)
-    seconds = time.perf_counter() - start
-    return TrainRun([seconds / trees] * trees, 0.0, {}, {}, 0, 0)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+    return TrainRun([seconds / trees] * trees, cpu, 0.0, {}, {}, 0, 0)
 
 
 def _start_peak() -> Callable[[], int | None]:

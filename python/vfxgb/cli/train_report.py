@@ -74,15 +74,18 @@ def _config_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _time_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [_line("seconds per tree", ["seconds", "floor", "ratio", "busy floor", "ratio"])]
+    lines = [_line("seconds per tree", ["seconds", "floor", "ratio", "busy floor", "ratio", "CPU"])]
     for found in measurements:
         cells = [f"{found.seconds:.3f}"]
         if found.result.costs:
             cells += [f"{found.floor:.3f}", f"{found.seconds / found.floor:.2f}"]
             cells += [f"{found.loaded_floor:.3f}", f"{found.seconds / found.loaded_floor:.2f}"]
+            cells.append(f"{found.cpu_seconds:.3f}")
         lines.append(_line(found.name, cells))
     lines.append(f"floor: operations x cost of one on one thread / threads (goal: ratio at most {FLOOR_GOAL})")
-    lines.append("busy floor: the same at the cost measured with all threads at work")
+    lines.append(
+        "busy floor: the same at the cost measured with all threads at work; CPU: processor time of all threads"
+    )
     return lines
 
 
@@ -122,17 +125,19 @@ def _traffic_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [_line("peak memory, megabytes", ["one tree", "with pool", "rows x ct", "ratio"])]
+    lines = [_line("peak memory, megabytes", ["one tree", "fixed", "with pool", "rows x ct", "ratio", "less fixed"])]
     for found in measurements:
-        cells = [_megabytes(found.peak_bytes), _megabytes(found.peak_with_pool)]
+        fixed = found.result.fixed_bytes
+        cells = [_megabytes(found.peak_bytes), _megabytes(fixed), _megabytes(found.peak_with_pool)]
         if found.result.costs and found.peak_bytes is not None:
             cells += [_megabytes(found.gradients_bytes), f"{found.peak_bytes / found.gradients_bytes:.2f}"]
+            cells.append(f"{(found.peak_bytes - (fixed or 0)) / found.gradients_bytes:.2f}")
         lines.append(_line(found.name, cells))
     return [
         *lines,
         "of both parties together with the messages on their way, beyond the table; one tree: nothing large in it but",
-        f"the passive party's ciphertexts (goal: ratio at most {MEMORY_GOAL}); with pool: also the randomness that the",
-        "active party makes ahead",
+        f"the passive party's ciphertexts (goal: ratio at most {MEMORY_GOAL}); fixed: the same with 1,000 rows,",
+        "that is keys and tables; with pool: also the randomness that the active party makes ahead",
     ]
 
 
@@ -197,6 +202,7 @@ def _measurement_json(found: Measurement) -> dict[str, Any]:
     return {
         "name": found.name,
         "seconds": found.seconds,
+        "cpu_seconds": found.cpu_seconds,
         "floor": found.floor if encrypted else None,
         "loaded_floor": found.loaded_floor if encrypted else None,
         "operations": found.operations,
@@ -205,6 +211,7 @@ def _measurement_json(found: Measurement) -> dict[str, Any]:
         "received": found.received,
         "ciphertext_bytes": found.ciphertext_bytes if encrypted else None,
         "gradients_bytes": found.gradients_bytes if encrypted else None,
+        "fixed_bytes": found.result.fixed_bytes,
         "peak_bytes": found.peak_bytes,
         "peak_with_pool": found.peak_with_pool,
         "job": msgspec.to_builtins(found.job),

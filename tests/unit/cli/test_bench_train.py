@@ -116,17 +116,17 @@ def test_an_error_of_a_child_is_raised_here_and_an_interrupt_too(monkeypatch: py
 
 
 def test_per_tree_numbers_are_what_the_longer_run_took_beyond_the_shorter() -> None:
-    single = TrainRun([3.0], 1.0, {"additions": 10}, {}, 100, 50, 7)
-    whole = TrainRun([4.0, 5.0, 6.0], 1.5, {"additions": 40, "packing": 4}, {}, 700, 250, 9)
+    single = TrainRun([3.0], 2.0, 1.0, {"additions": 10}, {}, 100, 50, 7)
+    whole = TrainRun([4.0, 5.0, 6.0], 12.0, 1.5, {"additions": 40, "packing": 4}, {}, 700, 250, 9)
     job = TrainJob("synthetic", 10, (1, 1), "batch_he", {}, 1, 2, 2, 2)
     costs = {"additions": {"1": [1.0, 2.0, 9.0], "2": [1.5]}, "packing": {"1": [3.0], "2": [2.0]}}
-    found = bench_train.make_measurement("x", job, JobResult("", 10, (1, 1), single, whole, costs, 64, 80))
-    assert (found.seconds, found.sent, found.received) == (6.0, 300.0, 100.0)
+    found = bench_train.make_measurement("x", job, JobResult("", 10, (1, 1), 3, single, whole, costs, 64, 80))
+    assert (found.seconds, found.cpu_seconds, found.sent, found.received) == (6.0, 5.0, 300.0, 100.0)
     assert found.operations == {"additions": 15.0, "packing": 2.0}
     assert found.floor == (15 * 2.0 + 2 * 3.0) / 2
     assert found.loaded_floor == 15 * 1.5 + 2 * 2.0
     assert (found.peak_bytes, found.peak_with_pool) == (7, 9)
-    alone = bench_train.make_measurement("x", job, JobResult("", 10, (1, 1), single, None, {}, 0, 0))
+    alone = bench_train.make_measurement("x", job, JobResult("", 10, (1, 1), 3, single, None, {}, 0, 0))
     assert (alone.seconds, alone.sent, alone.operations) == (3.0, 100.0, {"additions": 10.0})
 
 
