@@ -72,9 +72,9 @@ class Measurement:
 
     `seconds`: wall time. `cpu_seconds`: processor time of all threads, which other programs on the machine do not
     lengthen as they do wall time; it includes key generation where there is one run only. `operations`, `sent`,
-    `received`: counts and bytes. `peak_bytes`: of the process in a run of one tree, in which no randomness is made ahead
-    for a next one, so that nothing large but the passive party's ciphertexts is in it; `peak_with_pool`: in the longer
-    run.
+    `received`: counts and bytes. `peak_bytes`: of the process in a run of one tree, in which no randomness is made
+    ahead for a next one, so that nothing large but the passive party's ciphertexts is in it; `peak_with_pool`: in the
+    longer run.
     """
 
     name: str
