@@ -1,6 +1,7 @@
 #include "bigint/ring.h"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 #include "bigint/words.h"
@@ -14,6 +15,27 @@ std::size_t shared_window(std::size_t bits) {
 }
 std::size_t separate_window(std::size_t bits) {
   return bits <= 8 ? 1 : bits <= 40 ? 2 : bits <= 160 ? 3 : bits <= 640 ? 4 : 5;
+}
+
+// Whether gcd(a, m) = 1, m odd: the binary algorithm, on as many words as the numbers still have.
+bool coprime(Words a, Words m) {
+  a = words::mod(a, m);
+  while (!a.empty()) {
+    std::size_t zeros = 0;
+    while (a[zeros] == 0) ++zeros;
+    a.erase(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(zeros));
+    if (const int shift = std::countr_zero(a[0]); shift > 0) {
+      for (std::size_t i = 0; i + 1 < a.size(); ++i) a[i] = a[i] >> shift | a[i + 1] << (64 - shift);
+      a.back() >>= shift;
+    }
+    if (a.back() == 0) a.pop_back();
+    if (a.size() < m.size() || (a.size() == m.size() && words::compare(a.data(), m.data(), a.size()) < 0)) a.swap(m);
+    const u64 borrow = words::sub(a.data(), a.data(), m.data(), m.size());
+    for (std::size_t i = m.size(); borrow && i < a.size() && a[i]-- == 0; ++i) {
+    }
+    while (!a.empty() && a.back() == 0) a.pop_back();
+  }
+  return m.size() == 1 && m[0] == 1;
 }
 
 }  // namespace
@@ -127,10 +149,8 @@ void Ring::gather_open(const u64* const* lane_elements, u64* block) const {
 
 void Ring::load(const u64* canonical, std::size_t count, u64* out) const { load_into(canonical, count, out, nullptr); }
 
-bool Ring::load_units(const u64* canonical, std::size_t count, u64* out) const {
-  Words product = constant_half(Words{1});
+void Ring::load_units(const u64* canonical, std::size_t count, u64* out, Words& product) const {
   load_into(canonical, count, out, product.data());
-  return is_unit(product.data());
 }
 
 void Ring::load_into(const u64* canonical, std::size_t count, u64* out, u64* product) const {
@@ -238,6 +258,10 @@ void Ring::products(const u64* x, const u64* y, const Segment* segments, std::si
   const auto prefetch = [&](const u64* at) {
     for (std::size_t i = 0; i < step; i += 8) __builtin_prefetch(at + i);
   };
+  const auto prefetch_start = [&](const Segment& s) {
+    prefetch(s.onto ? s.out : element(s.items[0]));
+    if (s.count + s.onto > 1) prefetch(element(s.items[s.onto ? 0 : 1]));
+  };
   struct Lane {
     const Segment* segment = nullptr;  // null: idle
     u32 next = 0;                      // the next item
@@ -253,6 +277,7 @@ void Ring::products(const u64* x, const u64* y, const Segment* segments, std::si
       start[lane] = nullptr;
       while (!own.segment && segments != end) {
         const Segment& s = *segments++;
+        if (static_cast<std::size_t>(end - segments) >= lanes) prefetch_start(segments[lanes - 1]);
         const u64* const first = s.onto ? s.out : element(s.items[0]);
         if (s.count + s.onto == 1) {
           std::copy_n(first, step, s.out);
@@ -268,8 +293,8 @@ void Ring::products(const u64* x, const u64* y, const Segment* segments, std::si
     if (started > 0) {
       const u64* at[Kernel::max_lanes];
       for (std::size_t lane = 0; lane < lanes; ++lane) at[lane] = start[lane] ? start[lane] : one();
-      gather(at, factor.data());
-      for (std::size_t lane = 0; lane < lanes; ++lane)
+      gather(at, started == lanes ? sum.data() : factor.data());
+      for (std::size_t lane = 0; started < lanes && lane < lanes; ++lane)
         if (start[lane])
           for (std::size_t i = lane; i < factor.size(); i += lanes) sum[i] = factor[i];
     }
@@ -278,11 +303,6 @@ void Ring::products(const u64* x, const u64* y, const Segment* segments, std::si
       Lane& own = work[lane];
       at[lane] = own.segment ? element(own.segment->items[own.next++]) : one();
       if (own.segment && own.next < own.segment->count) prefetch(element(own.segment->items[own.next]));
-    }
-    for (std::size_t i = 0; i < lanes && segments + i != end; ++i) {
-      const Segment& later = segments[i];
-      prefetch(later.onto ? later.out : element(later.items[0]));
-      if (later.count + later.onto > 1) prefetch(element(later.items[later.onto ? 0 : 1]));
     }
     gather(at, factor.data());
     mul_block(sum.data(), sum.data(), factor.data());
@@ -469,20 +489,20 @@ void Ring::invert_few(u64* x, std::size_t count) const {
 bool Ring::all_units(const u64* x, std::size_t count) const {
   // x is a unit modulo N^2 just if it is one modulo N: the low halves' product tells.
   const std::size_t lanes = kernel_->lanes();
-  Words low(kernel_->block_words()), product = constant_half(Words{1});
+  Words low(kernel_->block_words()), product = unit_product();
   const u64* pointers[Kernel::max_lanes];
   for (std::size_t first = 0; first < count; first += lanes) {
     for (std::size_t lane = 0; lane < lanes; ++lane) pointers[lane] = x + std::min(first + lane, count - 1) * stride();
     kernel_->gather(pointers, low.data());
     kernel_->mul1(product.data(), product.data(), low.data());
   }
-  return is_unit(product.data());
+  return is_unit(product);
 }
 
-bool Ring::is_unit(const u64* product) const {
+bool Ring::is_unit(const Words& product) const {
   // Pairs of lanes are multiplied until every lane holds the product of all.
   const std::size_t lanes = kernel_->lanes(), words = kernel_->block_words();
-  Words all(product, product + words), turned(words), parts(lanes * kernel_->stored_words());
+  Words all = product, turned(words), parts(lanes * kernel_->stored_words());
   for (std::size_t distance = 1; distance < lanes; distance *= 2) {
     for (std::size_t i = 0; i < words; ++i) turned[i] = all[i / lanes * lanes + (i % lanes + distance) % lanes];
     kernel_->mul1(all.data(), all.data(), turned.data());
@@ -490,7 +510,7 @@ bool Ring::is_unit(const u64* product) const {
   u64* places[Kernel::max_lanes];
   for (std::size_t lane = 0; lane < lanes; ++lane) places[lane] = &parts[lane * kernel_->stored_words()];
   kernel_->scatter(all.data(), places);
-  return !words::inverse(words::trim(Words(places[0], places[0] + kernel_->stored_words())), n_).empty();
+  return coprime(words::trim(Words(places[0], places[0] + kernel_->stored_words())), n_);
 }
 
 std::size_t Ring::first_non_unit(const u64* x, std::size_t count) const {

@@ -28,8 +28,11 @@ class Ring {
   const u64* one() const noexcept { return one_.data(); }
 
   void load(const u64* canonical, std::size_t count, u64* out) const;
-  // Loads them and tells whether all are units, for half a product more (degree 2; else a product).
-  bool load_units(const u64* canonical, std::size_t count, u64* out) const;
+  // Loads them and multiplies what tells units into `product`, for half a product more (degree 2; else a product). A
+  // product starts at unit_product(); all that went into it are units just if is_unit(product).
+  void load_units(const u64* canonical, std::size_t count, u64* out, Words& product) const;
+  Words unit_product() const { return constant_half(Words{1}); }
+  bool is_unit(const Words& product) const;
   void store(const u64* elements, std::size_t count, u64* canonical) const;
 
   void mul(const u64* x, const u64* y, std::size_t count, u64* out) const;

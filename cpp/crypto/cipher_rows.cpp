@@ -9,7 +9,8 @@
 namespace vfxgb {
 namespace {
 
-constexpr std::size_t grain = 1024;  // items that share one inversion
+constexpr std::size_t grain = 1024;  // items that share one test for units
+constexpr std::size_t at_once = 32;  // items whose canonical forms stay in the cache
 
 }  // namespace
 
@@ -32,13 +33,16 @@ std::size_t CipherRows::fill(std::size_t first, const unsigned char* wire, std::
   std::fill(begin_flag, end_flag, 0);
   std::atomic<std::size_t> bad{count};
   parallel_for(count, threads, grain, [&](std::size_t begin, std::size_t end) {
-    Words canonical((end - begin) * words);
+    Words canonical(at_once * words), product = ring.unit_product();
     u64* out = data_.data() + (first + begin) * ring.stride();
-    std::size_t good = 0;
-    while (good < end - begin && parse(ring, Form::wire, wire + (begin + good) * bytes, &canonical[good * words]))
-      ++good;
-    const bool units = ring.load_units(canonical.data(), good, out);
-    if (!units) good = ring.first_non_unit(out, good);
+    std::size_t good = 0, parsed = at_once;
+    while (good < end - begin && parsed == at_once) {
+      for (parsed = 0; parsed < std::min(at_once, end - begin - good); ++parsed)
+        if (!parse(ring, Form::wire, wire + (begin + good + parsed) * bytes, &canonical[parsed * words])) break;
+      ring.load_units(canonical.data(), parsed, out + good * ring.stride(), product);
+      good += parsed;
+    }
+    if (!ring.is_unit(product)) good = ring.first_non_unit(out, good);
     if (good == end - begin) return;
     std::size_t known = bad.load();
     while (begin + good < known && !bad.compare_exchange_weak(known, begin + good)) {

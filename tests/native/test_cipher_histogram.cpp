@@ -40,7 +40,8 @@ Ciphertexts random_units(const Key& key, std::size_t count) {
       const Words digit = words::padded(words::mod(test::random_integer(260), ring.n()), ring.half_words());
       std::copy(digit.begin(), digit.end(), canonical.begin() + static_cast<std::ptrdiff_t>(d * ring.half_words()));
     }
-    if (ring.load_units(canonical.data(), 1, out.at(i))) ++i;
+    ring.load(canonical.data(), 1, out.at(i));
+    if (ring.first_non_unit(out.at(i), 1) == 1) ++i;
   }
   return out;
 }

@@ -138,6 +138,13 @@ def test_lanes_of_many_classes(make_problem, train, encrypted, model_of, message
         assert entry.amount == opened
 
 
+def test_fewer_classes_in_a_ciphertext(make_problem, train, encrypted, model_of, messages) -> None:
+    problem = make_problem("multiclass", n_estimators=2)
+    found = encrypted(problem, "batch_he", key_bits=400, most_pairs=1)
+    assert model_of(found) == model_of(train(problem, "plain", 1))
+    assert {message.lane for message in messages if isinstance(message, HeGradients)} == {0, 1, 2}
+
+
 # Capacity: before anything is encrypted.
 
 

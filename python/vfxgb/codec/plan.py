@@ -125,13 +125,21 @@ class SlotPlan:
         return max(self.lanes[number].n_pairs for number in self.lanes_of(output))
 
 
-def plan_slots(widths: PairWidths, n_outputs: int, capacity: int, together: bool, pack: bool = True) -> SlotPlan:
+def plan_slots(
+    widths: PairWidths,
+    n_outputs: int,
+    capacity: int,
+    together: bool,
+    pack: bool = True,
+    most_pairs: int | None = None,
+) -> SlotPlan:
     """The plan for `n_outputs` pairs a row under a key of `capacity` bits.
 
-    `together`: as many pairs in a lane as fit, spread evenly; otherwise every channel has its own lane. `pack`: as many
-    sums in a returned plaintext as fit; otherwise one. Raises CapacityError when even one slot, or pair, does not fit.
+    `together`: as many pairs in a lane as fit, or `most_pairs` if that is less, spread evenly; otherwise every channel
+    has its own lane. `pack`: as many sums in a returned plaintext as fit; otherwise one. Raises CapacityError when even
+    one slot, or pair, does not fit.
     """
-    lanes = _shared_lanes(widths, n_outputs, capacity) if together else _single_lanes(widths, n_outputs)
+    lanes = _shared_lanes(widths, n_outputs, capacity, most_pairs) if together else _single_lanes(widths, n_outputs)
     for lane in lanes:
         if lane.width + lane.overhead > capacity:
             what = "a pair of gradients" if together else "a gradient"
@@ -152,10 +160,12 @@ def _single_lanes(widths: PairWidths, n_outputs: int) -> list[Lane]:
     return lanes
 
 
-def _shared_lanes(widths: PairWidths, n_outputs: int, capacity: int) -> list[Lane]:
+def _shared_lanes(widths: PairWidths, n_outputs: int, capacity: int, most_pairs: int | None) -> list[Lane]:
     """g above h, so that the sign of the lane is that of its topmost g."""
     room = capacity - widths.spare - (0 if widths.g_signed else 1)
     fit = max(1, room // widths.pair_bits)
+    if most_pairs is not None:
+        fit = min(fit, most_pairs)
     lanes = []
     for outputs in np.array_split(np.arange(n_outputs), -(-n_outputs // fit)):
         channels = tuple(channel for output in outputs.tolist() for channel in (2 * output + 1, 2 * output))

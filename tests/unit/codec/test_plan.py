@@ -55,6 +55,14 @@ def test_pairs_share_as_few_lanes_as_fit(outputs: int, lanes: int) -> None:
         assert plan.pairs_shown(output) == plan.lanes[number].n_pairs
 
 
+def test_fewer_pairs_in_a_lane_leave_room_for_more_sums() -> None:
+    widths = ExactCode(150_000, 34).widths
+    for most, sizes, sums in ((None, [10], 1), (10, [10], 1), (4, [4, 3, 3], 4), (1, [1] * 10, 19), (99, [10], 1)):
+        lanes = plan_slots(widths, 10, 2047, together=True, most_pairs=most).lanes
+        assert [lane.n_pairs for lane in lanes] == sizes
+        assert lanes[0].sums == sums
+
+
 def test_lanes_of_their_own() -> None:
     plan = exact_plan(1000, 3, 2047, together=False)
     assert [lane.channels for lane in plan.lanes] == [(0,), (1,), (2,), (3,), (4,), (5,)]

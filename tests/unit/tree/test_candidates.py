@@ -165,7 +165,7 @@ def test_merged_buckets_against_a_naive_twin(counts, data) -> None:
 def _level(nodes, totals, build, sibling, parent) -> LevelNodes:
     rule = _native.SplitRule(1.0)
     places = [np.array(place) for place in (build, sibling, parent)]
-    return LevelNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule)
+    return LevelNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule, _native.RowPartition(1))
 
 
 def test_sibling_sums_are_the_parents_minus_the_built() -> None:

@@ -12,6 +12,7 @@ from vfxgb.protocols.he.params import HeParams
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 ValueBits = Annotated[int, msgspec.Meta(ge=4, le=40)]
+Pairs = Annotated[int, msgspec.Meta(ge=1)]
 PaddingBits = Annotated[int, msgspec.Meta(ge=1, le=20)]
 
 
@@ -20,7 +21,8 @@ class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
 
     `encoding`: "exact"; or "shift", the paper's way, which is not exact: shift `s` (at most the least gradient),
     truncation at `alpha`, quantisation of [0, alpha_max] to `r` bits and `padding` overflow bits (codec/shift.py); or
-    "batchcrypt", which overflows (codec/batchcrypt.py) and needs insecure=True.
+    "batchcrypt", which overflows (codec/batchcrypt.py) and needs insecure=True. `most_pairs`: how many outputs may
+    share a ciphertext, None for as many as fit; fewer mean more encryptions, and more sums in a returned ciphertext.
     """
 
     encoding: Literal["exact", "shift", "batchcrypt"] = "exact"
@@ -29,6 +31,7 @@ class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
     alpha_max: Positive = 1e6
     r: ValueBits = 30
     padding: PaddingBits = 2
+    most_pairs: Pairs | None = None
 
     def __post_init__(self) -> None:
         if self.alpha > self.alpha_max:

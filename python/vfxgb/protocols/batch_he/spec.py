@@ -10,7 +10,7 @@ from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.params import he_options
 from vfxgb.protocols.he.passive import HePassive
 
-LAYOUT = HeLayout(together=True, code=batch_code)
+LAYOUT = HeLayout(together=True, code=batch_code, most_pairs=lambda params: params.most_pairs)
 
 SPEC = ProtocolSpec(
     name="batch_he",

@@ -17,15 +17,17 @@ class HeLayout:
     """`together`: pairs share a ciphertext as far as they fit; otherwise every g and every h has its own.
 
     `code`: the code that the parameters (of the protocol's own class) ask for, given the number of training rows.
+    `most_pairs`: how many pairs may share a ciphertext by these parameters, None for as many as fit.
     """
 
     together: bool
     code: Callable[[Any, int], PairCode]
+    most_pairs: Callable[[Any], int | None] = lambda _: None
 
     def plan(self, code: PairCode, params: HeParams, n_outputs: int, key: PublicKey) -> SlotPlan:
         """The slots for a key. Raises CapacityError."""
         capacity = key.max_plaintext.bit_length()
-        return plan_slots(code.widths, n_outputs, capacity, self.together, params.pack_sums)
+        return plan_slots(code.widths, n_outputs, capacity, self.together, params.pack_sums, self.most_pairs(params))
 
 
 def exact_code(params: HeParams, n_train: int) -> ExactCode:
