@@ -142,13 +142,13 @@ def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = ["", _line("", ["s a tree", "x all on", *OPERATIONS, "MB"])]
+    lines = ["", _line("", ["s a tree", "x all on", "CPU", *OPERATIONS, "MB"])]
     base = measurements[0]
     batch = measurements[0]
     for found in measurements:
         if found.name.endswith("all on"):
             base = found
-        cells = [f"{found.seconds:.3f}", f"{found.seconds / base.seconds:.2f}"]
+        cells = [f"{found.seconds:.3f}", f"{found.seconds / base.seconds:.2f}", f"{found.cpu_seconds:.3f}"]
         cells += [f"{found.operations.get(name, 0):,.0f}" for name in OPERATIONS]
         lines.append(_line(found.name, [*cells, f"{(found.sent + found.received) / MEGA:.2f}"]))
         if found.name.endswith("all off") and found.job.protocol == BATCH:
@@ -156,8 +156,9 @@ def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
         if found.job.protocol == SINGLE:
             traffic = (batch.sent + batch.received) / (found.sent + found.received)
             lines.append(
-                f"with all off {BATCH} takes {batch.seconds / found.seconds:.3f} of the time and {traffic:.3f} of the "
-                f"bytes of {SINGLE} (goal: at most {BATCH_GOAL})"
+                f"with all off {BATCH} takes {batch.seconds / found.seconds:.3f} of the time (processor time: "
+                f"{batch.cpu_seconds / found.cpu_seconds:.3f}) and {traffic:.3f} of the bytes of {SINGLE} (goal: at most "
+                f"{BATCH_GOAL})"
             )
     return lines
 
