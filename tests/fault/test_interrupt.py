@@ -15,16 +15,26 @@ PATIENCE_SECONDS = 10.0
 NATIVE_CALL = """
 import sys
 import numpy as np
+from vfxgb import _native
 from vfxgb.crypto import generate
 
 key = generate("paillier", 1024, insecure=True)
 c = key.encrypt([1]).take(np.zeros(200_000, dtype=np.int64))
+bins = _native.Bins(200_000, [np.array([])] * 60)
+rows = _native.CipherRows(key.public_key.native, 200_000)
+rows.fill(0, c._native.to_wire(2), 2)
 print("ready", flush=True)
 try:
     if sys.argv[1] == "encrypt":
         key.encrypt(np.arange(400_000), threads=2)
     elif sys.argv[1] == "decrypt":
         key.decrypt(c, threads=1)
+    elif sys.argv[1] == "pack":
+        _native.pack_sums(c._native, 10, 1000, 2)
+    elif sys.argv[1] == "sums":
+        features = np.arange(60, dtype=np.int32)
+        root, nodes = _native.RowPartition(200_000), np.array([0], dtype=np.int32)
+        _native.cipher_histogram(rows, None, bins, root, nodes, None, features, False, 2)
     else:
         c.scale(key.max_plaintext, threads=2)
 except KeyboardInterrupt:
@@ -61,7 +71,7 @@ def interrupt(command: list[str], ready: str, delay: float) -> tuple[int, str]:
     return process.returncode, stderr
 
 
-@pytest.mark.parametrize("operation", ["encrypt", "decrypt", "scale"])
+@pytest.mark.parametrize("operation", ["encrypt", "decrypt", "scale", "sums", "pack"])
 def test_native_call(operation: str) -> None:
     code, stderr = interrupt([sys.executable, "-c", NATIVE_CALL, operation], "ready", 0.7)
     assert code == 130, stderr
