@@ -102,7 +102,7 @@ class Planner {
       counts += bins_.n_bins(static_cast<std::size_t>(features_[f]));
       tops_.push_back(f);
     }
-    if (rules_.joint && rows_.size() >= least_rows) merge();
+    if (rules_.joint && features_.size() > 1 && rows_.size() >= least_rows) merge();
     for (const std::size_t group : tops_) plan_.tops.push_back({group, known_[group].cost.absent});
     return std::move(plan_);
   }

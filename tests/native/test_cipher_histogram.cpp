@@ -225,6 +225,9 @@ void counted_costs(const Key& key) {
   CipherSums joint = cipher_histogram(sample.rows, nullptr, sample.bins, sample.partition, {0}, std::nullopt,
                                       sample.features, true, 1);
   CHECK(joint.additions() < 1000);
+  CipherSums none =
+      cipher_histogram(sample.rows, nullptr, sample.bins, sample.partition, {0}, std::nullopt, {}, true, 1);
+  CHECK(none.additions() == 0 && none.buckets(1).size() == 0);
 }
 
 }  // namespace
@@ -238,6 +241,7 @@ int main() {
       if (row % 3 != 1) sampled.push_back(row);
     histograms(key, 90, {3, 300, 0}, &sampled);
     histograms(key, 1, {1, 1}, nullptr);
+    histograms(key, 40, {2}, nullptr);
     packing(key);
     filling(key);
     counted_costs(key);

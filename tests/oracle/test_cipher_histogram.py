@@ -237,7 +237,7 @@ def test_many_features() -> None:
 
 def test_no_features_no_nodes_no_rows() -> None:
     key = key_of("ou")
-    case = make_case(np.random.default_rng(1), 5, [2, 1], 0.0, 0.0, 1.0, 0)
+    case = make_case(np.random.default_rng(1), 50, [2, 1], 0.0, 0.0, 1.0, 0)
     rows = rows_of(key, case.gh, 1)
     nothing, none = int32([]), np.zeros(0, dtype=np.bool_)
     for joint in (True, False):
@@ -248,7 +248,7 @@ def test_no_features_no_nodes_no_rows() -> None:
         assert (sums.nodes, len(sums.left_sums(none)), len(sums.buckets())) == (1, 0, 0)
     empty = _native.CipherRows(key.public_key.native, 0)
     sampled = int32([])
-    root = _native.RootSums(empty, case.bins, np.full(5, -1, dtype=np.int32), sampled, int32([0, 1]), True)
+    root = _native.RootSums(empty, case.bins, np.full(50, -1, dtype=np.int32), sampled, int32([0, 1]), True)
     root.add(0, 0)
     sums = root.finish(encrypt(key, np.zeros((1, 2), dtype=np.int64)))
     assert not open_pairs(key, sums.left_sums(np.array([True, True]))).any()
