@@ -35,6 +35,8 @@ class Ledger:
         self._entries: dict[tuple[str, str, str], Entry] = {}
         # party -> sums over fewer than 20 rows among those it showed, where that was counted
         self.small_sums: dict[str, int] = {}
+        # What follows from the settings of the run rather than from any one message, in plain words.
+        self.notes: list[str] = []
         # party -> what the leaves of the first tree that it knows say about labels, for binary:logistic
         self.purity: dict[str, LeafPurity] = {}
 
@@ -80,7 +82,7 @@ class Ledger:
                     f"{party} knows the rows of first-tree leaves with {share}; on average {leaves.purity:.1%} of a "
                     "leaf's rows have the same label"
                 )
-        return "\n".join(lines)
+        return "\n".join(lines + self.notes)
 
     def __len__(self) -> int:
         return len(self._entries)

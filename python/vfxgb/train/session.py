@@ -36,6 +36,9 @@ from vfxgb.transport.threads import PartyThread, run_together
 from vfxgb.transport.traffic import Traffic
 
 
+COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
+
+
 @dataclass(frozen=True)
 class FitResult:
     """What a run leaves.
@@ -127,6 +130,8 @@ def fit(
         leader.timings.parties[name] = one.timings
         ledger.small_sums[name] = one.disclosed.small_sums
     ledger.purity = leader.leaf_purity()
+    if passive and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
+        ledger.notes.append(f"{active} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
     return FitResult(
         active_share=share,
         passive_shares={name: one.share() for name, one in passive.items()},
