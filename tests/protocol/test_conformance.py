@@ -112,9 +112,9 @@ def test_the_ledger_counts_what_it_names(protocol, make_problem, train) -> None:
     assert "one feature" not in result.ledger.text()
 
 
-@pytest.mark.parametrize("case", ["colsample bylevel", "colsample bynode"])
-def test_the_ledger_says_what_column_sampling_shows(protocol, case, make_problem, train) -> None:
-    assert "p0 can tell which sums belong to one feature" in train(make_problem(case), protocol).ledger.text()
+@pytest.mark.parametrize("sampling", ["colsample bylevel", "colsample bynode"])
+def test_the_ledger_says_what_column_sampling_shows(protocol, sampling, make_problem, train) -> None:
+    assert "p0 can tell which sums belong to one feature" in train(make_problem(sampling), protocol).ledger.text()
 
 
 def test_no_names_no_cuts_on_the_wire(protocol, make_problem, train, monkeypatch) -> None:

@@ -35,7 +35,6 @@ from vfxgb.transport.messages import Catalogue
 from vfxgb.transport.threads import PartyThread, run_together
 from vfxgb.transport.traffic import Traffic
 
-
 COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
 
 
