@@ -157,8 +157,8 @@ def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
             traffic = (batch.sent + batch.received) / (found.sent + found.received)
             lines.append(
                 f"with all off {BATCH} takes {batch.seconds / found.seconds:.3f} of the time (processor time: "
-                f"{batch.cpu_seconds / found.cpu_seconds:.3f}) and {traffic:.3f} of the bytes of {SINGLE} (goal: at most "
-                f"{BATCH_GOAL})"
+                f"{batch.cpu_seconds / found.cpu_seconds:.3f}) and {traffic:.3f} of the bytes of {SINGLE} (goal: at "
+                f"most {BATCH_GOAL})"
             )
     return lines
 
