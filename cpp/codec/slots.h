@@ -17,7 +17,7 @@ void encode(const i64* values, std::size_t rows, const std::vector<std::int32_t>
             std::size_t threads);
 
 struct Slot {
-  int bits;     // 1 to 63
+  int bits;        // 1 to 63
   bool is_signed;  // in [-2^(bits - 1), 2^(bits - 1)), else in [0, 2^bits)
 };
 
