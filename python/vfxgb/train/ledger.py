@@ -84,6 +84,9 @@ class Ledger:
                 )
         return "\n".join(lines + self.notes)
 
+    def __str__(self) -> str:
+        return self.text()
+
     def __len__(self) -> int:
         return len(self._entries)
 
