@@ -92,7 +92,7 @@ class ActiveParty:
         self._trees: list[TreeShape] = []
         self._fill: tuple[float, ...] | None = None
         self._role: ActiveRole | None = None
-        # Training rows per node of the very first tree, and the learning rate it had.
+        # Sampled rows per leaf of the very first tree, and the learning rate it had.
         self._first_rows: NDArray[np.int64] | None = None
         self._first_rate = params.learning_rate
 
@@ -214,7 +214,9 @@ class ActiveParty:
             for k, tree in enumerate(grown):
                 shape = tree.shape(learning_rate)
                 if not self._trees:
-                    self._first_rows = np.bincount(tree.partition.leaves()[:n], minlength=len(shape.value))
+                    leaves = tree.partition.nodes()
+                    self._first_rows = np.zeros(len(shape.value), dtype=np.int64)
+                    self._first_rows[leaves] = tree.partition.counts(leaves)[:, 0]
                     self._first_rate = learning_rate
                 self._trees.append(shape)
                 tree.partition.add_values(shape.value.astype(np.float32), self.margins, k, self._given.threads)

@@ -20,7 +20,7 @@ from vfxgb.model.shares import LEAF, TreeShape
 
 @dataclass(frozen=True)
 class LeafPurity:
-    """`rows` of `total` training rows lie in leaves whose rows a party knows; `purity`: their mean, or None."""
+    """`rows` of the `total` sampled rows lie in leaves whose rows a party knows; `purity`: their mean, or None."""
 
     rows: int
     total: int
@@ -63,7 +63,7 @@ def known_purity(
     reg_lambda: float,
     reg_alpha: float = 0.0,
 ) -> LeafPurity:
-    """Rows and mean purity of the leaves `known`, bool per node; `leaf_rows`: training rows per node, 0 unless leaf."""
+    """Rows and mean purity of the leaves `known`, bool per node; `leaf_rows`: sampled rows per node, 0 unless leaf."""
     total = int(leaf_rows.sum())
     known = known & (leaf_rows > 0) & (tree.cover > 0)
     rows = int(leaf_rows[known].sum())
