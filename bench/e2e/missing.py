@@ -1,13 +1,13 @@
 """The three ways with missing values on default_credit, 0 to 50% of all cells removed at random: test AUC.
 
-    VFXGB_DATA=<folder> python bench/e2e/missing.py [--repeats 5] [--trees 50] [--depth 3]
+    VFXGB_DATA=<folder> python bench/e2e/missing.py [--repeats 5] [--trees 50] [--depth 3] [--out docs/results]
 
     learned        a default direction per split (XGBoost's way)
     mean, median, mode    each party fills its own columns from its training rows
     probabilistic  trained as learned; at prediction both branches, weighted by cover
 
 Training and test rows (the fixed split of 24,000 / 6,000) lose cells alike. Each number is the mean over `repeats`
-random patterns of removal, the same for every strategy, with the standard deviation over them.
+random patterns of removal, the same for every strategy, with the standard deviation over them. Writes missing.md.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from vfxgb.metric import make_metric
 STRATEGIES = ("learned", "mean", "median", "mode", "probabilistic")
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 NAME = "default_credit"
+ROOT = Path(__file__).resolve().parent.parent.parent
 Array = NDArray[np.float32]
 
 
@@ -56,13 +57,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("repeats", 5), ("trees", 50), ("depth", 3), ("threads", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
     args = parser.parse_args()
     folder = os.environ.get("VFXGB_DATA")
     if not folder:
         sys.exit("VFXGB_DATA is not set: it names the folder with default_credit.csv.gz")
     X, y, test = load(Path(folder))
-    print(f"{NAME}: test AUC, {args.trees} trees of depth {args.depth}, 32 bins, mean of {args.repeats} patterns")
-    print("removed  " + "  ".join(f"{strategy:>15}" for strategy in STRATEGIES))
+    lines = [
+        f"{NAME}: test AUC, {args.trees} trees of depth {args.depth}, 32 bins, mean and standard deviation of "
+        f"{args.repeats} patterns (bench/e2e/missing.py)",
+        "",
+        "| removed | " + " | ".join(STRATEGIES) + " |",
+        "|---" * (1 + len(STRATEGIES)) + "|",
+    ]
+    print("\n".join(lines))
     for share in SHARES:
         found = np.empty((args.repeats if share else 1, len(STRATEGIES)))
         for repeat in range(len(found)):
@@ -70,7 +78,10 @@ def main() -> None:
             holes[np.random.default_rng(repeat).random(X.shape) < share] = np.nan
             found[repeat] = [auc(holes, y, test, strategy, args) for strategy in STRATEGIES]
         cells = (f"{m:.4f} +- {s:.4f}" for m, s in zip(found.mean(axis=0), found.std(axis=0), strict=True))
-        print(f"{share:6.0%}   " + "  ".join(f"{cell:>15}" for cell in cells), flush=True)
+        lines.append(f"| {share:.0%} | " + " | ".join(cells) + " |")
+        print(lines[-1], flush=True)
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "missing.md").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ class HeSource:
     def _fill_pool(self, key: PrivateKey, gradients: Gradients) -> None:
         """From now on, randomness for as many ciphertexts as a round takes, unless this is the last one."""
         another = gradients.round + 1 < self._context.train.n_estimators
-        if self._params.pool and another and not self._pool_runs:
+        if self._params.pooled and another and not self._pool_runs:
             n_rows = self._context.n_train if gradients.sampled is None else len(gradients.sampled)
             most = POOL_BYTES // key.public_key.native.element_bytes
             key.start_pool(max(1, min(n_rows * len(self._plan.lanes), most)), self._context.threads)

@@ -24,8 +24,9 @@ class HeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     The rest switches single optimisations off, to measure them; the model is the same either way. `joint_buckets`: sum
     into joint buckets of several features first. `pack_sums`: many sums in one returned ciphertext. `subtract`: sums of
-    the smaller child only. `pool`: make randomness in the background, on cores that are otherwise idle. `stream`: send
-    and sum while still encrypting.
+    the smaller child only. `pool`: make randomness in the background, on cores that are otherwise idle; None: with
+    Paillier, where it turns encryption into one product, not with Okamoto-Uchiyama. `stream`: send and sum while still
+    encrypting.
     """
 
     scheme: Literal["paillier", "ou"] = "paillier"
@@ -37,8 +38,13 @@ class HeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joint_buckets: bool = True
     pack_sums: bool = True
     subtract: bool = True
-    pool: bool = True
+    pool: bool | None = None
     stream: bool = True
+
+    @property
+    def pooled(self) -> bool:
+        """Whether to make randomness ahead."""
+        return self.scheme == "paillier" if self.pool is None else self.pool
 
 
 def he_options(params: HeParams) -> EngineOptions:

@@ -187,7 +187,7 @@ class HePassive:
         with self._context.timings.phase("count small sums"):
             self._context.disclosed.small_sums += sum(small.count() for small in self._small)
         self._small = []
-        if self._params.pool and self._key is not None and self._rerandomised:
+        if self._params.pooled and self._key is not None and self._rerandomised:
             if self._key.pool_level == 0:
                 self._key.start_pool(self._rerandomised, self._context.threads)
             self._rerandomised = 0
