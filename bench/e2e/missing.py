@@ -64,8 +64,10 @@ def main() -> None:
         sys.exit("VFXGB_DATA is not set: it names the folder with default_credit.csv.gz")
     X, y, test = load(Path(folder))
     lines = [
-        f"{NAME}: test AUC, {args.trees} trees of depth {args.depth}, 32 bins, mean and standard deviation of "
-        f"{args.repeats} patterns (bench/e2e/missing.py)",
+        (
+            f"{NAME}: test AUC, {args.trees} trees of depth {args.depth}, 32 bins, mean and standard deviation of "
+            f"{args.repeats} patterns (bench/e2e/missing.py)"
+        ),
         "",
         "| removed | " + " | ".join(STRATEGIES) + " |",
         "|---" * (1 + len(STRATEGIES)) + "|",
