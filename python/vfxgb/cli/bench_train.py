@@ -163,11 +163,12 @@ def _config_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
 
 
 def _ablation_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
-    none = dict.fromkeys(SWITCHES, False)
+    every, none = dict.fromkeys(SWITCHES, True), dict.fromkeys(SWITCHES, False)
     jobs: list[tuple[str, TrainJob]] = []
     for name in settings.configs or ABLATION_CONFIGS:
-        jobs.append((f"{name}, all on", _job(settings, BATCH, name)))
-        jobs += [(f"{name}, without {switch}", _job(settings, BATCH, name, {switch: False})) for switch in SWITCHES]
+        jobs.append((f"{name}, all on", _job(settings, BATCH, name, every)))
+        for switch in SWITCHES:
+            jobs.append((f"{name}, without {switch}", _job(settings, BATCH, name, every | {switch: False})))
         jobs += [(f"{name}, {kind}, all off", _job(settings, kind, name, none)) for kind in (BATCH, SINGLE)]
     return jobs
 
