@@ -167,8 +167,7 @@ def _ablation_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     jobs: list[tuple[str, TrainJob]] = []
     for name in settings.configs or ABLATION_CONFIGS:
         jobs.append((f"{name}, all on", _job(settings, BATCH, name, every)))
-        for switch in SWITCHES:
-            jobs.append((f"{name}, without {switch}", _job(settings, BATCH, name, every | {switch: False})))
+        jobs += [(f"{name}, without {one}", _job(settings, BATCH, name, every | {one: False})) for one in SWITCHES]
         jobs += [(f"{name}, {kind}, all off", _job(settings, kind, name, none)) for kind in (BATCH, SINGLE)]
     return jobs
 
