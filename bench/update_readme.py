@@ -143,15 +143,28 @@ def about(results: dict[str, Any], first: dict[str, Any]) -> str:
 
 
 def ablation_parts(results: dict[str, Any]) -> list[str]:
-    lines = [
-        "| per tree | seconds | encryptions | additions | decryptions | MB |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
-    for line in results["ablation"]:
-        counts = [f"{line['operations'].get(name, 0):,.0f}" for name in ("encryptions", "additions", "decryptions")]
-        traffic = f"{(line['sent'] + line['received']) / 1e6:.1f}"
-        lines.append(f"| {line['name']} | " + " | ".join([number(line["seconds"]), *counts, traffic]) + " |")
-    return ["One optimisation switched off at a time; " + about(results, results["ablation"][0]), "\n".join(lines)]
+    """What optimisations bring in operations, which do not depend on how busy the machine is; of the first key."""
+    config = results["ablation"][0]["name"].split(",")[0]
+    lines = {
+        line["name"].removeprefix(f"{config}, "): line
+        for line in results["ablation"]
+        if line["name"].startswith(f"{config},")
+    }
+
+    def more(without: str, operation: str) -> str:
+        ratio = lines[f"without {without}"]["operations"][operation] / lines["all on"]["operations"][operation]
+        return f"{ratio:.2f} times the {operation}"
+
+    batch, single = lines["batch_he, all off"], lines["secureboost, all off"]
+    time = batch["seconds"] / single["seconds"]
+    traffic = (batch["sent"] + batch["received"]) / (single["sent"] + single["received"])
+    text = (
+        f"One optimisation switched off at a time ({config}; {about(results, batch).removesuffix(':')}): "
+        f"{more('joint_buckets', 'additions')} without joint buckets, {more('subtract', 'additions')} without "
+        f"subtraction of siblings, {more('pack_sums', 'decryptions')} without packed sums. With all of them off "
+        f"`batch_he` takes {time:.2f} of the time and {traffic:.2f} of the bytes of `secureboost`."
+    )
+    return [text]
 
 
 def linear_parts(results: dict[str, Any]) -> list[str]:
