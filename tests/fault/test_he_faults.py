@@ -175,7 +175,12 @@ SCRIPT = """
 def test_ctrl_c_ends_training() -> None:
     """A real interrupt, wherever it hits: the process ends with all its threads, within seconds."""
     with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT)], stdout=subprocess.PIPE, text=True, env=os.environ.copy()
+        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ.copy(),
+        # Whoever runs the tests in the background of a shell ignores SIGINT, and children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == "started"
