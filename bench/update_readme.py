@@ -5,7 +5,7 @@
     build/release/bench/cpp/bench_montgomery --benchmark_out=docs/results/montgomery.json \
         --benchmark_filter='^(product/avx2|openssl)' --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
     vfxgb bench train --data give_credit --json docs/results/train_give_credit.json
-    vfxgb bench train --data default_credit --json docs/results/train_default_credit.json
+    vfxgb bench train --data default_credit --trees 6 --json docs/results/train_default_credit.json
     vfxgb bench train --data give_credit --ablation --json docs/results/ablation_give_credit.json
     vfxgb bench train --linear --json docs/results/linear.json
     python bench/papers/batch_he.py
