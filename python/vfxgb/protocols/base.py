@@ -24,8 +24,9 @@ XGBoost's order, so that no order has to be disclosed.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +35,7 @@ from vfxgb.params import TrainParams
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Message
+from vfxgb.tree.fixed_point import MAX_FRACTION_BITS
 
 
 @dataclass(frozen=True)
@@ -241,6 +243,10 @@ class PassiveContext:
     timings: Timings
     disclosed: Disclosed
     random: Callable[[int], bytes] = _native.random_bytes
+
+
+# The type of a protocol's parameter `precision_bits`.
+PrecisionBits = Annotated[int, msgspec.Meta(ge=1, le=MAX_FRACTION_BITS)]
 
 
 @dataclass(frozen=True)

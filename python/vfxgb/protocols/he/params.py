@@ -5,10 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from vfxgb.crypto.sizes import DEFAULT_BITS, MAX_BITS
-from vfxgb.protocols.base import EngineOptions
+from vfxgb.protocols.base import EngineOptions, PrecisionBits
 
 KeyBits = Annotated[int, msgspec.Meta(ge=64, le=MAX_BITS, multiple_of=2)]
-PrecisionBits = Annotated[int, msgspec.Meta(ge=1, le=40)]
 ChunkRows = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
 
 # Enough rows for the kernels to run full, few enough for the passive party to begin early.

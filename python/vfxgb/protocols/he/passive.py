@@ -12,44 +12,33 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.crypto import PublicKey
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
+from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
 from vfxgb.protocols.he.rows import EncryptedRows
+from vfxgb.protocols.shown import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes
-from vfxgb.tree.candidates import CandidateList
-from vfxgb.tree.disclosure import SmallSums
 
 _EMPTY = pack_bytes(b"")
 
 
-class HePassive:
+class HePassive(ShownSums):
     """A PassiveRole."""
 
     def __init__(self, context: PassiveContext, layout: HeLayout) -> None:
-        self._context = context
+        super().__init__(context)
         self._layout = layout
         self._params: HeParams = context.params
         self._code = layout.code(context.params, context.n_train)
         self._key: PublicKey | None = None
-        self._trees: Sequence[PassiveTree] = ()
-        self._candidates: list[CandidateList] = []
-        self._small: list[SmallSums] = []
         self._rows: EncryptedRows | None = None
         self._rerandomised = 0
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
         """Draw the secret order of each tree's candidates; read the gradients, and sum them for the roots meanwhile."""
         context = self._context
-        self._trees = trees
-        self._candidates = [
-            CandidateList(
-                context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
-            )
-            for tree in trees
-        ]
-        self._small = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        self._draw(trees)
         if self._key is None:
             self._key = self._receive_key()
         self._rows = EncryptedRows(context, self._params, self._plan, self._key, sampled, trees)
@@ -171,22 +160,10 @@ class HePassive:
         left = self._candidates[nodes.tree].left_sums(partition, built, ones, allowed, context.min_bucket_rows)
         return np.ascontiguousarray(left[:, :, 0])
 
-    def resolve(
-        self,
-        tree: int,
-        nodes: NDArray[np.int32],  # noqa: ARG002 - candidates are the same in every node of a tree
-        start: NDArray[np.int64],
-        tokens: NDArray[np.int64],
-    ) -> Resolved:
-        """See PassiveRole."""
-        return self._candidates[tree].resolve(start, tokens)
-
     def end_tree(self) -> None:
         """Forget ciphertexts and orders; count what was shown; begin to make randomness for as many answers again."""
-        self._trees, self._candidates, self._rows = (), [], None
-        with self._context.timings.phase("count small sums"):
-            self._context.disclosed.small_sums += sum(small.count() for small in self._small)
-        self._small = []
+        self._rows = None
+        self._forget()
         if self._params.pooled and self._key is not None and self._rerandomised:
             if self._key.pool_level == 0:
                 self._key.start_pool(self._rerandomised, self._context.threads)

@@ -1,12 +1,8 @@
 """Parameters of `plain`."""
 
-from typing import Annotated
-
 import msgspec
 
-from vfxgb.protocols.base import EngineOptions
-
-PrecisionBits = Annotated[int, msgspec.Meta(ge=1, le=40)]
+from vfxgb.protocols.base import EngineOptions, PrecisionBits
 
 
 class PlainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,34 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveTree, Resolved
+from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveTree
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums, TreeSums
+from vfxgb.protocols.shown import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
-from vfxgb.tree.candidates import CandidateList
-from vfxgb.tree.disclosure import SmallSums
 
 
-class PlainPassive:
+class PlainPassive(ShownSums):
     """A PassiveRole."""
 
     def __init__(self, context: PassiveContext) -> None:
-        self._context = context
-        self._trees: Sequence[PassiveTree] = ()
-        self._candidates: list[CandidateList] = []
+        super().__init__(context)
         self._pairs: list[NDArray[np.int64]] = []
-        self._small: list[SmallSums] = []
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
         """Draw the secret order of each tree's candidates and read the gradients."""
-        context = self._context
-        self._trees = trees
-        self._candidates = [
-            CandidateList(
-                context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
-            )
-            for tree in trees
-        ]
-        self._small = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        self._draw(trees)
         self._pairs = [self._receive(round_index, tree, sampled) for tree in range(len(trees))]
 
     def _receive(self, round_index: int, tree: int, sampled: NDArray[np.int32] | None) -> NDArray[np.int64]:
@@ -77,22 +65,10 @@ class PlainPassive:
                 self._small[nodes.tree].note(nodes)
         context.channel.send(PlainSums(round=level.round, depth=level.depth, trees=answers))
 
-    def resolve(
-        self,
-        tree: int,
-        nodes: NDArray[np.int32],  # noqa: ARG002 - candidates are the same in every node of a tree
-        start: NDArray[np.int64],
-        tokens: NDArray[np.int64],
-    ) -> Resolved:
-        """See PassiveRole."""
-        return self._candidates[tree].resolve(start, tokens)
-
     def end_tree(self) -> None:
         """Forget gradients and orders; count what was shown."""
-        self._trees, self._candidates, self._pairs = (), [], []
-        with self._context.timings.phase("count small sums"):
-            self._context.disclosed.small_sums += sum(small.count() for small in self._small)
-        self._small = []
+        self._pairs = []
+        self._forget()
 
     def close(self) -> None:
         """Nothing runs in the background."""

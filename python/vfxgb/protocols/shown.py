@@ -1,0 +1,53 @@
+"""The passive role of every protocol that opens left sums to the active party: the counterpart of opened.py.
+
+Such a protocol brings how sums are made and sent. Which candidates there are, in which secret order, how the winners
+are found again, and how many of the sums shown were over few rows, is here and is the same for all.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.protocols.base import PassiveContext, PassiveTree, Resolved
+from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.disclosure import SmallSums
+
+
+class ShownSums:
+    """What the PassiveRoles of these protocols have in common."""
+
+    def __init__(self, context: PassiveContext) -> None:
+        self._context = context
+        self._trees: Sequence[PassiveTree] = ()
+        self._candidates: list[CandidateList] = []
+        self._small: list[SmallSums] = []
+
+    def _draw(self, trees: Sequence[PassiveTree]) -> None:
+        """A new round: draw the secret order of each tree's candidates."""
+        context = self._context
+        self._trees = trees
+        self._candidates = [
+            CandidateList(
+                context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
+            )
+            for tree in trees
+        ]
+        self._small = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+
+    def resolve(
+        self,
+        tree: int,
+        nodes: NDArray[np.int32],  # noqa: ARG002 - candidates are the same in every node of a tree
+        start: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+    ) -> Resolved:
+        """See PassiveRole."""
+        return self._candidates[tree].resolve(start, tokens)
+
+    def _forget(self) -> None:
+        """The round is over: forget the orders, and count what was shown."""
+        self._trees, self._candidates = (), []
+        with self._context.timings.phase("count small sums"):
+            self._context.disclosed.small_sums += sum(small.count() for small in self._small)
+        self._small = []
