@@ -506,3 +506,41 @@ class Forest:
         threads: int = 1,
     ) -> NDArray[np.float64]:
         """Sums of values[node] over the leaves of each group[tree], in tree order, float64[n_rows, n_groups]."""
+
+# Secure matrix multiplication (cpp/smm). `bins` uint16[F, n]: the bins of a node's rows, feature by feature, where
+# n_bins[f] means missing; feature f has n_bins[f] + 1 cells. B: the n x C matrix of the cells' indicators, features one
+# after the other, the missing cell of each last. Vectors are rows. ValueError for a bin that does not exist.
+
+def cell_sums(
+    bins: NDArray[np.uint16], n_bins: NDArray[np.int32], vectors: NDArray[np.float64], threads: int = 1
+) -> NDArray[np.float64]:
+    """Sums of the vectors, float64[r, n], over each cell: B^T vectors^T, float64[C, r]. The same for all threads."""
+
+def subtract_cells(
+    bins: NDArray[np.uint16],
+    n_bins: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """vectors -= (B weights)^T, in place; weights float64[C, r], vectors float64[r, n], C-ordered."""
+
+def cell_pairs(bins: NDArray[np.uint16], n_bins: NDArray[np.int32], threads: int = 1) -> NDArray[np.int64]:
+    """B^T B, int64[C, C]: rows that lie in both cells."""
+
+def add_left(
+    bins: NDArray[np.uint16],
+    n_bins: NDArray[np.int32],
+    features: NDArray[np.int32],
+    split_bins: NDArray[np.int32],
+    default_left: NDArray[np.bool_],
+    out: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """out[j, i] += 1 where row i goes left at split j: its bin is <= split_bins[j], or missing and default_left[j].
+
+    `features` count from 0 over the rows of `bins`; out float64[k, n], C-ordered, changed in place.
+    """
+
+def keyed_normals(key: bytes, first: int, count: int, threads: int = 1) -> NDArray[np.float64]:
+    """Numbers first .. first + count - 1 of the sequence of standard normal numbers that belongs to a key of 32 bytes."""
