@@ -21,17 +21,16 @@ Cells checked_cells(const Bin* bin, std::size_t rows, const std::vector<i32>& n_
     if (count < 1 || count > 0xffff) throw std::invalid_argument("n_bins must be between 1 and 65535");
     cells.first.push_back(cells.first.back() + static_cast<std::size_t>(count) + 1);
   }
-  parallel_for(n_bins.size(), worthwhile(threads, rows * n_bins.size() / 4), 1,
-               [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t f = begin; f < end; ++f) {
-                   Bin highest = 0;
-                   for (std::size_t i = 0; i < rows; ++i) highest = std::max(highest, bin[f * rows + i]);
-                   if (highest > n_bins[f])
-                     throw std::invalid_argument("bins: feature " + std::to_string(f) + " has bin " +
-                                                 std::to_string(highest) + ", wanted at most " +
-                                                 std::to_string(n_bins[f]));
-                 }
-               });
+  parallel_for(
+      n_bins.size(), worthwhile(threads, rows * n_bins.size() / 4), 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t f = begin; f < end; ++f) {
+          Bin highest = 0;
+          for (std::size_t i = 0; i < rows; ++i) highest = std::max(highest, bin[f * rows + i]);
+          if (highest > n_bins[f])
+            throw std::invalid_argument("bins: feature " + std::to_string(f) + " has bin " + std::to_string(highest) +
+                                        ", wanted at most " + std::to_string(n_bins[f]));
+        }
+      });
   return cells;
 }
 

@@ -543,4 +543,4 @@ def add_left(
     """
 
 def keyed_normals(key: bytes, first: int, count: int, threads: int = 1) -> NDArray[np.float64]:
-    """Numbers first .. first + count - 1 of the sequence of standard normal numbers that belongs to a key of 32 bytes."""
+    """Numbers first .. first + count - 1 of the standard normal numbers that belong to a key of 32 bytes."""

@@ -159,3 +159,7 @@ class ChannelClosedError(VfxgbError, ConnectionError):
 
 class ProtocolParameterError(VfxgbError, ValueError):
     """A parameter that the protocol does not have, or a value it cannot take."""
+
+
+class PrecisionError(VfxgbError, ArithmeticError):
+    """Numbers that did not come out as precisely as the next step needs."""

@@ -88,11 +88,13 @@ class Proposals:
     """The best splits of one party for the m nodes of one tree.
 
     `gain`: float64[m], loss change, 0 where the party has no split; tokens[start[i]:start[i + 1]] reach it in node i.
+    `closed`: bool[m], nodes that must stay leaves, whatever any party proposes for them; None for none.
     """
 
     gain: NDArray[np.float64]
     start: NDArray[np.int64]
     tokens: NDArray[np.int64]
+    closed: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

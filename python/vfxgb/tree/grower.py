@@ -179,8 +179,9 @@ class Grower:
         winners: list[dict[int, NDArray[np.int64]]] = []
         gains: list[NDArray[np.float64]] = []
         for index in range(len(trees)):
+            proposals = {party: found[party][index] for party in sorted(found)}
             best, positions = best_party(
-                {party: found[party][index].gain for party in sorted(found)}, self._params.gamma
+                {party: one.gain for party, one in proposals.items()}, self._params.gamma, closed_nodes(proposals)
             )
             winners.append(positions)
             gains.append(best)
@@ -308,18 +309,27 @@ class Grower:
         return [(i, self._channels[name]) for i, name in enumerate(self._layout.parties) if i != self._layout.active]
 
 
+def closed_nodes(proposals: Mapping[int, Proposals]) -> NDArray[np.bool_] | None:
+    """The nodes of one tree that any party closes, bool[m], or None for none."""
+    closed = [one.closed for one in proposals.values() if one.closed is not None]
+    return np.logical_or.reduce(closed) if closed else None
+
+
 def best_party(
-    gains: Mapping[int, NDArray[np.float64]], gamma: float
+    gains: Mapping[int, NDArray[np.float64]], gamma: float, closed: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float64], dict[int, NDArray[np.int64]]]:
     """The best gain of each node, and per party the positions of the nodes it wins; the first of equal ones wins.
 
-    `gains`: party position -> float64[m], in party order. Nodes whose best gain is too small are nobody's.
+    `gains`: party position -> float64[m], in party order. Nodes whose best gain is too small, and `closed` ones, are
+    nobody's.
     """
     parties = list(gains)
     table = np.stack([gains[party] for party in parties])
     winner = np.argmax(table, axis=0)
     best = table[winner, np.arange(table.shape[1])]
     worth = (best > LEAST_GAIN) & (best >= gamma)
+    if closed is not None:
+        worth &= ~closed
     won = {party: np.flatnonzero(worth & (winner == row)) for row, party in enumerate(parties)}
     return best, {party: positions for party, positions in won.items() if len(positions)}
 
