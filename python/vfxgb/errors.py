@@ -163,3 +163,7 @@ class ProtocolParameterError(VfxgbError, ValueError):
 
 class PrecisionError(VfxgbError, ArithmeticError):
     """Numbers that did not come out as precisely as the next step needs."""
+
+
+class InsecureProtocolWarning(UserWarning):
+    """A run by a protocol against which attacks are known, agreed to with insecure=True."""
