@@ -43,10 +43,10 @@ def nearest(sums: NDArray[np.float64], what: str) -> NDArray[np.int64]:
     return rounded.astype(np.int64)
 
 
-def fine_pairs(products: NDArray[np.float64], step: float, what: str) -> tuple[NDArray[np.int64], int]:
-    """Products W_g, W_h, float64[2, n], as integers of step / 2**bits, int64[n, 2], and bits.
+def fine_bits(products: NDArray[np.float64], step: float, what: str) -> int:
+    """By how many bits finer than the step products float64[2, n] may be rounded, for no sum of them to leave int64.
 
-    So fine that no sum over n rows leaves int64. Raises PrecisionError if that is coarser than the step itself.
+    Raises PrecisionError if that is none.
     """
     n = products.shape[1]
     largest = float(np.abs(products).max(initial=0.0)) / step
@@ -58,7 +58,12 @@ def fine_pairs(products: NDArray[np.float64], step: float, what: str) -> tuple[N
             f"{what}: found products of up to {largest:.2g} steps in {n} rows, too large to be added up exactly; "
             "lower precision_bits"
         )
-    return np.rint(products.T * (2.0**bits / step)).astype(np.int64), bits
+    return bits
+
+
+def fine_pairs(products: NDArray[np.float64], step: float, bits: int) -> NDArray[np.int64]:
+    """Products W_g, W_h, float64[2, n], as whole numbers of step / 2**bits, int64[n, 2]."""
+    return np.rint(products.T * (2.0**bits / step)).astype(np.int64)
 
 
 def coarse_sums(sums: NDArray[np.int64], bits: int, what: str) -> NDArray[np.int64]:
