@@ -1,12 +1,12 @@
 """Null-space vectors of M* = [M M' Y], algorithm 5 of papers/000 ("Secure-Kernel"), without making M*.
 
 M and M' are 0/1 columns of thresholds; their span has a better basis, the indicators of cells, in which products are
-sums over rows of a cell (cpp/smm/cells.h). Y, l2 columns of normal numbers, is drawn anew, block by block, from a secret
-key whenever it is needed. So the largest thing in memory is the result, and one block of Y.
+sums over the rows of a cell (cpp/smm/cells.h). Y, l2 columns of normal numbers, is drawn anew, block by block, from a
+secret key whenever it is needed. So the largest thing in memory is the result, and one block of Y.
 
-M*^T M* is l' x l'. After restriction to a node it is often singular (ERRATA E34); eigenvalues that are zero up to
-rounding are left out of its inverse. A random vector is projected off the span several times, since one time is as good
-only as that inverse.
+M*^T M* is l' x l'. After restriction to a node it is often singular (ERRATA E34): Cholesky's decomposition with
+pivoting picks columns that are independent and have the same span. Random vectors are projected off it several times,
+since once is only as good as the inverse.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ from vfxgb.protocols.smm.vectors import (
     random_vectors,
 )
 
-# Relative to the largest eigenvalue of the scaled M*^T M*.
-ZERO_EIGENVALUE = 1e-12
+# The squared distance, of a column of unit length from the span of others, that rounding alone may show.
+ZERO_DISTANCE = 1e-12
 MOST_PROJECTIONS = 8
 # |m^T u| of unit vectors: what rounding leaves, and what is taken for a failure.
 ROUNDING = 1e-14
@@ -51,6 +51,15 @@ class Cover:
 def too_small(rows: int, columns: int, cover: Cover, rank: int) -> bool:
     """Whether a node has too few rows: n <= l' + r, l' = l + l1 + l2 (ERRATA E34)."""
     return rows <= columns + cover.l1 + cover.l2 + rank
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """Independent columns of M*: which, the X of _native.independent_columns, and the lengths of all columns."""
+
+    chosen: NDArray[np.int64]
+    inverse: Vectors
+    sizes: Vectors
 
 
 class SecureKernel:
@@ -76,24 +85,24 @@ class SecureKernel:
                 f"{self._columns} + {self._cover.l1} + {self._cover.l2} + {rank} (l + l1 + l2 + r); use fewer bins or "
                 "a smaller r"
             )
-        inverse, sizes = self._inverse()
+        basis = self._basis()
         vectors = random_vectors(rank, self._rows, self._random, self._threads)
         left = np.inf
         good = True
         for turn in range(MOST_PROJECTIONS):
-            left = self._project(vectors, inverse, sizes)
+            left = self._project(vectors, basis)
             if turn > 0 and left <= ROUNDING:
                 break
-            good = orthonormalise(vectors)
-        if not (good and left <= SPAN_TOLERANCE and departure(vectors) < ORTHONORMAL_TOLERANCE):
+            good = orthonormalise(vectors, self._threads)
+        if not (good and left <= SPAN_TOLERANCE and departure(vectors, self._threads) < ORTHONORMAL_TOLERANCE):
             raise PrecisionError(
                 f"making null-space vectors of [M M' Y] for {self._rows} rows: after {MOST_PROJECTIONS} projections "
                 f"{left:.1e} remains, wanted at most {SPAN_TOLERANCE:g}; use fewer bins"
             )
         return vectors
 
-    def _inverse(self) -> tuple[Vectors, Vectors]:
-        """The pseudo-inverse of M*^T M* over columns of unit length, and the lengths of the columns; 1 for none."""
+    def _basis(self) -> "_Basis":
+        """Independent columns of M*."""
         k, l2 = len(self._cells), self._cover.l2
         gram = np.empty((k + l2, k + l2))
         pairs = _native.cell_pairs(self._bins, self._n_bins, self._threads)
@@ -102,29 +111,39 @@ class SecureKernel:
             gram[k:] = 0.0
             for block, normals in self._normals():
                 gram[k:, :k] += self._cell_sums(normals, block)[self._cells].T
-                gram[k:, k:] += normals @ normals.T
+                gram[k:, k:] += _native.inner_products(normals, normals, self._threads)
             gram[:k, k:] = gram[k:, :k].T
         sizes = np.sqrt(np.diag(gram))
         sizes[sizes == 0.0] = 1.0
-        values, directions = np.linalg.eigh(gram / sizes[:, None] / sizes[None, :])
-        kept = values > ZERO_EIGENVALUE * values.max(initial=0.0)
-        return (directions[:, kept] / values[kept]) @ directions[:, kept].T, sizes
+        gram /= sizes[:, None]
+        gram /= sizes[None, :]
+        chosen, inverse = _native.independent_columns(gram, ZERO_DISTANCE, self._threads)
+        return _Basis(chosen, inverse, sizes)
 
-    def _project(self, vectors: Vectors, inverse: Vectors, sizes: Vectors) -> float:
+    def _project(self, vectors: Vectors, basis: "_Basis") -> float:
         """Take out of each vector its part in the span of M*; returns the largest |m^T u| there was."""
         k = len(self._cells)
         shares = np.zeros((k + self._cover.l2, len(vectors)))
         shares[:k] = self._cell_sums(vectors)[self._cells]
         for block, normals in self._normals():
-            shares[k:] += normals @ vectors[:, block].T
-        shares /= sizes[:, None]
-        weights = inverse @ shares / sizes[:, None]
+            shares[k:] += _native.inner_products(normals, vectors[:, block], self._threads)
+        shares /= basis.sizes[:, None]
+        weights = np.zeros_like(shares)
+        weights[basis.chosen] = self._solve(basis.inverse, shares[basis.chosen])
+        weights /= basis.sizes[:, None]
         by_cell = np.zeros((int((self._n_bins + 1).sum()), len(vectors)))
         by_cell[self._cells] = weights[:k]
         _native.subtract_cells(self._bins, self._n_bins, by_cell, vectors, self._threads)
         for block, normals in self._normals():
-            vectors[:, block] -= weights[k:].T @ normals
+            _native.combine(-weights[k:].T.copy(), normals, vectors[:, block], True, self._threads)
         return float(np.abs(shares).max(initial=0.0))
+
+    def _solve(self, inverse: Vectors, right: Vectors) -> Vectors:
+        """X^T X right."""
+        half = np.empty_like(right)
+        _native.combine(inverse, right, half, False, self._threads)
+        _native.combine(inverse.T.copy(), half, half, False, self._threads)
+        return half
 
     def _cell_sums(self, vectors: Vectors, block: slice | None = None) -> Vectors:
         bins = self._bins if block is None else np.ascontiguousarray(self._bins[:, block])
@@ -138,14 +157,13 @@ class SecureKernel:
             drawn = _native.keyed_normals(self._key, block.start * cover.l2, count * cover.l2, self._threads)
             yield block, np.ascontiguousarray(cover.mu + cover.sigma * drawn.reshape(count, cover.l2).T)
 
-    def columns(self, first_normal: int = 0) -> Vectors:
-        """A basis of the span of M*, float64[n, k + l2], from column `first_normal` on: for tests, of small nodes only."""
+    def columns(self) -> Vectors:
+        """A basis of the span of M*, float64[n, k + l2], cells first: for tests, of small nodes only."""
         first = np.concatenate([[0], np.cumsum(self._n_bins.astype(np.int64) + 1)])[:-1]
         cells = self._bins.astype(np.int64) + first[:, None]
-        dense = np.array([(cells == cell).any(axis=0) for cell in self._cells], dtype=np.float64)
-        parts = [dense.reshape(len(self._cells), self._rows).T]
-        parts += [np.concatenate([normals for _, normals in self._normals()], axis=1).T] if self._cover.l2 else []
-        return np.concatenate(parts, axis=1)[:, first_normal:]
+        dense = [(cells == cell).any(axis=0).astype(np.float64) for cell in self._cells]
+        normals = [values for _, values in self._normals()]
+        return np.concatenate([np.array(dense).reshape(-1, self._rows), *([np.hstack(normals)] if normals else [])]).T
 
 
 def dummy_features(matrix: NodeMatrix, count: int, random: Random) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
@@ -174,7 +192,7 @@ def dummy_features(matrix: NodeMatrix, count: int, random: Random) -> tuple[NDAr
 
 
 def _basis_cells(n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The cells that span the columns of M: all of a feature but its last bin, and the missing one where there is any."""
+    """The cells that span the columns of M: of a feature all but its last bin, and the missing one if there is any."""
     first = np.concatenate([[0], np.cumsum(n_bins.astype(np.int64) + 1)])
     found = [np.empty(0, dtype=np.int64)]
     for feature, bins in enumerate(n_bins.tolist()):

@@ -16,7 +16,7 @@ from vfxgb.protocols.scored.active import ScoredActive
 from vfxgb.protocols.smm.chunks import Place, read_vectors
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.protocols.smm.small import SmallNodes
-from vfxgb.protocols.smm.vectors import Vectors, answerable, draw_basis, orthonormalise
+from vfxgb.protocols.smm.vectors import Vectors, answerable, draw_basis, orthonormalise, remove
 from vfxgb.protocols.smm2.params import Smm2Params
 from vfxgb.transport.messages import Bulk, pack_array
 
@@ -87,16 +87,16 @@ class Smm2Active(ScoredActive):
             return np.empty((2, 0))
         with context.timings.phase("products"):
             # Once, so that a bad set is told from a bad draw.
-            if not orthonormalise(received):
+            if not orthonormalise(received, context.threads):
                 raise MessageError(
                     f"{what}: found vectors that are not finite or not independent, wanted an orthonormal set; with "
                     "others the answer would give away the gradients"
                 )
-            basis = draw_answerable(received)
+            basis = draw_answerable(received, context.threads)
             if basis is None:
                 context.timings.count("refused nodes", 1)
                 return np.empty((2, 0))
-            return masked(pairs.T * self._gradients.step, basis)
+            return masked(pairs.T.astype(np.float64, order="C") * self._gradients.step, basis, context.threads)
 
     def _fall_back(self, party: str, level: ActiveLevel, small: Sequence[NDArray[np.int64]]) -> None:
         """The sums of small nodes through batch_he, returned to the passive party, which scores."""
@@ -119,7 +119,7 @@ class Smm2Active(ScoredActive):
             fallback.close()
 
 
-def draw_answerable(received: Vectors) -> Vectors | None:
+def draw_answerable(received: Vectors, threads: int) -> Vectors | None:
     """Z^T by algorithm 3: drawn again until it may be answered; None if that cannot be, or is not within MOST_DRAWS.
 
     A row that lies alone in a cell is zero in every vector: no subset hides its gradient.
@@ -127,13 +127,14 @@ def draw_answerable(received: Vectors) -> Vectors | None:
     if not answerable(received):
         return None
     for _ in range(MOST_DRAWS):
-        basis = draw_basis(received, _native.random_bytes)
+        basis = draw_basis(received, _native.random_bytes, threads)
         if basis is not None and answerable(basis):
             return basis
     return None
 
 
-def masked(pairs: Vectors, basis: Vectors) -> Vectors:
+def masked(pairs: Vectors, basis: Vectors, threads: int) -> Vectors:
     """The rows of [g h]^T (I - Z Z^T), float64[2, n], of pairs float64[2, n] and basis Z^T."""
-    products: Vectors = pairs - (pairs @ basis.T) @ basis
+    products = pairs.copy()
+    remove(products, basis, threads)
     return products

@@ -23,8 +23,7 @@ SPEC = ProtocolSpec(
         "linear programming on W: of 200 rows, all labels for r' up to nearly half the rows",
         "lattice reduction on U: of up to 100 rows the active party gets the columns of the splitting matrix",
         "accumulation: two or three levels of a tree give every gradient exactly, in any round and for any r",
-        "by design: a passive party gets the gradient sums of all its candidates, in round one the label rate of each "
-        "of its buckets",
+        "by design: passive parties get the sums of all their candidates, in round one the label rate of each bucket",
     ),
     quick_params={
         "insecure": True,
