@@ -99,6 +99,7 @@ smm::Rows rows_of(const py::array_t<double>& array, const char* name) {
   const auto count = static_cast<std::size_t>(array.shape(0)), columns = static_cast<std::size_t>(array.shape(1));
   const bool close = columns <= 1 || array.strides(1) == size;
   const bool apart = count <= 1 || (array.strides(0) % size == 0 && array.strides(0) / size >= array.shape(1));
+  if (array.size() == 0) return {array.data(), count, columns, columns};  // numpy gives such arrays any strides
   if (!close || !apart) throw std::invalid_argument(std::string(name) + " must have contiguous rows");
   return {array.data(), count, columns, count <= 1 ? columns : static_cast<std::size_t>(array.strides(0) / size)};
 }

@@ -33,7 +33,7 @@ SPEC = ProtocolSpec(
         "precision_bits": 30,
         "chunk_bytes": 1 << 12,
         "small_nodes": "batch_he",
-        "he": dict(QUICK),
+        "he": {**QUICK, "pool": False},
     },
     options=smm2_options,
 )
