@@ -159,3 +159,11 @@ class ChannelClosedError(VfxgbError, ConnectionError):
 
 class ProtocolParameterError(VfxgbError, ValueError):
     """A parameter that the protocol does not have, or a value it cannot take."""
+
+
+class DpError(VfxgbError, ValueError):
+    """A parameter of differential privacy that cannot be right: epsilon, delta, a range, a number of releases."""
+
+
+class NoGuaranteeError(DpError):
+    """An epsilon asked for where some release has no guarantee. No number is reported then."""
