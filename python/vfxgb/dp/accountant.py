@@ -1,7 +1,7 @@
 """The accountant: what all releases of a run cost each party's counterpart, in epsilon and delta.
 
 Events are facts (event.py); this adds up those that one receiver saw about one kind of item, by a composition of
-composition.py. Where a release has no guarantee, no number is reported: ERRATA E41 shows what such a number is worth.
+composition.py. Where a release has no guarantee, no number is reported.
 """
 
 from collections.abc import Iterable
