@@ -165,13 +165,15 @@ def test_bad_parameters():
         Gaussian(1.0, releases=0)
     with pytest.raises(DpError, match="NaN"):
         Duchi(1.0).perturb(np.array([0.0, math.nan]))
+    with pytest.raises(DpError, match="2 dimensions"):
+        Duchi(1.0).perturb(np.zeros((3, 2)))
     for tiny in (Laplace, Duchi, Piecewise):
         with pytest.raises(DpError, match="grid_bits"):
             tiny(1e-15, grid_bits=30)
     for classes in (1, 2.0, True, 2**21):
         with pytest.raises(DpError, match="classes"):
             RandomisedResponse(1.0, classes)
-    for labels in (np.array([0, 2]), np.array([-1]), np.array([0.5])):
+    for labels in (np.array([0, 2]), np.array([-1]), np.array([0.5]), np.array([[0]])):
         with pytest.raises(DpError, match="labels"):
             RandomisedResponse(1.0).perturb(labels)
     with pytest.raises(UnknownNameError, match="laplace"):
