@@ -165,5 +165,5 @@ class DpError(VfxgbError, ValueError):
     """A parameter of differential privacy that cannot be right: epsilon, delta, a range, a number of releases."""
 
 
-class NoGuaranteeError(DpError):
+class NoGuaranteeError(VfxgbError, ValueError):
     """An epsilon asked for where some release has no guarantee. No number is reported then."""

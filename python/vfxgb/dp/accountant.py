@@ -82,8 +82,6 @@ class Accountant:
     def _attempt(self, receiver: str, protects: str, composition: str) -> Total | None:
         try:
             return self.total(receiver, protects, composition)
-        except NoGuaranteeError:
-            raise
         except DpError:  # the deltas of the releases leave nothing, or the composition does not cover them
             return None
 
