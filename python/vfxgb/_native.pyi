@@ -321,6 +321,11 @@ def node_sums(
 ) -> NDArray[np.int64]:
     """Gradient sums over the sampled rows of each node, int64[len(nodes), 2]."""
 
+def left_node_sums(
+    partition: RowPartition, nodes: NDArray[np.int32], bits: Buffer, gh: NDArray[np.int64], threads: int = 1
+) -> NDArray[np.int64]:
+    """Gradient sums over the sampled rows of each node that go left, by `bits` of left_bits(), int64[len(nodes), 2]."""
+
 def candidates(
     n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
@@ -445,7 +450,8 @@ class SplitRule:
 
     All finite and not negative, scale positive. With float32=True every term is rounded as XGBoost's hist rounds it
     (parameters, weights, the gains of children and parent, the loss change), so that near-ties are decided alike: from
-    equal sums the gains are XGBoost's to the last bit. With False everything is double.
+    equal sums the gains are XGBoost's to the last bit. With False everything is double. With first_order=True hessians
+    play no part in scores: the loss change is -2 G_left G_right / reg_lambda, never 0; weights are the same.
     """
 
     def __init__(
@@ -456,6 +462,7 @@ class SplitRule:
         min_child_weight: float = 1.0,
         max_delta_step: float = 0.0,
         float32: bool = True,
+        first_order: bool = False,
     ) -> None: ...
     def score(
         self,

@@ -167,3 +167,7 @@ class DpError(VfxgbError, ValueError):
 
 class NoGuaranteeError(VfxgbError, ValueError):
     """An epsilon asked for where some release has no guarantee. No number is reported then."""
+
+
+class InsecureProtocolWarning(UserWarning):
+    """A run by a protocol against which attacks are known, agreed to with insecure=True."""

@@ -138,11 +138,16 @@ def model_of() -> Callable[[FitResult], dict[str, Any]]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`protocol`: every registered one; `exact_protocol`: those whose models must equal plain's; `case`: all."""
+    """`protocol`: every registered one; `exact_protocol`: those whose models must equal plain's; `repeatable_protocol`:
+    those without noise in the model; `case`: all.
+    """
     if "protocol" in metafunc.fixturenames:
         metafunc.parametrize("protocol", protocol_names())
     if "exact_protocol" in metafunc.fixturenames:
         exact = [name for name in protocol_names() if protocol_by_name(name).exact]
         metafunc.parametrize("exact_protocol", exact)
+    if "repeatable_protocol" in metafunc.fixturenames:
+        repeatable = [name for name in protocol_names() if protocol_by_name(name).repeatable]
+        metafunc.parametrize("repeatable_protocol", repeatable)
     if "case" in metafunc.fixturenames:
         metafunc.parametrize("case", sorted(CASES))

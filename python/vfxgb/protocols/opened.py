@@ -78,7 +78,14 @@ class OpenedSums:
                 ]
         return found
 
-    def chosen(self, party: str, index: int, positions: NDArray[np.int64], tokens: NDArray[np.int64]) -> ChosenSums:
+    def chosen(
+        self,
+        party: str,
+        index: int,
+        positions: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+        bits: memoryview,  # noqa: ARG002 - the sums are known already
+    ) -> ChosenSums:
         """See ActiveRole."""
         assert self._level is not None  # noqa: S101 - a level was proposed before
         return self._tables[party, self._level.trees[index].tree].chosen(positions, tokens)
