@@ -87,7 +87,7 @@ def test_bounds_of_vectors_and_sums(n: int) -> None:
 def test_a_node_that_is_too_small_is_refused() -> None:
     _, _, bins = round_one(60)
     cover = Cover(3, 4, 0.0, 1.0)
-    kernel = SecureKernel(matrix_of(bins, 9), np.zeros(5, dtype=bool), cover, _native.random_bytes)
+    kernel = SecureKernel(matrix_of(bins, 9), cover, _native.random_bytes)
     assert len(kernel.null_vectors(12)) == 12
     with pytest.raises(PrecisionError, match=r"found 60 rows, wanted more than 40 \+ 3 \+ 4 \+ 13"):
         kernel.null_vectors(13)
@@ -103,6 +103,6 @@ def test_rounding_reads_the_splitting_matrix_off_smm1() -> None:
 
 def test_signs_read_the_labels_off_smm2() -> None:
     y, pairs, bins = round_one(2000)
-    kernel = SecureKernel(matrix_of(bins, 9), np.zeros(5, dtype=bool), Cover(20, 20, 0.0, 1.0), _native.random_bytes)
+    kernel = SecureKernel(matrix_of(bins, 9), Cover(20, 20, 0.0, 1.0), _native.random_bytes)
     W = masked(pairs, kernel.null_vectors(40), 1)
     assert np.array_equal(W[0] < 0, y)

@@ -13,7 +13,7 @@ RANDOM = _native.random_bytes
 
 
 def make(n: int, missing: float = 0.0, n_bins: tuple[int, ...] = (5, 9, 1), seed: int = 0, twin: bool = False):
-    """A matrix with both directions where values are missing, M itself, and which features have missing values."""
+    """A matrix with both directions where values are missing, and M itself."""
     rng = np.random.default_rng(seed)
     widths = np.array([*n_bins, n_bins[0]] if twin else n_bins, dtype=np.int32)
     bins = np.array([rng.integers(0, k, n) for k in widths], dtype=np.uint16)
@@ -29,7 +29,7 @@ def make(n: int, missing: float = 0.0, n_bins: tuple[int, ...] = (5, 9, 1), seed
     matrix = NodeMatrix(bins, widths, feature, cut, default_left, np.ones(len(feature), dtype=bool), 1)
     own = bins[feature]
     M = (own <= cut[:, None]) | ((own == widths[feature][:, None]) & default_left[:, None])
-    return matrix, M.astype(np.float64), has_missing
+    return matrix, M.astype(np.float64)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
@@ -37,8 +37,8 @@ def make(n: int, missing: float = 0.0, n_bins: tuple[int, ...] = (5, 9, 1), seed
 @pytest.mark.parametrize("cover", [Cover(0, 0, 0, 1), Cover(6, 0, 0, 1), Cover(0, 5, 3, 0.5), Cover(14, 4, 0, 1)])
 def test_vectors_annihilate_all_columns(cover, missing, twin) -> None:
     """Figure 3: injected columns change nothing for the true ones. A twin feature makes M rank deficient (E34)."""
-    matrix, M, has_missing = make(300, missing, twin=twin)
-    kernel = SecureKernel(matrix, has_missing, cover, RANDOM)
+    matrix, M = make(300, missing, twin=twin)
+    kernel = SecureKernel(matrix, cover, RANDOM)
     U = kernel.null_vectors(16)
     assert departure(U) < 1e-12
     assert np.abs(U @ M.T).max() < 1e-12 * np.sqrt(300)
@@ -58,7 +58,7 @@ def test_vectors_annihilate_all_columns(cover, missing, twin) -> None:
 
 
 def test_shares_and_products_against_dense() -> None:
-    matrix, M, _ = make(80, 0.3)
+    matrix, M = make(80, 0.3)
     hidden = np.ones(len(M), dtype=bool)
     hidden[[0, 3]] = False
     matrix = NodeMatrix(**{**vars(matrix), "shown": hidden})
@@ -74,24 +74,44 @@ def test_shares_and_products_against_dense() -> None:
 
 def test_a_row_alone_in_its_cell_cannot_be_hidden() -> None:
     """Its indicator is a difference of two columns of M: every null vector is zero there."""
-    matrix, _, has_missing = make(300, n_bins=(6,))
+    matrix, _ = make(300, n_bins=(6,))
     matrix.bins[0][matrix.bins[0] == 0] = 1
     matrix.bins[0, 17] = 0
-    U = SecureKernel(matrix, has_missing, Cover(4, 4, 0, 1), RANDOM).null_vectors(20)
+    U = SecureKernel(matrix, Cover(4, 4, 0, 1), RANDOM).null_vectors(20)
     assert np.abs(U[:, 17]).max() < 1e-14
     assert draw_answerable(U, 1) is None
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_columns_that_are_not_shown_do_not_count(missing) -> None:
+    """min_bucket_rows withholds cuts next to small cells: a row alone there is hidden again."""
+    matrix, M = make(300, missing, n_bins=(6, 5))
+    matrix.bins[0][matrix.bins[0] == 0] = 1
+    matrix.bins[0, 17] = 0
+    shown = ~((matrix.feature == 0) & (matrix.bin == 0))
+    shown &= ~matrix.default_left | (matrix.bin > 3)
+    matrix = NodeMatrix(**{**vars(matrix), "shown": shown})
+    M = (matrix.bins[matrix.feature] <= matrix.bin[:, None]).astype(np.float64)
+    M[matrix.default_left] += (matrix.bins[0] == 6)[None, :]
+    kernel = SecureKernel(matrix, Cover(4, 4, 0, 1), RANDOM)
+    U = kernel.null_vectors(20)
+    assert np.abs(U @ M[shown].T).max() < 1e-12 * np.sqrt(300)
+    assert np.linalg.matrix_rank(kernel.columns()) == np.linalg.matrix_rank(M[shown]) + 8
+    assert draw_answerable(U, 1) is not None
+    if not missing:
+        assert np.abs(U @ M[~shown].T).max() > 1e-3
+
+
 def test_one_vector_hides_nothing() -> None:
     """r' = 1 leaves at most one non-zero in each row, so at least two are drawn."""
-    matrix, _, has_missing = make(200, n_bins=(4,))
-    U = SecureKernel(matrix, has_missing, Cover(0, 0, 0, 1), RANDOM).null_vectors(3)
+    matrix, _ = make(200, n_bins=(4,))
+    U = SecureKernel(matrix, Cover(0, 0, 0, 1), RANDOM).null_vectors(3)
     assert {len(draw_answerable(U, 1)) for _ in range(30)} == {2, 3}
 
 
 def test_dummies_are_nested_and_as_dense_as_real_columns() -> None:
-    matrix, _, _ = make(20_000, n_bins=(5, 9, 1))
-    bins, widths = dummy_features(matrix, 11, RANDOM)
+    matrix, _ = make(20_000, n_bins=(5, 9, 1))
+    bins, widths = dummy_features(matrix.bins, matrix.n_bins, 11, RANDOM)
     assert (widths - 1).sum() == 11
     assert (widths > 1).all()
     real = {(f, b): (matrix.bins[f] <= b).mean() for f in range(2) for b in range(int(matrix.n_bins[f]) - 1)}
@@ -100,12 +120,12 @@ def test_dummies_are_nested_and_as_dense_as_real_columns() -> None:
         shares = [(own <= b).mean() for b in range(width - 1)]
         assert (np.diff(shares) > 0).all()
         assert all(min(abs(share - other) for other in real.values()) < 0.03 for share in shares)
-    assert len(dummy_features(matrix, 0, RANDOM)[1]) == 0
+    assert len(dummy_features(matrix.bins, matrix.n_bins, 0, RANDOM)[1]) == 0
 
 
 def test_a_party_without_candidates() -> None:
-    matrix, _, has_missing = make(40, n_bins=(1,))
-    kernel = SecureKernel(matrix, has_missing, Cover(5, 3, 0, 1), RANDOM)
+    matrix, _ = make(40, n_bins=(1,))
+    kernel = SecureKernel(matrix, Cover(5, 3, 0, 1), RANDOM)
     assert np.abs(kernel.null_vectors(6) @ kernel.columns()).max() < 1e-12
     assert kernel.columns().shape == (40, 3)
 
@@ -116,8 +136,8 @@ def test_what_is_too_small() -> None:
 
 
 def test_normal_columns_are_drawn_anew_not_kept() -> None:
-    matrix, _, has_missing = make(9000, n_bins=(4,))
-    kernel = SecureKernel(matrix, has_missing, Cover(0, 3, 2.0, 0.5), RANDOM)
+    matrix, _ = make(9000, n_bins=(4,))
+    kernel = SecureKernel(matrix, Cover(0, 3, 2.0, 0.5), RANDOM)
     Y = kernel.columns()[:, -3:]
     assert np.array_equal(kernel.columns()[:, -3:], Y)
     assert Y.mean() == pytest.approx(2.0, abs=0.02)

@@ -70,6 +70,29 @@ class NodeMatrix:
         """Where the cells of each feature begin; the last entry is the number of all cells."""
         return np.concatenate([[0], np.cumsum(self.n_bins.astype(np.int64) + 1)])
 
+    @property
+    def columns(self) -> int:
+        """How many columns are not zero by rule."""
+        return int(self.shown.sum())
+
+    def merged(self) -> tuple[NDArray[np.uint16], NDArray[np.int32], NDArray[np.bool_]]:
+        """Bins uint16[F, n] without the cuts that no shown column has, bins per feature, and which have a missing cell.
+
+        Missing rows that no shown column has on its left count as the last bin.
+        """
+        bins, widths = np.empty_like(self.bins), np.empty_like(self.n_bins)
+        apart = np.zeros(len(self.n_bins), dtype=np.bool_)
+        for feature, n_bins in enumerate(self.n_bins.tolist()):
+            own = self.shown & (self.feature == feature)
+            cuts = np.unique(self.bin[own])
+            apart[feature] = self.default_left[own].any()
+            widths[feature] = len(cuts) + 1
+            # The number of kept cuts below each bin: a row is left of cut c if its bin is at most c.
+            below = np.searchsorted(cuts, np.arange(n_bins + 1), side="left").astype(np.uint16)
+            below[n_bins] = len(cuts) + apart[feature]
+            np.take(below, self.bins[feature], out=bins[feature])
+        return bins, widths, apart
+
     def left_shares(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
         """M^T X, float64[c, r], of the vectors X^T, float64[r, n]: cell sums, then prefix sums."""
         if len(self.feature) == 0:

@@ -63,16 +63,17 @@ class _Basis:
 
 
 class SecureKernel:
-    """M* of one node. `has_missing`: bool per feature of the matrix; such a feature has a cell of missing rows."""
+    """M* of one node."""
 
-    def __init__(self, matrix: NodeMatrix, has_missing: NDArray[np.bool_], cover: Cover, random: Random) -> None:
-        self._rows, self._columns = matrix.rows, len(matrix.feature)
+    def __init__(self, matrix: NodeMatrix, cover: Cover, random: Random) -> None:
+        self._rows, self._columns = matrix.rows, matrix.columns
         self._cover, self._random, self._threads = cover, random, matrix.threads
         self._key = random(KEY_BYTES)
-        dummies, widths = dummy_features(matrix, cover.l1, random)
-        self._bins = np.concatenate([matrix.bins, dummies])
-        self._n_bins = np.concatenate([matrix.n_bins, widths])
-        self._cells = _basis_cells(self._n_bins, np.concatenate([has_missing, np.zeros(len(widths), dtype=np.bool_)]))
+        bins, n_bins, missing = matrix.merged()
+        dummies, widths = dummy_features(bins, n_bins, cover.l1, random)
+        self._bins = np.concatenate([bins, dummies])
+        self._n_bins = np.concatenate([n_bins, widths])
+        self._cells = _basis_cells(self._n_bins, np.concatenate([missing, np.zeros(len(widths), dtype=np.bool_)]))
 
     def null_vectors(self, rank: int) -> Vectors:
         """`rank` orthonormal vectors, float64[rank, n], orthogonal to every column of M*.
@@ -166,7 +167,9 @@ class SecureKernel:
         return np.concatenate([np.array(dense).reshape(-1, self._rows), *([np.hstack(normals)] if normals else [])]).T
 
 
-def dummy_features(matrix: NodeMatrix, count: int, random: Random) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
+def dummy_features(
+    real: NDArray[np.uint16], n_bins: NDArray[np.int32], count: int, random: Random
+) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
     """Bins uint16[k, n] of made-up features with `count` cuts in all, and the bins of each.
 
     Each has the cuts of a real feature (or some of them) and values drawn from it, row by row with replacement: nested
@@ -175,19 +178,19 @@ def dummy_features(matrix: NodeMatrix, count: int, random: Random) -> tuple[NDAr
     """
     bins: list[NDArray[np.uint16]] = []
     widths: list[int] = []
-    donors = np.flatnonzero(matrix.n_bins > 1)
+    donors = np.flatnonzero(n_bins > 1)
     while count > 0 and len(donors):
         donor = int(donors[draw_below(len(donors), random)])
-        n_cuts = int(matrix.n_bins[donor]) - 1
+        n_cuts = int(n_bins[donor]) - 1
         keys = np.frombuffer(random(8 * n_cuts), dtype="<u8")
         cuts = np.sort(np.argsort(keys, kind="stable")[:count])
-        rows = np.frombuffer(random(8 * matrix.rows), dtype="<u8") % np.uint64(matrix.rows)
-        # The number of chosen cuts below each bin: a row is left of cut c if its bin is at most c.
-        below = np.searchsorted(cuts, np.arange(int(matrix.n_bins[donor]) + 1), side="left").astype(np.uint16)
-        bins.append(below[matrix.bins[donor][rows]])
+        rows = np.frombuffer(random(8 * real.shape[1]), dtype="<u8") % np.uint64(real.shape[1])
+        # As in NodeMatrix.merged.
+        below = np.searchsorted(cuts, np.arange(n_cuts + 2), side="left").astype(np.uint16)
+        bins.append(below[real[donor][rows]])
         widths.append(len(cuts) + 1)
         count -= len(cuts)
-    stacked = np.stack(bins) if bins else np.empty((0, matrix.rows), dtype=np.uint16)
+    stacked = np.stack(bins) if bins else np.empty((0, real.shape[1]), dtype=np.uint16)
     return stacked, np.array(widths, dtype=np.int32)
 
 
@@ -197,7 +200,6 @@ def _basis_cells(n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]) -> N
     found = [np.empty(0, dtype=np.int64)]
     for feature, bins in enumerate(n_bins.tolist()):
         found.append(np.arange(first[feature], first[feature] + bins - 1))
-        # A feature without cuts has no column, so nothing is missing either.
-        if has_missing[feature] and bins > 1:
+        if has_missing[feature]:
             found.append(np.array([first[feature] + bins]))
     return np.concatenate(found)

@@ -88,11 +88,17 @@ class Smm2Passive(ScoredPassive):
         node = int(nodes.nodes[position])
         rows = partition.rows(node)
         vectors = np.empty((0, len(rows)))
-        if not too_small(len(rows), len(candidates), params.cover, params.r):
-            with context.timings.phase("null space"):
-                matrix = self._columns.node(candidates, rows, None, context.threads)
-                kernel = SecureKernel(matrix, candidates.has_missing, params.cover, context.random)
-                vectors = kernel.null_vectors(params.r)
+        with context.timings.phase("null space"):
+            allowed = None if nodes.allowed is None else nodes.allowed[position : position + 1]
+            available = candidates.available(
+                partition, nodes.nodes[position : position + 1], allowed, context.min_bucket_rows
+            )
+            shown = len(candidates) if available is None else int(available.sum())
+            if not too_small(len(rows), shown, params.cover, params.r):
+                matrix = self._columns.node(
+                    candidates, rows, None if available is None else available[0], context.threads
+                )
+                vectors = SecureKernel(matrix, params.cover, context.random).null_vectors(params.r)
         with context.timings.phase("send vectors"):
             for first, count in pieces(len(vectors), len(rows), params.chunk_bytes):
                 context.channel.send(
