@@ -26,8 +26,9 @@ constexpr std::size_t inner_block = 512;  // columns added up before they are ad
 constexpr std::size_t panel = 2 * lanes;  // columns of a packed panel
 constexpr std::size_t wide_block = 32 * panel;
 
-VFXGB_INLINE Four load(const double* from) { return *reinterpret_cast<const Four*>(from); }
-VFXGB_INLINE double total(Four v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+// References, since how such a vector is passed or returned depends on the processor.
+VFXGB_INLINE const Four& load(const double* from) { return *reinterpret_cast<const Four*>(from); }
+VFXGB_INLINE double total(const Four& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
 // out[i * width + j] += a_i . b_j over `count` columns, for R rows of a and C of b.
 template <int R, int C>

@@ -35,6 +35,12 @@ try:
         features = np.arange(60, dtype=np.int32)
         root, nodes = _native.RowPartition(200_000), np.array([0], dtype=np.int32)
         _native.cipher_histogram(rows, None, bins, root, nodes, None, features, False, 2)
+    elif sys.argv[1] == "normals":
+        _native.keyed_normals(bytes(32), 0, 200_000_000, 1)
+    elif sys.argv[1] == "products":
+        many = np.ones((200, 300_000))
+        while True:
+            _native.inner_products(many, many, 1)
     else:
         c.scale(key.max_plaintext, threads=2)
 except KeyboardInterrupt:
@@ -71,7 +77,7 @@ def interrupt(command: list[str], ready: str, delay: float) -> tuple[int, str]:
     return process.returncode, stderr
 
 
-@pytest.mark.parametrize("operation", ["encrypt", "decrypt", "scale", "sums", "pack"])
+@pytest.mark.parametrize("operation", ["encrypt", "decrypt", "scale", "sums", "pack", "normals", "products"])
 def test_native_call(operation: str) -> None:
     code, stderr = interrupt([sys.executable, "-c", NATIVE_CALL, operation], "ready", 0.7)
     assert code == 130, stderr
