@@ -32,7 +32,7 @@ class Correction:
         self, left: NDArray[np.int64], totals: NDArray[np.int64], available: NDArray[np.bool_] | None
     ) -> NDArray[np.int64]:
         """Of left sums int64[m, c, 2] of nodes with totals int64[m, 2]. What is not `available` becomes 0."""
-        estimate = (left - self._spread * totals[:, None, :]) / self._kept
+        estimate: NDArray[np.float64] = (left - self._spread * totals[:, None, :]) / self._kept
         if available is not None:
             estimate[~available] = 0.0
         return np.rint(np.clip(estimate, -_LARGEST, _LARGEST)).astype(np.int64)

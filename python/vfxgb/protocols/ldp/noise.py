@@ -6,17 +6,15 @@ Notation: K outputs, T rounds. A row releases K gradients a round, with hessians
   With one output a label moves one number; with K classes it moves the gradients of two of them. So each number gets
   epsilon, or epsilon / 2.
 - hessians="noisy": any of the 2 K numbers may move: each gets epsilon / (2 K).
-- Gaussian noise counts L2: factors 1, sqrt(2) and sqrt(2 K) on the sensitivity in place of divisions of epsilon.
+- Gaussian noise is calibrated to all numbers that may move, 1, 2 or 2 K in each round, as so many releases.
 
 Every number is clipped to a range known beforehand: gradients of binary:logistic and multi:softprob lie in [-1, 1],
 their hessians in [0, 1/4] and [0, 1/2]; all else is bounded by `clip`. Weights multiply these.
 """
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import numpy as np
+from typing import Any
 
 from vfxgb.dp import GRID_BITS, Event, Gaussian, Mechanism, budget, common_fixed_point, mechanism
 from vfxgb.errors import CapacityError, ProtocolParameterError
@@ -28,6 +26,7 @@ from vfxgb.tree.fixed_point import FixedPoint
 LABEL = "the label of one row"
 PAIR = "gradients and hessians of one row, and with them its label"
 _LEAST_GRID_BITS = 8
+_TINY = 2.0**-100
 _HESSIANS = {"binary:logistic": 0.25, "multi:softprob": 0.5}
 
 
@@ -52,17 +51,19 @@ class Ranges:
             )
         heaviest = 1.0 if context.weights is None else float(context.weights.max(initial=0.0))
         heaviest *= max(1.0, float(context.train.scale_pos_weight))
-        return cls(max(heaviest, np.finfo(np.float32).tiny), heaviest * _HESSIANS[objective])
+        return cls(max(heaviest, _TINY), heaviest * _HESSIANS[objective])
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The mechanisms of a run; `epsilon`, `delta`: of one round."""
+    """The mechanisms of a run.
 
-    params: LdpParams
+    `epsilon`: of one round; of Gaussian noise, what was asked for. `moved`: how many of a row's numbers the protected
+    item may move in a round.
+    """
+
     epsilon: float
-    delta: float
-    releases: int
+    moved: int
     gradient: Mechanism
     hessian: Mechanism | None
     n_train: int
@@ -78,9 +79,8 @@ class Noise:
             except CapacityError:
                 continue
             return noise
-        wanted = params.epsilon if params.total_epsilon is None else params.total_epsilon
         raise ProtocolParameterError(
-            f"ldp, mechanism {params.mechanism!r}: epsilon {wanted} needs noise so large that sums over "
+            f"ldp, mechanism {params.mechanism!r}: epsilon {params.given_epsilon:g} needs noise so large that sums over "
             f"{context.n_train} rows do not fit; raise epsilon, or train fewer trees"
         )
 
@@ -89,43 +89,46 @@ class Noise:
         """The fixed point of all that is released. Raises CapacityError if sums do not fit."""
         return common_fixed_point([one for one in (self.gradient, self.hessian) if one is not None], self.n_train)
 
-    def event(self, receiver: str, round_index: int) -> Event:
+    def events(self, receiver: str, round_index: int) -> list[Event]:
         """One round, as `receiver` sees it."""
-        event = self.gradient.event(receiver, LABEL if self.hessian is None else PAIR, round_index)
-        if isinstance(self.gradient, Gaussian) or self.epsilon == self.gradient.epsilon:
-            return event
-        # Several numbers move: no mechanism's own distribution, only the sum of their epsilons.
-        return replace(event, epsilon=self.epsilon, laplace_scale=None, slack=0.0)
+        if isinstance(self.gradient, Gaussian):
+            gradients = self.moved if self.hessian is None else self.moved // 2
+            hessians = self.moved - gradients
+            parts = [self.gradient] * gradients + [self.hessian or self.gradient] * hessians
+            return [part.event(receiver, self.protects, round_index) for part in parts]
+        event = self.gradient.event(receiver, self.protects, round_index)
+        if self.moved > 1:
+            # No mechanism's own distribution any more, only the sum of the epsilons.
+            event = replace(event, epsilon=self.epsilon, laplace_scale=None, slack=0.0)
+        return [event]
+
+    @property
+    def protects(self) -> str:
+        """What the epsilon is about."""
+        return LABEL if self.hessian is None else PAIR
 
 
 def _plan(context: ReleaseContext, ranges: Ranges, grid_bits: int) -> Noise:
     params: LdpParams = context.params
-    outputs, noisy = context.n_outputs, params.hessians == "noisy"
-    moved = 2 * outputs if noisy else min(outputs, 2)
+    noisy = params.hessians == "noisy"
+    moved = 2 * context.n_outputs if noisy else min(context.n_outputs, 2)
     rounds = max(1, context.train.n_estimators)
-    name = params.mechanism
-    if name == "gaussian":
-        total = params.total_epsilon is not None
-        epsilon = params.total_epsilon if params.epsilon is None else params.epsilon
-        more = {
-            "delta": params.delta,
-            "releases": rounds if total else 1,
-            "sensitivity": math.sqrt(moved),
-            "grid_bits": grid_bits,
-        }
-        each = float(epsilon or 0.0)
+    more: dict[str, Any] = {"grid_bits": grid_bits}
+    if params.mechanism == "gaussian":
+        epsilon = each = params.given_epsilon
+        more |= {"delta": params.delta, "releases": moved * (1 if params.total_epsilon is None else rounds)}
     else:
         epsilon = _round_epsilon(params, rounds)
-        each, more = epsilon / moved, {"grid_bits": grid_bits}
-    gradient = mechanism(name, each, -ranges.gradient, ranges.gradient, **more)
-    hessian = mechanism(name, each, 0.0, ranges.hessian, **more) if noisy else None
-    return Noise(params, float(epsilon or 0.0), params.delta or 0.0, rounds, gradient, hessian, context.n_train)
+        each = epsilon / moved
+    gradient = mechanism(params.mechanism, each, -ranges.gradient, ranges.gradient, **more)
+    hessian = mechanism(params.mechanism, each, 0.0, ranges.hessian, **more) if noisy else None
+    return Noise(epsilon, moved, gradient, hessian, context.n_train)
 
 
 def _round_epsilon(params: LdpParams, rounds: int) -> float:
-    if params.epsilon is not None:
-        return params.epsilon
-    assert params.total_epsilon is not None  # noqa: S101 - LdpParams wants one of the two
+    """Epsilon of one round, of a mechanism without delta."""
+    if params.total_epsilon is None:
+        return params.given_epsilon
     if params.delta is None:
         return budget(params.total_epsilon, rounds).epsilon_per_release
     return budget(params.total_epsilon, rounds, "advanced", params.delta).epsilon_per_release

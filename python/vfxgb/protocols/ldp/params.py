@@ -8,7 +8,6 @@ import msgspec
 from vfxgb.dp import GRID_BITS
 from vfxgb.protocols.base import EngineOptions
 
-LABEL_RR = "label_rr"
 # base_score where it may not be estimated from labels: XGBoost's before it estimated any.
 START = 0.5
 
@@ -26,7 +25,7 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     true one. `as_printed`: algorithm 6 of papers/000 to the letter, which protects nothing; needs `insecure`.
     """
 
-    mechanism: Literal["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"] = LABEL_RR
+    mechanism: Literal["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"] = "label_rr"
     epsilon: float | None = None
     total_epsilon: float | None = None
     delta: float | None = None
@@ -75,9 +74,14 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("as_printed takes epsilon and a mechanism on gradients, such as 'laplace' or 'duchi'")
 
     @property
+    def given_epsilon(self) -> float:
+        """Whichever of `epsilon` and `total_epsilon` was given."""
+        return float((self.epsilon if self.total_epsilon is None else self.total_epsilon) or 0.0)
+
+    @property
     def once(self) -> bool:
         """Whether labels are randomised, once, and not gradients."""
-        return self.mechanism == LABEL_RR
+        return self.mechanism == "label_rr"
 
     @property
     def first_order(self) -> bool:

@@ -42,7 +42,7 @@ class LabelRelease:
     def __init__(self, context: ReleaseContext) -> None:
         self._context = context
         self._params: LdpParams = context.params
-        self._epsilon = float(self._params.epsilon or self._params.total_epsilon or 0.0)
+        self._epsilon = self._params.given_epsilon
         self._classes = context.train.objective in CLASSES
         if not self._classes and self._params.clip is None:
             raise ProtocolParameterError(
@@ -74,7 +74,7 @@ class LabelRelease:
         context.events.extend(response.event(receiver, LABEL) for receiver in context.receivers)
         released = response.perturb(labels.astype(np.int64), context.threads)
         if self._params.unbiased:
-            return response.unbiased(released).astype(np.float32)
+            return response.unbiased(released.astype(np.float64)).astype(np.float32)
         return released.astype(np.float32)
 
     def gradients(self, gradients: Gradients) -> Gradients:
@@ -97,7 +97,8 @@ class GradientRelease:
     def gradients(self, gradients: Gradients) -> Gradients:
         """See Release."""
         context, fixed = self._context, self._noise.fixed
-        context.events.extend(self._noise.event(receiver, gradients.round) for receiver in context.receivers)
+        for receiver in context.receivers:
+            context.events.extend(self._noise.events(receiver, gradients.round))
         pairs = [self._released(pairs, gradients) for pairs in gradients.pairs]
         return Gradients(gradients.round, pairs, gradients.sampled, fixed.step)
 

@@ -18,8 +18,8 @@ SPEC = ProtocolSpec(
     exact=False,
     security="semi-honest",
     attacks=(
-        "labels are hidden only up to epsilon: at epsilon 1 a passive party guesses 73 of 100 labels from a balanced "
-        "pair right, at 4 it guesses 98; with a budget per tree the trees add up",
+        "labels are hidden only up to epsilon: 73 of 100 are sent unchanged at epsilon 1, 98 at epsilon 4",
+        "with a budget per tree the epsilons of the trees add up",
         "as_printed=True: noise drawn afresh in every node averages out, and the true sums give the rest",
     ),
     dp_events=(
