@@ -118,8 +118,7 @@ def rdp(events: Sequence[Event], delta: float) -> float:
     accountant = RdpAccountant(neighboring_relation=library.NeighboringRelation.REPLACE_ONE)
     for (multiplier, _, epsilon, _), count in _kinds(events).items():
         if multiplier is not None:
-            # moved by one item is twice added or removed
-            one = library.GaussianDpEvent(2 * multiplier)
+            one = library.GaussianDpEvent(multiplier)
         else:
             one = library.RandomizedResponseDpEvent(2 / (1 + math.exp(min(epsilon, 700.0))), 2)
         accountant.compose(one, count)
