@@ -161,13 +161,13 @@ class ProtocolParameterError(VfxgbError, ValueError):
     """A parameter that the protocol does not have, or a value it cannot take."""
 
 
-class InsecureProtocolWarning(UserWarning):
-    """A run by a protocol against which attacks are known, agreed to with insecure=True."""
-
-
 class DpError(VfxgbError, ValueError):
     """A parameter of differential privacy that cannot be right: epsilon, delta, a range, a number of releases."""
 
 
-class NoGuaranteeError(DpError):
+class NoGuaranteeError(VfxgbError, ValueError):
     """An epsilon asked for where some release has no guarantee. No number is reported then."""
+
+
+class InsecureProtocolWarning(UserWarning):
+    """A run by a protocol against which attacks are known, agreed to with insecure=True."""

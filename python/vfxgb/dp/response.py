@@ -61,9 +61,9 @@ class RandomisedResponse:
 
     def perturb(self, labels: NDArray[np.integer], threads: int = 1) -> NDArray[np.int64]:
         """One label for each label, int64[n]. Raises DpError for a label outside 0 .. classes - 1."""
-        labels = np.ascontiguousarray(labels)
-        if not np.issubdtype(labels.dtype, np.integer):
-            raise DpError(f"randomised response: found labels of type {labels.dtype}, wanted integers")
+        labels = np.asarray(labels)
+        if np.ndim(labels) != 1 or not np.issubdtype(labels.dtype, np.integer):
+            raise DpError(f"randomised response: found labels {labels.dtype}{list(labels.shape)}, wanted integers [n]")
         if labels.size and not (labels.min() >= 0 and labels.max() < self.classes):
             raise DpError(
                 f"randomised response: found labels from {labels.min()} to {labels.max()}, wanted 0 to "

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import pytest
 
@@ -88,6 +89,15 @@ def test_mixed_mechanisms():
         assert accountant.total("shop", composition=composition).epsilon_total <= 1.75 * (1 + 1e-6)
 
 
+def test_large_epsilons_are_added():
+    """Beyond the precision of e^epsilon the numerical compositions give the sum, and no less."""
+    many = [Duchi(1000.0).event("shop", ROW, tree) for tree in range(60)]
+    for composition in COMPOSITIONS:
+        assert compose(many, composition, 1e-6)[0] == 60_000.0
+    small = [Duchi(0.1).event("shop", ROW, tree) for tree in range(60)]
+    assert pld(many + small, 1e-6) == pytest.approx(60_000.0 + pld(small, 1e-6))
+
+
 def test_advanced_needs_some_delta():
     events = [Gaussian(1.0, delta=1e-6).event("shop", ROW)] * 2
     with pytest.raises(DpError, match="sum up to 2e-06"):
@@ -144,8 +154,8 @@ def test_summary_and_file():
 
 
 def test_without_dp_accounting(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "dp_accounting", None)
-    accountant = Accountant()
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    accountant = Accountant(delta=2e-6)
     accountant.add(*(Duchi(0.1).event("shop", ROW, tree) for tree in range(60)))
     for composition in ("pld", "rdp"):
         with pytest.raises(MissingPackageError, match=r"vfxgb\[dp\]"):

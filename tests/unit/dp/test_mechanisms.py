@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from vfxgb import _native
 from vfxgb.dp import (
     MECHANISMS,
     Duchi,
@@ -22,6 +23,13 @@ from vfxgb.errors import CapacityError, DpError, UnknownNameError
 DRAWS = 100_000
 
 
+def draw(one, values):
+    """Outputs from a fixed tape of random words: statistics that come out the same every time."""
+    words = np.random.default_rng(20240601).integers(0, 2**64, 24 * len(values) + 1000, dtype=np.uint64)
+    noisy, _ = _native.perturb_replay(one.name, list(one.parameters), one.lattice.indices(values), words)
+    return noisy + one.lattice.centre
+
+
 def within_four_errors(sample, mean, variance):
     """Mean and variance of a sample within four standard errors (that of the variance from the fourth moment)."""
     n = len(sample)
@@ -35,29 +43,39 @@ def within_four_errors(sample, mean, variance):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_mean_and_variance(name, epsilon, value):
     one = mechanism(name, epsilon)
-    noisy = one.perturb(np.full(DRAWS, value), threads=2)
-    assert noisy.dtype == np.int64
+    noisy = draw(one, np.full(DRAWS, value))
     within_four_errors(noisy * one.step, round(value / one.step) * one.step, one.variance(value))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_fresh_randomness(name):
+    """From the CSPRNG the outputs are other ones each time; the mean is off by eight standard errors in no lifetime."""
+    one = mechanism(name, 1.0)
+    first, second = (one.perturb(np.full(DRAWS, 0.6), threads=2) for _ in range(2))
+    assert first.dtype == np.int64
+    assert (first != second).any()
+    for noisy in (first, second):
+        assert abs((noisy * one.step).mean() - 0.6) < 8 * math.sqrt(one.variance(0.6) / DRAWS)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_other_ranges(name):
     """The hessian's range: the mean is the input there too, and the step is a power of two."""
     one = mechanism(name, 2.0, 0.0, 0.25)
-    within_four_errors(one.perturb(np.full(DRAWS, 0.2)) * one.step, 0.2, one.variance(0.2))
+    within_four_errors(draw(one, np.full(DRAWS, 0.2)) * one.step, 0.2, one.variance(0.2))
     assert math.frexp(one.step)[0] == 0.5
     odd = mechanism(name, 2.0, -0.3, 3.0, grid_bits=12)
     step = odd.step
     assert (odd.lattice.centre - odd.lattice.bound) * step <= -0.3
     assert (odd.lattice.centre + odd.lattice.bound) * step >= 3.0
-    within_four_errors(odd.perturb(np.full(DRAWS, -0.25)) * step, round(-0.25 / step) * step, odd.variance(-0.25))
+    within_four_errors(draw(odd, np.full(DRAWS, -0.25)) * step, round(-0.25 / step) * step, odd.variance(-0.25))
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_clipping(name):
     one = mechanism(name, 1.0)
     for value, end in ((7.0, 1.0), (-math.inf, -1.0)):
-        within_four_errors(one.perturb(np.full(DRAWS, value)) * one.step, end, one.variance(end))
+        within_four_errors(draw(one, np.full(DRAWS, value)) * one.step, end, one.variance(end))
     far = one.perturb_indices(np.array([2**60, -(2**60)]))
     assert np.abs(far).max() <= one.largest
 
@@ -92,7 +110,8 @@ def test_noise_vanishes_as_epsilon_grows(name):
 
 def test_response():
     one = RandomisedResponse(1.0, 4)
-    noisy = one.perturb(np.full(DRAWS, 2, dtype=np.int8), threads=2)
+    words = np.random.default_rng(20240601).integers(0, 2**64, DRAWS, dtype=np.uint64)
+    noisy, _ = _native.perturb_replay("response", list(one.parameters), np.full(DRAWS, 2), words)
     shares = np.bincount(noisy, minlength=4) / DRAWS
     for label, share in enumerate(shares):
         p = one.keep_probability if label == 2 else one.other_probability
@@ -100,6 +119,8 @@ def test_response():
     within_four_errors(one.unbiased(noisy == 2), 1.0, one.variance())
     assert (RandomisedResponse(1000.0).perturb(np.arange(1000) % 2) == np.arange(1000) % 2).all()
     assert len(one.perturb(np.array([], dtype=np.int64))) == 0
+    fresh = one.perturb(np.full(DRAWS, 2, dtype=np.int8), threads=2)
+    assert abs((fresh == 2).mean() - one.keep_probability) < 8 / math.sqrt(DRAWS) / 2
 
 
 def test_common_fixed_point_holds_sums_exactly():
@@ -144,13 +165,15 @@ def test_bad_parameters():
         Gaussian(1.0, releases=0)
     with pytest.raises(DpError, match="NaN"):
         Duchi(1.0).perturb(np.array([0.0, math.nan]))
+    with pytest.raises(DpError, match="2 dimensions"):
+        Duchi(1.0).perturb(np.zeros((3, 2)))
     for tiny in (Laplace, Duchi, Piecewise):
         with pytest.raises(DpError, match="grid_bits"):
             tiny(1e-15, grid_bits=30)
     for classes in (1, 2.0, True, 2**21):
         with pytest.raises(DpError, match="classes"):
             RandomisedResponse(1.0, classes)
-    for labels in (np.array([0, 2]), np.array([-1]), np.array([0.5])):
+    for labels in (np.array([0, 2]), np.array([-1]), np.array([0.5]), np.array([[0]])):
         with pytest.raises(DpError, match="labels"):
             RandomisedResponse(1.0).perturb(labels)
     with pytest.raises(UnknownNameError, match="laplace"):
