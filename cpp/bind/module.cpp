@@ -49,4 +49,5 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_codec(module);
   vfxgb::bind::register_cipher_histogram(module);
   vfxgb::bind::register_masked(module);
+  vfxgb::bind::register_noise(module);
 }

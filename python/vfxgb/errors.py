@@ -163,3 +163,11 @@ class ProtocolParameterError(VfxgbError, ValueError):
 
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""
+
+
+class DpError(VfxgbError, ValueError):
+    """A parameter of differential privacy that cannot be right: epsilon, delta, a range, a number of releases."""
+
+
+class NoGuaranteeError(DpError):
+    """An epsilon asked for where some release has no guarantee. No number is reported then."""
