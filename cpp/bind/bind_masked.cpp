@@ -1,4 +1,6 @@
 // MaskedXGBoost: noise, masks and sums of one candidate over the nodes of a level (noise/masked_noise.h).
+#include <pybind11/stl.h>
+
 #include <cmath>
 
 #include "bind/arrays.h"

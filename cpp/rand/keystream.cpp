@@ -1,6 +1,7 @@
 #include "rand/keystream.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "rand/csprng.h"
@@ -43,9 +44,10 @@ __attribute__((always_inline)) inline void eight_blocks(const u32 key[8], u32 co
   }
   for (std::size_t i = 0; i < 16; ++i) {
     const Lanes sum = x[i] + state[i];
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      for (std::size_t byte = 0; byte < 4; ++byte)
-        out[64 * lane + 4 * i + byte] = static_cast<unsigned char>(sum[lane] >> (8 * byte));
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const u32 word = std::endian::native == std::endian::little ? sum[lane] : __builtin_bswap32(sum[lane]);
+      std::memcpy(out + 64 * lane + 4 * i, &word, sizeof word);
+    }
   }
 }
 
