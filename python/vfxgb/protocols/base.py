@@ -176,12 +176,16 @@ class PassiveLevel:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction."""
+    """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction.
+
+    `bins`: what decides which rows go left, None for the party's own bins.
+    """
 
     tokens: NDArray[np.int64]
     feature: NDArray[np.int32]
     bin: NDArray[np.int32]
     default_left: NDArray[np.bool_]
+    bins: _native.Bins | None = None
 
 
 class PassiveRole(Protocol):
@@ -263,7 +267,10 @@ class PassiveContext:
 
 @dataclass(frozen=True)
 class ReleaseContext:
-    """What a Release gets to work with. `events`: the privacy events of the active party; a release adds to it."""
+    """What a Release gets to work with. `events`: the privacy events of the active party; a release adds to it.
+
+    `receivers`: the passive parties. `weights`: float32[n_train], the sample weights, or None.
+    """
 
     params: Any
     train: TrainParams
@@ -273,6 +280,8 @@ class ReleaseContext:
     threads: int
     timings: Timings
     events: list[Any]
+    receivers: tuple[str, ...] = ()
+    weights: NDArray[np.float32] | None = None
 
 
 class Release(Protocol):
@@ -299,12 +308,16 @@ class EngineOptions:
 
     `precision_bits`: fractional bits of gradients, None for as many as stay exact (tree/fixed_point.py). `subtract`:
     make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
-    (_native.SplitRule).
+    (_native.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1, the
+    larger; the fixed point then follows from the bound and not from the data. `default_start`: base_score where the
+    user gives none, None to estimate it from the labels.
     """
 
     precision_bits: int | None = None
     subtract: bool = True
     first_order: bool = False
+    gradient_bound: float | None = None
+    default_start: float | None = None
 
 
 def no_options(params: Any) -> EngineOptions:  # noqa: ARG001 - the signature of ProtocolSpec.options

@@ -6,7 +6,7 @@ all of them from the row partition, without a prediction.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
+from vfxgb.tree.fixed_point import FixedPoint, fraction_bits, power_of_two_above
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity
@@ -92,7 +92,10 @@ class ActiveParty:
         self._train_labels = self._labels[:n]
         if self._release is not None:
             self._train_labels = self._release.labels(self._train_labels)
-        self._base_margin = start_margin(self._objective, params, self._train_labels, weights)
+        start = params
+        if params.base_score is None and self._release is not None:
+            start = replace(params, base_score=self._options.default_start)
+        self._base_margin = start_margin(self._objective, start, self._train_labels, weights)
         self.margins: Float32Array = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
         self._trees: list[TreeShape] = []
         self._fill: tuple[float, ...] | None = None
@@ -114,6 +117,8 @@ class ActiveParty:
                 threads=self._given.threads,
                 timings=self.timings,
                 events=self.events,
+                receivers=tuple(self._channels),
+                weights=self._train_weights,
             )
         )
 
@@ -222,8 +227,15 @@ class ActiveParty:
         n = self._given.n_train
         with self.timings.phase("gradients"):
             g, h = self._objective.gradients(self.margins[:n], self._train_labels, self._train_weights)
+            bound = self._options.gradient_bound
+            if bound is not None:
+                g, h = np.clip(g, -bound, bound), np.minimum(h, max(1.0, bound))
             sample = sample_rows(self._params, round_index, g, h)
-            scale = self._objective.gradient_scale(sample.gradients, sample.hessians)
+            scale = (
+                self._objective.gradient_scale(sample.gradients, sample.hessians)
+                if bound is None
+                else power_of_two_above(max(1.0, bound))
+            )
             fixed = FixedPoint.for_rows(n, scale, self._options.precision_bits)
             pairs = [
                 fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._given.threads)

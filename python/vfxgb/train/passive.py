@@ -266,7 +266,7 @@ class PassiveParty:
         resolved = self._role.resolve(choice.tree, nodes, start, tokens)
         with self.timings.phase("partition"):
             bits = left_bits(
-                self._binned.bins,
+                self._binned.bins if resolved.bins is None else resolved.bins,
                 tree.partition,
                 nodes,
                 resolved.feature,
