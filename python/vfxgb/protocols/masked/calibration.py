@@ -132,6 +132,11 @@ def theorem2_right(epsilon: float, delta: float) -> float:
     return 2 * (epsilon - 2 * log_delta - 2 * math.sqrt(log_delta * (log_delta - epsilon)))
 
 
+def theorem2_epsilon(left_side: float, delta: float) -> float:
+    """The least epsilon at which theorem 2 claims something for this left side: the inverse of theorem2_right."""
+    return left_side / 2 + math.sqrt(-2 * math.log(delta) * left_side)
+
+
 def advanced_budget(epsilon: float, delta: float, releases: int) -> tuple[float, float]:
     """(epsilon, delta) of each release by the advanced composition of section 2.3, half of delta paying for it."""
     spread = math.sqrt(2 * releases * math.log(2 / delta))

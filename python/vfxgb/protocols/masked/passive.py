@@ -4,6 +4,7 @@ A candidate that some node cannot use (fewer than three rows on the left, none o
 or min_bucket_rows) gets noise there that does not depend on it, and its sums are not used.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.dp import Event
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
 from vfxgb.protocols.masked.calibration import LEAST_LEFT
@@ -23,6 +25,12 @@ from vfxgb.transport.messages import pack_array, unpack_array
 # Candidates whose noise is out before the answer to the first is read: while one is masked, the next is made.
 IN_FLIGHT = 2
 _LARGEST = 2.0**62
+
+CLAIM = "the side of a row at one candidate split, as theorem 3 of papers/002 has it"
+REASON = (
+    "theorem 3 covers a single message and costs more than W ln 2 each, while a row is in the noise of every candidate, "
+    "level and tree (ERRATA E43, E46)"
+)
 
 
 class _Candidate:
@@ -42,6 +50,21 @@ class MaskedPassive(ScoredPassive):
         super().__init__(context)
         params: MaskedParams = context.params
         self._params = params
+        self._round = 0
+        self._sent = 0
+
+    def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:  # noqa: ARG002
+        self._round, self._sent = round_index, 0
+
+    def end_tree(self) -> None:
+        """Enter what theorem 3 claims for the noise of this round."""
+        context = self._context
+        if self._sent:
+            epsilon = self._sent * self._params.W * math.log(2)
+            context.events.append(
+                Event("masked", epsilon, context.channel.peer, CLAIM, self._round, holds=False, reason=REASON)
+            )
+        super().end_tree()
 
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
         nodes = level.trees[index]
@@ -52,6 +75,7 @@ class MaskedPassive(ScoredPassive):
         used = np.flatnonzero(available.any(axis=0))
         channel = self._context.channel
         channel.send(MaskedStart(round=level.round, depth=level.depth, tree=nodes.tree, candidates=len(used)))
+        self._sent += len(used)
         waiting: deque[tuple[int, _Candidate]] = deque()
         for place, candidate in enumerate(self._columns(nodes.tree, used, rows)):
             self._send_noise(level, nodes.tree, place, candidate, start, available[:, candidate.index])
