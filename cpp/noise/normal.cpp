@@ -12,9 +12,9 @@ namespace vfxgb {
 namespace {
 
 constexpr std::size_t layers = 256;
-constexpr double tail = 3.6541528853610088;         // where the base layer ends
-constexpr double area = 4.92867323399e-3;           // of every layer, under exp(-x^2 / 2)
-constexpr std::size_t batch = 1024;                 // words drawn at a time
+constexpr double tail = 3.6541528853610088;  // where the base layer ends
+constexpr double area = 4.92867323399e-3;    // of every layer, under exp(-x^2 / 2)
+constexpr std::size_t batch = 1024;          // words drawn at a time
 
 double density(double x) { return std::exp(-0.5 * x * x); }
 
@@ -30,7 +30,7 @@ struct Ziggurat {
 };
 const Ziggurat ziggurat;
 
-double unit(u64 word) { return static_cast<double>((word >> 11) + 1) * 0x1p-53; }             // (0, 1]
+double unit(u64 word) { return static_cast<double>((word >> 11) + 1) * 0x1p-53; }                    // (0, 1]
 double both_signs(u64 word) { return static_cast<double>(static_cast<i64>(word) >> 11) * 0x1p-52; }  // [-1, 1)
 
 u64 word() {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
-from vfxgb.protocols.masked.messages import MaskedGradients, MaskedNoise, MaskedStart
+from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
 from vfxgb.protocols.masked.rows import level_rows
 from vfxgb.protocols.scored.active import ScoredActive
@@ -49,7 +49,9 @@ class MaskedActive(ScoredActive):
     def _serve_tree(self, level: ActiveLevel, nodes: LevelNodes) -> None:
         """Mask the candidates of all passive parties, one of each in turn, so that all of them have work."""
         rows, start = level_rows(nodes.partition, nodes.nodes[nodes.build])
-        base = np.ascontiguousarray(self._pairs[nodes.tree][rows, : self._params.order].T) * self._step
+        base = np.empty((self._params.order, len(rows)))
+        for vector, values in enumerate(base):
+            np.multiply(self._pairs[nodes.tree][:, vector][rows], self._step, out=values)
         counts = {party: self._read_start(party, level, nodes.tree) for party in self._context.channels}
         for candidate in range(max(counts.values())):
             for party, count in counts.items():
@@ -79,11 +81,9 @@ class MaskedActive(ScoredActive):
                 _native.add_noise(base if vector == 0 else masked, noise, start, factor, masked, threads)
             # Its bytes are the message's: free them before the answer is encoded.
             del noise
-        channel.send(
-            MaskedGradients(
-                round=at.round, depth=at.depth, tree=at.tree, candidate=at.candidate, values=pack_array(masked)
-            )
-        )
+            if vector < self._params.W - VECTORS_AHEAD:
+                channel.send(MaskedAdded(*at, vector=vector))
+        channel.send(MaskedGradients(*at, values=pack_array(masked)))
 
     def _read_noise(self, channel: Channel, at: _At, vector: int, rows: int) -> NDArray[np.float64]:
         with self._context.timings.phase("wait"):
@@ -99,7 +99,7 @@ class MaskedActive(ScoredActive):
         return noise
 
 
-def sphere(vectors: int, W: int, nodes: int, C: float) -> NDArray[np.float64]:  # noqa: N803 - the paper's symbols
+def sphere(vectors: int, W: int, nodes: int, C: float) -> NDArray[np.float64]:
     """Uniform points on the sphere of squared radius C in W dimensions, float64[vectors, W, nodes]."""
     drawn = _native.random_normals(vectors * W * nodes).reshape(vectors, W, nodes)
     drawn *= math.sqrt(C) / np.sqrt((drawn**2).sum(axis=1, keepdims=True))

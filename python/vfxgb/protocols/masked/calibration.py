@@ -71,7 +71,7 @@ def calibrate(
     n: int,
     *,
     n_left: int | None = None,
-    W: int = 1,  # noqa: N803 - the paper's symbol
+    W: int = 1,
     mu: float = LOGISTIC_RANGE,
     releases: int = 1,
 ) -> Calibration:
@@ -99,7 +99,7 @@ def _check(
     delta_pp: float,
     n: int,
     left: int,
-    W: int,  # noqa: N803
+    W: int,
     mu: float,
     releases: int,
 ) -> None:
@@ -144,7 +144,7 @@ def advanced_budget(epsilon: float, delta: float, releases: int) -> tuple[float,
     return max(each, epsilon / releases), delta / (2 * releases)
 
 
-def largest_ratio(eps_pp: float, delta_pp: float, n: int, W: int = 1) -> float:  # noqa: N803
+def largest_ratio(eps_pp: float, delta_pp: float, n: int, W: int = 1) -> float:
     """The largest rho for which theorem 3 claims (eps_pp, delta_pp) for one message, and it is true.
 
     Each of W vectors gets eps_pp / W and delta_pp / W. Raises ProtocolParameterError where even tiny rho is too much.
@@ -190,7 +190,7 @@ def score_error_bound(
     left: tuple[float, float],
     right: tuple[float, float],
     reg_lambda: float,
-    W: int = 1,  # noqa: N803
+    W: int = 1,
 ) -> float:
     """U(alpha, kappa) of theorem 1: Pr(a score is off by alpha or more) is at most that.
 
@@ -207,7 +207,7 @@ def score_error_bound(
     return min(1.0, math.fsum(_side(alpha, kappa, g, h + reg_lambda, W) for g, h in (left, right)))
 
 
-def _side(alpha: float, kappa: float, g: float, y: float, W: int) -> float:  # noqa: N803
+def _side(alpha: float, kappa: float, g: float, y: float, W: int) -> float:
     """Pr(|X^2 / Y - g^2 / y| >= alpha), X and Y around g and y."""
     s = np.linspace(-9, 9, 8001 if W == 1 else 401)  # W = 1 leaves a step function
     weight = np.exp(-(s**2) / 2)
@@ -231,7 +231,7 @@ def _side(alpha: float, kappa: float, g: float, y: float, W: int) -> float:  # n
     return total
 
 
-def _cosines(W: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: N803
+def _cosines(W: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values and probabilities of the cosine between two random directions in W dimensions."""
     if W == 1:
         return np.array([-1.0, 1.0]), np.array([0.5, 0.5])

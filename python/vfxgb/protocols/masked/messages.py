@@ -1,6 +1,9 @@
 """What `masked` adds to the messages of scored protocols.
 
 Rows stand node by node, the nodes to build of a tree in the order of the level, the sampled rows of a node ascending.
+
+Few noise vectors wait at any time: those of two candidates when W is 1 or 2, else two of a single candidate, which is
+what MaskedAdded is for. With its answer, a candidate in flight takes up at most four vectors of n numbers.
 """
 
 from typing import ClassVar
@@ -45,6 +48,18 @@ class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.noise) // 8
 
 
+class MaskedAdded(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: a noise vector has been added, so that another may come. Sent when W is above 2 only."""
+
+    TAG: ClassVar[str] = "masked-added"
+
+    round: int
+    depth: int
+    tree: int
+    candidate: int
+    vector: int
+
+
 class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: the masked g, and to second order the masked h, float64[1 or 2, rows]. Algorithm 2."""
 
@@ -65,4 +80,7 @@ class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.values) // 8
 
 
-MASKED_MESSAGES: tuple[type[Message], ...] = (MaskedStart, MaskedNoise, MaskedGradients)
+# Noise vectors of one candidate that may wait to be added.
+VECTORS_AHEAD = 2
+
+MASKED_MESSAGES: tuple[type[Message], ...] = (MaskedStart, MaskedNoise, MaskedAdded, MaskedGradients)

@@ -43,7 +43,9 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         given = self.active_epsilon is not None and self.active_delta is not None
         if self.active_noise == "gaussian":
             if not given:
-                raise ValueError("active_noise='gaussian' wants active_epsilon and active_delta, for the whole training")
+                raise ValueError(
+                    "active_noise='gaussian' wants active_epsilon and active_delta, for the whole training"
+                )
             if self.precision_bits is not None:
                 raise ValueError("active_noise='gaussian' has a lattice of its own: leave precision_bits out")
         elif self.active_epsilon is not None or self.active_delta is not None or self.clip is not None:

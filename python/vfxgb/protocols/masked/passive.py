@@ -16,14 +16,12 @@ from vfxgb.dp import Event
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
 from vfxgb.protocols.masked.calibration import LEAST_LEFT
-from vfxgb.protocols.masked.messages import MaskedGradients, MaskedNoise, MaskedStart
+from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
 from vfxgb.protocols.masked.rows import level_rows
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.transport.messages import pack_array, unpack_array
 
-# Candidates whose noise is out before the answer to the first is read: while one is masked, the next is made.
-IN_FLIGHT = 2
 _LARGEST = 2.0**62
 
 CLAIM = "the side of a row at one candidate split, as theorem 3 of papers/002 has it"
@@ -50,6 +48,8 @@ class MaskedPassive(ScoredPassive):
         super().__init__(context)
         params: MaskedParams = context.params
         self._params = params
+        # Candidates whose noise is out before the answer to the first is read: while one is masked, the next is made.
+        self.in_flight = 2 if params.W <= VECTORS_AHEAD else 1
         self._round = 0
         self._sent = 0
 
@@ -80,7 +80,7 @@ class MaskedPassive(ScoredPassive):
         for place, candidate in enumerate(self._columns(nodes.tree, used, rows)):
             self._send_noise(level, nodes.tree, place, candidate, start, available[:, candidate.index])
             waiting.append((place, candidate))
-            if len(waiting) == IN_FLIGHT:
+            if len(waiting) == self.in_flight:
                 self._read_sums(level, nodes.tree, *waiting.popleft(), start, available, left)
         while waiting:
             self._read_sums(level, nodes.tree, *waiting.popleft(), start, available, left)
@@ -132,6 +132,8 @@ class MaskedPassive(ScoredPassive):
     ) -> None:
         params, context = self._params, self._context
         for vector in range(params.W):
+            if vector >= VECTORS_AHEAD:
+                self._read_added(level, tree, place, vector - VECTORS_AHEAD)
             with context.timings.phase("noise"):
                 noise = _native.masked_noise(
                     candidate.column,
@@ -153,6 +155,17 @@ class MaskedPassive(ScoredPassive):
                     vector=vector,
                     noise=pack_array(noise),
                 )
+            )
+
+    def _read_added(self, level: PassiveLevel, tree: int, place: int, vector: int) -> None:
+        with self._context.timings.phase("wait"):
+            message = self._context.channel.recv(MaskedAdded)
+        found = (message.round, message.depth, message.tree, message.candidate, message.vector)
+        wanted = (level.round, level.depth, tree, place, vector)
+        if found != wanted:
+            raise MessageError(
+                f"{self._context.party} waiting for room: found (round, depth, tree, candidate, vector) {found}, "
+                f"wanted {wanted}"
             )
 
     def _read_sums(
@@ -180,7 +193,8 @@ class MaskedPassive(ScoredPassive):
             sums = _native.masked_sums(
                 candidate.column, start, candidate.bin, candidate.missing_left, masked, context.threads
             )
-            units = np.rint(sums / self.step)
+            with np.errstate(over="ignore"):
+                units = np.rint(sums / self.step)
             # NaN fails too.
             if not (np.abs(units) < _LARGEST).all():
                 raise MessageError(f"{what}: found sums that are not finite or beyond 2**62 steps of the gradients")
