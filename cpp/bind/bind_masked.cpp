@@ -102,12 +102,12 @@ void register_masked(py::module_& module) {
         return out;
       },
       py::arg("count"));
-  module.def("masked_noise", &masked_noise, py::arg("bins"), py::arg("start"), py::arg("shaped"), py::arg("bin"),
+  module.def("masked_noise", &masked_noise, py::arg("bins"), py::arg("start"), py::arg("shaped"), py::arg("cut"),
              py::arg("missing_left"), py::arg("sigma1"), py::arg("sigma2"), py::arg("normals") = py::none(),
              py::arg("threads") = 1);
   module.def("add_noise", &add_noise, py::arg("base"), py::arg("noise"), py::arg("start"), py::arg("factor"),
              py::arg("out").noconvert(), py::arg("threads") = 1);
-  module.def("masked_sums", &masked_sums, py::arg("bins"), py::arg("start"), py::arg("bin"), py::arg("missing_left"),
+  module.def("masked_sums", &masked_sums, py::arg("bins"), py::arg("start"), py::arg("cut"), py::arg("missing_left"),
              py::arg("masked"), py::arg("threads") = 1);
 }
 

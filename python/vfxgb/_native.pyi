@@ -35,7 +35,7 @@ def masked_noise(
     bins: NDArray[np.uint16],
     start: NDArray[np.int64],
     shaped: NDArray[np.bool_],
-    bin: int,
+    cut: int,
     missing_left: int,
     sigma1: float,
     sigma2: float,
@@ -44,7 +44,7 @@ def masked_noise(
 ) -> NDArray[np.float64]:
     """A noise vector of MaskedXGBoost over the rows of a level (cpp/noise/masked_noise.h), from `normals` if given.
 
-    Rows [start[k], start[k + 1]) are node k's; a row goes left if its bin is at most `bin` or is `missing_left` (-1
+    Rows [start[k], start[k + 1]) are node k's; a row goes left if its bin is at most `cut` or is `missing_left` (-1
     for none). A node that is not `shaped` gets noise that does not depend on who goes left.
     """
 
@@ -61,7 +61,7 @@ def add_noise(
 def masked_sums(
     bins: NDArray[np.uint16],
     start: NDArray[np.int64],
-    bin: int,
+    cut: int,
     missing_left: int,
     masked: NDArray[np.float64],
     threads: int = 1,

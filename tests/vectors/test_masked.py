@@ -1,4 +1,4 @@
-"""Known answers of MaskedXGBoost: example 2 of papers/002, theorem 2, ERRATA E38 to E45 (17 and 18 of its section 4)."""
+"""Known answers of MaskedXGBoost: example 2 of papers/002, theorem 2, ERRATA E38 to E45 (17, 18 of its section 4)."""
 
 import math
 

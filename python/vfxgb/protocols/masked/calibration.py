@@ -195,9 +195,9 @@ def score_error_bound(
     """U(alpha, kappa) of theorem 1: Pr(a score is off by alpha or more) is at most that.
 
     `left`, `right`: true sums (g, h). A score is half of g_L^2 / (h_L + lambda) + g_R^2 / (h_R + lambda), so one of
-    the two has to be off by alpha. For each the probability is computed, not bounded: given the error kappa s of g, that
-    of h is normal with mean kappa tau s and deviation kappa sqrt(1 - tau^2), tau the cosine between two random vectors
-    in W dimensions.
+    the two has to be off by alpha. For each the probability is computed, not bounded: given the error kappa s of g,
+    that of h is normal with mean kappa tau s and deviation kappa sqrt(1 - tau^2), tau the cosine between two random
+    vectors in W dimensions.
     """
     if not (alpha > 0 and kappa > 0 and reg_lambda >= 0):
         raise ProtocolParameterError(

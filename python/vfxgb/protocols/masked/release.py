@@ -23,8 +23,8 @@ from vfxgb.protocols.masked.params import MaskedParams
 
 CLAIM = "the gradients of all rows, as theorem 2 of papers/002 has it"
 REASON = (
-    "not valid against the passive party, which made the noise and takes it off again: every gradient, and in the first "
-    "round every label, can be computed from two messages (ERRATA E41)"
+    "not valid against the passive party, which made the noise and takes it off again: two messages give it every "
+    "gradient, and in the first round every label (ERRATA E41)"
 )
 CLAIM_DELTA = 1e-3  # the paper's
 

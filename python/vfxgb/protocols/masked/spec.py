@@ -18,11 +18,15 @@ SPEC = ProtocolSpec(
     exact=False,
     security="broken",
     attacks=(
-        "a passive party knows the noise it made: two messages give it every gradient to 1e-8 and better, and with one "
-        "noise vector a single message does; the sign of a first-round gradient is the label",
+        (
+            "a passive party knows the noise it made: two messages give it every gradient to 1e-8 and better, and with "
+            "one noise vector a single message does; the sign of a first-round gradient is the label"
+        ),
         "a passive party that chooses its noise (zeros on some rows) reads those gradients off",
-        "the active party finds who goes left from the correlations of the noise of many trees unless sigma1 is small "
-        "against sigma2",
+        (
+            "the active party finds who goes left from the correlations of the noise of many trees unless sigma1 is "
+            "small against sigma2"
+        ),
     ),
     dp_events=(
         "papers/002's claim about the active party's gradients, once a round; it does not hold",
