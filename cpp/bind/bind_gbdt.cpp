@@ -275,6 +275,23 @@ void register_histograms(py::module_& module) {
         return out;
       },
       py::arg("partition"), py::arg("nodes"), py::arg("gh"), py::arg("threads") = 1);
+  module.def(
+      "left_node_sums",
+      [](const RowPartition& partition, const Array<i32>& nodes, const py::buffer& bits, const Array<i64>& gh,
+         py::ssize_t threads) {
+        const std::size_t team = positive(threads);
+        const std::vector<i32> n = list_of(nodes, "nodes");
+        const Bytes left(bits, 1);
+        const i64* gradients = checked_gradients(gh, partition.object);
+        Array<i64> out({nodes.size(), py::ssize_t{2}});
+        i64* place = out.mutable_data();
+        const py::gil_scoped_release release;
+        const Reading lock(partition.guard);
+        if (left.size() != partition.object.bits_size(n)) throw std::invalid_argument("left bits: a wrong size");
+        left_node_sums(partition.object, n, left.data(), gradients, place, team);
+        return out;
+      },
+      py::arg("partition"), py::arg("nodes"), py::arg("bits"), py::arg("gh"), py::arg("threads") = 1);
 }
 
 bool encode_pairs(const py::array& g, const py::array& h, double scale, double step,

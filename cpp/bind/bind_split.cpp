@@ -167,13 +167,14 @@ py::tuple score(const gbdt::SplitRule& self, const Array<i64>& left, const Array
 void register_score(py::module_& module) {
   py::class_<gbdt::SplitRule>(module, "SplitRule")
       .def(py::init([](double scale, double reg_lambda, double reg_alpha, double min_child_weight,
-                       double max_delta_step, bool float32) {
-             const gbdt::SplitRule rule{scale, reg_lambda, reg_alpha, min_child_weight, max_delta_step, float32};
+                       double max_delta_step, bool float32, bool first_order) {
+             const gbdt::SplitRule rule{scale,          reg_lambda, reg_alpha,  min_child_weight,
+                                        max_delta_step, float32,    first_order};
              rule.check();
              return rule;
            }),
            py::arg("scale"), py::arg("reg_lambda") = 1.0, py::arg("reg_alpha") = 0.0, py::arg("min_child_weight") = 1.0,
-           py::arg("max_delta_step") = 0.0, py::arg("float32") = true)
+           py::arg("max_delta_step") = 0.0, py::arg("float32") = true, py::arg("first_order") = false)
       .def("score", &score, py::arg("left"), py::arg("totals"), py::arg("allowed") = py::none(),
            py::arg("constraint") = py::none(), py::arg("bounds") = py::none(), py::arg("threads") = 1)
       .def(

@@ -179,6 +179,21 @@ void build(const Bins& bins, const RowPartition& partition, const std::vector<i3
   });
 }
 
+// OUT out: the pair summed over those of the rows whose place `counts`.
+template <class Counts>
+void sum_where(std::span<const i32> rows, const i64* gh, i64* out, std::size_t threads, Counts counts) {
+  Pair total{};
+  std::mutex merging;
+  parallel_for(rows.size(), worthwhile(threads, rows.size()), 4 * least_rows, [&](std::size_t begin, std::size_t end) {
+    Pair sum{};
+    for (std::size_t i = begin; i < end; ++i)
+      if (counts(i)) sum += Gradients{gh}(static_cast<std::size_t>(rows[i]));
+    const std::lock_guard lock(merging);
+    total += sum;
+  });
+  std::memcpy(out, &total, sizeof total);
+}
+
 }  // namespace
 
 std::size_t total_bins(const Bins& bins, const std::vector<i32>& features) {
@@ -204,18 +219,16 @@ void histogram_counts(const Bins& bins, const RowPartition& partition, const std
 
 void node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh, i64* out,
                std::size_t threads) {
+  for (std::size_t k = 0; k < nodes.size(); ++k)
+    sum_where(partition.sampled(nodes[k]), gh, out + 2 * k, threads, [](std::size_t) { return true; });
+}
+
+void left_node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const unsigned char* bits,
+                    const i64* gh, i64* out, std::size_t threads) {
   for (std::size_t k = 0; k < nodes.size(); ++k) {
-    const std::span<const i32> rows = partition.sampled(nodes[k]);
-    Pair total{};
-    std::mutex merging;
-    parallel_for(rows.size(), worthwhile(threads, rows.size()), 4 * least_rows,
-                 [&](std::size_t begin, std::size_t end) {
-                   Pair sum{};
-                   for (std::size_t i = begin; i < end; ++i) sum += Gradients{gh}(static_cast<std::size_t>(rows[i]));
-                   const std::lock_guard lock(merging);
-                   total += sum;
-                 });
-    std::memcpy(out + 2 * k, &total, sizeof total);
+    sum_where(partition.sampled(nodes[k]), gh, out + 2 * k, threads,
+              [bits](std::size_t i) { return ((bits[i / 8] >> (i % 8)) & 1u) != 0; });
+    bits += partition.bits_size(nodes[k]);
   }
 }
 

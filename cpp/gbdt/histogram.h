@@ -27,4 +27,9 @@ void histogram_counts(const Bins& bins, const RowPartition& partition, const std
 void node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh, i64* out,
                std::size_t threads);
 
+// OUT out: the same over those sampled rows that go left, nodes x 2. IN bits: left bits of the nodes (partition.h), of
+// partition.bits_size(nodes) bytes.
+void left_node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const unsigned char* bits,
+                    const i64* gh, i64* out, std::size_t threads);
+
 }  // namespace vfxgb::gbdt

@@ -8,6 +8,10 @@
 //   gain = T(G)^2 / (H + lambda)                  without d and without monotone constraints
 //        = -(2 G w + (H + lambda) w^2)            otherwise
 //   loss change = gain(left) + gain(right) - gain(node); a split against its feature's monotone direction has none.
+//
+// To first order (papers/000, appendix A) hessians play no part in scores: with gain(G) = G^2 / lambda
+//   loss change = -2 G(left) G(right) / lambda
+// and no limits but the direction of -G. Weights stay as above.
 #pragma once
 
 #include <vector>
@@ -19,9 +23,10 @@ namespace vfxgb::gbdt {
 struct SplitRule {
   double scale;  // a sum is its integer times scale
   double reg_lambda, reg_alpha, min_child_weight, max_delta_step;
-  bool float32;  // round as XGBoost does: weights and gains are float there
+  bool float32;              // round as XGBoost does: weights and gains are float there
+  bool first_order = false;  // scores to first order, in double
 
-  // Throws std::invalid_argument: not finite, negative, or scale not positive.
+  // Throws std::invalid_argument: not finite, negative, scale not positive, or lambda = 0 to first order.
   void check() const;
 };
 
@@ -36,7 +41,8 @@ struct Best {
 };
 
 // IN left: nodes x candidates x 2; totals: nodes x 2; allowed: nodes x candidates or null.
-// A candidate counts if both hessians are positive and >= min_child_weight and its loss change is finite and > 0.
+// A candidate counts if both hessians are positive and >= min_child_weight (to second order) and its loss change is
+// finite and > 0.
 std::vector<Best> score(const SplitRule& rule, const i64* left, const i64* totals, std::size_t nodes,
                         std::size_t candidates, const bool* allowed, Monotone monotone, std::size_t threads);
 

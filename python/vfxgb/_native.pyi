@@ -313,6 +313,11 @@ def node_sums(
 ) -> NDArray[np.int64]:
     """Gradient sums over the sampled rows of each node, int64[len(nodes), 2]."""
 
+def left_node_sums(
+    partition: RowPartition, nodes: NDArray[np.int32], bits: Buffer, gh: NDArray[np.int64], threads: int = 1
+) -> NDArray[np.int64]:
+    """Gradient sums over the sampled rows of each node that go left, by `bits` of left_bits(), int64[len(nodes), 2]."""
+
 def candidates(
     n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
@@ -437,7 +442,8 @@ class SplitRule:
 
     All finite and not negative, scale positive. With float32=True every term is rounded as XGBoost's hist rounds it
     (parameters, weights, the gains of children and parent, the loss change), so that near-ties are decided alike: from
-    equal sums the gains are XGBoost's to the last bit. With False everything is double.
+    equal sums the gains are XGBoost's to the last bit. With False everything is double. With first_order=True hessians
+    play no part in scores: the loss change is -2 G_left G_right / reg_lambda, never 0; weights are the same.
     """
 
     def __init__(
@@ -448,6 +454,7 @@ class SplitRule:
         min_child_weight: float = 1.0,
         max_delta_step: float = 0.0,
         float32: bool = True,
+        first_order: bool = False,
     ) -> None: ...
     def score(
         self,
@@ -506,3 +513,41 @@ class Forest:
         threads: int = 1,
     ) -> NDArray[np.float64]:
         """Sums of values[node] over the leaves of each group[tree], in tree order, float64[n_rows, n_groups]."""
+
+# Secure matrix multiplication (cpp/smm). `bins` uint16[F, n]: the bins of a node's rows, feature by feature, where
+# n_bins[f] means missing; feature f has n_bins[f] + 1 cells. B: the n x C matrix of the cells' indicators, features one
+# after the other, the missing cell of each last. Vectors are rows. ValueError for a bin that does not exist.
+
+def cell_sums(
+    bins: NDArray[np.uint16], n_bins: NDArray[np.int32], vectors: NDArray[np.float64], threads: int = 1
+) -> NDArray[np.float64]:
+    """Sums of the vectors, float64[r, n], over each cell: B^T vectors^T, float64[C, r]. The same for all threads."""
+
+def subtract_cells(
+    bins: NDArray[np.uint16],
+    n_bins: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """vectors -= (B weights)^T, in place; weights float64[C, r], vectors float64[r, n], C-ordered."""
+
+def cell_pairs(bins: NDArray[np.uint16], n_bins: NDArray[np.int32], threads: int = 1) -> NDArray[np.int64]:
+    """B^T B, int64[C, C]: rows that lie in both cells."""
+
+def add_left(
+    bins: NDArray[np.uint16],
+    n_bins: NDArray[np.int32],
+    features: NDArray[np.int32],
+    split_bins: NDArray[np.int32],
+    default_left: NDArray[np.bool_],
+    out: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """out[j, i] += 1 where row i goes left at split j: its bin is <= split_bins[j], or missing and default_left[j].
+
+    `features` count from 0 over the rows of `bins`; out float64[k, n], C-ordered, changed in place.
+    """
+
+def keyed_normals(key: bytes, first: int, count: int, threads: int = 1) -> NDArray[np.float64]:
+    """Numbers first .. first + count - 1 of the standard normal numbers that belong to a key of 32 bytes."""

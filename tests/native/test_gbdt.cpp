@@ -213,6 +213,7 @@ void scores() {
     CHECK_THROWS((SplitRule{1, 1, 0, 1, bad, false}.check()));
   }
   CHECK_THROWS((SplitRule{0, 1, 0, 1, 0, false}.check()));
+  CHECK_THROWS((SplitRule{1, 0, 0, 1, 0, false, true}.check()));
 }
 
 void candidate_order() {

@@ -197,6 +197,13 @@ def test_histograms(case: Case, threads: int, levels: int) -> None:
         assert (_native.histogram_counts(case.bins, partition, nodes, features, threads) == expected[:, :, 2]).all()
     expected_sums = [case.gh[(node_of_row == node) & case.in_use].sum(axis=0) for node in nodes]
     assert (_native.node_sums(partition, nodes, case.gh, threads) == expected_sums).all()
+    if case.bins.n_features:
+        split = random_split(case, partition)
+        arguments = (split.nodes, split.features, split.split_bins, split.default_left)
+        bits = _native.left_bits(case.bins, partition, *arguments)
+        found = _native.left_node_sums(partition, split.nodes, bits, case.gh, threads)
+        partition.split(split.nodes, split.left, split.right, bits)
+        assert (found == _native.node_sums(partition, split.left, case.gh)).all()
 
 
 @pytest.mark.parametrize("features", [1, 10, 16, 17, 40])

@@ -126,6 +126,36 @@ def test_score_is_the_naive_one(seed, rule, float32, masked, monotone, threads) 
     assert native.weights(totals, bounds).tolist() == weights
 
 
+@given(seed=SEEDS, masked=st.booleans(), monotone=st.booleans())
+def test_score_to_first_order_is_the_naive_one(seed, masked, monotone) -> None:
+    rng = np.random.default_rng(seed)
+    m, c = int(rng.integers(4)), int(rng.integers(30))
+    left = rng.integers(-3, 6, size=(m, c, 2), dtype=np.int64)
+    totals = rng.integers(-3, 9, size=(m, 2), dtype=np.int64)
+    allowed = rng.random((m, c)) < 0.7 if masked else np.ones((m, c), dtype=np.bool_)
+    constraint = rng.integers(-1, 2, size=c).astype(np.int8) if monotone else None
+    bounds = np.sort(rng.normal(size=(m, 2)), axis=1) if monotone else None
+    rule = _native.SplitRule(0.25, reg_lambda=2.0, min_child_weight=5.0, first_order=True)
+    gain, start, tied = rule.score(left, totals, allowed, constraint, bounds)
+    for k in range(m):
+        one, other = left[k, :, 0] * 0.25, (totals[k, 0] - left[k, :, 0]) * 0.25
+        # A rising feature's left weight, -G / lambda, is at most its right one.
+        direction = np.zeros(c) if constraint is None else constraint
+        gains = np.where(allowed[k] & (direction * (one - other) >= 0), -2 * one * other / 2.0, 0.0)
+        best = gains.max(initial=0.0)
+        assert gain[k] == best
+        assert tied[start[k] : start[k + 1]].tolist() == (np.flatnonzero(gains == best).tolist() if best > 0 else [])
+
+
+def test_first_order_known_answer() -> None:
+    """ERRATA's known answer 1: g = (-.5, -.5, .5, .5), lambda 1, split 2 | 2: -G_L G_R / lambda = 1, half of ours."""
+    rule = _native.SplitRule(0.5, reg_lambda=1.0, first_order=True)
+    gain, _, tied = rule.score(np.array([[[-2, 0]]]), np.array([[0, 0]]))
+    assert (gain.tolist(), tied.tolist()) == ([2.0], [0])
+    with pytest.raises(ValueError, match="reg_lambda"):
+        _native.SplitRule(1.0, reg_lambda=0.0, first_order=True)
+
+
 @given(seed=SEEDS, rule=RULES, float32=st.booleans())
 def test_the_order_of_candidates_does_not_matter(seed, rule, float32) -> None:
     rng = np.random.default_rng(seed)

@@ -18,32 +18,34 @@ N_TRAIN, N_ROWS = 220, 300
 @pytest.mark.parametrize("n_parties", [2, 5])
 def test_equals_plain_on_pooled_data(exact_protocol, case, n_parties, make_problem, train, model_of) -> None:
     problem = make_problem(case)
-    assert model_of(train(problem, exact_protocol, n_parties)) == model_of(train(problem, "plain", 1))
+    assert model_of(train(problem, exact_protocol, n_parties)) == model_of(
+        train(problem, "plain", 1, like=exact_protocol)
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("name", ["missing multiclass", "goss", "monotone missing"])
 def test_other_seeds(exact_protocol, name, seed, make_problem, train, model_of) -> None:
     problem = make_problem(name, seed)
-    assert model_of(train(problem, exact_protocol, 3)) == model_of(train(problem, "plain", 1))
+    assert model_of(train(problem, exact_protocol, 3)) == model_of(train(problem, "plain", 1, like=exact_protocol))
 
 
 @pytest.mark.parametrize("active", ["p0", "p1", "p2"])
 def test_any_party_may_be_active(exact_protocol, active, make_problem, train, model_of) -> None:
     problem = make_problem("missing")
     found = model_of(train(problem, exact_protocol, 3, active))
-    assert found == model_of(train(problem, "plain", 1))
+    assert found == model_of(train(problem, "plain", 1, like=exact_protocol))
 
 
 @pytest.mark.parametrize("name", ["binary", "missing multiclass", "subsample"])
-def test_threads_do_not_matter(protocol, name, make_problem, train, model_of) -> None:
-    one, two = (train(make_problem(name, n_jobs=jobs), protocol) for jobs in (1, 2))
+def test_threads_do_not_matter(repeatable_protocol, name, make_problem, train, model_of) -> None:
+    one, two = (train(make_problem(name, n_jobs=jobs), repeatable_protocol) for jobs in (1, 2))
     assert model_of(one) == model_of(two)
 
 
-def test_same_seed_same_model(protocol, case, make_problem, train, model_of) -> None:
+def test_same_seed_same_model(repeatable_protocol, case, make_problem, train, model_of) -> None:
     problem = make_problem(case, seed=5)
-    assert model_of(train(problem, protocol)) == model_of(train(problem, protocol))
+    assert model_of(train(problem, repeatable_protocol)) == model_of(train(problem, repeatable_protocol))
 
 
 def test_grows_something_and_learns(protocol, case, make_problem, train) -> None:
@@ -84,7 +86,7 @@ def test_reduced_leakage_keeps_the_first_round_at_home(protocol, make_problem, t
     rounds = {entry.message: entry.messages for entry in result.ledger.learned_by("p1")}
     assert rounds["begin-round"] == problem.params.n_estimators - 1
     if protocol_by_name(protocol).exact:
-        assert model_of(result) == model_of(train(problem, "plain"))
+        assert model_of(result) == model_of(train(problem, "plain", like=protocol))
 
 
 def test_every_message_declares_what_it_reveals(protocol, case, make_problem, train) -> None:
@@ -114,7 +116,8 @@ def test_the_ledger_counts_what_it_names(protocol, make_problem, train) -> None:
 
 @pytest.mark.parametrize("sampling", ["colsample bylevel", "colsample bynode"])
 def test_the_ledger_says_what_column_sampling_shows(protocol, sampling, make_problem, train) -> None:
-    assert "p0 can tell which sums belong to one feature" in train(make_problem(sampling), protocol).ledger.text()
+    told = "p0 can tell which sums belong to one feature" in train(make_problem(sampling), protocol).ledger.text()
+    assert told == protocol_by_name(protocol).shows_sums
 
 
 def test_no_names_no_cuts_on_the_wire(protocol, make_problem, train, monkeypatch) -> None:

@@ -156,7 +156,7 @@ class Truth:
                 self.note(party, "n-bins"),
                 self.note(party, "has-missing"),
                 features.astype(np.int32),
-                self.note(party, "order", round_index, tree),
+                self._notes.get((party, "order", round_index, tree)),
                 view.setup.min_bucket_rows,
             )
         return self._columns[place]
@@ -180,15 +180,16 @@ class SplitColumns:
         n_bins: NDArray[np.int32],
         has_missing: NDArray[np.bool_],
         features: NDArray[np.int32],
-        order: NDArray[np.int64],
+        order: NDArray[np.int64] | None,
         min_bucket_rows: int,
     ) -> None:
         self._bins = bins[:, features]
         self._n_bins = np.ascontiguousarray(n_bins[features])
         self._least = min_bucket_rows
-        self._order = order
         missing = np.ascontiguousarray(has_missing[features])
         local, cut, default_left = _native.candidates(self._n_bins, missing)
+        # Without a secret order candidates were never shown, or as they are.
+        self._order = order = np.arange(len(local)) if order is None else order
         self._local, self._cut, self._default_left = local[order], cut[order], default_left[order]
         native = _native.Bins(len(bins), [np.arange(1.0, count) for count in self._n_bins.tolist()])
         for feature, count in enumerate(self._n_bins.tolist()):

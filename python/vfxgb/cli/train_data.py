@@ -1,4 +1,4 @@
-"""Tables for `vfxgb bench train`: two credit tables split as FATE splits them, or generated ones.
+"""Tables for `vfxgb bench train`: two credit tables split as FATE splits them, two more, or generated ones.
 
 The real tables are files of the folder VFXGB_DATA. Without them a generated table of the same shape stands in, and
 `Loaded.source` says so.
@@ -32,7 +32,8 @@ class DataSet:
     active: tuple[str, ...]
 
 
-# The columns of FATE's guest, which holds the label.
+# Of the credit tables the active party has the columns of FATE's guest, which holds the label; of adult what an
+# employer knows, of higgs what the detector measured.
 DATA_SETS = {
     "give_credit": DataSet(
         150_000,
@@ -49,6 +50,17 @@ DATA_SETS = {
         30_000,
         23,
         ("PAY_6", *(f"BILL_AMT{month}" for month in range(1, 7)), *(f"PAY_AMT{month}" for month in range(1, 7))),
+    ),
+    "adult": DataSet(
+        32_561, 14, ("age", "workclass", "fnlwgt", "education", "education-num", "occupation", "hours-per-week")
+    ),
+    "higgs": DataSet(
+        57_592,
+        28,
+        (
+            *("lepton_pT", "lepton_eta", "lepton_phi", "missing_energy_magnitude", "missing_energy_phi"),
+            *(f"jet_{jet}_{what}" for jet in range(1, 5) for what in ("pt", "eta", "phi", "btag")),
+        ),
     ),
 }
 

@@ -44,3 +44,16 @@ def make_protocol_params(spec: "ProtocolSpec", given: Mapping[str, Any] | None) 
         raise ProtocolParameterError(
             f"reading protocol_params of {spec.name!r}: {error}; its parameters are: {known}"
         ) from None
+
+
+def broken(spec: "ProtocolSpec") -> str:
+    """What a broken protocol gives away, in plain words."""
+    return f"protocol {spec.name!r} is broken and for research only: {'; '.join(spec.attacks)}"
+
+
+def require_consent(spec: "ProtocolSpec", params: Any) -> None:
+    """Raise ProtocolParameterError for a broken protocol whose parameters do not say insecure=True."""
+    if spec.security == "broken" and not params.insecure:
+        raise ProtocolParameterError(
+            f"{broken(spec)}. To run it all the same give protocol_params={{'insecure': True}}; 'batch_he' protects"
+        )

@@ -88,11 +88,13 @@ class Proposals:
     """The best splits of one party for the m nodes of one tree.
 
     `gain`: float64[m], loss change, 0 where the party has no split; tokens[start[i]:start[i + 1]] reach it in node i.
+    `closed`: bool[m], nodes that nobody may split because this party cannot take part in them, or None for none.
     """
 
     gain: NDArray[np.float64]
     start: NDArray[np.int64]
     tokens: NDArray[np.int64]
+    closed: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,18 @@ class ActiveRole(Protocol):
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
         """The best splits of each passive party, one entry per tree of the level. Called once per open_level."""
 
-    def chosen(self, party: str, index: int, positions: NDArray[np.int64], tokens: NDArray[np.int64]) -> ChosenSums:
+    def chosen(
+        self,
+        party: str,
+        index: int,
+        positions: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+        bits: memoryview,
+    ) -> ChosenSums:
         """Of the level last proposed: the splits `tokens` that `party` took for the nodes at `positions`.
 
-        `index` counts the trees of the level. Raises MessageError for a token that was not proposed for its node.
+        `index` counts the trees of the level; `bits` say who goes left (RowPartition.split), of the right size. Raises
+        MessageError for a token that was not proposed for its node.
         """
 
     def end_tree(self) -> None:
@@ -208,7 +218,8 @@ Note: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
 class ActiveContext:
     """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
 
-    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that.
+    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
+    protocol releases gradients of its own). `first_order`: see EngineOptions.
     `note`: None unless the run is recorded.
     """
 
@@ -220,6 +231,9 @@ class ActiveContext:
     fraction_bits: int
     threads: int
     timings: Timings
+    first_order: bool = False
+    # The party's privacy events; a role adds to it.
+    events: list[Any] = field(default_factory=list)
     note: Note | None = None
 
 
@@ -251,8 +265,38 @@ class PassiveContext:
     threads: int
     timings: Timings
     disclosed: Disclosed
+    # The party's privacy events; the role adds to it.
+    events: list[Any] = field(default_factory=list)
     random: Callable[[int], bytes] = _native.random_bytes
     note: Note | None = None
+
+
+@dataclass(frozen=True)
+class ReleaseContext:
+    """What a Release gets to work with. `events`: the privacy events of the active party; a release adds to it."""
+
+    params: Any
+    train: TrainParams
+    n_train: int
+    n_outputs: int
+    fraction_bits: int
+    threads: int
+    timings: Timings
+    events: list[Any]
+
+
+class Release(Protocol):
+    """How a protocol under differential privacy replaces labels and gradients, before anything is made of them.
+
+    Everything of the run comes from what is released: splits of the active party's own features, leaf weights and the
+    start of the margins too. Only metrics are computed with the true labels, for the active party's eyes.
+    """
+
+    def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The labels of the training rows to train with; called once, before anything else."""
+
+    def gradients(self, gradients: Gradients) -> Gradients:
+        """The gradients of a round to grow with; called once a round. Sums over all rows must fit int64."""
 
 
 # The type of a protocol's parameter `precision_bits`.
@@ -264,11 +308,13 @@ class EngineOptions:
     """What a protocol asks of the common code.
 
     `precision_bits`: fractional bits of gradients, None for as many as stay exact (tree/fixed_point.py). `subtract`:
-    make the sums of the smaller child only and derive its sibling's.
+    make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
+    (_native.SplitRule).
     """
 
     precision_bits: int | None = None
     subtract: bool = True
+    first_order: bool = False
 
 
 def no_options(params: Any) -> EngineOptions:  # noqa: ARG001 - the signature of ProtocolSpec.options
@@ -285,7 +331,8 @@ class ProtocolSpec:
     "broken" (an attack is known; needs insecure=True in its params), "semi-honest". `attacks`: the known ones, in
     words. `dp_events`: what it releases under differential privacy. `messages`: every class it sends. `quick_params`:
     the protocol_params under which the conformance suite runs it, fast rather than safe. `options`: what its
-    parameters ask of the common code.
+    parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
+    `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
     """
 
     name: str
@@ -300,3 +347,6 @@ class ProtocolSpec:
     dp_events: tuple[str, ...] = ()
     quick_params: Mapping[str, Any] = field(default_factory=dict)
     options: Callable[[Any], EngineOptions] = no_options
+    release: Callable[[ReleaseContext], Release] | None = None
+    shows_sums: bool = True
+    repeatable: bool = True

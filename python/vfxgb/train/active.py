@@ -23,7 +23,15 @@ from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
 from vfxgb.objective import Objective, make_objective, start_margin
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ActiveContext, ActiveRole, Gradients, Note, ProtocolSpec
+from vfxgb.protocols.base import (
+    ActiveContext,
+    ActiveRole,
+    Gradients,
+    Note,
+    ProtocolSpec,
+    Release,
+    ReleaseContext,
+)
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
 from vfxgb.train.timings import Timings
@@ -90,7 +98,12 @@ class ActiveParty:
         n = given.n_train
         weights = None if given.weights is None else given.weights[:n]
         self._train_weights = weights
-        self._base_margin = start_margin(self._objective, params, self._labels[:n], weights)
+        self.events: list[Any] = []
+        self._release = self._make_release()
+        self._train_labels = self._labels[:n]
+        if self._release is not None:
+            self._train_labels = self._release.labels(self._train_labels)
+        self._base_margin = start_margin(self._objective, params, self._train_labels, weights)
         self.margins: Float32Array = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
         self._trees: list[TreeShape] = []
         self._fill: tuple[float, ...] | None = None
@@ -98,6 +111,22 @@ class ActiveParty:
         # Sampled rows per leaf of the very first tree, and the learning rate it had.
         self._first_rows: NDArray[np.int64] | None = None
         self._first_rate = params.learning_rate
+
+    def _make_release(self) -> Release | None:
+        if self._spec.release is None or not self._channels:
+            return None
+        return self._spec.release(
+            ReleaseContext(
+                params=self._protocol_params,
+                train=self._params,
+                n_train=self._given.n_train,
+                n_outputs=self._objective.n_outputs,
+                fraction_bits=fraction_bits(self._given.n_train, self._options.precision_bits),
+                threads=self._given.threads,
+                timings=self.timings,
+                events=self.events,
+            )
+        )
 
     def run(
         self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
@@ -174,6 +203,8 @@ class ActiveParty:
                     fraction_bits=fraction_bits(given.n_train, self._options.precision_bits),
                     threads=given.threads,
                     timings=self.timings,
+                    first_order=self._options.first_order,
+                    events=self.events,
                     note=self._note,
                 )
             )
@@ -186,7 +217,7 @@ class ActiveParty:
             table.n_rows,
             given.n_train,
             given.constraints is not None,
-            self._options.subtract,
+            self._options,
             given.threads,
             self.timings,
         )
@@ -206,7 +237,7 @@ class ActiveParty:
     def _boost(self, round_index: int, learning_rate: float) -> None:
         n = self._given.n_train
         with self.timings.phase("gradients"):
-            g, h = self._objective.gradients(self.margins[:n], self._labels[:n], self._train_weights)
+            g, h = self._objective.gradients(self.margins[:n], self._train_labels, self._train_weights)
             sample = sample_rows(self._params, round_index, g, h)
             scale = self._objective.gradient_scale(sample.gradients, sample.hessians)
             fixed = FixedPoint.for_rows(n, scale, self._options.precision_bits)
@@ -221,6 +252,9 @@ class ActiveParty:
                     self._note("pairs", round_index, k, pair)
             # 8 bytes a row and output that growth has no use for.
             del g, h, sample
+        if self._release is not None:
+            with self.timings.phase("release"):
+                gradients = self._release.gradients(gradients)
         grown = self._grower.grow(gradients, alone=round_index == 0 and self._params.reduced_leakage)
         with self.timings.phase("margins"):
             for k, tree in enumerate(grown):

@@ -22,7 +22,7 @@ from vfxgb.data.table import Table
 from vfxgb.errors import MessageError
 from vfxgb.model.seal import commit, new_salt
 from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
-from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.protocols.base import Disclosed, Note, PassiveContext, PassiveLevel, PassiveNodes, PassiveRole, PassiveTree
 from vfxgb.train.messages import (
     BeginRound,
@@ -68,6 +68,7 @@ class PassiveParty:
         self.party = party
         self.timings = Timings()
         self.disclosed = Disclosed()
+        self.events: list[Any] = []
         self._run_id = run_id
         self._given = given
         self._channel = channel
@@ -139,6 +140,8 @@ class PassiveParty:
             note_bins(self._note, self._binned)
         self._setup = setup
         spec = protocol_by_name(setup.protocol)
+        own_params = make_protocol_params(spec, setup.protocol_params)
+        require_consent(spec, own_params)
         constraints = self._given.constraints
         if constraints is None:
             constraints = np.zeros(table.n_features, dtype=np.int8)
@@ -146,7 +149,7 @@ class PassiveParty:
             PassiveContext(
                 party=self.party,
                 channel=self._channel,
-                params=make_protocol_params(spec, setup.protocol_params),
+                params=own_params,
                 bins=self._binned.bins,
                 has_missing=self._binned.has_missing,
                 constraints=constraints if setup.constrained else None,
@@ -156,6 +159,7 @@ class PassiveParty:
                 threads=self._given.threads,
                 timings=self.timings,
                 disclosed=self.disclosed,
+                events=self.events,
                 note=self._note,
             )
         )

@@ -4,6 +4,7 @@ The parties share nothing but the channels, which carry the bytes that a network
 others; the caller of `fit` gets the error of the party that failed first, and no thread is left behind.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,12 @@ from vfxgb._native import random_bytes
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parties import check_parties
 from vfxgb.data.table import Table
-from vfxgb.errors import CutsError, LengthMismatchError
+from vfxgb.errors import CutsError, InsecureProtocolWarning, LengthMismatchError
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import seal_all
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import TrainParams
-from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols import broken, make_protocol_params, protocol_by_name, require_consent
 from vfxgb.protocols.base import Note
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput, ActiveParty, plain_params
@@ -93,6 +94,9 @@ def fit(
         raise LengthMismatchError(f"training: found {n_train} training rows of {n_rows} rows, wanted 1 to {n_rows}")
     spec = protocol_by_name(protocol)
     own_params = make_protocol_params(spec, protocol_params)
+    require_consent(spec, own_params)
+    if spec.security == "broken":
+        warnings.warn(InsecureProtocolWarning(broken(spec)), stacklevel=2)
     hooks = _hooks(callbacks, params)
     threads = resolve_threads(params.n_jobs)
     names = [name for table in tables.values() for name in table.names]
@@ -139,7 +143,7 @@ def fit(
         leader.timings.parties[name] = one.timings
         ledger.small_sums[name] = one.disclosed.small_sums
     ledger.purity = leader.leaf_purity()
-    if passive and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
+    if passive and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
         ledger.notes.append(f"{active} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
     return FitResult(
         active_share=share,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ActiveLevel, ActiveRole, Gradients, Proposals
+from vfxgb.protocols.base import ActiveLevel, ActiveRole, EngineOptions, Gradients, Proposals
 from vfxgb.train.messages import BeginRound, Choose, EndRound, Level, SplitGroup, SplitRows, TreeChoice, TreeLevel
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
@@ -53,8 +53,8 @@ class Grower:
     """Grows the trees of one round after the other.
 
     `role` and `channels` are those of the passive parties; `role` is None when there are none. `n_rows`: all rows, the
-    first `n_train` of them training rows. `bounded`: the run has monotone constraints. `subtract`: make sums of the
-    smaller child only, where that is possible.
+    first `n_train` of them training rows. `bounded`: the run has monotone constraints. `options`: what the protocol
+    asks for.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Grower:
         n_rows: int,
         n_train: int,
         bounded: bool,
-        subtract: bool,
+        options: EngineOptions,
         threads: int,
         timings: Timings,
     ) -> None:
@@ -79,12 +79,13 @@ class Grower:
         self._n_rows = n_rows
         self._n_train = n_train
         self._bounded = bounded
+        self._first_order = options.first_order
         self._threads = threads
         self._timings = timings
         self._columns = ColumnSampler(layout.n_features, params)
         self._by_node = min(params.colsample_bylevel, params.colsample_bynode) < 1.0
         # Withheld sums differ from node to node, so a sibling's cannot be derived.
-        self._subtract = subtract and not self._by_node and params.min_bucket_rows == 1
+        self._subtract = options.subtract and not self._by_node and params.min_bucket_rows == 1
         self._features: list[NDArray[np.int32]] = []
 
     def grow(self, gradients: Gradients, alone: bool) -> list[GrowingTree]:
@@ -92,7 +93,13 @@ class Grower:
         role = None if alone else self._role
         params = self._params
         rule = _native.SplitRule(
-            gradients.step, params.reg_lambda, params.reg_alpha, params.min_child_weight, params.delta_step, True
+            gradients.step,
+            params.reg_lambda,
+            params.reg_alpha,
+            params.min_child_weight,
+            params.delta_step,
+            True,
+            self._first_order,
         )
         trees = [
             GrowingTree(
@@ -179,9 +186,7 @@ class Grower:
         winners: list[dict[int, NDArray[np.int64]]] = []
         gains: list[NDArray[np.float64]] = []
         for index in range(len(trees)):
-            best, positions = best_party(
-                {party: found[party][index].gain for party in sorted(found)}, self._params.gamma
-            )
+            best, positions = best_party({party: found[party][index] for party in sorted(found)}, self._params.gamma)
             winners.append(positions)
             gains.append(best)
         asked = self._ask(round_index, depth, trees, found, winners)
@@ -263,7 +268,7 @@ class Grower:
                     raise MessageError(
                         f"{what}: found {len(rows.bits)} bytes of rows, wanted {wanted}, or a bad record"
                     )
-                chosen = role.chosen(channel.peer, index, positions, tokens)
+                chosen = role.chosen(channel.peer, index, positions, tokens, rows.bits)
                 splits[index].append(OwnedSplits(party, positions, chosen.left, chosen.constraint, records, rows.bits))
         return splits
 
@@ -309,17 +314,21 @@ class Grower:
 
 
 def best_party(
-    gains: Mapping[int, NDArray[np.float64]], gamma: float
+    proposals: Mapping[int, Proposals], gamma: float
 ) -> tuple[NDArray[np.float64], dict[int, NDArray[np.int64]]]:
     """The best gain of each node, and per party the positions of the nodes it wins; the first of equal ones wins.
 
-    `gains`: party position -> float64[m], in party order. Nodes whose best gain is too small are nobody's.
+    `proposals`: party position -> those of the same m nodes, in party order. Nodes whose best gain is too small, and
+    those that a party has closed, are nobody's.
     """
-    parties = list(gains)
-    table = np.stack([gains[party] for party in parties])
+    parties = list(proposals)
+    table = np.stack([proposals[party].gain for party in parties])
     winner = np.argmax(table, axis=0)
     best = table[winner, np.arange(table.shape[1])]
     worth = (best > LEAST_GAIN) & (best >= gamma)
+    for one in proposals.values():
+        if one.closed is not None:
+            worth &= ~one.closed
     won = {party: np.flatnonzero(worth & (winner == row)) for row, party in enumerate(parties)}
     return best, {party: positions for party, positions in won.items() if len(positions)}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vfxgb import _native
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import LevelNodes
+from vfxgb.protocols.base import LevelNodes, Proposals
 from vfxgb.tree.candidates import CandidateList, merged_buckets
 from vfxgb.tree.grower import Layout, best_party
 from vfxgb.tree.proposal import SumTable
@@ -199,8 +199,18 @@ def test_select_picks_the_tokens_of_some_nodes() -> None:
     assert (start.tolist(), tokens.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
 
 
+def _gains(*gain: float, closed: list[bool] | None = None) -> Proposals:
+    none = np.zeros(0, dtype=np.int64)
+    return Proposals(np.array(gain), none, none, None if closed is None else np.array(closed))
+
+
+def test_a_closed_node_is_nobodys() -> None:
+    _, won = best_party({0: _gains(1.0, 2.0), 1: _gains(0.0, 3.0, closed=[True, False])}, gamma=0.0)
+    assert {party: positions.tolist() for party, positions in won.items()} == {1: [1]}
+
+
 def test_the_first_of_equal_parties_wins() -> None:
-    gains = {0: np.array([1.0, 2.0, 0.0, 1e-7, 5.0]), 1: np.array([1.0, 3.0, 0.0, 0.0, 4.0])}
+    gains = {0: _gains(1.0, 2.0, 0.0, 1e-7, 5.0), 1: _gains(1.0, 3.0, 0.0, 0.0, 4.0)}
     best, won = best_party(gains, gamma=0.0)
     assert best.tolist() == [1.0, 3.0, 0.0, 1e-7, 5.0]
     assert {party: positions.tolist() for party, positions in won.items()} == {0: [0, 4], 1: [1]}

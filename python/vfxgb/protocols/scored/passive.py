@@ -1,0 +1,209 @@
+"""A passive party's side: it makes left sums, scores them and remembers its best splits."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import (
+    LevelNodes,
+    PassiveContext,
+    PassiveLevel,
+    PassiveNodes,
+    PassiveTree,
+    Resolved,
+)
+from vfxgb.protocols.scored.messages import BestSplits, ScoreLevel, ScoreRule, TreeBest
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
+from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.proposal import SumTable
+
+_EMPTY = pack_bytes(b"")
+
+
+class ScoredPassive:
+    """A PassiveRole. A protocol adds how it makes sums: `_receive_round`, `_left_sums`, and what a round leaves.
+
+    `step`: the value of the integer 1 in sums. Candidates stand in their true order: nobody else sees it.
+    """
+
+    def __init__(self, context: PassiveContext) -> None:
+        self._context = context
+        self._trees: Sequence[PassiveTree] = ()
+        self._candidates: list[CandidateList] = []
+        self._tables: list[SumTable] = []
+        self._rule: _native.SplitRule | None = None
+        self._open: dict[int, PassiveNodes] = {}
+        # tree -> the best split of each open node, by position: candidate, or -1 for none
+        self._best: dict[int, NDArray[np.int64]] = {}
+        self.step = 1.0
+
+    def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:
+        """Read what `_send_round` of the active side sends."""
+
+    def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
+        """Left sums of the nodes to build of tree `index` of the level, int64[len(build), c, 2], true order."""
+        raise NotImplementedError
+
+    def _closed(self, level: PassiveLevel, index: int) -> NDArray[np.bool_] | None:  # noqa: ARG002 - for protocols
+        """Which nodes of that tree must stay leaves, bool[m], or None for none. Asked after `_left_sums`."""
+        return None
+
+    def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
+        """See PassiveRole."""
+        context = self._context
+        self._trees = trees
+        self._candidates = [
+            CandidateList(context.bins, context.has_missing, tree.features, context.constraints, None, context.threads)
+            for tree in trees
+        ]
+        self._tables = [SumTable(one.constraint, context.threads) for one in self._candidates]
+        self._open, self._best = {}, {}
+        self._rule = self._read_rule(round_index)
+        self._receive_round(round_index, sampled)
+
+    def _read_rule(self, round_index: int) -> _native.SplitRule:
+        with self._context.timings.phase("wait"):
+            message = self._context.channel.recv(ScoreRule)
+        what = f"{self._context.party} reading the rule"
+        if message.round != round_index:
+            raise MessageError(f"{what}: found round {message.round}, wanted {round_index}")
+        try:
+            rule = _native.SplitRule(
+                message.step,
+                message.reg_lambda,
+                message.reg_alpha,
+                message.min_child_weight,
+                message.max_delta_step,
+                True,
+                message.first_order,
+            )
+        except ValueError as error:
+            raise MessageError(f"{what}: {error}") from None
+        self.step = message.step
+        return rule
+
+    def open_level(self, level: PassiveLevel) -> None:
+        """See PassiveRole."""
+        context = self._context
+        totals = self._read_totals(level)
+        answers = []
+        for index, (nodes, (sums, bounds)) in enumerate(zip(level.trees, totals, strict=True)):
+            left = self._left_sums(level, index)
+            with context.timings.phase("score"):
+                answers.append(self._score(nodes, left, sums, bounds, self._closed(level, index)))
+        context.channel.send(BestSplits(round=level.round, depth=level.depth, trees=answers))
+
+    def _read_totals(self, level: PassiveLevel) -> list[tuple[NDArray[np.int64], NDArray[np.float64] | None]]:
+        context = self._context
+        with context.timings.phase("wait"):
+            message = context.channel.recv(ScoreLevel)
+        found = (message.round, message.depth, [tree.tree for tree in message.trees])
+        wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
+        if found != wanted:
+            raise MessageError(
+                f"{context.party} reading totals: found round {found[0]}, depth {found[1]}, trees {found[2]}, wanted "
+                f"round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
+            )
+        totals: list[tuple[NDArray[np.int64], NDArray[np.float64] | None]] = []
+        for nodes, tree in zip(level.trees, message.trees, strict=True):
+            what = f"{context.party} reading totals of tree {tree.tree}"
+            sums = unpack_array(tree.totals, np.int64, (len(nodes.nodes), 2), what)
+            bounds = None
+            if context.constraints is not None:
+                bounds = unpack_array(tree.bounds, np.float64, (len(nodes.nodes), 2), what)
+                if not (bounds[:, 0] <= bounds[:, 1]).all():
+                    raise MessageError(f"{what}: found limits of weights that exclude every weight")
+            totals.append((sums, bounds))
+        return totals
+
+    def _score(
+        self,
+        nodes: PassiveNodes,
+        left: NDArray[np.int64],
+        totals: NDArray[np.int64],
+        bounds: NDArray[np.float64] | None,
+        closed: NDArray[np.bool_] | None,
+    ) -> TreeBest:
+        candidates = self._candidates[nodes.tree]
+        proposals = self._tables[nodes.tree].propose(self._as_level(nodes, totals, bounds), left)
+        best = np.full(len(nodes.nodes), -1, dtype=np.int64)
+        found = np.diff(proposals.start) > 0
+        # Ascending within a node: the first is the first in XGBoost's order.
+        best[found] = proposals.tokens[proposals.start[:-1][found]]
+        self._best[nodes.tree], self._open[nodes.tree] = best, nodes
+        directions = _EMPTY
+        if candidates.constraint is not None:
+            padded = np.append(candidates.constraint, np.int8(0))  # for the -1 of no split
+            directions = pack_array(np.ascontiguousarray(padded[best]))
+        return TreeBest(
+            tree=nodes.tree,
+            gain=pack_array(proposals.gain),
+            constraint=directions,
+            closed=_EMPTY if closed is None or not closed.any() else _pack_flags(closed),
+        )
+
+    def _as_level(
+        self, nodes: PassiveNodes, totals: NDArray[np.int64], bounds: NDArray[np.float64] | None
+    ) -> LevelNodes:
+        """The nodes as the scoring code wants them; siblings are the nodes with the same parent."""
+        assert self._rule is not None  # noqa: S101 - begin_tree came first
+        m = len(nodes.nodes)
+        sibling, parent = np.full(m, -1, dtype=np.int64), np.full(m, -1, dtype=np.int64)
+        derived = np.ones(m, dtype=np.bool_)
+        derived[nodes.build] = False
+        if derived.any():
+            before = self._open.get(nodes.tree)
+            built = {int(nodes.parents[i]): int(i) for i in nodes.build}
+            known = {} if before is None else {int(node): i for i, node in enumerate(before.nodes)}
+            for i in np.flatnonzero(derived).tolist():
+                above = int(nodes.parents[i])
+                if above not in built or above not in known:
+                    raise MessageError(
+                        f"{self._context.party} opening a level: node {int(nodes.nodes[i])} is not to be built, but "
+                        "neither are its parent's sums and its sibling's known"
+                    )
+                sibling[i], parent[i] = built[above], known[above]
+        return LevelNodes(
+            nodes.tree,
+            nodes.nodes,
+            totals,
+            bounds,
+            nodes.build,
+            sibling,
+            parent,
+            self._rule,
+            self._trees[nodes.tree].partition,
+        )
+
+    def resolve(
+        self,
+        tree: int,
+        nodes: NDArray[np.int32],
+        start: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+    ) -> Resolved:
+        """See PassiveRole."""
+        party = self._context.party
+        held = self._open.get(tree)
+        if held is None or not np.isin(nodes, held.nodes).all():
+            raise MessageError(f"{party} choosing a split: found nodes that this party did not score")
+        best = self._best[tree][np.searchsorted(held.nodes, nodes)]
+        if tokens.any() or len(tokens) != len(nodes) or (np.diff(start) != 1).any() or (best < 0).any():
+            raise MessageError(f"{party} choosing a split: found tokens or nodes that this party did not offer")
+        found = self._candidates[tree].resolve(np.arange(len(nodes) + 1, dtype=np.int64), best)
+        return Resolved(np.zeros_like(tokens), found.feature, found.bin, found.default_left)
+
+    def end_tree(self) -> None:
+        """See PassiveRole."""
+        self._trees, self._candidates, self._tables = (), [], []
+        self._open, self._best = {}, {}
+
+    def close(self) -> None:
+        """See PassiveRole: nothing runs in the background."""
+
+
+def _pack_flags(flags: NDArray[np.bool_]) -> Bulk:
+    return pack_array(flags.astype(np.uint8))
