@@ -58,7 +58,7 @@ class Finding:
     """A judged claim, or the mean of several.
 
     `success`, `guess`: shares, see README. `count`: independent things judged, which sets the margin of luck. `claims`:
-    how many claims it sums up.
+    how many claims it sums up; `last_round`: the last of theirs, `round` being the first.
     """
 
     attack: str
@@ -74,6 +74,14 @@ class Finding:
     count: int
     claims: int = 1
     detail: str = ""
+    last_round: int = -1
+
+    @property
+    def rounds(self) -> str:
+        """The round or rounds, counted from 1, in words."""
+        if self.last_round > self.round >= 0:
+            return f"{self.round + 1}-{self.last_round + 1}"
+        return "all" if self.round < 0 else str(self.round + 1)
 
     @property
     def margin(self) -> float:
@@ -96,7 +104,7 @@ class Finding:
 
 
 def mean_finding(findings: list[Finding]) -> Finding:
-    """Several findings of one attack, attacker, victim, target and round as one, weighted by what they judged."""
+    """Several findings of one attack, attacker, victim and target as one, weighted by what they judged."""
     first = findings[0]
     if len(findings) == 1:
         return first
@@ -112,7 +120,7 @@ def mean_finding(findings: list[Finding]) -> Finding:
         first.attacker,
         first.victim,
         first.target,
-        common("round"),
+        min(one.round for one in findings),
         common("tree"),
         common("node"),
         int(np.max([one.rows for one in findings])),
@@ -120,5 +128,6 @@ def mean_finding(findings: list[Finding]) -> Finding:
         float(np.average([one.guess for one in findings], weights=weights)),
         int(weights.sum()),
         sum(one.claims for one in findings),
-        best.detail,
+        f"best of {len(findings)}: {best.detail}" if best.detail else "",
+        max(one.round for one in findings),
     )

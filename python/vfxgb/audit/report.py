@@ -1,6 +1,7 @@
 """The result of an audit: a table for the terminal, JSON, and a plot."""
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,32 +34,31 @@ class AuditReport:
     @property
     def summary(self) -> list[Finding]:
         """One finding per attack, attacker, victim, target and round."""
-        groups: dict[tuple[Any, ...], list[Finding]] = {}
-        for one in self.findings:
-            groups.setdefault((one.attack, one.attacker, one.victim, one.target, one.round), []).append(one)
-        return [mean_finding(group) for group in groups.values()]
+        return _grouped(self.findings, lambda one: one.round)
 
     def of(self, attack: str) -> list[Finding]:
         """The summary of one attack."""
         return [one for one in self.summary if one.attack == attack]
 
     def text(self) -> str:
-        """The table: who learns what, success next to the guess, the verdict in words."""
+        """The table: who learns what, success next to the guess, the verdict in words. Later rounds are averaged."""
         lines = [f"audit of a run of protocol {self.protocol}", ""]
-        if self.summary:
+        shown = _grouped(self.findings, lambda one: min(one.round, 1))
+        if shown:
             head = ("attack", "attacker", "learns", "of", "round", "claims", "success", "guess", "verdict")
-            lines += _table([head, *(_cells(one) for one in self.summary)])
-            lines += [
-                "",
-                f"guess: of a party that saw nothing; better means by more than {ERRORS:g} standard errors",
-            ]
-            details = [f"  {one.attack}, {_round(one)}: {one.detail}" for one in self.summary if one.detail]
-            lines += ["", "details", *details] if details else []
+            lines += _table([head, *(_cells(one) for one in shown)])
+            lines += ["", f"guess: of a party that saw nothing; better means by more than {ERRORS:g} standard errors"]
+            details = [f"  {one.attack}, {one.attacker} on {one.victim}: {one.detail}" for one in shown if one.detail]
+            lines += ["", "details", *dict.fromkeys(details)] if details else []
         else:
             lines.append("no attack applies to this run")
-        lines += [f"  {name}: {text}" for name, text in self.remarks.items()]
+        if self.remarks:
+            lines += ["", "left out for cost", *(f"  {name}: {text}" for name, text in self.remarks.items())]
         if self.not_run:
-            lines += ["", "not run", *(f"  {one.attack}: {one.why}" for one in self.not_run)]
+            reasons: dict[str, list[str]] = {}
+            for one in self.not_run:
+                reasons.setdefault(one.why, []).append(one.attack)
+            lines += ["", "not run", *(f"  {', '.join(names)}: {why}" for why, names in reasons.items())]
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class AuditReport:
         for place, one in enumerate(summary):
             axes.barh(place - 0.2, one.success, 0.4, color="#b2182b" if one.better else "#92c5de")
             axes.barh(place + 0.2, one.guess, 0.4, color="#bbbbbb")
-        names = [f"{one.attack}: {one.attacker} on {one.target} of {one.victim}, {_round(one)}" for one in summary]
+        names = [f"{one.attack}: {one.attacker} on {one.target} of {one.victim}, round {one.rounds}" for one in summary]
         axes.set_yticks(range(len(summary)), names, fontsize=7)
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)
@@ -112,12 +112,16 @@ class AuditReport:
         figure.savefig(path, bbox_inches="tight", dpi=150)
 
 
+def _grouped(findings: Iterable[Finding], part: Callable[[Finding], int]) -> list[Finding]:
+    """One finding per attack, attacker, victim, target and `part`, in that order."""
+    groups: dict[tuple[Any, ...], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault((one.attack, one.attacker, one.victim, one.target, part(one)), []).append(one)
+    return [mean_finding(group) for _, group in sorted(groups.items())]
+
+
 def _plain(one: Finding) -> dict[str, Any]:
     return {**asdict(one), "margin": one.margin, "better": one.better, "verdict": one.verdict}
-
-
-def _round(one: Finding) -> str:
-    return "whole run" if one.round < 0 else f"round {one.round + 1}"
 
 
 def _cells(one: Finding) -> tuple[str, ...]:
@@ -126,7 +130,7 @@ def _cells(one: Finding) -> tuple[str, ...]:
         one.attacker,
         one.target,
         one.victim,
-        "all" if one.round < 0 else str(one.round + 1),
+        one.rounds,
         str(one.claims),
         f"{one.success:.4f}",
         f"{one.guess:.4f}",
