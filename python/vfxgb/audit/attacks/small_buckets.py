@@ -4,7 +4,7 @@ It sees left sums in a secret order. Neighbouring candidates of a feature differ
 bucket and so is what the last one leaves over; which are neighbours it does not know, so it looks at all pairs. A
 difference of candidates that are no neighbours has no solution with few rows (but by a coincidence that so many bits
 exclude), so wrong pairs sort themselves out. The search meets in the middle: all sums of two rows in a table, up to
-four rows in all. Rows with equal (g, h) cannot be told apart; only a solution with no other, down to the rows, is claimed.
+four rows in all. Rows with equal (g, h) cannot be told apart; only a solution with no other, down to the rows, counts.
 """
 
 import numpy as np
