@@ -1,8 +1,8 @@
 // Secure matrix multiplication: products with the splitting matrix, and keyed normal numbers.
-#include <cmath>
-
 #include "bind/arrays.h"
 #include "smm/cells.h"
+#include "smm/dense.h"
+#include "smm/gram.h"
 #include "smm/normals.h"
 
 namespace vfxgb::bind {
@@ -92,6 +92,54 @@ void add_left(const Array<smm::Bin>& bins, const Array<i32>& n_bins, const Array
   });
 }
 
+// A matrix, or a view of some columns of one: rows may be further apart than they are long.
+smm::Rows rows_of(const py::array_t<double>& array, const char* name) {
+  constexpr py::ssize_t size = sizeof(double);
+  if (array.ndim() != 2) throw std::invalid_argument(std::string(name) + " must have two dimensions");
+  const auto count = static_cast<std::size_t>(array.shape(0)), columns = static_cast<std::size_t>(array.shape(1));
+  const bool close = columns <= 1 || array.strides(1) == size;
+  const bool apart = count <= 1 || (array.strides(0) % size == 0 && array.strides(0) / size >= array.shape(1));
+  if (array.size() == 0) return {array.data(), count, columns, columns};  // numpy gives such arrays any strides
+  if (!close || !apart) throw std::invalid_argument(std::string(name) + " must have contiguous rows");
+  return {array.data(), count, columns, count <= 1 ? columns : static_cast<std::size_t>(array.strides(0) / size)};
+}
+
+Array<double> inner_products(const py::array_t<double>& a, const py::array_t<double>& b, py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  const smm::Rows left = rows_of(a, "a"), right = rows_of(b, "b");
+  if (left.columns != right.columns) throw std::invalid_argument("a and b must have the same columns");
+  Array<double> out({a.shape(0), b.shape(0)});
+  double* place = out.mutable_data();
+  interruptible([&] {
+    smm::inner_products(left, right, place, team);
+    return true;
+  });
+  return out;
+}
+
+void combine(const Array<double>& weights, const py::array_t<double>& vectors, py::array_t<double> out, bool add,
+             py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  const smm::Rows from = rows_of(vectors, "vectors"), to = rows_of(out, "out");
+  const double* w = shaped(weights, {out.shape(0), vectors.shape(0)}, "weights");
+  if (from.columns != to.columns) throw std::invalid_argument("vectors and out must have the same columns");
+  double* place = out.mutable_data();
+  interruptible([&] {
+    smm::combine(w, from, to.count, place, to.step, add, team);
+    return true;
+  });
+}
+
+py::tuple independent_columns(const Array<double>& gram, double zero, py::ssize_t threads) {
+  const double* data = shaped(gram, {-1, gram.ndim() == 2 ? gram.shape(0) : 0}, "gram");
+  const std::size_t team = positive(threads), size = static_cast<std::size_t>(gram.shape(0));
+  const smm::Independent found = interruptible([&] { return smm::independent(data, size, zero, team); });
+  const auto rank = static_cast<py::ssize_t>(found.chosen.size());
+  Array<double> inverse({rank, rank});
+  std::copy(found.inverse.begin(), found.inverse.end(), inverse.mutable_data());
+  return py::make_tuple(array_of(found.chosen.data(), found.chosen.size()), inverse);
+}
+
 Array<double> keyed_normals(const py::bytes& key, py::ssize_t first, py::ssize_t count, py::ssize_t threads) {
   const std::string_view bytes = key;
   if (bytes.size() != 32) throw std::invalid_argument("key takes 32 bytes");
@@ -116,6 +164,11 @@ void register_smm(py::module_& module) {
   module.def("cell_pairs", &cell_pairs, py::arg("bins"), py::arg("n_bins"), py::arg("threads") = 1);
   module.def("add_left", &add_left, py::arg("bins"), py::arg("n_bins"), py::arg("features"), py::arg("split_bins"),
              py::arg("default_left"), py::arg("out").noconvert(), py::arg("threads") = 1);
+  module.def("inner_products", &inner_products, py::arg("a").noconvert(), py::arg("b").noconvert(),
+             py::arg("threads") = 1);
+  module.def("combine", &combine, py::arg("weights"), py::arg("vectors").noconvert(), py::arg("out").noconvert(),
+             py::arg("add") = false, py::arg("threads") = 1);
+  module.def("independent_columns", &independent_columns, py::arg("gram"), py::arg("zero"), py::arg("threads") = 1);
   module.def("keyed_normals", &keyed_normals, py::arg("key"), py::arg("first"), py::arg("count"),
              py::arg("threads") = 1);
 }

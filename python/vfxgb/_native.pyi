@@ -549,5 +549,32 @@ def add_left(
     `features` count from 0 over the rows of `bins`; out float64[k, n], C-ordered, changed in place.
     """
 
+def inner_products(a: NDArray[np.float64], b: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]:
+    """a b^T, float64[m, k], of float64[m, n] and float64[k, n]; both may be some columns of a larger array.
+
+    The same for all threads and processors; the error of a long sum is about that of a sum of its square root's length.
+    """
+
+def combine(
+    weights: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    out: NDArray[np.float64],
+    add: bool = False,
+    threads: int = 1,
+) -> None:
+    """out = weights vectors, or out += weights vectors, in place: float64[m, k] times float64[k, n].
+
+    `vectors` and `out` may be some columns of larger arrays, and the same array unless `add`.
+    """
+
+def independent_columns(
+    gram: NDArray[np.float64], zero: float, threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Independent columns of a matrix, by its Gram matrix float64[m, m]: (chosen int64[k], X float64[k, k]).
+
+    Chosen by diagonal pivoting until no column is further than sqrt(zero) from their span. X is lower triangular, and
+    X^T X the inverse of the Gram matrix of the chosen columns.
+    """
+
 def keyed_normals(key: bytes, first: int, count: int, threads: int = 1) -> NDArray[np.float64]:
     """Numbers first .. first + count - 1 of the standard normal numbers that belong to a key of 32 bytes."""

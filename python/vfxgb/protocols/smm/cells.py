@@ -90,7 +90,8 @@ class NodeMatrix:
     ) -> NDArray[np.float64]:
         """Rows first .. first + count - 1 of W = M^T - (M^T Z) Z^T, given shares = M^T Z and basis = Z^T."""
         part = slice(first, first + count)
-        out: NDArray[np.float64] = np.matmul(-shares[part], basis)
+        out = np.empty((count, self.rows))
+        _native.combine(-shares[part], basis, out, False, self.threads)
         if self.shown[part].all():
             self._add(np.arange(first, first + count), out)
         else:

@@ -107,3 +107,23 @@ class Smm2Products(Message, frozen=True, forbid_unknown_fields=True):
     def amount(self) -> int:
         """Pairs."""
         return len(self.products) // 16
+
+
+class Smm2Sums(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: left sums int64[nodes, n_candidates, 2] of the small nodes of a tree, opened by `batch_he`.
+
+    In the order in which the passive party sent them; it scores them as it scores its own.
+    """
+
+    TAG: ClassVar[str] = "smm2-sums"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("gradient sums left of the receiver's candidate splits in small nodes", "sums")
+
+    round: int
+    depth: int
+    tree: int
+    sums: Bulk
+
+    def amount(self) -> int:
+        """Sums of pairs."""
+        return len(self.sums) // 16

@@ -5,30 +5,24 @@ exactly, as long as the error is below a half; found further off than a quarter,
 many for so many rows, or the products were not what the protocol says.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.errors import PrecisionError
-from vfxgb.protocols.smm.vectors import blocks
 
 MOST_ERROR = 0.25
 # Bits of the integers that single products are rounded to before they are added up.
 FINE_BITS = 62
 
 
-def products_to_sums(products: NDArray[np.float64], pairs: NDArray[np.int64], what: str) -> NDArray[np.int64]:
-    """W [g h] of products W, float64[k, n], and pairs, int64[n, 2]: int64[k, 2]. Raises PrecisionError.
-
-    Blocks of rows are added with compensation (Neumaier), since the error of a long sum in one go could reach a step.
-    """
-    total = np.zeros((len(products), 2))
-    lost = np.zeros_like(total)
-    for block in blocks(len(pairs)):
-        part = products[:, block] @ pairs[block].astype(np.float64)
-        before = total
-        total = before + part
-        lost += np.where(np.abs(before) >= np.abs(part), (before - total) + part, (part - total) + before)
-    return nearest(total + lost, what)
+def products_to_sums(
+    products: NDArray[np.float64], pairs: NDArray[np.int64], threads: int, what: str
+) -> NDArray[np.int64]:
+    """W [g h] of products W, float64[k, n], and pairs, int64[n, 2]: int64[k, 2]. Raises PrecisionError."""
+    return nearest(_native.inner_products(products, pairs.T.astype(np.float64, order="C"), threads), what)
 
 
 def nearest(sums: NDArray[np.float64], what: str) -> NDArray[np.int64]:
@@ -43,22 +37,27 @@ def nearest(sums: NDArray[np.float64], what: str) -> NDArray[np.int64]:
     return rounded.astype(np.int64)
 
 
-def fine_pairs(products: NDArray[np.float64], step: float, what: str) -> tuple[NDArray[np.int64], int]:
-    """Products W_g, W_h, float64[2, n], as integers of step / 2**bits, int64[n, 2], and bits.
+def fine_bits(products: NDArray[np.float64], step: float, what: str) -> int:
+    """By how many bits finer than the step products float64[2, n] may be rounded, for no sum of them to leave int64.
 
-    So fine that no sum over n rows leaves int64. Raises PrecisionError if that is coarser than the step itself.
+    Raises PrecisionError if that is none.
     """
     n = products.shape[1]
     largest = float(np.abs(products).max(initial=0.0)) / step
-    if not np.isfinite(largest):
+    if not math.isfinite(largest):
         raise PrecisionError(f"{what}: found products that are not finite")
-    bits = FINE_BITS - n.bit_length() - int(np.frexp(largest)[1])
+    bits = FINE_BITS - int(n).bit_length() - math.frexp(largest)[1]
     if bits < 1:
         raise PrecisionError(
             f"{what}: found products of up to {largest:.2g} steps in {n} rows, too large to be added up exactly; "
             "lower precision_bits"
         )
-    return np.rint(products.T * (2.0**bits / step)).astype(np.int64), bits
+    return bits
+
+
+def fine_pairs(products: NDArray[np.float64], step: float, bits: int) -> NDArray[np.int64]:
+    """Products W_g, W_h, float64[2, n], as whole numbers of step / 2**bits, int64[n, 2]."""
+    return np.rint(products.T * (2.0**bits / step)).astype(np.int64)
 
 
 def coarse_sums(sums: NDArray[np.int64], bits: int, what: str) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Orthonormal vectors, null-space vectors and random choices: the linear algebra of papers/000.
 
 Vectors are rows: U is float64[r, n]. Nothing here is larger than its argument plus a block of columns, and nothing is
-ever n x n (ERRATA E35). Products of matrices are numpy's, whose BLAS runs on as many threads as it likes.
+ever n x n (ERRATA E35).
 """
 
 from collections.abc import Callable, Iterator
@@ -16,8 +16,9 @@ BLOCK = 4096
 KEY_BYTES = 32
 ORTHONORMAL_TOLERANCE = 1e-12
 NULL_TOLERANCE = 1e-10
-# Cholesky QR squares the condition number; two rounds of it mend 10^7.
-LEAST_EIGENVALUE = 1e-14
+# The squared distance of a unit vector from the span of those before it. Cholesky QR squares condition numbers: with
+# less than this its first round would be noise.
+LEAST_DISTANCE = 1e-13
 
 Random = Callable[[int], bytes]
 Vectors = NDArray[np.float64]
@@ -28,7 +29,7 @@ def blocks(n: int) -> Iterator[slice]:
     return (slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK))
 
 
-def orthonormalise(vectors: Vectors) -> bool:
+def orthonormalise(vectors: Vectors, threads: int) -> bool:
     """Make the rows orthonormal, in place, without leaving their span (Cholesky QR, repeated).
 
     False, with `vectors` undefined, when they are not finite, not independent, or so nearly dependent that nothing can
@@ -44,32 +45,30 @@ def orthonormalise(vectors: Vectors) -> bool:
     vectors /= largest[:, None]
     vectors /= np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     for _ in range(3):
-        gram = vectors @ vectors.T
-        if np.linalg.eigvalsh(gram)[0] < LEAST_EIGENVALUE:
-            return False
-        if np.abs(gram - np.eye(len(gram))).max() < ORTHONORMAL_TOLERANCE / 100:
+        gram = _native.inner_products(vectors, vectors, threads)
+        if np.abs(gram - np.eye(len(gram))).max(initial=0.0) < ORTHONORMAL_TOLERANCE / 100:
             return True
-        _apply(np.linalg.inv(np.linalg.cholesky(gram)), vectors)
-    return departure(vectors) < ORTHONORMAL_TOLERANCE
+        chosen, inverse = _native.independent_columns(gram, LEAST_DISTANCE, threads)
+        if len(chosen) < len(gram):
+            return False
+        # Pivoting took the vectors in another order; the columns of the matrix follow it.
+        mixed = np.zeros_like(gram)
+        mixed[:, chosen] = inverse
+        _native.combine(mixed, vectors, vectors, False, threads)
+    return departure(vectors, threads) < ORTHONORMAL_TOLERANCE
 
 
-def departure(vectors: Vectors) -> float:
+def departure(vectors: Vectors, threads: int = 1) -> float:
     """max |U^T U - I|."""
-    return float(np.abs(vectors @ vectors.T - np.eye(len(vectors))).max(initial=0.0))
+    gram = _native.inner_products(vectors, vectors, threads)
+    return float(np.abs(gram - np.eye(len(vectors))).max(initial=0.0))
 
 
-def _apply(matrix: Vectors, vectors: Vectors) -> None:
-    for block in blocks(vectors.shape[1]):
-        vectors[:, block] = matrix @ vectors[:, block]
-
-
-def remove(vectors: Vectors, basis: Vectors) -> None:
+def remove(vectors: Vectors, basis: Vectors, threads: int) -> None:
     """Take out of each vector, in place, its part in the span of the orthonormal rows of `basis`."""
-    if len(basis) == 0:
-        return
-    shares = vectors @ basis.T
-    for block in blocks(vectors.shape[1]):
-        vectors[:, block] -= shares @ basis[:, block]
+    if len(basis):
+        shares = _native.inner_products(vectors, basis, threads)
+        _native.combine(-shares, basis, vectors, True, threads)
 
 
 def random_vectors(count: int, n: int, random: Random, threads: int) -> Vectors:
@@ -82,14 +81,14 @@ def null_vectors(pairs: Vectors, rank: int, random: Random, threads: int) -> Vec
 
     Which ones is random. Raises PrecisionError if they did not come out orthogonal.
     """
-    basis = column_space(pairs)
+    basis = column_space(pairs, threads)
     vectors = random_vectors(rank, pairs.shape[1], random, threads)
     for _ in range(2):
-        remove(vectors, basis)
-    good = orthonormalise(vectors)
-    remove(vectors, basis)
-    left = np.abs(vectors @ basis.T).max(initial=0.0)
-    if not (good and left < NULL_TOLERANCE and departure(vectors) < ORTHONORMAL_TOLERANCE):
+        remove(vectors, basis, threads)
+    good = orthonormalise(vectors, threads)
+    remove(vectors, basis, threads)
+    left = np.abs(_native.inner_products(vectors, basis, threads)).max(initial=0.0)
+    if not (good and left < NULL_TOLERANCE and departure(vectors, threads) < ORTHONORMAL_TOLERANCE):
         raise PrecisionError(
             f"making null-space vectors of {pairs.shape[1]} rows: found vectors that are {left:.1e} from orthogonal to "
             f"the gradients, wanted {rank} that are so to {NULL_TOLERANCE:g}; choose a smaller r"
@@ -97,7 +96,7 @@ def null_vectors(pairs: Vectors, rank: int, random: Random, threads: int) -> Vec
     return vectors
 
 
-def column_space(pairs: Vectors) -> Vectors:
+def column_space(pairs: Vectors, threads: int = 1) -> Vectors:
     """An orthonormal basis, as rows, of the span of g and h: none, one or two vectors (h may be a multiple of g)."""
     basis = np.empty((0, pairs.shape[1]))
     for row in pairs:
@@ -107,7 +106,7 @@ def column_space(pairs: Vectors) -> Vectors:
         rest = (row / size)[None, :]
         before = np.linalg.norm(rest)
         for _ in range(2):
-            remove(rest, basis)
+            remove(rest, basis, threads)
         # What is left of a multiple of the other row is rounding noise: a direction like any other, unless it is 0.
         after = np.linalg.norm(rest)
         if after > 4 * np.finfo(float).eps * before:
@@ -130,14 +129,14 @@ def draw_subset(rank: int, random: Random) -> NDArray[np.int64]:
     return np.sort(np.argsort(keys, kind="stable")[:chosen]).astype(np.int64)
 
 
-def draw_basis(received: Vectors, random: Random) -> Vectors | None:
+def draw_basis(received: Vectors, random: Random, threads: int) -> Vectors | None:
     """Z^T: a random subset of the received vectors, made orthonormal by their receiver (ERRATA E30).
 
     Vectors that are not orthonormal would let their sender solve for what the answer hides; the span is all that counts
     here. None if they are not independent.
     """
     chosen = received[draw_subset(len(received), random)]
-    return chosen if orthonormalise(chosen) else None
+    return chosen if orthonormalise(chosen, threads) else None
 
 
 def answerable(basis: Vectors) -> bool:

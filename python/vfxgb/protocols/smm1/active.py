@@ -56,7 +56,7 @@ class Smm1Source:
         n = len(pairs)
         rank = min(params.r, n - 2)
         with context.timings.phase("null space"):
-            vectors = null_vectors(pairs.T.astype(np.float64), rank, _native.random_bytes, context.threads)
+            vectors = null_vectors(pairs.T.astype(np.float64, order="C"), rank, _native.random_bytes, context.threads)
         round_index, depth, tree, node = place
         with context.timings.phase("send vectors"):
             for first, count in pieces(rank, n, params.chunk_bytes):
@@ -125,7 +125,7 @@ class Smm1Source:
                 )
             rows = unpack_rows(message.products, message.first, done, total, len(pairs), what)
             with context.timings.phase("sums"):
-                sums.append(products_to_sums(rows, pairs, what))
+                sums.append(products_to_sums(rows, pairs, context.threads, what))
             done += len(rows)
         assert constraint is not None  # noqa: S101 - there was a first message
         found = unpack_array(constraint, np.int8, (total if directed else 0,), what)

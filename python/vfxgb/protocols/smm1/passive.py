@@ -78,7 +78,7 @@ class Smm1Passive(ShownSums):
         if len(received) != wanted:
             raise MessageError(f"{what}: found {len(received)} vectors, wanted {wanted} for {n} rows")
         with context.timings.phase("orthonormalise"):
-            basis = draw_basis(received, context.random)
+            basis = draw_basis(received, context.random, context.threads)
         if basis is None:
             raise MessageError(
                 f"{what}: found vectors that are not finite or not independent, wanted an orthonormal set; with others "

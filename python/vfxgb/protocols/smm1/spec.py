@@ -29,7 +29,7 @@ SPEC = ProtocolSpec(
         "precision_bits": 30,
         "chunk_bytes": 1 << 15,
         "small_nodes": "batch_he",
-        "he": dict(QUICK),
+        "he": {**QUICK, "pool": False},
     },
     options=smm1_options,
 )
