@@ -161,6 +161,10 @@ class ProtocolParameterError(VfxgbError, ValueError):
     """A parameter that the protocol does not have, or a value it cannot take."""
 
 
+class PrecisionError(VfxgbError, ArithmeticError):
+    """Numbers that did not come out as precisely as the next step needs."""
+
+
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""
 
