@@ -74,6 +74,8 @@ class MaskedPassive(ScoredPassive):
         left = np.zeros((*available.shape, 2), dtype=np.int64)
         used = np.flatnonzero(available.any(axis=0))
         channel = self._context.channel
+        if level.depth == 0 and self._context.note is not None:
+            self._context.note("order", level.round, nodes.tree, used)
         channel.send(MaskedStart(round=level.round, depth=level.depth, tree=nodes.tree, candidates=len(used)))
         self._sent += len(used)
         waiting: deque[tuple[int, _Candidate]] = deque()
