@@ -61,14 +61,14 @@ def likelihood(noise: Floats, left: NDArray[np.bool_], sigma1: float, sigma2: fl
         innovation = noise[:, row] - weight * innovation
         pivot = variance - weight * covariance
         total -= float(innovation @ innovation) / pivot + len(noise) * math.log(pivot)
-    return total / 2
+    return float(total / 2)
 
 
 def _ascend(noise: Floats, sigma1: float, sigma2: float, random: np.random.Generator) -> NDArray[np.bool_]:
     """The best of a few climbs."""
     best, most = np.zeros(noise.shape[1], dtype=np.bool_), -math.inf
     for _ in range(STARTS):
-        left = random.random(noise.shape[1]) < 0.5
+        left = np.asarray(random.random(noise.shape[1]) < 0.5)
         now = likelihood(noise, left, sigma1, sigma2)
         for _ in range(SWEEPS):
             before = now

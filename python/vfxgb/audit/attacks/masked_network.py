@@ -5,6 +5,7 @@ masked-difference and gets less out of it: what it fails to find says nothing ab
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class _Network:
 
     def __init__(self, inputs: int, random: np.random.Generator) -> None:
         sizes = (inputs, *WIDTHS)
-        pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+        pairs = list(pairwise(sizes))
         self._weights = [random.normal(size=(a, b)) / math.sqrt(a) for a, b in pairs]
         self._weights += [np.zeros((1, b)) for _, b in pairs]
         self._first = [np.zeros_like(w) for w in self._weights]
@@ -81,11 +82,11 @@ class _Network:
             slopes[count + layer] = slope.sum(axis=0, keepdims=True)
             slope = (slope @ self._weights[layer].T) * (1 - layers[layer] ** 2)
         self._step += 1
-        for weight, first, second, one in zip(self._weights, self._first, self._second, slopes, strict=True):
-            first += 0.1 * (one - first)
-            second += 0.001 * (one**2 - second)
-            fair = math.sqrt(1 - 0.999**self._step) / (1 - 0.9**self._step)
-            weight -= RATE * fair * first / (np.sqrt(second) + 1e-8)
+        fair = math.sqrt(1 - 0.999**self._step) / (1 - 0.9**self._step)
+        for i, one in enumerate(slopes):
+            self._first[i] += 0.1 * (one - self._first[i])
+            self._second[i] += 0.001 * (one**2 - self._second[i])
+            self._weights[i] -= RATE * fair * self._first[i] / (np.sqrt(self._second[i]) + 1e-8)
 
 
 ATTACK = Attack("masked-network", "labels, by the network of papers/002", "passive", NEEDS, run)
