@@ -48,7 +48,7 @@ Response response(i64 classes, i64 keep, i64 other_bits) {
   return {classes, keep, other_bits};
 }
 
-// Given words, one after the other; bits as RandomWords takes them.
+// Given words, one after the other.
 class Tape {
  public:
   explicit Tape(const std::vector<u64>& words) : words_(words) {}
@@ -58,29 +58,17 @@ class Tape {
     return words_[used_++];
   }
 
-  bool bit() {
-    if (left_ == 0) {
-      bits_ = word();
-      left_ = 64;
-    }
-    const bool out = bits_ & 1;
-    bits_ >>= 1;
-    --left_;
-    return out;
-  }
-
   std::size_t used() const { return used_; }
 
  private:
   const std::vector<u64>& words_;
   std::size_t used_ = 0;
-  u64 bits_ = 0;
-  int left_ = 0;
 };
 
-template <class Source>
+template <class Words>
 void draw(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t begin, std::size_t end,
-          Source& source) {
+          Words& words) {
+  Draws<Words> source(words);
   std::visit(
       [&](const auto& one) {
         for (std::size_t i = begin; i < end; ++i) outputs[i] = one(values[i], source);
@@ -125,16 +113,16 @@ Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters)
 
 void perturb(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t count, std::size_t threads) {
   parallel_for(count, worthwhile(threads, 50 * count), grain, [&](std::size_t begin, std::size_t end) {
-    RandomWords source;
-    draw(mechanism, values, outputs, begin, end, source);
+    RandomWords words;
+    draw(mechanism, values, outputs, begin, end, words);
   });
 }
 
 std::size_t replay(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t count,
                    const std::vector<u64>& words) {
-  Tape source(words);
-  draw(mechanism, values, outputs, 0, count, source);
-  return source.used();
+  Tape tape(words);
+  draw(mechanism, values, outputs, 0, count, tape);
+  return tape.used();
 }
 
 }  // namespace vfxgb::noise

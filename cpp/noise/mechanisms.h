@@ -119,7 +119,7 @@ struct Hybrid {
 
   template <class Source>
   i64 operator()(i64 value, Source& source) const {
-    return static_cast<i64>(source.word() >> 32) < share ? piecewise(value, source) : duchi(value, source);
+    return static_cast<i64>(source.half()) < share ? piecewise(value, source) : duchi(value, source);
   }
 };
 

@@ -76,8 +76,8 @@ def _add_bench_train(topics: "argparse._SubParsersAction[OneLineParser]") -> Non
         help="encrypted training, against the cost of its arithmetic",
         description="Seconds, operations, bytes and memory per tree of encrypted training with two parties in memory, "
         "against the arithmetic alone as measured in the same run, protocol plain and xgboost. Tables come from the "
-        "folder VFXGB_DATA; where it is not set, a generated table of the same shape is used. --ablation and --linear "
-        "measure other things instead.",
+        "folder VFXGB_DATA; where it is not set, a generated table of the same shape is used. --ablation, --linear "
+        "and --protocols measure other things instead.",
     )
     default = TrainSettings()
     train.add_argument("--data", choices=data_names(), default=default.data, help="(%(default)s)")
@@ -93,6 +93,13 @@ def _add_bench_train(topics: "argparse._SubParsersAction[OneLineParser]") -> Non
     train.add_argument("--configs", type=config_list, default=None, help=f"comma-separated, of {','.join(CONFIGS)}")
     train.add_argument("--ablation", action="store_true", help="one optimisation off at a time; secureboost")
     train.add_argument("--linear", action="store_true", help="growing generated tables, up to --rows (1,000,000)")
+    train.add_argument(
+        "--protocols",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAMES",
+        help="comma-separated, such as plain,ldp,ldp:mechanism=laplace:epsilon=1; the first is the measure",
+    )
     train.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
     train.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
     train.set_defaults(run=_run_bench_train)

@@ -7,6 +7,7 @@ Parts:
     ablation        `batch_he` with one optimisation switched off at a time; `secureboost` against `batch_he` with all
                     that both share switched off
     linear          one tree of generated tables of growing size
+    protocols       any protocols, the first of them being the measure of the others
 """
 
 import json
@@ -24,6 +25,7 @@ from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
 from vfxgb.cli.train_job import XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.crypto.sizes import check_requested_bits
 from vfxgb.errors import ParameterError, VfxgbError
+from vfxgb.protocols import make_protocol_params, protocol_by_name
 
 # name -> (scheme, randomness)
 CONFIGS = {
@@ -49,7 +51,8 @@ INTERRUPTED = 130
 class TrainSettings:
     """What to measure. `rows`, `features`, `configs`: None for what each part uses by default.
 
-    `trees`: trees beyond the first that the time per tree is taken from. `insecure`: allow keys below 2048 bits.
+    `trees`: trees beyond the first that the time per tree is taken from. `protocols`: names, each with parameters or
+    without ("ldp:mechanism=laplace:epsilon=1"). `insecure`: allow keys below 2048 bits.
     """
 
     data: str = "give_credit"
@@ -63,6 +66,7 @@ class TrainSettings:
     configs: tuple[str, ...] | None = None
     ablation: bool = False
     linear: bool = False
+    protocols: tuple[str, ...] = ()
     insecure: bool = False
 
 
@@ -123,6 +127,8 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
         parts["ablation"] = _ablation_jobs(settings)
     if settings.linear:
         parts["linear"] = _linear_jobs(settings)
+    if settings.protocols:
+        parts["protocols"] = _protocol_jobs(settings)
     if not parts:
         parts["configurations"] = _config_jobs(settings)
     total = sum(len(jobs) for jobs in parts.values())
@@ -140,6 +146,7 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
 def check(settings: TrainSettings) -> None:
     """Raise ParameterError for settings that do not fit together, KeySizeError for keys that are not allowed."""
     check_requested_bits(settings.key_bits, settings.insecure)
+    _protocol_jobs(settings)
     if settings.features is not None and (settings.data != SYNTHETIC or settings.linear):
         wanted = f"--data {SYNTHETIC}" + (" without --linear" if settings.linear else "")
         raise ParameterError(f"bench train: --features needs {wanted}")
@@ -185,6 +192,34 @@ def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
         for name in settings.configs or LINEAR_CONFIGS
         for rows, count in sizes
     ]
+
+
+def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
+    """Protocols with keys in the first configuration and for `trees` trees, others under their quick parameters."""
+    jobs = []
+    for text in settings.protocols:
+        name, *given = text.split(":")
+        spec = protocol_by_name(name)
+        if "key_bits" in spec.params.__struct_fields__:
+            job = _job(settings, name, (settings.configs or tuple(CONFIGS))[0])
+        else:
+            job = _job(settings, name, None, extra=max(settings.trees, CHEAP_TREES))
+        params = job.params or (dict(spec.quick_params) if not given else {})
+        params |= dict(_parameter(one) for one in given)
+        make_protocol_params(spec, params)
+        jobs.append((text, msgspec.structs.replace(job, params=params)))
+    return jobs
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    """("epsilon", 1) of "epsilon=1". Raises ParameterError without "="."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"bench train: found {text!r} in --protocols, wanted PROTOCOL:NAME=VALUE:...")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
 
 
 def _job(

@@ -44,7 +44,12 @@ def run(settings: TrainSettings, json_file: str | None) -> int:
 
 def report_lines(settings: TrainSettings, parts: dict[str, list[Measurement]]) -> list[str]:
     """Everything that is printed after the machine."""
-    tables = {"configurations": _config_lines, "ablation": _ablation_lines, "linear": _linear_lines}
+    tables = {
+        "configurations": _config_lines,
+        "ablation": _ablation_lines,
+        "linear": _linear_lines,
+        "protocols": _protocol_lines,
+    }
     lines: list[str] = []
     for part, measurements in parts.items():
         source = "generated tables" if part == "linear" else measurements[0].result.source
@@ -186,6 +191,17 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
             )
         )
     lines.append("a cell: a row's value of one feature of the passive party")
+    return lines
+
+
+def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
+    first = measurements[0]
+    lines = ["", _line("", ["s a tree", "x first", "CPU", "x first", "MB", "peak MB"])]
+    for found in measurements:
+        cells = [f"{found.seconds:.4f}", f"{found.seconds / first.seconds:.2f}"]
+        cells += [f"{found.cpu_seconds:.4f}", f"{found.cpu_seconds / first.cpu_seconds:.2f}"]
+        cells += [f"{(found.sent + found.received) / MEGA:.2f}", _megabytes(found.peak_bytes)]
+        lines.append(_line(found.name, cells))
     return lines
 
 

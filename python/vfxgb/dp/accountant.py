@@ -1,10 +1,11 @@
 """The accountant: what all releases of a run cost each party's counterpart, in epsilon and delta.
 
 Events are facts (event.py); this adds up those that one receiver saw about one kind of item, by a composition of
-composition.py. Where a release has no guarantee, no number is reported: ERRATA E41 shows what such a number is worth.
+composition.py. Where a release has no guarantee, no number is reported.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from vfxgb.dp.bounds import check_delta, check_epsilon, check_releases
@@ -68,7 +69,7 @@ class Accountant:
         broken = _reasons(events)
         if broken:
             raise NoGuaranteeError(f"accountant: no guarantee against {receiver}: {'; '.join(broken)}")
-        epsilon, delta = compose(events, composition, self.delta)
+        epsilon, delta = _composed(events, composition, self.delta)
         largest = max((event.epsilon for event in events), default=0.0)
         return Total(largest, len(events), epsilon, delta, composition)
 
@@ -81,8 +82,6 @@ class Accountant:
     def _attempt(self, receiver: str, protects: str, composition: str) -> Total | None:
         try:
             return self.total(receiver, protects, composition)
-        except NoGuaranteeError:
-            raise
         except DpError:  # the deltas of the releases leave nothing, or the composition does not cover them
             return None
 
@@ -135,7 +134,7 @@ class Accountant:
         if first.delta:
             text += f" at delta {first.delta:.2g}"
         best = min(others, key=lambda total: total.epsilon_total, default=first)
-        if best.epsilon_total < first.epsilon_total * (1 - 1e-6) or (first.delta and best is not first):
+        if best.epsilon_total < 0.99 * first.epsilon_total or (first.delta and best is not first):
             text += f"; {best.epsilon_total:.6g} at delta {best.delta:.2g} ({best.composition})"
         return head + text
 
@@ -144,6 +143,11 @@ class Accountant:
 
     def __repr__(self) -> str:
         return f"Accountant({len(self)} events, delta={self.delta:g})"
+
+
+@lru_cache(maxsize=64)  # the summary and the file ask for the same totals
+def _composed(events: tuple[Event, ...], composition: str, delta: float) -> tuple[float, float]:
+    return compose(events, composition, delta)
 
 
 def _reasons(events: Iterable[Event]) -> list[str]:

@@ -5,14 +5,16 @@
   that of Dwork, Rothblum and Vadhan and is never worse than the sum.
 - pld, rdp: google's dp-accounting, from the distribution of the privacy loss or its moments. Gaussian and Laplace noise
   keep their own distributions (plus the lattice's `slack` with pld); every other mechanism counts as the worst one with
-  its epsilon, which is randomised response on two labels.
+  its epsilon, which is randomised response on two labels. (Moments of the discrete Gaussian are those of the
+  continuous one or less: Canonne, Kamath and Steinke 2020.)
 
 Every number is an upper bound for releases that may depend on each other's outcomes.
 """
 
+import importlib.util
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from vfxgb.dp.bounds import check_delta
@@ -20,6 +22,7 @@ from vfxgb.dp.event import Event
 from vfxgb.errors import DpError, MissingPackageError, UnknownNameError
 
 COMPOSITIONS = ("basic", "advanced", "pld", "rdp")
+LARGE_EPSILON = 50.0  # of one release: e^epsilon leaves float64's precision, and nothing is gained beyond the sum
 
 
 def basic(events: Sequence[Event]) -> tuple[float, float]:
@@ -54,27 +57,23 @@ def _left(events: Sequence[Event], delta: float) -> float:
     return left
 
 
-def _dp_accounting() -> Any:
-    try:
-        import dp_accounting
-    except ImportError:
+def _require_dp_accounting() -> None:
+    if not available():
         raise MissingPackageError(
             'composing releases by "pld" or "rdp": dp-accounting is not installed; pip install "vfxgb[dp]", or use '
             '"basic" or "advanced"'
-        ) from None
-    return dp_accounting
+        )
 
 
 def available() -> bool:
     """Whether "pld" and "rdp" can be computed here."""
-    try:
-        _dp_accounting()
-    except MissingPackageError:
-        return False
-    return True
+    return importlib.util.find_spec("dp_accounting") is not None
 
 
-def _kinds(events: Sequence[Event]) -> Counter[tuple[float | None, float | None, float, float]]:
+Kind = tuple[float | None, float | None, float, float]
+
+
+def _kinds(events: Sequence[Event]) -> Counter[Kind]:
     """How often each (noise multiplier, Laplace scale, epsilon, delta) occurs; what is None is not needed."""
     return Counter(
         (event.noise_multiplier, None, 0.0, 0.0)
@@ -84,15 +83,28 @@ def _kinds(events: Sequence[Event]) -> Counter[tuple[float | None, float | None,
     )
 
 
+def _numerical(events: Sequence[Event], delta: float, method: Callable[[Sequence[Event], float], float]) -> float:
+    """`method` for releases whose epsilon is small enough for float64, plus the epsilons of the others."""
+    check_delta(delta, "composing releases")
+    _require_dp_accounting()
+    large = [event for event in events if event.noise_multiplier is None and event.epsilon > LARGE_EPSILON]
+    rest = [event for event in events if event.noise_multiplier is not None or event.epsilon <= LARGE_EPSILON]
+    found = basic(large)[0] + (method(rest, _left(large, delta)) if rest else 0.0)
+    total, own = basic(events)
+    return min(total, found) if own <= delta else found
+
+
 def pld(events: Sequence[Event], delta: float) -> float:
     """Epsilon at a total of `delta` from the distribution of the privacy loss."""
-    _dp_accounting()
+    return _numerical(events, delta, _pld)
+
+
+def _pld(events: Sequence[Event], delta: float) -> float:
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as losses
 
-    check_delta(delta, "composing releases")
-    total, _ = basic(events)
-    grid = {"value_discretization_interval": max(1e-4, total / 2e6)}  # coarser is larger, never wrong
+    finest = min(1e-4, min(event.epsilon for event in events) / 100)
+    grid = {"value_discretization_interval": max(finest, basic(events)[0] / 2e6)}  # coarser is larger, never wrong
     composed: Any = None
     for (multiplier, scale, epsilon, own), count in _kinds(events).items():
         if multiplier is not None:
@@ -103,29 +115,31 @@ def pld(events: Sequence[Event], delta: float) -> float:
             one = losses.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, own), **grid)
         many = one.self_compose(count)
         composed = many if composed is None else composed.compose(many)
-    found = float(composed.get_epsilon_for_delta(delta)) + math.fsum(event.slack for event in events)
-    return min(total, found) if all(event.delta == 0.0 for event in events) else found
+    return float(composed.get_epsilon_for_delta(delta)) + math.fsum(event.slack for event in events)
 
 
 def rdp(events: Sequence[Event], delta: float) -> float:
-    """Epsilon at a total of `delta` from the moments of the privacy loss (Renyi divergences)."""
-    library = _dp_accounting()
-    from dp_accounting.rdp import RdpAccountant
+    """Epsilon at a total of `delta` from the moments of the privacy loss (Renyi divergences).
 
-    check_delta(delta, "composing releases")
+    Raises DpError for a release that has a delta and is not Gaussian.
+    """
     if any(event.delta > 0.0 and event.noise_multiplier is None for event in events):
         raise DpError('composing releases by "rdp": a release has a delta and is not Gaussian; use "pld"')
-    accountant = RdpAccountant(neighboring_relation=library.NeighboringRelation.REPLACE_ONE)
+    return _numerical(events, delta, _rdp)
+
+
+def _rdp(events: Sequence[Event], delta: float) -> float:
+    import dp_accounting
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     for (multiplier, _, epsilon, _), count in _kinds(events).items():
         if multiplier is not None:
-            # moved by one item is twice added or removed
-            one = library.GaussianDpEvent(2 * multiplier)
+            one = dp_accounting.GaussianDpEvent(multiplier)
         else:
-            one = library.RandomizedResponseDpEvent(2 / (1 + math.exp(min(epsilon, 700.0))), 2)
+            one = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
         accountant.compose(one, count)
-    found = float(accountant.get_epsilon(delta))
-    total, _ = basic(events)
-    return min(total, found) if all(event.delta == 0.0 for event in events) else found
+    return float(accountant.get_epsilon(delta))
 
 
 def compose(events: Sequence[Event], composition: str, delta: float) -> tuple[float, float]:

@@ -55,7 +55,12 @@ class Lattice:
         return max(math.ceil(self.high / step) - centre, centre - math.floor(self.low / step))
 
     def indices(self, values: NDArray[np.floating]) -> NDArray[np.int64]:
-        """j for each value: clipped to [low, high], rounded to the lattice, less the centre. Raises DpError for NaN."""
+        """j for each value: clipped to [low, high], rounded to the lattice, less the centre. `values`: [n].
+
+        Raises DpError for NaN and for another shape.
+        """
+        if np.ndim(values) != 1:
+            raise DpError(f"perturbing values: found an array of {np.ndim(values)} dimensions, wanted 1")
         clipped = np.clip(np.asarray(values, dtype=np.float64), self.low, self.high)
         if np.isnan(clipped).any():
             raise DpError("perturbing values: found NaN, wanted numbers; check the labels, weights and objective")

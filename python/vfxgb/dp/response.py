@@ -35,11 +35,17 @@ class RandomisedResponse:
 
     @cached_property
     def parameters(self) -> tuple[int, int, int]:
-        """(classes, keep, other_bits)."""
-        ratio = min(exp_below(self.epsilon), Fraction(2**59))
-        bits = 59 - max(math.floor(ratio).bit_length(), (self.classes - 1).bit_length())
-        bits = max(bits, 0)
-        return self.classes, math.floor(ratio * 2**bits), bits
+        """(classes, keep, other_bits).
+
+        Weights of 31 bits are drawn fastest; where they would lose a part in 2**20 of e^epsilon - 1, of 60.
+        """
+        narrow = self._weights(30)
+        return narrow if narrow[1] - (1 << narrow[2]) >= 2**20 else self._weights(59)
+
+    def _weights(self, most_bits: int) -> tuple[int, int, int]:
+        ratio = min(exp_below(self.epsilon), Fraction(2 ** (most_bits - 1)))
+        bits = most_bits - max(math.floor(ratio).bit_length(), (self.classes - 1).bit_length())
+        return self.classes, math.floor(ratio * (1 << bits)), bits
 
     @property
     def keep_probability(self) -> float:
@@ -55,9 +61,9 @@ class RandomisedResponse:
 
     def perturb(self, labels: NDArray[np.integer], threads: int = 1) -> NDArray[np.int64]:
         """One label for each label, int64[n]. Raises DpError for a label outside 0 .. classes - 1."""
-        labels = np.ascontiguousarray(labels)
-        if not np.issubdtype(labels.dtype, np.integer):
-            raise DpError(f"randomised response: found labels of type {labels.dtype}, wanted integers")
+        labels = np.asarray(labels)
+        if np.ndim(labels) != 1 or not np.issubdtype(labels.dtype, np.integer):
+            raise DpError(f"randomised response: found labels {labels.dtype}{list(labels.shape)}, wanted integers [n]")
         if labels.size and not (labels.min() >= 0 and labels.max() < self.classes):
             raise DpError(
                 f"randomised response: found labels from {labels.min()} to {labels.max()}, wanted 0 to "

@@ -20,17 +20,17 @@ _MOST_BINS = 65_534
 
 
 class Received:
-    """The randomised buckets of one passive party.
+    """The randomised buckets of one passive party; `n_rows`: training rows and eval rows, which have no buckets here.
 
     Raises MessageError unless they are of one party, in order, of the right size and in range.
     """
 
-    def __init__(self, context: ActiveContext, channel: Channel) -> None:
+    def __init__(self, context: ActiveContext, channel: Channel, n_rows: int) -> None:
         first = self._read(channel, context, 0, None)
         messages = [first, *(self._read(channel, context, i, first.n_features) for i in range(1, first.n_features))]
         n_bins = np.array([one.n_bins for one in messages], dtype=np.int32)
         missing = np.array([one.has_missing for one in messages], dtype=np.bool_)
-        bins = empty_bins(context.n_train, n_bins)
+        bins = empty_bins(n_rows, n_bins)
         for one in messages:
             what = f"reading feature {one.feature} of {channel.peer}"
             column = unpack_array(one.buckets, np.uint16, (context.n_train,), what)
@@ -73,15 +73,15 @@ class FederBoostActive:
         self._level: ActiveLevel | None = None
 
     def begin_tree(self, gradients: Gradients) -> None:
-        """See ActiveRole. The buckets come before the first tree."""
+        """See ActiveRole."""
         self._pairs, self._tables = gradients.pairs, {}
-        if not self._received:
-            channels = self._context.channels
-            self._received = {party: Received(self._context, channel) for party, channel in channels.items()}
 
     def open_level(self, level: ActiveLevel) -> None:
-        """See ActiveRole."""
+        """See ActiveRole. Buckets come before anything else."""
         self._level = level
+        if not self._received:
+            context, n_rows = self._context, level.trees[0].partition.n_rows
+            self._received = {party: Received(context, channel, n_rows) for party, channel in context.channels.items()}
 
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
         """See ActiveRole."""

@@ -29,11 +29,8 @@ class FederBoostPassive:
         self._candidates = CandidateList(context.bins, context.has_missing, every, None, None, context.threads)
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:  # noqa: ARG002
-        """Before the first tree send the buckets."""
+        """See PassiveRole."""
         self._trees = trees
-        if self._noisy is None:
-            with self._context.timings.phase("randomise"):
-                self._noisy = self._randomise()
 
     def _randomise(self) -> _native.Bins:
         context = self._context
@@ -64,7 +61,10 @@ class FederBoostPassive:
         return noisy
 
     def open_level(self, level: PassiveLevel) -> None:
-        """Say which features may be used."""
+        """Say which features may be used; before anything else send the buckets."""
+        if self._noisy is None:
+            with self._context.timings.phase("randomise"):
+                self._noisy = self._randomise()
         trees = [TreeUsable(tree=nodes.tree, features=self._usable(nodes)) for nodes in level.trees]
         self._context.channel.send(Usable(round=level.round, depth=level.depth, trees=trees))
 

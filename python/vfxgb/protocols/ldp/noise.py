@@ -80,8 +80,8 @@ class Noise:
                 continue
             return noise
         raise ProtocolParameterError(
-            f"ldp, mechanism {params.mechanism!r}: epsilon {params.given_epsilon:g} needs noise so large that sums over "
-            f"{context.n_train} rows do not fit; raise epsilon, or train fewer trees"
+            f"ldp, mechanism {params.mechanism!r}: epsilon {params.given_epsilon:g} needs noise so large that sums "
+            f"over {context.n_train} rows do not fit; raise epsilon, or train fewer trees"
         )
 
     @cached_property

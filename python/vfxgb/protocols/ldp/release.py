@@ -111,8 +111,11 @@ class GradientRelease:
             if one is None:
                 released[:, column] = rescale(used[:, column], gradients.step, fixed.step)
                 continue
-            indices = rescale(used[:, column], gradients.step, one.step) - one.lattice.centre
-            released[:, column] = encode(one.perturb_indices(indices, threads), one.step, fixed)
+            indices = rescale(used[:, column], gradients.step, one.step)
+            if one.lattice.centre:
+                indices -= one.lattice.centre
+            noisy = one.perturb_indices(indices, threads)
+            released[:, column] = noisy if one.step == fixed.step else encode(noisy, one.step, fixed)
         if gradients.sampled is None:
             return released
         spread = np.zeros_like(pairs)
@@ -124,8 +127,10 @@ def rescale(values: NDArray[np.int64], step: float, wanted: float) -> NDArray[np
     """Integers of one step, a power of two, as integers of another; halves are rounded up."""
     shift = math.frexp(wanted / step)[1] - 1
     if shift <= 0:
-        return np.ascontiguousarray(values) << -shift
-    return (values + (1 << (shift - 1))) >> shift
+        return values << -shift
+    rescaled = values + (1 << (shift - 1))
+    rescaled >>= shift
+    return rescaled
 
 
 def _refuse(context: ReleaseContext) -> None:
