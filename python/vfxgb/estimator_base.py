@@ -35,7 +35,7 @@ from vfxgb.params import ALIASES, TrainParams, closest_name
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.protocols import protocol_names
 from vfxgb.train.callbacks import TrainingCallback, as_callbacks
-from vfxgb.train.progress import make_monitor
+from vfxgb.train.progress import make_monitor, tell
 from vfxgb.train.session import fit as train
 
 if TYPE_CHECKING:
@@ -179,6 +179,8 @@ class EstimatorBase:
             read_cuts(options.cuts, layout),
             record,
         )
+        if len(result.ledger.privacy):
+            tell(result.ledger.privacy.summary(), options.verbose)
         self._layout = layout
         self.model_ = FittedModel(result.active_share, result.passive_shares)
         self.ledger_ = result.ledger

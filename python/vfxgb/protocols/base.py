@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.dp.event import Event
 from vfxgb.params import TrainParams
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
@@ -237,7 +238,7 @@ class ActiveContext:
     timings: Timings
     first_order: bool = False
     # The party's privacy events; a role adds to it.
-    events: list[Any] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     note: Note | None = None
 
 
@@ -270,7 +271,7 @@ class PassiveContext:
     timings: Timings
     disclosed: Disclosed
     # The party's privacy events; the role adds to it.
-    events: list[Any] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     random: Callable[[int], bytes] = _native.random_bytes
     note: Note | None = None
 
@@ -289,7 +290,7 @@ class ReleaseContext:
     fraction_bits: int
     threads: int
     timings: Timings
-    events: list[Any]
+    events: list[Event]
     receivers: tuple[str, ...] = ()
     weights: NDArray[np.float32] | None = None
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
+from vfxgb.dp.event import Event
 from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics
 from vfxgb.model.seal import new_salt, seal_active
@@ -98,7 +99,7 @@ class ActiveParty:
         n = given.n_train
         weights = None if given.weights is None else given.weights[:n]
         self._train_weights = weights
-        self.events: list[Any] = []
+        self.events: list[Event] = []
         self._release = self._make_release()
         self._train_labels = self._labels[:n]
         if self._release is not None:

@@ -19,6 +19,7 @@ from vfxgb._native import RowPartition, left_bits
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
+from vfxgb.dp.event import Event
 from vfxgb.errors import MessageError
 from vfxgb.model.seal import commit, new_salt
 from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
@@ -68,7 +69,7 @@ class PassiveParty:
         self.party = party
         self.timings = Timings()
         self.disclosed = Disclosed()
-        self.events: list[Any] = []
+        self.events: list[Event] = []
         self._run_id = run_id
         self._given = given
         self._channel = channel

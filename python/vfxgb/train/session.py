@@ -142,6 +142,8 @@ def fit(
     for name, one in passive.items():
         leader.timings.parties[name] = one.timings
         ledger.small_sums[name] = one.disclosed.small_sums
+        ledger.privacy.add(*one.events)
+    ledger.privacy.add(*leader.events)
     ledger.purity = leader.leaf_purity()
     if passive and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
         ledger.notes.append(f"{active} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
