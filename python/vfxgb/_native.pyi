@@ -25,6 +25,49 @@ def random_bytes(count: int) -> bytes:
 def chacha20_block(key: bytes, counter: int, nonce: bytes) -> bytes:
     """One ChaCha20 block (RFC 8439, section 2.3), for known-answer tests."""
 
+def chacha20_keystream(key: bytes, blocks: int) -> bytes:
+    """The first blocks of the ChaCha20 key stream with nonce 0, several at a time, for known-answer tests."""
+
+def random_normals(count: int) -> NDArray[np.float64]:
+    """Standard normal numbers from the CSPRNG (cpp/noise/normal.h)."""
+
+def masked_noise(
+    bins: NDArray[np.uint16],
+    start: NDArray[np.int64],
+    shaped: NDArray[np.bool_],
+    cut: int,
+    missing_left: int,
+    sigma1: float,
+    sigma2: float,
+    normals: NDArray[np.float64] | None = None,
+    threads: int = 1,
+) -> NDArray[np.float64]:
+    """A noise vector of MaskedXGBoost over the rows of a level (cpp/noise/masked_noise.h), from `normals` if given.
+
+    Rows [start[k], start[k + 1]) are node k's; a row goes left if its bin is at most `cut` or is `missing_left` (-1
+    for none). A node that is not `shaped` gets noise that does not depend on who goes left.
+    """
+
+def add_noise(
+    base: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    start: NDArray[np.int64],
+    factor: NDArray[np.float64],
+    out: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """out[v, row] = base[v, row] + factor[v, node of row] * noise[row]; `out` may be `base`."""
+
+def masked_sums(
+    bins: NDArray[np.uint16],
+    start: NDArray[np.int64],
+    cut: int,
+    missing_left: int,
+    masked: NDArray[np.float64],
+    threads: int = 1,
+) -> NDArray[np.float64]:
+    """Sums [nodes, vectors] of masked [vectors, rows] over the rows that go left, rounded once."""
+
 def perturb(mechanism: str, parameters: list[int], values: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
     """One exact draw of a mechanism of cpp/noise/mechanisms.h for each value; parameters in the order of its fields."""
 
@@ -521,3 +564,68 @@ class Forest:
         threads: int = 1,
     ) -> NDArray[np.float64]:
         """Sums of values[node] over the leaves of each group[tree], in tree order, float64[n_rows, n_groups]."""
+
+# Secure matrix multiplication (cpp/smm). `bins` uint16[F, n]: the bins of a node's rows, feature by feature, where
+# n_bins[f] means missing; feature f has n_bins[f] + 1 cells. B: the n x C matrix of the cells' indicators, features one
+# after the other, the missing cell of each last. Vectors are rows. ValueError for a bin that does not exist.
+
+def cell_sums(
+    bins: NDArray[np.uint16], n_bins: NDArray[np.int32], vectors: NDArray[np.float64], threads: int = 1
+) -> NDArray[np.float64]:
+    """Sums of the vectors, float64[r, n], over each cell: B^T vectors^T, float64[C, r]. The same for all threads."""
+
+def subtract_cells(
+    bins: NDArray[np.uint16],
+    n_bins: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """vectors -= (B weights)^T, in place; weights float64[C, r], vectors float64[r, n], C-ordered."""
+
+def cell_pairs(bins: NDArray[np.uint16], n_bins: NDArray[np.int32], threads: int = 1) -> NDArray[np.int64]:
+    """B^T B, int64[C, C]: rows that lie in both cells."""
+
+def add_left(
+    bins: NDArray[np.uint16],
+    n_bins: NDArray[np.int32],
+    features: NDArray[np.int32],
+    split_bins: NDArray[np.int32],
+    default_left: NDArray[np.bool_],
+    out: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """out[j, i] += 1 where row i goes left at split j: its bin is <= split_bins[j], or missing and default_left[j].
+
+    `features` count from 0 over the rows of `bins`; out float64[k, n], C-ordered, changed in place.
+    """
+
+def inner_products(a: NDArray[np.float64], b: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]:
+    """a b^T, float64[m, k], of float64[m, n] and float64[k, n]; both may be some columns of a larger array.
+
+    The same for all threads and processors; the error of a long sum is about that of a sum of its square root's length.
+    """
+
+def combine(
+    weights: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    out: NDArray[np.float64],
+    add: bool = False,
+    threads: int = 1,
+) -> None:
+    """out = weights vectors, or out += weights vectors, in place: float64[m, k] times float64[k, n].
+
+    `vectors` and `out` may be some columns of larger arrays, and the same array unless `add`.
+    """
+
+def independent_columns(
+    gram: NDArray[np.float64], zero: float, threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Independent columns of a matrix, by its Gram matrix float64[m, m]: (chosen int64[k], X float64[k, k]).
+
+    Chosen by diagonal pivoting until no column is further than sqrt(zero) from their span. X is lower triangular, and
+    X^T X the inverse of the Gram matrix of the chosen columns.
+    """
+
+def keyed_normals(key: bytes, first: int, count: int, threads: int = 1) -> NDArray[np.float64]:
+    """Numbers first .. first + count - 1 of the standard normal numbers that belong to a key of 32 bytes."""

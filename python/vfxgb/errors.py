@@ -161,6 +161,10 @@ class ProtocolParameterError(VfxgbError, ValueError):
     """A parameter that the protocol does not have, or a value it cannot take."""
 
 
+class PrecisionError(VfxgbError, ArithmeticError):
+    """Numbers that did not come out as precisely as the next step needs."""
+
+
 class DpError(VfxgbError, ValueError):
     """A parameter of differential privacy that cannot be right: epsilon, delta, a range, a number of releases."""
 

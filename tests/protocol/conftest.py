@@ -10,7 +10,7 @@ import pytest
 from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
-from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.protocols import make_protocol_params, protocol_by_name, protocol_names
 from vfxgb.train.session import FitResult, fit
 
 N_TRAIN, N_ROWS, N_FEATURES = 220, 300, 6
@@ -99,11 +99,30 @@ def make_problem() -> Callable[..., Problem]:
     return make
 
 
+def precision_bits(protocol: str) -> int | None:
+    """The fractional bits of gradients that a protocol asks for in this suite."""
+    spec = protocol_by_name(protocol)
+    return spec.options(make_protocol_params(spec, spec.quick_params)).precision_bits
+
+
 @pytest.fixture(scope="session")
 def train() -> Callable[..., FitResult]:
-    """train(problem, protocol, parties=2, active="p0")."""
+    """train(problem, protocol, parties=2, active="p0", like=None).
 
-    def run(problem: Problem, protocol: str, n_parties: int = 2, active: str = "p0", **more: Any) -> FitResult:
+    `like`: a protocol whose fractional bits `protocol` is to use.
+    """
+
+    def run(
+        problem: Problem,
+        protocol: str,
+        n_parties: int = 2,
+        active: str = "p0",
+        like: str | None = None,
+        **more: Any,
+    ) -> FitResult:
+        protocol_params = dict(protocol_by_name(protocol).quick_params)
+        if like is not None and like != protocol:
+            protocol_params["precision_bits"] = precision_bits(like)
         return fit(
             problem.tables(n_parties),
             active,
@@ -112,7 +131,7 @@ def train() -> Callable[..., FitResult]:
             N_TRAIN,
             problem.params,
             protocol=protocol,
-            protocol_params=protocol_by_name(protocol).quick_params,
+            protocol_params=protocol_params,
             evals=[("valid", slice(N_TRAIN, N_ROWS))],
             **more,
         )

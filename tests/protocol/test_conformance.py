@@ -18,21 +18,23 @@ N_TRAIN, N_ROWS = 220, 300
 @pytest.mark.parametrize("n_parties", [2, 5])
 def test_equals_plain_on_pooled_data(exact_protocol, case, n_parties, make_problem, train, model_of) -> None:
     problem = make_problem(case)
-    assert model_of(train(problem, exact_protocol, n_parties)) == model_of(train(problem, "plain", 1))
+    assert model_of(train(problem, exact_protocol, n_parties)) == model_of(
+        train(problem, "plain", 1, like=exact_protocol)
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("name", ["missing multiclass", "goss", "monotone missing"])
 def test_other_seeds(exact_protocol, name, seed, make_problem, train, model_of) -> None:
     problem = make_problem(name, seed)
-    assert model_of(train(problem, exact_protocol, 3)) == model_of(train(problem, "plain", 1))
+    assert model_of(train(problem, exact_protocol, 3)) == model_of(train(problem, "plain", 1, like=exact_protocol))
 
 
 @pytest.mark.parametrize("active", ["p0", "p1", "p2"])
 def test_any_party_may_be_active(exact_protocol, active, make_problem, train, model_of) -> None:
     problem = make_problem("missing")
     found = model_of(train(problem, exact_protocol, 3, active))
-    assert found == model_of(train(problem, "plain", 1))
+    assert found == model_of(train(problem, "plain", 1, like=exact_protocol))
 
 
 @pytest.mark.parametrize("name", ["binary", "missing multiclass", "subsample"])
@@ -84,7 +86,7 @@ def test_reduced_leakage_keeps_the_first_round_at_home(protocol, make_problem, t
     rounds = {entry.message: entry.messages for entry in result.ledger.learned_by("p1")}
     assert rounds["begin-round"] == problem.params.n_estimators - 1
     if protocol_by_name(protocol).exact:
-        assert model_of(result) == model_of(train(problem, "plain"))
+        assert model_of(result) == model_of(train(problem, "plain", like=protocol))
 
 
 def test_every_message_declares_what_it_reveals(protocol, case, make_problem, train) -> None:

@@ -4,7 +4,8 @@ import argparse
 from typing import NoReturn
 
 from vfxgb import __version__
-from vfxgb.cli import bench_report, demo, train_report
+from vfxgb.audit.attack import attack_names
+from vfxgb.cli import audit, bench_report, demo, train_report
 from vfxgb.cli.bench_ops import BenchSettings
 from vfxgb.cli.bench_train import CONFIGS, TrainSettings
 from vfxgb.cli.train_data import data_names
@@ -31,6 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     _add_demo(commands)
     _add_bench(commands)
+    _add_audit(commands)
     return parser
 
 
@@ -103,6 +105,23 @@ def _add_bench_train(topics: "argparse._SubParsersAction[OneLineParser]") -> Non
     train.set_defaults(run=_run_bench_train)
 
 
+def _add_audit(commands: "argparse._SubParsersAction[OneLineParser]") -> None:
+    parser = commands.add_parser(
+        "audit",
+        help="what a curious party could have learned from a recorded run",
+        description="Attacks the transcript of a run (fit with record=True, then transcript_.save) as each of its "
+        "parties, and says who learns what, with which success, next to the guess of a party that saw nothing. A "
+        "transcript holds the private data of all parties of a simulation.",
+    )
+    parser.add_argument("run_file", metavar="RUN", help="the transcript, a file written by transcript_.save")
+    parser.add_argument(
+        "--attack", action="append", metavar="NAME", choices=attack_names(), help="only this one; repeatable"
+    )
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all findings to this file")
+    parser.add_argument("--plot", metavar="FILE", default=None, help="write a plot to this file (png, svg, pdf)")
+    parser.set_defaults(run=_run_audit)
+
+
 def positive_int(text: str) -> int:
     """A positive integer argument."""
     if not text.isdecimal() or int(text) < 1:
@@ -144,6 +163,10 @@ def config_list(text: str) -> tuple[str, ...]:
 
 def _run_demo(arguments: argparse.Namespace) -> int:
     return demo.run(demo.DemoSettings(arguments.rows, arguments.bits, arguments.scheme, arguments.threads))
+
+
+def _run_audit(arguments: argparse.Namespace) -> int:
+    return audit.run(arguments.run_file, arguments.attack, arguments.json, arguments.plot)
 
 
 def _run_bench_ops(arguments: argparse.Namespace) -> int:

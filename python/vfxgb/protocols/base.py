@@ -24,7 +24,7 @@ XGBoost's order, so that no order has to be disclosed.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
@@ -144,11 +144,13 @@ class PassiveTree:
     """One growing tree at a passive party.
 
     `features`: int32, ascending, the party's features this tree may use. `partition`: the rows of its nodes.
+    `round`: the one that grows it.
     """
 
     tree: int
     features: NDArray[np.int32]
     partition: _native.RowPartition
+    round: int = 0
 
 
 @dataclass(frozen=True)
@@ -213,12 +215,17 @@ class PassiveRole(Protocol):
         """See ActiveRole.close."""
 
 
+# (name, round, tree, array): what a party knows by itself, told to the transcript of a recorded run.
+Note: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
+
+
 @dataclass(frozen=True)
 class ActiveContext:
     """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
 
     Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
     protocol releases gradients of its own). `first_order`: see EngineOptions.
+    `note`: None unless the run is recorded.
     """
 
     channels: Mapping[str, Channel]
@@ -232,6 +239,7 @@ class ActiveContext:
     first_order: bool = False
     # The party's privacy events; a role adds to it.
     events: list[Event] = field(default_factory=list)
+    note: Note | None = None
 
 
 @dataclass
@@ -246,7 +254,8 @@ class PassiveContext:
     """What a passive role gets to work with.
 
     `has_missing`: bool per feature. `constraints`: int8 per feature, the monotone directions, or None when the run has
-    none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another.
+    none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another. `note`: None
+    unless the run is recorded.
     """
 
     party: str
@@ -264,6 +273,7 @@ class PassiveContext:
     # The party's privacy events; the role adds to it.
     events: list[Event] = field(default_factory=list)
     random: Callable[[int], bytes] = _native.random_bytes
+    note: Note | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ splits are found in them, is here and is the same for all.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -21,11 +21,12 @@ class OpenedTree:
     """Sums of one party for one tree of a level.
 
     `left`: int64[len(build), c, 2], one row per node to build; `constraint`: int8[c], the monotone direction of each
-    candidate, on the first level of a constrained run, else None.
+    candidate, on the first level of a constrained run, else None. `closed`: as in Proposals.
     """
 
     left: NDArray[np.int64]
     constraint: NDArray[np.int8] | None
+    closed: NDArray[np.bool_] | None = None
 
 
 class SumSource(Protocol):
@@ -71,9 +72,14 @@ class OpenedSums:
         found: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
             opened = self._source.receive(party, level)
+            if self._context.note is not None:
+                for nodes, tree in zip(level.trees, opened, strict=True):
+                    self._context.note(f"left-sums:{level.depth}:{party}", level.round, nodes.tree, tree.left)
             with self._context.timings.phase("score"):
                 found[party] = [
-                    self._table(party, nodes.tree, tree, level.depth).propose(nodes, tree.left)
+                    replace(
+                        self._table(party, nodes.tree, tree, level.depth).propose(nodes, tree.left), closed=tree.closed
+                    )
                     for nodes, tree in zip(level.trees, opened, strict=True)
                 ]
         return found

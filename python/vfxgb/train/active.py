@@ -24,10 +24,19 @@ from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
 from vfxgb.objective import Objective, make_objective, start_margin
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ActiveContext, ActiveRole, Gradients, ProtocolSpec, Release, ReleaseContext
+from vfxgb.protocols.base import (
+    ActiveContext,
+    ActiveRole,
+    Gradients,
+    Note,
+    ProtocolSpec,
+    Release,
+    ReleaseContext,
+)
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
 from vfxgb.train.timings import Timings
+from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
 from vfxgb.tree.fixed_point import FixedPoint, fraction_bits, power_of_two_above
@@ -59,7 +68,7 @@ class ActiveInput:
 
 
 class ActiveParty:
-    """One run of the active party; `run()` returns its sealed share."""
+    """One run of the active party; `run()` returns its sealed share. `note`: for a run that is recorded."""
 
     def __init__(
         self,
@@ -71,6 +80,7 @@ class ActiveParty:
         spec: ProtocolSpec,
         protocol_params: Any,
         channels: Mapping[str, Channel],
+        note: Note | None = None,
     ) -> None:
         self.party = party
         self.timings = Timings()
@@ -82,6 +92,7 @@ class ActiveParty:
         self._protocol_params = protocol_params
         self._options = spec.options(protocol_params)
         self._channels = channels
+        self._note = note
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self._labels = self._objective.check_labels(given.labels, party)
@@ -181,6 +192,10 @@ class ActiveParty:
                 table = imputer.apply(table)
                 self._fill = tuple(imputer.values[name] for name in table.names)
             binned = BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
+        if self._note is not None:
+            note_bins(self._note, binned)
+            self._note("labels", -1, -1, np.asarray(self._labels[: given.n_train], dtype=np.float64))
+            self._note("base-margin", -1, -1, self._base_margin)
         layout = self._layout(table.n_features)
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
         if self._channels:
@@ -196,6 +211,7 @@ class ActiveParty:
                     timings=self.timings,
                     first_order=self._options.first_order,
                     events=self.events,
+                    note=self._note,
                 )
             )
         self._grower = Grower(
@@ -243,6 +259,10 @@ class ActiveParty:
                 for k in range(self._objective.n_outputs)
             ]
             gradients = Gradients(round_index, pairs, sample.rows, fixed.step)
+            if self._note is not None:
+                self._note("step", round_index, -1, np.array([fixed.step]))
+                for k, pair in enumerate(pairs):
+                    self._note("pairs", round_index, k, pair)
             # 8 bytes a row and output that growth has no use for.
             del g, h, sample
         if self._release is not None:

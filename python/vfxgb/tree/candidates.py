@@ -22,8 +22,8 @@ class CandidateList:
     """The candidates of the features `features` (int32, ascending) of a binned table, c of them.
 
     `constraints`: int8 per feature of the table, or None. `random`: the source of the secret order, or None for the
-    true order, which is what a party uses for itself. `has_missing`: bool per feature of the list. `order`: int64[c], a
-    permutation, or None for the true order.
+    true order, which is what a party uses for itself. `features`: as given. `has_missing`, `n_bins`: of each of them.
+    `order`: int64[c], a permutation, or None for the true order.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class CandidateList:
         threads: int,
     ) -> None:
         self._bins = bins
-        self._features = features
+        self.features = features
         self._threads = threads
-        self._n_bins = np.ascontiguousarray(bins.n_bins[features])
+        self.n_bins = np.ascontiguousarray(bins.n_bins[features])
         self.has_missing = np.ascontiguousarray(has_missing[features])
         # All features is the fast path of the kernels.
         self._subset = None if len(features) == bins.n_features else features
-        self._local, self._bin, self._default_left = _native.candidates(self._n_bins, self.has_missing)
+        self._local, self._bin, self._default_left = _native.candidates(self.n_bins, self.has_missing)
         self.order: NDArray[np.int64] | None = None
         if random is not None:
             self.order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
@@ -53,6 +53,12 @@ class CandidateList:
 
     def __len__(self) -> int:
         return len(self._local)
+
+    def listed(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """Feature (counted within the list), bin and default direction of the candidate at each position."""
+        if self.order is None:
+            return self._local, self._bin, self._default_left
+        return self._local[self.order], self._bin[self.order], self._default_left[self.order]
 
     def left_sums(
         self,
@@ -74,7 +80,7 @@ class CandidateList:
         else:
             # Read only where values are missing.
             totals = np.zeros((len(nodes), 2), dtype=np.int64)
-        left = _native.left_sums(sums, totals, self._n_bins, self.has_missing, self.order, self._threads)
+        left = _native.left_sums(sums, totals, self.n_bins, self.has_missing, self.order, self._threads)
         available = self.available(partition, nodes, allowed, min_bucket_rows)
         if available is not None:
             left[~(available if self.order is None else available[:, self.order])] = 0
@@ -90,7 +96,7 @@ class CandidateList:
         except ValueError as error:
             raise MessageError(f"choosing a split: {error}") from None
         first = taken if self.order is None else self.order[taken]
-        return Resolved(taken, self._features[self._local[first]], self._bin[first], self._default_left[first])
+        return Resolved(taken, self.features[self._local[first]], self._bin[first], self._default_left[first])
 
     def available(
         self,
@@ -104,7 +110,7 @@ class CandidateList:
         if min_bucket_rows > 1:
             counts = _native.histogram_counts(self._bins, partition, nodes, self._subset, self._threads)
             rows = partition.counts(nodes)[:, 0]
-            ends, missing_apart = merged_buckets(counts, rows, self._n_bins, min_bucket_rows)
+            ends, missing_apart = merged_buckets(counts, rows, self.n_bins, min_bucket_rows)
             merged = ends[:, self._local, self._bin] & (~self._default_left | missing_apart[:, self._local])
             available = merged if available is None else available & merged
         return available

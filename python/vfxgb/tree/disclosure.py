@@ -34,14 +34,16 @@ class SmallSums:
         self._threads = threads
         self._n_bins = np.ascontiguousarray(bins.n_bins[tree.features])
         self._levels: list[PassiveNodes] = []
+        self._shown: list[NDArray[np.int32]] = []
 
-    def note(self, nodes: PassiveNodes) -> None:
-        """The sums of these nodes are shown."""
+    def note(self, nodes: PassiveNodes, shown: NDArray[np.int64] | None = None) -> None:
+        """The sums of these nodes are shown: those at the positions `shown`, None for all. Every level is noted."""
         self._levels.append(nodes)
+        self._shown.append(nodes.nodes if shown is None else nodes.nodes[shown])
 
     def count(self) -> int:
         """Buckets of the noted nodes, missing ones included, that hold 1 to FEW_ROWS - 1 rows."""
-        if len(self._n_bins) == 0 or self._least >= FEW_ROWS or not self._levels:
+        if len(self._n_bins) == 0 or self._least >= FEW_ROWS or not any(len(shown) for shown in self._shown):
             return 0
         partition = self._tree.partition
         last = partition.nodes()
@@ -57,7 +59,7 @@ class SmallSums:
             child, parent = np.searchsorted(nodes, level.nodes[inner]), np.searchsorted(nodes, level.parents[inner])
             np.add.at(counts, parent, counts[child])
             np.add.at(rows, parent, rows[child])
-        shown = np.searchsorted(nodes, np.concatenate([level.nodes for level in self._levels]))
+        shown = np.searchsorted(nodes, np.concatenate(self._shown))
         return self._small(counts[shown], rows[shown])
 
     def _small(self, counts: NDArray[np.int64], rows: NDArray[np.int64]) -> int:

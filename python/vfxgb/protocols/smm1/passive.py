@@ -1,0 +1,126 @@
+"""A passive party's side of `smm1`: it hides its splitting matrix behind a random part of the received vectors.
+
+Algorithm 2 of papers/000. That this hides next to nothing is in the README.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
+from vfxgb.protocols.shown import ShownSums
+from vfxgb.protocols.smm.cells import FeatureColumns
+from vfxgb.protocols.smm.chunks import Place, pieces, read_vectors
+from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
+from vfxgb.protocols.smm.small import SmallNodesPassive
+from vfxgb.protocols.smm.vectors import Vectors, draw_basis
+from vfxgb.protocols.smm1.active import small_nodes
+from vfxgb.protocols.smm1.params import Smm1Params
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
+
+_EMPTY = pack_bytes(b"")
+
+
+class Smm1Passive(ShownSums):
+    """A PassiveRole."""
+
+    def __init__(self, context: PassiveContext) -> None:
+        super().__init__(context)
+        self._params: Smm1Params = context.params
+        self._columns = FeatureColumns(context.bins)
+        self._fallback = SmallNodesPassive(context, self._params) if self._params.small_nodes == "batch_he" else None
+
+    def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
+        """Draw the secret order of each tree's candidates."""
+        self._draw(trees)
+        if self._fallback is not None:
+            self._fallback.begin_round(round_index, sampled, trees, self._candidates)
+
+    def open_level(self, level: PassiveLevel) -> None:
+        """Read the vectors of all nodes to build, then answer for each. Vectors of a level are no more than a U."""
+        bases = [
+            (nodes, position, self._receive_basis(level, nodes, position))
+            for nodes in level.trees
+            for position in self._positions(nodes, small=False).tolist()
+        ]
+        if self._fallback is not None:
+            self._fallback.open_small(level, [self._positions(nodes, small=True) for nodes in level.trees])
+        # The last first, so that vectors can go once they are used; sent in order.
+        bases.reverse()
+        while bases:
+            nodes, position, basis = bases.pop()
+            self._answer(level, nodes, position, basis)
+        for nodes in level.trees:
+            self._small[nodes.tree].note(nodes)
+
+    def _positions(self, nodes: PassiveNodes, small: bool) -> NDArray[np.int64]:
+        partition = self._trees[nodes.tree].partition
+        is_small = small_nodes(partition, nodes.nodes[nodes.build])
+        return nodes.build[is_small if small else ~is_small]
+
+    def _receive_basis(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> Vectors:
+        """Z^T, orthonormal. Raises MessageError."""
+        context = self._context
+        node = int(nodes.nodes[position])
+        n = int(self._trees[nodes.tree].partition.counts(nodes.nodes[position : position + 1])[0, 0])
+        what = f"{context.party} reading vectors of tree {nodes.tree}, node {node}"
+
+        def receive() -> tuple[Place, int, int, Bulk]:
+            with context.timings.phase("wait"):
+                message = context.channel.recv(Smm1Basis)
+            place = (message.round, message.depth, message.tree, message.node)
+            return place, message.rank, message.first, message.vectors
+
+        wanted = min(self._params.r, n - 2)
+        received = read_vectors(receive, (level.round, level.depth, nodes.tree, node), n, wanted, what)
+        if len(received) != wanted:
+            raise MessageError(f"{what}: found {len(received)} vectors, wanted {wanted} for {n} rows")
+        with context.timings.phase("orthonormalise"):
+            basis = draw_basis(received, context.random, context.threads)
+        if basis is None:
+            raise MessageError(
+                f"{what}: found vectors that are not finite or not independent, wanted an orthonormal set; with others "
+                "the answer would give away the splitting matrix"
+            )
+        return basis
+
+    def _answer(self, level: PassiveLevel, nodes: PassiveNodes, position: int, basis: Vectors) -> None:
+        context = self._context
+        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].partition
+        node = nodes.nodes[position : position + 1]
+        allowed = None if nodes.allowed is None else nodes.allowed[position : position + 1]
+        with context.timings.phase("sums"):
+            available = candidates.available(partition, node, allowed, context.min_bucket_rows)
+            matrix = self._columns.node(
+                candidates, partition.rows(int(node[0])), None if available is None else available[0], context.threads
+            )
+            shares = matrix.left_shares(basis)
+        directions = candidates.constraint if level.depth == 0 else None
+        for first, count in pieces(len(candidates), matrix.rows, self._params.chunk_bytes):
+            with context.timings.phase("products"):
+                products = matrix.products(shares, basis, first, count)
+            context.channel.send(
+                Smm1Products(
+                    round=level.round,
+                    depth=level.depth,
+                    tree=nodes.tree,
+                    node=int(node[0]),
+                    n_candidates=len(candidates),
+                    first=first,
+                    products=pack_array(products),
+                    constraint=_EMPTY if directions is None or first > 0 else pack_array(directions),
+                )
+            )
+
+    def end_tree(self) -> None:
+        """Forget the orders; count what was shown."""
+        if self._fallback is not None:
+            self._fallback.end_round()
+        self._forget()
+
+    def close(self) -> None:
+        """End the background work."""
+        if self._fallback is not None:
+            self._fallback.close()

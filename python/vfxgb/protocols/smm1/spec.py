@@ -1,0 +1,35 @@
+"""What `smm1` is."""
+
+from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.protocols.he.known import MESSAGES, QUICK
+from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
+from vfxgb.protocols.smm1.active import make_active
+from vfxgb.protocols.smm1.params import Smm1Params, smm1_options
+from vfxgb.protocols.smm1.passive import Smm1Passive
+
+SPEC = ProtocolSpec(
+    name="smm1",
+    summary="FedXGBoost-SMM-1: the active party sends null-space vectors of its gradients and gets a masked splitting "
+    "matrix back; the masks do not hide it",
+    params=Smm1Params,
+    active=make_active,
+    passive=Smm1Passive,
+    messages=(Smm1Basis, Smm1Products, *MESSAGES),
+    exact=True,
+    security="broken",
+    attacks=(
+        "reading W: rounded to 0 and 1 it is the splitting matrix, all of it while r' is at most 5 % of the rows",
+        "linear programming on W: of 200 rows, every column exactly for r up to nearly half the rows",
+        "lattice reduction on U: a passive party gets all labels of the first round, tried on up to 200 rows",
+        "accumulation: the same bins over five trees give the whole matrix even at the largest possible r",
+    ),
+    quick_params={
+        "insecure": True,
+        "r": 6,
+        "precision_bits": 30,
+        "chunk_bytes": 1 << 15,
+        "small_nodes": "batch_he",
+        "he": {**QUICK, "pool": False},
+    },
+    options=smm1_options,
+)

@@ -1,0 +1,140 @@
+"""The active party's side of `smm2`: it hides its gradients behind a random part of the received vectors.
+
+Algorithm 3 of papers/000. That this hides next to nothing is in the README.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes, Proposals
+from vfxgb.protocols.scored.active import ScoredActive
+from vfxgb.protocols.smm.chunks import Place, read_vectors
+from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
+from vfxgb.protocols.smm.small import SmallNodes
+from vfxgb.protocols.smm.vectors import Vectors, answerable, draw_basis, orthonormalise, remove
+from vfxgb.protocols.smm2.params import Smm2Params
+from vfxgb.transport.messages import Bulk, pack_array
+
+# Subsets that are drawn before a basis counts as one that cannot be answered.
+MOST_DRAWS = 40
+
+
+class Smm2Active(ScoredActive):
+    """An ActiveRole."""
+
+    def __init__(self, context: ActiveContext) -> None:
+        super().__init__(context)
+        self._params: Smm2Params = context.params
+        self._gradients: Gradients | None = None
+        # What is a small node depends on the party, so each has a key of its own.
+        self._fallback: dict[str, SmallNodes] = {}
+        if self._params.small_nodes == "batch_he":
+            for party, channel in context.channels.items():
+                self._fallback[party] = SmallNodes(replace(context, channels={party: channel}), self._params)
+
+    def _send_round(self, gradients: Gradients) -> None:
+        self._gradients = gradients
+        for fallback in self._fallback.values():
+            fallback.begin_tree(gradients)
+
+    def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
+        """See ActiveRole."""
+        for party in self._context.channels:
+            self._exchange(party, level)
+        return super().propose(level)
+
+    def _exchange(self, party: str, level: ActiveLevel) -> None:
+        """All vectors of a level are read before the first products go out: see smm1/active.py."""
+        answers: list[tuple[Place, Vectors]] = []
+        refused: list[list[int]] = []
+        for nodes in level.trees:
+            refused.append([])
+            for position in nodes.build.tolist():
+                place = (level.round, level.depth, nodes.tree, int(nodes.nodes[position]))
+                products = self._answer(party, place, nodes)
+                if products.shape[1] == 0:
+                    refused[-1].append(position)
+                answers.append((place, products))
+        for (round_index, depth, tree, node), products in answers:
+            self._context.channels[party].send(
+                Smm2Products(round=round_index, depth=depth, tree=tree, node=node, products=pack_array(products))
+            )
+        if party in self._fallback:
+            self._fall_back(party, level, [np.array(positions, dtype=np.int64) for positions in refused])
+
+    def _answer(self, party: str, place: Place, nodes: LevelNodes) -> Vectors:
+        """W_g and W_h of a node, float64[2, n]; float64[2, 0] if its basis is none that may be answered."""
+        context, params = self._context, self._params
+        assert self._gradients is not None  # noqa: S101 - begin_tree came first
+        pairs = self._gradients.pairs[nodes.tree][nodes.partition.rows(place[3])]
+        what = f"reading vectors of {party}, tree {place[2]}, node {place[3]}"
+
+        def receive() -> tuple[Place, int, int, Bulk]:
+            with context.timings.phase("wait"):
+                message = context.channels[party].recv(Smm2Basis)
+            found = (message.round, message.depth, message.tree, message.node)
+            return found, message.rank, message.first, message.vectors
+
+        received = read_vectors(receive, place, len(pairs), params.r, what)
+        if len(received) not in (0, params.r):
+            raise MessageError(f"{what}: found {len(received)} vectors, wanted {params.r}, or 0 for a small node")
+        if len(received) == 0:
+            return np.empty((2, 0))
+        with context.timings.phase("products"):
+            # Once, so that a bad set is told from a bad draw.
+            if not orthonormalise(received, context.threads):
+                raise MessageError(
+                    f"{what}: found vectors that are not finite or not independent, wanted an orthonormal set; with "
+                    "others the answer would give away the gradients"
+                )
+            basis = draw_answerable(received, context.threads)
+            if basis is None:
+                context.timings.count("refused nodes", 1)
+                return np.empty((2, 0))
+            return masked(pairs.T.astype(np.float64, order="C") * self._gradients.step, basis, context.threads)
+
+    def _fall_back(self, party: str, level: ActiveLevel, small: Sequence[NDArray[np.int64]]) -> None:
+        """The sums of small nodes through batch_he, returned to the passive party, which scores."""
+        self._fallback[party].open_level(level, small)
+        for tree, opened in self._fallback[party].receive(party).items():
+            self._context.channels[party].send(
+                Smm2Sums(round=level.round, depth=level.depth, tree=tree, sums=pack_array(opened.left))
+            )
+
+    def end_tree(self) -> None:
+        """See ActiveRole."""
+        super().end_tree()
+        self._gradients = None
+        for fallback in self._fallback.values():
+            fallback.end_tree()
+
+    def close(self) -> None:
+        """See ActiveRole."""
+        for fallback in self._fallback.values():
+            fallback.close()
+
+
+def draw_answerable(received: Vectors, threads: int) -> Vectors | None:
+    """Z^T by algorithm 3: drawn again until it may be answered; None if that cannot be, or is not within MOST_DRAWS.
+
+    A row that lies alone in a cell is zero in every vector: no subset hides its gradient.
+    """
+    if not answerable(received):
+        return None
+    for _ in range(MOST_DRAWS):
+        basis = draw_basis(received, _native.random_bytes, threads)
+        if basis is not None and answerable(basis):
+            return basis
+    return None
+
+
+def masked(pairs: Vectors, basis: Vectors, threads: int) -> Vectors:
+    """The rows of [g h]^T (I - Z Z^T), float64[2, n], of pairs float64[2, n] and basis Z^T."""
+    products = pairs.copy()
+    remove(products, basis, threads)
+    return products

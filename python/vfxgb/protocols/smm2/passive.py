@@ -1,0 +1,173 @@
+"""A passive party's side of `smm2`: it sends null-space vectors of its covered splitting matrix, and scores.
+
+Algorithms 4 and 5 of papers/000.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
+from vfxgb.protocols.scored.passive import ScoredPassive
+from vfxgb.protocols.smm.cells import FeatureColumns
+from vfxgb.protocols.smm.chunks import check_place, pieces
+from vfxgb.protocols.smm.kernel import SecureKernel, too_small
+from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
+from vfxgb.protocols.smm.small import SmallNodesPassive
+from vfxgb.protocols.smm.sums import coarse_sums, fine_bits, fine_pairs
+from vfxgb.protocols.smm.vectors import Vectors
+from vfxgb.protocols.smm2.params import Smm2Params
+from vfxgb.transport.messages import pack_array, unpack_array
+from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.disclosure import SmallSums
+
+
+class Smm2Passive(ScoredPassive):
+    """A PassiveRole."""
+
+    def __init__(self, context: PassiveContext) -> None:
+        super().__init__(context)
+        self._params: Smm2Params = context.params
+        self._columns = FeatureColumns(context.bins)
+        self._fallback = SmallNodesPassive(context, self._params) if self._params.small_nodes == "batch_he" else None
+        # The secret orders in which the active party sees sums of small nodes.
+        self._shown: list[CandidateList] = []
+        self._few: list[SmallSums] = []
+        self._sums: list[NDArray[np.int64]] = []
+        self._refused: list[NDArray[np.int64]] = []
+
+    def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:
+        if self._fallback is None:
+            return
+        context, trees = self._context, self._trees
+        self._shown = [
+            CandidateList(
+                context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
+            )
+            for tree in trees
+        ]
+        self._few = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        self._fallback.begin_round(round_index, sampled, trees, self._shown)
+
+    def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
+        if index == 0:
+            self._exchange(level)
+        return self._sums[index]
+
+    def _closed(self, level: PassiveLevel, index: int) -> NDArray[np.bool_] | None:
+        if self._fallback is not None:
+            return None
+        closed = np.zeros(len(level.trees[index].nodes), dtype=np.bool_)
+        closed[self._refused[index]] = True
+        return closed
+
+    def _exchange(self, level: PassiveLevel) -> None:
+        """All vectors of a level are sent before the first products are read: see smm1/active.py."""
+        for nodes in level.trees:
+            for position in nodes.build.tolist():
+                self._send_basis(level, nodes, position)
+        answers = [
+            {position: self._receive_products(level, nodes, position) for position in nodes.build.tolist()}
+            for nodes in level.trees
+        ]
+        self._refused = [
+            np.array([position for position, products in tree.items() if products.shape[1] == 0], dtype=np.int64)
+            for tree in answers
+        ]
+        with self._context.timings.phase("sums"):
+            self._sums = [self._ordinary(nodes, tree) for nodes, tree in zip(level.trees, answers, strict=True)]
+        if self._fallback is not None:
+            self._fallback.open_small(level, self._refused)
+            for nodes, small, sums in zip(level.trees, self._refused, self._sums, strict=True):
+                if len(small):
+                    self._receive_sums(level, nodes, small, sums)
+                self._few[nodes.tree].note(nodes, small)
+
+    def _send_basis(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> None:
+        context, params = self._context, self._params
+        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].partition
+        node = int(nodes.nodes[position])
+        rows = partition.rows(node)
+        vectors = np.empty((0, len(rows)))
+        if not too_small(len(rows), len(candidates), params.cover, params.r):
+            with context.timings.phase("null space"):
+                matrix = self._columns.node(candidates, rows, None, context.threads)
+                kernel = SecureKernel(matrix, candidates.has_missing, params.cover, context.random)
+                vectors = kernel.null_vectors(params.r)
+        with context.timings.phase("send vectors"):
+            for first, count in pieces(len(vectors), len(rows), params.chunk_bytes):
+                context.channel.send(
+                    Smm2Basis(
+                        round=level.round,
+                        depth=level.depth,
+                        tree=nodes.tree,
+                        node=node,
+                        rank=len(vectors),
+                        first=first,
+                        vectors=pack_array(vectors[first : first + count]),
+                    )
+                )
+
+    def _receive_products(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> Vectors:
+        """W_g and W_h, float64[2, n]; float64[2, 0] where the active party gave none."""
+        context = self._context
+        node = int(nodes.nodes[position])
+        what = f"{context.party} reading products of tree {nodes.tree}, node {node}"
+        with context.timings.phase("wait"):
+            message = context.channel.recv(Smm2Products)
+        found = (message.round, message.depth, message.tree, message.node)
+        check_place(found, (level.round, level.depth, nodes.tree, node), what)
+        n = int(self._trees[nodes.tree].partition.counts(nodes.nodes[position : position + 1])[0, 0])
+        products: Vectors = unpack_array(message.products, np.float64, (2, n if len(message.products) else 0), what)
+        return products
+
+    def _ordinary(self, nodes: PassiveNodes, answers: dict[int, Vectors]) -> NDArray[np.int64]:
+        """Left sums of the nodes to build, int64[len(build), c, 2]; zeros where there were no products."""
+        context = self._context
+        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].partition
+        given = {position: products for position, products in answers.items() if products.shape[1]}
+        left = np.zeros((len(nodes.build), len(candidates), 2), dtype=np.int64)
+        if not given:
+            return left
+        what = f"{context.party} adding up products of tree {nodes.tree}"
+        bits = min(fine_bits(products, self.step, what) for products in given.values())
+        pairs = np.zeros((context.n_train, 2), dtype=np.int64)
+        for position, products in given.items():
+            pairs[partition.rows(int(nodes.nodes[position]))] = fine_pairs(products, self.step, bits)
+        positions = np.array(list(given), dtype=np.int64)
+        sums = candidates.left_sums(
+            partition,
+            np.ascontiguousarray(nodes.nodes[positions]),
+            pairs,
+            None if nodes.allowed is None else nodes.allowed[positions],
+            context.min_bucket_rows,
+        )
+        left[np.searchsorted(nodes.build, positions)] = coarse_sums(sums, bits, what)
+        return left
+
+    def _receive_sums(
+        self, level: PassiveLevel, nodes: PassiveNodes, small: NDArray[np.int64], sums: NDArray[np.int64]
+    ) -> None:
+        """Fill in the sums of small nodes, which come back in the order the active party saw them in."""
+        context, order = self._context, self._shown[nodes.tree].order
+        what = f"{context.party} reading sums of small nodes of tree {nodes.tree}"
+        with context.timings.phase("wait"):
+            message = context.channel.recv(Smm2Sums)
+        check_place((message.round, message.depth, message.tree, 0), (level.round, level.depth, nodes.tree, 0), what)
+        found = unpack_array(message.sums, np.int64, (len(small), sums.shape[1], 2), what)
+        assert order is not None  # noqa: S101 - drawn in _receive_round
+        for place, left in zip(np.searchsorted(nodes.build, small).tolist(), found, strict=True):
+            sums[place, order] = left
+
+    def end_tree(self) -> None:
+        """See PassiveRole."""
+        if self._fallback is not None:
+            self._fallback.end_round()
+            with self._context.timings.phase("count small sums"):
+                self._context.disclosed.small_sums += sum(few.count() for few in self._few)
+        self._shown, self._few, self._sums, self._refused = [], [], [], []
+        super().end_tree()
+
+    def close(self) -> None:
+        """See PassiveRole."""
+        if self._fallback is not None:
+            self._fallback.close()
