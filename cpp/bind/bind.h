@@ -21,6 +21,7 @@ void register_split(py::module_& module);
 void register_forest(py::module_& module);
 void register_codec(py::module_& module);
 void register_cipher_histogram(py::module_& module);
+void register_noise(py::module_& module);
 void register_smm(py::module_& module);
 
 // A contiguous byte buffer of Python's, held while it is read. Checks that it holds whole items.

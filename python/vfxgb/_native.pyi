@@ -25,6 +25,14 @@ def random_bytes(count: int) -> bytes:
 def chacha20_block(key: bytes, counter: int, nonce: bytes) -> bytes:
     """One ChaCha20 block (RFC 8439, section 2.3), for known-answer tests."""
 
+def perturb(mechanism: str, parameters: list[int], values: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
+    """One exact draw of a mechanism of cpp/noise/mechanisms.h for each value; parameters in the order of its fields."""
+
+def perturb_replay(
+    mechanism: str, parameters: list[int], values: NDArray[np.int64], words: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], int]:
+    """The same draws from the given random words, and how many of them were used: for tests."""
+
 @final
 class Ring:
     """Batch arithmetic modulo M = modulus**degree (modulus odd, degree 1 or 2), for tests and benchmarks."""

@@ -165,5 +165,13 @@ class PrecisionError(VfxgbError, ArithmeticError):
     """Numbers that did not come out as precisely as the next step needs."""
 
 
+class DpError(VfxgbError, ValueError):
+    """A parameter of differential privacy that cannot be right: epsilon, delta, a range, a number of releases."""
+
+
+class NoGuaranteeError(VfxgbError, ValueError):
+    """An epsilon asked for where some release has no guarantee. No number is reported then."""
+
+
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""

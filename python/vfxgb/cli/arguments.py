@@ -11,6 +11,7 @@ from vfxgb.cli.bench_train import CONFIGS, TrainSettings
 from vfxgb.cli.train_data import data_names
 from vfxgb.crypto import scheme_names
 from vfxgb.crypto.sizes import MAX_BITS, MIN_BITS
+from vfxgb.protocols import protocol_names
 
 
 class UsageError(Exception):
@@ -76,8 +77,8 @@ def _add_bench_train(topics: "argparse._SubParsersAction[OneLineParser]") -> Non
         help="encrypted training, against the cost of its arithmetic",
         description="Seconds, operations, bytes and memory per tree of encrypted training with two parties in memory, "
         "against the arithmetic alone as measured in the same run, protocol plain and xgboost. Tables come from the "
-        "folder VFXGB_DATA; where it is not set, a generated table of the same shape is used. --ablation and --linear "
-        "measure other things instead.",
+        "folder VFXGB_DATA; where it is not set, a generated table of the same shape is used. --ablation, --linear "
+        "and --protocols measure other things instead.",
     )
     default = TrainSettings()
     train.add_argument("--data", choices=data_names(), default=default.data, help="(%(default)s)")
@@ -94,6 +95,9 @@ def _add_bench_train(topics: "argparse._SubParsersAction[OneLineParser]") -> Non
     train.add_argument("--ablation", action="store_true", help="one optimisation off at a time; secureboost")
     train.add_argument("--linear", action="store_true", help="growing generated tables, up to --rows (1,000,000)")
     train.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
+    train.add_argument(
+        "--protocols", type=protocol_list, default=None, help=f"compare these: some of {','.join(protocol_names())}"
+    )
     train.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
     train.set_defaults(run=_run_bench_train)
 
@@ -151,6 +155,14 @@ def config_list(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if len(set(names)) != len(names) or not set(names) <= set(CONFIGS):
         raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(CONFIGS)}")
+    return names
+
+
+def protocol_list(text: str) -> tuple[str, ...]:
+    """A comma-separated list of protocols, without repeats."""
+    names = tuple(text.split(","))
+    if len(set(names)) != len(names) or not set(names) <= set(protocol_names()):
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(protocol_names())}")
     return names
 
 

@@ -7,11 +7,13 @@ Parts:
     ablation        `batch_he` with one optimisation switched off at a time; `secureboost` against `batch_he` with all
                     that both share switched off
     linear          one tree of generated tables of growing size
+    protocols       protocols against one another; broken ones are run all the same, and called broken
 """
 
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median
@@ -24,6 +26,7 @@ from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
 from vfxgb.cli.train_job import XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.crypto.sizes import check_requested_bits
 from vfxgb.errors import ParameterError, VfxgbError
+from vfxgb.protocols import protocol_by_name
 
 # name -> (scheme, randomness)
 CONFIGS = {
@@ -34,6 +37,7 @@ CONFIGS = {
 }
 ABLATION_CONFIGS = ("paillier-djn", "ou-short")
 LINEAR_CONFIGS = ("ou-short",)
+PROTOCOL_CONFIGS = ("paillier-djn", "ou-short")
 SWITCHES = ("joint_buckets", "pack_sums", "subtract", "pool", "stream")
 BATCH, SINGLE, PLAIN = "batch_he", "secureboost", "plain"
 # Trees of protocols that take milliseconds each.
@@ -50,6 +54,7 @@ class TrainSettings:
     """What to measure. `rows`, `features`, `configs`: None for what each part uses by default.
 
     `trees`: trees beyond the first that the time per tree is taken from. `insecure`: allow keys below 2048 bits.
+    `protocols`: those to compare, None for the other parts.
     """
 
     data: str = "give_credit"
@@ -64,6 +69,7 @@ class TrainSettings:
     ablation: bool = False
     linear: bool = False
     insecure: bool = False
+    protocols: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,8 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
         parts["ablation"] = _ablation_jobs(settings)
     if settings.linear:
         parts["linear"] = _linear_jobs(settings)
+    if settings.protocols is not None:
+        parts["protocols"] = _protocol_jobs(settings, settings.protocols)
     if not parts:
         parts["configurations"] = _config_jobs(settings)
     total = sum(len(jobs) for jobs in parts.values())
@@ -185,6 +193,34 @@ def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
         for name in settings.configs or LINEAR_CONFIGS
         for rows, count in sizes
     ]
+
+
+def _protocol_jobs(settings: TrainSettings, names: Sequence[str]) -> list[tuple[str, TrainJob]]:
+    """One job per protocol, with default parameters; encrypted ones, and those that fall back on one, per config."""
+    jobs: list[tuple[str, TrainJob]] = []
+    for name in names:
+        spec = protocol_by_name(name)
+        fields = spec.params.__struct_fields__
+        consent = {"insecure": True} if spec.security == "broken" else {}
+        configs = settings.configs or PROTOCOL_CONFIGS
+        if "key_bits" in fields:
+            jobs += [(f"{name} {config}", _job(settings, name, config)) for config in configs]
+            continue
+        jobs.append((name, _job(settings, name, None, params=consent)))
+        if "he" in fields:
+            jobs += [
+                (
+                    f"{name}, small nodes {config}",
+                    _job(
+                        settings,
+                        name,
+                        None,
+                        params={**consent, "small_nodes": BATCH, "he": _job(settings, BATCH, config).params},
+                    ),
+                )
+                for config in configs
+            ]
+    return jobs
 
 
 def _job(

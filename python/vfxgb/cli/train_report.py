@@ -11,6 +11,7 @@ import msgspec
 from vfxgb.cli.bench_train import BATCH, SINGLE, Measurement, TrainSettings, check, measure
 from vfxgb.cli.machine import machine_facts
 from vfxgb.cli.train_job import XGBOOST
+from vfxgb.protocols import protocol_by_name
 
 NAME_WIDTH = 36
 COLUMN_WIDTH = 12
@@ -44,7 +45,12 @@ def run(settings: TrainSettings, json_file: str | None) -> int:
 
 def report_lines(settings: TrainSettings, parts: dict[str, list[Measurement]]) -> list[str]:
     """Everything that is printed after the machine."""
-    tables = {"configurations": _config_lines, "ablation": _ablation_lines, "linear": _linear_lines}
+    tables = {
+        "configurations": _config_lines,
+        "ablation": _ablation_lines,
+        "linear": _linear_lines,
+        "protocols": _protocol_lines,
+    }
     lines: list[str] = []
     for part, measurements in parts.items():
         source = "generated tables" if part == "linear" else measurements[0].result.source
@@ -186,6 +192,22 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
             )
         )
     lines.append("a cell: a row's value of one feature of the passive party")
+    return lines
+
+
+def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
+    lines = ["", _line("per tree", ["seconds", "CPU", "MB sent", "MB received", "peak MB"])]
+    for found in measurements:
+        cells = [f"{found.seconds:.3f}", f"{found.cpu_seconds:.3f}"]
+        cells += [f"{found.sent / MEGA:.2f}", f"{found.received / MEGA:.2f}", _megabytes(found.peak_bytes)]
+        lines.append(_line(found.name, cells))
+    lines.append("sent, received: by the active party; peak: of both parties and the messages on their way")
+    for name in dict.fromkeys(found.job.protocol for found in measurements):
+        spec = protocol_by_name(name)
+        if spec.security == "broken":
+            lines.append(f"{name} is broken and for research only; run with insecure=True. {spec.attacks[0]}")
+        if "small_nodes" in spec.params.__struct_fields__:
+            lines.append(f"{name} alone leaves nodes with too few rows as leaves: its trees can be smaller")
     return lines
 
 

@@ -81,6 +81,8 @@ def test_linear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         ["--key-bits", "1024"],
         ["--key-bits", "2049"],
         ["--trees", "0"],
+        ["--protocols", "smm3"],
+        ["--protocols", "smm1,smm1"],
         ["--json", "/nonexistent/folder/file.json"],
     ],
     ids=" ".join,
@@ -179,3 +181,15 @@ def test_generated_tables_are_the_same_every_time() -> None:
     assert np.array_equal(first.X, second.X)
     assert first.parties == {"bank": [0, 1], "shop": [2, 3, 4]}
     assert set(first.y.tolist()) == {0.0, 1.0}
+
+
+def test_protocols(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(bench_train, "run_in_child", in_this_process)
+    names = "smm1,smm2,batch_he,secureboost,plain"
+    assert main(["bench", "train", *TINY, "--configs", "ou-short", "--protocols", names]) == 0
+    output = capsys.readouterr().out
+    for wanted in ("smm1  ", "smm2, small nodes ou-short", "batch_he ou-short", "secureboost ou-short", "plain"):
+        assert wanted in output
+    assert "smm1 is broken and for research only; run with insecure=True. reading W" in output
+    assert "smm2 alone leaves nodes with too few rows as leaves" in output
+    assert "plain is broken" not in output
