@@ -18,6 +18,8 @@ Matrix = NDArray[np.float64]
 MOST_ROWS = 400
 MOST_NODES = 4
 MOST_COLUMNS = 10
+# Gradients are rounded to fixed point, to 30 bits or so: that must not make the true point infeasible.
+SLACK = 1e-7
 
 
 def by_promise(share: float) -> tuple[bool, float]:
@@ -33,10 +35,8 @@ def cube_point(origin: Matrix, directions: Matrix, random: np.random.Generator) 
         raise MissingPackageError(
             "attacking by linear programs: scipy is not installed; pip install 'vfxgb[audit]'"
         ) from None
-    # Rounding errors must not make the true point infeasible.
-    slack = 1e-9
     weights = directions @ random.standard_normal(directions.shape[1])
     above = np.concatenate([directions.T, -directions.T])
-    limits = np.concatenate([1.0 - origin, origin]) + slack
+    limits = np.concatenate([1.0 - origin, origin]) + SLACK
     solved: Any = linprog(weights, A_ub=above, b_ub=limits, bounds=(None, None), method="highs")
     return None if solved.x is None else origin + solved.x @ directions

@@ -7,7 +7,6 @@ wire: U is float64[r, n], W float64[k, n].
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,20 +49,20 @@ def exchanges(view: AttackerView, peer: str, basis_tag: str, products_tag: str) 
         place = (node.round, node.tree, node.node)
         if place in bases and len(node.rows):
             n = len(node.rows)
-            answer = products.get(place, b"")
-            yield Exchange(node, _rows(bases[place], n), _rows(answer, n) if len(answer) else None)
+            answer = _rows(products.get(place, []), n)
+            yield Exchange(node, _rows(bases[place], n), answer if len(answer) else None)
 
 
-def _stacks(view: AttackerView, peer: str, tag: str, name: str) -> dict[tuple[int, int, int], bytes]:
-    """(round, tree, node) -> the bytes of one array, out of all its pieces in order."""
-    parts: dict[tuple[int, int, int], list[Any]] = {}
+def _stacks(view: AttackerView, peer: str, tag: str, name: str) -> dict[tuple[int, int, int], list[memoryview]]:
+    """(round, tree, node) -> the pieces of one array, in order; nothing is copied before it is asked for."""
+    parts: dict[tuple[int, int, int], list[memoryview]] = {}
     for message in view.tagged(peer, tag):
         parts.setdefault((message.round, message.tree, message.node), []).append(getattr(message, name))
-    return {place: b"".join(pieces) for place, pieces in parts.items()}
+    return parts
 
 
-def _rows(data: bytes, n: int) -> Matrix:
-    return np.frombuffer(data, dtype="<f8").reshape(-1, n)
+def _rows(pieces: list[memoryview], n: int) -> Matrix:
+    return np.frombuffer(b"".join(pieces), dtype="<f8").reshape(-1, n)
 
 
 @dataclass

@@ -43,6 +43,7 @@ class Truth:
             for one in record.notes
         }
         self._columns: dict[tuple[str, int, int], SplitColumns] = {}
+        self._views: dict[str, AttackerView] = {}
 
     def note(self, party: str, name: str, round_index: int = -1, tree: int = -1) -> NDArray[Any]:
         """A note of any party."""
@@ -163,7 +164,10 @@ class Truth:
 
     def _view(self, party: str) -> AttackerView:
         transcript = self._transcript
-        return AttackerView(transcript.records[party], transcript.catalogue, transcript.protocol, None)
+        if party not in self._views:
+            record = transcript.records[party]
+            self._views[party] = AttackerView(record, transcript.catalogue, transcript.protocol, None)
+        return self._views[party]
 
     def _node(self, claim: Claim) -> NodeSet:
         view = self._view(claim.victim)

@@ -7,7 +7,7 @@ Parts:
     ablation        `batch_he` with one optimisation switched off at a time; `secureboost` against `batch_he` with all
                     that both share switched off
     linear          one tree of generated tables of growing size
-    protocols       any protocols, the first of them being the measure of the others
+    protocols       any protocols, the first of them being the measure of the others; broken ones are called broken
 """
 
 import json
@@ -24,8 +24,9 @@ from vfxgb.cli.train_costs import floor_seconds
 from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
 from vfxgb.cli.train_job import XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.crypto.sizes import check_requested_bits
-from vfxgb.errors import ParameterError, VfxgbError
+from vfxgb.errors import ParameterError, ProtocolParameterError, VfxgbError
 from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols.base import ProtocolSpec
 
 # name -> (scheme, randomness)
 CONFIGS = {
@@ -36,6 +37,7 @@ CONFIGS = {
 }
 ABLATION_CONFIGS = ("paillier-djn", "ou-short")
 LINEAR_CONFIGS = ("ou-short",)
+PROTOCOL_CONFIGS = ("paillier-djn", "ou-short")
 SWITCHES = ("joint_buckets", "pack_sums", "subtract", "pool", "stream")
 BATCH, SINGLE, PLAIN = "batch_he", "secureboost", "plain"
 # Trees of protocols that take milliseconds each.
@@ -195,20 +197,44 @@ def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
 
 
 def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
-    """Protocols with keys in the first configuration and for `trees` trees, others under their quick parameters."""
-    jobs = []
+    """Protocols with keys, and those that fall back on one, per configuration; others over more trees.
+
+    Raises ParameterError for parameters that a protocol does not take.
+    """
+    jobs: list[tuple[str, TrainJob]] = []
     for text in settings.protocols:
         name, *given = text.split(":")
         spec = protocol_by_name(name)
-        if "key_bits" in spec.params.__struct_fields__:
-            job = _job(settings, name, (settings.configs or tuple(CONFIGS))[0])
-        else:
-            job = _job(settings, name, None, extra=max(settings.trees, CHEAP_TREES))
-        params = job.params or (dict(spec.quick_params) if not given else {})
-        params |= dict(_parameter(one) for one in given)
-        make_protocol_params(spec, params)
-        jobs.append((text, msgspec.structs.replace(job, params=params)))
+        params = _asked(spec, dict(_parameter(one) for one in given))
+        configs = settings.configs or PROTOCOL_CONFIGS
+        fields = spec.params.__struct_fields__
+        if "key_bits" in fields:
+            keyed = [(f"{text} {config}", _job(settings, name, config)) for config in configs]
+            jobs += [(label, msgspec.structs.replace(job, params={**job.params, **params})) for label, job in keyed]
+            continue
+        jobs.append((text, _job(settings, name, None, params=params, extra=max(settings.trees, CHEAP_TREES))))
+        if "he" in fields and not given:
+            inner = {config: _job(settings, BATCH, config).params for config in configs}
+            jobs += [
+                (
+                    f"{name}, small nodes {config}",
+                    _job(settings, name, None, params={**params, "small_nodes": BATCH, "he": inner[config]}),
+                )
+                for config in configs
+            ]
     return jobs
+
+
+def _asked(spec: ProtocolSpec, given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters given, with the consent that a broken protocol needs; quick ones where it has no defaults."""
+    params = {**({"insecure": True} if spec.security == "broken" else {}), **given}
+    try:
+        make_protocol_params(spec, params)
+    except ProtocolParameterError as error:
+        if given:
+            raise ParameterError(f"bench train: --protocols {spec.name}: {error}") from None
+        return dict(spec.quick_params)
+    return params
 
 
 def _parameter(text: str) -> tuple[str, Any]:

@@ -11,6 +11,7 @@ import msgspec
 from vfxgb.cli.bench_train import BATCH, SINGLE, Measurement, TrainSettings, check, measure
 from vfxgb.cli.machine import machine_facts
 from vfxgb.cli.train_job import XGBOOST
+from vfxgb.protocols import protocol_by_name
 
 NAME_WIDTH = 36
 COLUMN_WIDTH = 12
@@ -202,6 +203,12 @@ def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
         cells += [f"{found.cpu_seconds:.4f}", f"{found.cpu_seconds / first.cpu_seconds:.2f}"]
         cells += [f"{(found.sent + found.received) / MEGA:.2f}", _megabytes(found.peak_bytes)]
         lines.append(_line(found.name, cells))
+    for name in dict.fromkeys(found.job.protocol for found in measurements):
+        spec = protocol_by_name(name)
+        if spec.security == "broken":
+            lines.append(f"{name} is broken and for research only; run with insecure=True. {spec.attacks[0]}")
+        if "small_nodes" in spec.params.__struct_fields__:
+            lines.append(f"{name} alone leaves nodes with too few rows as leaves: its trees can be smaller")
     return lines
 
 

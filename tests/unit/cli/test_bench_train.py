@@ -81,6 +81,8 @@ def test_linear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         ["--key-bits", "1024"],
         ["--key-bits", "2049"],
         ["--trees", "0"],
+        ["--protocols", "smm3"],
+        ["--protocols", "smm1,smm1"],
         ["--json", "/nonexistent/folder/file.json"],
     ],
     ids=" ".join,
@@ -181,7 +183,9 @@ def test_generated_tables_are_the_same_every_time() -> None:
     assert set(first.y.tolist()) == {0.0, 1.0}
 
 
-def test_protocols(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protocols_with_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bench_train, "run_in_child", in_this_process)
     file = tmp_path / "train.json"
     names = "plain,ldp,ldp:mechanism=laplace:epsilon=1"
@@ -197,3 +201,15 @@ def test_protocols(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
 def test_protocols_that_cannot_be_measured(names: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "train", *TINY, "--protocols", names]) != 0
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_protocols(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(bench_train, "run_in_child", in_this_process)
+    names = "smm1,smm2,batch_he,secureboost,plain"
+    assert main(["bench", "train", *TINY, "--configs", "ou-short", "--protocols", names]) == 0
+    output = capsys.readouterr().out
+    for wanted in ("smm1  ", "smm2, small nodes ou-short", "batch_he ou-short", "secureboost ou-short", "plain"):
+        assert wanted in output
+    assert "smm1 is broken and for research only; run with insecure=True. reading W" in output
+    assert "smm2 alone leaves nodes with too few rows as leaves" in output
+    assert "plain is broken" not in output

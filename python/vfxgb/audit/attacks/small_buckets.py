@@ -1,10 +1,11 @@
 """E62: a sum over a handful of rows can be solved for the rows. The active party has the sums, however they came.
 
 It sees left sums in a secret order. Neighbouring candidates of a feature differ by one bucket, the first one is a
-bucket and so is what the last one leaves over; which are neighbours it does not know, so it looks at all pairs. A
-difference of candidates that are no neighbours has no solution with few rows (but by a coincidence that so many bits
-exclude), so wrong pairs sort themselves out. The search meets in the middle: all sums of two rows in a table, up to
-four rows in all. Rows with equal (g, h) cannot be told apart; only a solution with no other, down to the rows, counts.
+bucket and so is what the last one leaves over; which are neighbours it does not know, so it looks at all pairs. Other
+pairs mostly differ by rows on both sides, and then no few rows have their difference; in small nodes one left set may
+happen to lie within another feature's, and the rows found are then no bucket, though rightly told apart. The search
+meets in the middle: all sums of two rows in a table, up to four rows in all. Rows with equal (g, h) cannot be told
+apart; only a solution with no other, down to the rows, counts.
 """
 
 import numpy as np

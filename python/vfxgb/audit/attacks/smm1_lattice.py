@@ -14,7 +14,7 @@ from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm1-basis",)
 MOST_ROWS = 80
-MOST_NODES = 2
+MOST_NODES = 1
 
 
 def run(view: AttackerView) -> Outcome:

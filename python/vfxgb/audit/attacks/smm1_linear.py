@@ -26,7 +26,7 @@ def run(view: AttackerView) -> Outcome:
     for peer in view.peers:
         by_tree: dict[tuple[int, int], list[Exchange]] = {}
         for one in exchanges(view, peer, *NEEDS):
-            if one.products is not None:
+            if one.products is not None and one.n <= MOST_ROWS:
                 by_tree.setdefault((one.node.round, one.node.tree), []).append(one)
         cut = cut or len(by_tree) > MOST_TREES
         # A withheld column is zero in one node and not in another: then only a node by itself can be used.
@@ -41,10 +41,7 @@ def _attack(peer: str, trees: list[list[Exchange]], whole: bool) -> list[Claim]:
     claims = []
     before: tuple[NDArray[np.int32], Accumulated] | None = None
     for number, tree in enumerate(trees):
-        fit = [one for one in tree if one.n <= MOST_ROWS]
-        if not fit:
-            continue
-        top = max(fit, key=lambda one: one.n)
+        top = max(tree, key=lambda one: one.n)
         sums = _levels(top, tree if whole else [top])
         joined = 0
         if before is not None and np.array_equal(before[0], top.node.rows):

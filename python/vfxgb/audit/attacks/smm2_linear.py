@@ -19,15 +19,12 @@ MOST_TREES = 4
 def run(view: AttackerView) -> Outcome:
     """Add up the equations of the largest node that is small enough, and of all nodes below it, in some trees."""
     (active,) = view.peers
-    answered = [one for one in exchanges(view, active, *NEEDS) if one.products is not None]
     by_tree: dict[tuple[int, int], list[Exchange]] = {}
-    for one in answered:
-        by_tree.setdefault((one.node.round, one.node.tree), []).append(one)
-    claims = []
-    for trees in list(by_tree.values())[:MOST_TREES]:
-        fit = [one for one in trees if one.n <= MOST_ROWS]
-        if fit:
-            claims.append(_solve(max(fit, key=lambda one: one.n), trees, active))
+    for one in exchanges(view, active, *NEEDS):
+        if one.products is not None and one.n <= MOST_ROWS:
+            by_tree.setdefault((one.node.round, one.node.tree), []).append(one)
+    trees = list(by_tree.values())[:MOST_TREES]
+    claims = [_solve(max(tree, key=lambda one: one.n), tree, active) for tree in trees]
     if not claims:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows; more would take too long")
     remark = "" if len(by_tree) <= MOST_TREES else f"the first {MOST_TREES} of {len(by_tree)} trees"

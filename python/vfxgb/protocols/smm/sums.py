@@ -14,6 +14,7 @@ from vfxgb import _native
 from vfxgb.errors import PrecisionError
 
 MOST_ERROR = 0.25
+MOST_SUM = 2.0**53
 # Bits of the integers that single products are rounded to before they are added up.
 FINE_BITS = 62
 
@@ -27,9 +28,11 @@ def products_to_sums(
 
 def nearest(sums: NDArray[np.float64], what: str) -> NDArray[np.int64]:
     """The integers next to `sums`. Raises PrecisionError for one that is not near any."""
+    if not (np.abs(sums) < MOST_SUM).all():
+        raise PrecisionError(f"{what}: found sums of 2**53 steps and more, or none at all; lower precision_bits")
     rounded = np.rint(sums)
     error = float(np.abs(sums - rounded).max(initial=0.0))
-    if not error <= MOST_ERROR or np.abs(rounded).max(initial=0.0) >= 2.0**53:
+    if error > MOST_ERROR:
         raise PrecisionError(
             f"{what}: found sums {error:.2g} steps off a whole number of steps, wanted at most {MOST_ERROR}; "
             "lower precision_bits, and check that all parties run the same version"

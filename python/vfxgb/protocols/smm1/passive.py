@@ -15,7 +15,7 @@ from vfxgb.protocols.smm.cells import FeatureColumns
 from vfxgb.protocols.smm.chunks import Place, pieces, read_vectors
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
 from vfxgb.protocols.smm.small import SmallNodesPassive
-from vfxgb.protocols.smm.vectors import Vectors, draw_basis
+from vfxgb.protocols.smm.vectors import Vectors, draw_basis, orthonormalise
 from vfxgb.protocols.smm1.active import small_nodes
 from vfxgb.protocols.smm1.params import Smm1Params
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
@@ -78,7 +78,9 @@ class Smm1Passive(ShownSums):
         if len(received) != wanted:
             raise MessageError(f"{what}: found {len(received)} vectors, wanted {wanted} for {n} rows")
         with context.timings.phase("orthonormalise"):
-            basis = draw_basis(received, context.random, context.threads)
+            # All of them first, so that a bad set is told from a bad draw.
+            good = orthonormalise(received, context.threads)
+            basis = draw_basis(received, context.random, context.threads) if good else None
         if basis is None:
             raise MessageError(
                 f"{what}: found vectors that are not finite or not independent, wanted an orthonormal set; with others "

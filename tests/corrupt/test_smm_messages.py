@@ -1,0 +1,217 @@
+"""Messages of smm1 and smm2 that are not what they should be: each refused, with its own error."""
+
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from vfxgb.data.table import Table
+from vfxgb.errors import MessageError, PeerError, PrecisionError, VfxgbError
+from vfxgb.params import TrainParams
+from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products, Smm2Basis, Smm2Products, Smm2Sums
+from vfxgb.train import session
+from vfxgb.transport.channel import Channel, memory_channels
+from vfxgb.transport.messages import Message, encode, pack_array, pack_bytes
+
+N = 60
+HE = {"key_bits": 256, "randomness": "short", "insecure": True, "pool": False}
+QUICK = {"insecure": True, "r": 4, "small_nodes": "batch_he", "he": HE, "chunk_bytes": 16 * N}
+COVER = {"l1": 2, "l2": 2}
+Change = Callable[[Message], Message | None]
+
+
+def train(protocol: str, **params: Any) -> session.FitResult:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 4)).astype(np.float32)
+    y = (X[:, 0] + X[:, 2] > 0).astype(np.float64)
+    tables = {
+        party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
+        for i, party in enumerate(("bank", "shop"))
+    }
+    settings = TrainParams(objective="binary:logistic", n_estimators=2, max_depth=3, max_bin=8, n_jobs=1)
+    given = QUICK | (COVER if protocol == "smm2" else {}) | params
+    return session.fit(tables, "bank", y, None, N, settings, protocol=protocol, protocol_params=given)
+
+
+@pytest.fixture
+def tampered(monkeypatch) -> Callable[..., VfxgbError]:
+    """tampered(change, at, protocol): the error of a run in which `at` sends change(message), if that is not None."""
+
+    def run(change: Change, at: str, protocol: str, **params: Any) -> VfxgbError:
+        def channels(active: str, passive: str, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
+            ends = memory_channels(active, passive, *arguments, **named)
+            liar = ends[0] if at == "bank" else ends[1]
+            send = liar.send_encoded
+
+            def sending(message: Message, payload: bytes) -> None:
+                other = change(message)
+                send(other or message, encode(other) if other else payload)
+
+            liar.send_encoded = sending  # type: ignore[method-assign]
+            return ends
+
+        monkeypatch.setattr(session, "memory_channels", channels)
+        before = threading.active_count()
+        with pytest.raises(VfxgbError) as caught:
+            train(protocol, **params)
+        assert threading.active_count() == before
+        return caught.value
+
+    return run
+
+
+def replaced(kind: type[Message], when: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Change:
+    """Fields of messages of a kind; a callable gets the old value."""
+
+    def change(message: Message) -> Message | None:
+        if not isinstance(message, kind) or not when(message):
+            return None
+        values = {name: new(getattr(message, name)) if callable(new) else new for name, new in changes.items()}
+        return msgspec.structs.replace(message, **values)
+
+    return change
+
+
+def later(message: Any) -> bool:
+    return bool(message.first > 0)
+
+
+def cut(data: memoryview) -> memoryview:
+    return data[:-8]
+
+
+def changed(change: Callable[[np.ndarray], Any]) -> Callable[[memoryview], memoryview]:
+    """Float64 data, changed in place."""
+
+    def apply(data: memoryview) -> memoryview:
+        values = np.frombuffer(data, dtype=np.float64).copy()
+        change(values)
+        return pack_array(values)
+
+    return apply
+
+
+def equal_rows(values: np.ndarray) -> None:
+    rows = values.reshape(-1, N)
+    rows[:] = rows[0]
+
+
+NAN = changed(lambda values: values.__setitem__(3, np.nan))
+SAME = changed(equal_rows)
+ZERO = changed(lambda values: values.__setitem__(slice(None), 0.0))
+NOISE = changed(lambda values: np.add(values, 1.2345e-5, out=values))
+
+
+@pytest.mark.parametrize("protocol", ["smm1", "smm2"])
+def test_an_honest_run_ends_well(protocol) -> None:
+    assert train(protocol).active_share.n_rounds == 2
+
+
+BASES = [
+    ({"round": 7}, "found round 7, depth 0, tree 0, node 0, wanted round 0, depth 0, tree 0, node 0"),
+    ({"depth": 1}, "depth 1"),
+    ({"tree": 1}, "tree 1"),
+    ({"node": 5}, "node 5"),
+    ({"rank": 5}, "found 5 vectors, wanted 0 to 4"),
+    ({"rank": -1}, "found -1 vectors"),
+    ({"first": 1}, "found 2 rows from 1, wanted at least 1 from 0 on, of 4"),
+    ({"vectors": cut}, "found 952 bytes, wanted 480"),
+    ({"vectors": pack_bytes(b"")}, "found 0 rows from 0"),
+    ({"vectors": NAN}, "not finite or not independent"),
+    ({"vectors": SAME}, "not finite or not independent"),
+    ({"vectors": ZERO}, "not finite or not independent"),
+]
+
+
+@pytest.mark.parametrize(("changes", "match"), BASES)
+@pytest.mark.parametrize(("protocol", "kind", "liar"), [("smm1", Smm1Basis, "bank"), ("smm2", Smm2Basis, "shop")])
+def test_a_basis_is_refused(protocol, kind, liar, changes, match, tampered) -> None:
+    error = tampered(replaced(kind, lambda message: message.first == 0, **changes), liar, protocol)
+    assert isinstance(error, MessageError)
+    assert re.search(match, str(error))
+    if liar == "bank":
+        assert isinstance(error.__cause__, PeerError)
+
+
+@pytest.mark.parametrize(("protocol", "kind", "liar"), [("smm1", Smm1Basis, "bank"), ("smm2", Smm2Basis, "shop")])
+def test_later_pieces_of_a_basis(protocol, kind, liar, tampered) -> None:
+    for changes, match in (
+        ({"first": 0}, "found 2 rows from 0, wanted at least 1 from 2 on, of 4"),
+        ({"rank": 3}, "found 3 vectors in all, wanted 4"),
+        ({"round": 1}, "found round 1"),
+    ):
+        error = tampered(replaced(kind, later, **changes), liar, protocol)
+        assert isinstance(error, MessageError)
+        assert re.search(match, str(error))
+
+
+def test_fewer_vectors_than_agreed(tampered) -> None:
+    two = {"rank": 2, "vectors": lambda data: data[: 2 * 8 * N]}
+    once = replaced(Smm1Basis, lambda message: message.first == 0, **two)
+    error = tampered(once, "bank", "smm1")
+    assert "found 2 vectors, wanted 4 for 60 rows" in str(error)
+    once = replaced(Smm2Basis, lambda message: message.first == 0 and message.rank, **two)
+    error = tampered(once, "shop", "smm2")
+    assert "found 2 vectors, wanted 4, or 0 for a small node" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "match"),
+    [
+        ({"round": 3}, MessageError, "reading products of shop, tree 0, node 0: found round 3"),
+        ({"node": 1}, MessageError, "node 1"),
+        ({"n_candidates": -1}, MessageError, "found -1 candidates"),
+        ({"n_candidates": 1}, MessageError, "found 2 rows from 0, wanted at least 1 from 0 on, of 1"),
+        ({"n_candidates": 10**12}, MessageError, "found 14 candidates and 0 directions in a later piece"),
+        ({"first": 3}, MessageError, "from 3"),
+        ({"products": cut}, MessageError, "found 952 bytes"),
+        ({"constraint": pack_bytes(b"11")}, MessageError, "found 2 bytes, wanted 0"),
+        ({"products": NAN}, PrecisionError, "lower precision_bits"),
+        ({"products": NOISE}, PrecisionError, "steps off a whole number of steps"),
+    ],
+)
+def test_products_of_smm1_are_refused(changes, kind, match, tampered) -> None:
+    error = tampered(replaced(Smm1Products, lambda message: message.first == 0, **changes), "shop", "smm1")
+    assert isinstance(error, kind)
+    assert re.search(match, str(error))
+
+
+def test_another_number_of_candidates_in_a_later_node(tampered) -> None:
+    fewer = replaced(Smm1Products, lambda message: message.depth == 1, n_candidates=2, products=lambda d: d)
+    error = tampered(fewer, "shop", "smm1", chunk_bytes=1 << 20)
+    assert "found 2 candidates in tree 0, wanted 14 as in the nodes before" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "match"),
+    [
+        ({"round": 3}, MessageError, "shop reading products of tree 0, node 0: found round 3"),
+        ({"tree": 2}, MessageError, "tree 2"),
+        ({"products": cut}, MessageError, "found 952 bytes, wanted 960"),
+        ({"products": NAN}, PrecisionError, "products that are not finite"),
+        ({"products": NOISE}, PrecisionError, "steps off a whole number of steps"),
+        ({"products": changed(lambda values: values.__setitem__(0, 1e30))}, PrecisionError, "too large"),
+    ],
+)
+def test_products_of_smm2_are_refused(changes, kind, match, tampered) -> None:
+    error = tampered(replaced(Smm2Products, lambda message: len(message.products) > 0, **changes), "bank", "smm2")
+    assert isinstance(error, kind)
+    assert re.search(match, str(error))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"round": 9}, "shop reading sums of small nodes of tree 0: found round 9"),
+        ({"tree": 1}, "tree 1"),
+        ({"sums": cut}, "bytes, wanted"),
+    ],
+)
+def test_sums_of_small_nodes_are_refused(changes, match, tampered) -> None:
+    error = tampered(replaced(Smm2Sums, **changes), "bank", "smm2")
+    assert isinstance(error, MessageError)
+    assert re.search(match, str(error))

@@ -1,0 +1,125 @@
+"""Null-space vectors of [M M' Y]: figures 2 and 3 of the paper, and what its algorithm 5 leaves open."""
+
+import numpy as np
+import pytest
+
+from vfxgb import _native
+from vfxgb.protocols.smm.cells import NodeMatrix
+from vfxgb.protocols.smm.kernel import Cover, SecureKernel, dummy_features, too_small
+from vfxgb.protocols.smm.vectors import departure
+from vfxgb.protocols.smm2.active import draw_answerable, masked
+
+RANDOM = _native.random_bytes
+
+
+def make(n: int, missing: float = 0.0, n_bins: tuple[int, ...] = (5, 9, 1), seed: int = 0, twin: bool = False):
+    """A matrix with both directions where values are missing, M itself, and which features have missing values."""
+    rng = np.random.default_rng(seed)
+    widths = np.array([*n_bins, n_bins[0]] if twin else n_bins, dtype=np.int32)
+    bins = np.array([rng.integers(0, k, n) for k in widths], dtype=np.uint16)
+    has_missing = np.zeros(len(widths), dtype=bool)
+    if missing:
+        has_missing[0] = True
+        bins[0, rng.random(n) < missing] = widths[0]
+    if twin:
+        bins[-1], has_missing[-1] = bins[0], has_missing[0]
+    feature, cut, default_left = _native.candidates(widths, has_missing)
+    order = rng.permutation(len(feature))
+    feature, cut, default_left = feature[order], cut[order], default_left[order]
+    matrix = NodeMatrix(bins, widths, feature, cut, default_left, np.ones(len(feature), dtype=bool), 1)
+    own = bins[feature]
+    M = (own <= cut[:, None]) | ((own == widths[feature][:, None]) & default_left[:, None])
+    return matrix, M.astype(np.float64), has_missing
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("twin", [False, True])
+@pytest.mark.parametrize("cover", [Cover(0, 0, 0, 1), Cover(6, 0, 0, 1), Cover(0, 5, 3, 0.5), Cover(14, 4, 0, 1)])
+def test_vectors_annihilate_all_columns(cover, missing, twin) -> None:
+    """Figure 3: injected columns change nothing for the true ones. A twin feature makes M rank deficient (E34)."""
+    matrix, M, has_missing = make(300, missing, twin=twin)
+    kernel = SecureKernel(matrix, has_missing, cover, RANDOM)
+    U = kernel.null_vectors(16)
+    assert departure(U) < 1e-12
+    assert np.abs(U @ M.T).max() < 1e-12 * np.sqrt(300)
+    star = kernel.columns()
+    assert np.abs(U @ star).max() < 1e-12 * 300
+    # They span no more than M, M' and Y do.
+    M_dummy_and_Y = cover.l1 + cover.l2
+    assert np.linalg.matrix_rank(star) == np.linalg.matrix_rank(M) + M_dummy_and_Y
+    assert np.linalg.matrix_rank(np.concatenate([star, M.T], axis=1)) == np.linalg.matrix_rank(star)
+    # M^T W is M^T [g h], whatever subset is drawn.
+    pairs = np.random.default_rng(1).normal(size=(2, 300))
+    Z = draw_answerable(U, 1)
+    assert Z is not None
+    W = masked(pairs, Z, 1)
+    assert np.abs(W - pairs).max() > 1e-3
+    assert np.allclose(M @ W.T, M @ pairs.T, atol=1e-12 * 300)
+
+
+def test_shares_and_products_against_dense() -> None:
+    matrix, M, _ = make(80, 0.3)
+    hidden = np.ones(len(M), dtype=bool)
+    hidden[[0, 3]] = False
+    matrix = NodeMatrix(**{**vars(matrix), "shown": hidden})
+    M[~hidden] = 0.0
+    X = np.random.default_rng(0).normal(size=(7, 80))
+    shares = matrix.left_shares(X)
+    assert np.allclose(shares, M @ X.T, atol=1e-12)
+    for first, count in ((0, len(M)), (0, 1), (2, 4), (len(M), 0)):
+        found = matrix.products(shares, X, first, count)
+        assert np.allclose(found, (M - (M @ X.T) @ X)[first : first + count], atol=1e-11)
+        assert (found[~hidden[first : first + count]] == 0.0).all()
+
+
+def test_a_row_alone_in_its_cell_cannot_be_hidden() -> None:
+    """Its indicator is a difference of two columns of M: every null vector is zero there."""
+    matrix, _, has_missing = make(300, n_bins=(6,))
+    matrix.bins[0][matrix.bins[0] == 0] = 1
+    matrix.bins[0, 17] = 0
+    U = SecureKernel(matrix, has_missing, Cover(4, 4, 0, 1), RANDOM).null_vectors(20)
+    assert np.abs(U[:, 17]).max() < 1e-14
+    assert draw_answerable(U, 1) is None
+
+
+def test_one_vector_hides_nothing() -> None:
+    """r' = 1 leaves at most one non-zero in each row, so at least two are drawn."""
+    matrix, _, has_missing = make(200, n_bins=(4,))
+    U = SecureKernel(matrix, has_missing, Cover(0, 0, 0, 1), RANDOM).null_vectors(3)
+    assert {len(draw_answerable(U, 1)) for _ in range(30)} == {2, 3}
+
+
+def test_dummies_are_nested_and_as_dense_as_real_columns() -> None:
+    matrix, _, _ = make(20_000, n_bins=(5, 9, 1))
+    bins, widths = dummy_features(matrix, 11, RANDOM)
+    assert (widths - 1).sum() == 11
+    assert (widths > 1).all()
+    real = {(f, b): (matrix.bins[f] <= b).mean() for f in range(2) for b in range(int(matrix.n_bins[f]) - 1)}
+    for own, width in zip(bins, widths, strict=True):
+        assert own.max() < width
+        shares = [(own <= b).mean() for b in range(width - 1)]
+        assert (np.diff(shares) > 0).all()
+        assert all(min(abs(share - other) for other in real.values()) < 0.03 for share in shares)
+    assert len(dummy_features(matrix, 0, RANDOM)[1]) == 0
+
+
+def test_a_party_without_candidates() -> None:
+    matrix, _, has_missing = make(40, n_bins=(1,))
+    kernel = SecureKernel(matrix, has_missing, Cover(5, 3, 0, 1), RANDOM)
+    assert np.abs(kernel.null_vectors(6) @ kernel.columns()).max() < 1e-12
+    assert kernel.columns().shape == (40, 3)
+
+
+def test_what_is_too_small() -> None:
+    assert too_small(360, 300, Cover(20, 20, 0, 1), 20)
+    assert not too_small(361, 300, Cover(20, 20, 0, 1), 20)
+
+
+def test_normal_columns_are_drawn_anew_not_kept() -> None:
+    matrix, _, has_missing = make(9000, n_bins=(4,))
+    kernel = SecureKernel(matrix, has_missing, Cover(0, 3, 2.0, 0.5), RANDOM)
+    Y = kernel.columns()[:, -3:]
+    assert np.array_equal(kernel.columns()[:, -3:], Y)
+    assert Y.mean() == pytest.approx(2.0, abs=0.02)
+    assert Y.std() == pytest.approx(0.5, abs=0.02)
+    assert np.abs(np.corrcoef(Y.T) - np.eye(3)).max() < 0.06
