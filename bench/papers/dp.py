@@ -61,10 +61,11 @@ METHODS: dict[str, Method] = {
     ),
     "XGBoost-LDP": Method(
         "ldp",
-        "the whole training, for labels",
+        "the whole training, for gradients and hessians",
         lambda epsilon, settings: {
             "mechanism": "gaussian",
             "order": 2,
+            "hessians": "noisy",
             "total_epsilon": epsilon,
             "delta": DELTA,
         },

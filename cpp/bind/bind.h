@@ -21,6 +21,7 @@ void register_split(py::module_& module);
 void register_forest(py::module_& module);
 void register_codec(py::module_& module);
 void register_cipher_histogram(py::module_& module);
+void register_masked(py::module_& module);
 void register_noise(py::module_& module);
 void register_smm(py::module_& module);
 

@@ -48,6 +48,7 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_forest(module);
   vfxgb::bind::register_codec(module);
   vfxgb::bind::register_cipher_histogram(module);
+  vfxgb::bind::register_masked(module);
   vfxgb::bind::register_noise(module);
   vfxgb::bind::register_smm(module);
 }

@@ -25,6 +25,49 @@ def random_bytes(count: int) -> bytes:
 def chacha20_block(key: bytes, counter: int, nonce: bytes) -> bytes:
     """One ChaCha20 block (RFC 8439, section 2.3), for known-answer tests."""
 
+def chacha20_keystream(key: bytes, blocks: int) -> bytes:
+    """The first blocks of the ChaCha20 key stream with nonce 0, several at a time, for known-answer tests."""
+
+def random_normals(count: int) -> NDArray[np.float64]:
+    """Standard normal numbers from the CSPRNG (cpp/noise/normal.h)."""
+
+def masked_noise(
+    bins: NDArray[np.uint16],
+    start: NDArray[np.int64],
+    shaped: NDArray[np.bool_],
+    cut: int,
+    missing_left: int,
+    sigma1: float,
+    sigma2: float,
+    normals: NDArray[np.float64] | None = None,
+    threads: int = 1,
+) -> NDArray[np.float64]:
+    """A noise vector of MaskedXGBoost over the rows of a level (cpp/noise/masked_noise.h), from `normals` if given.
+
+    Rows [start[k], start[k + 1]) are node k's; a row goes left if its bin is at most `cut` or is `missing_left` (-1
+    for none). A node that is not `shaped` gets noise that does not depend on who goes left.
+    """
+
+def add_noise(
+    base: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    start: NDArray[np.int64],
+    factor: NDArray[np.float64],
+    out: NDArray[np.float64],
+    threads: int = 1,
+) -> None:
+    """out[v, row] = base[v, row] + factor[v, node of row] * noise[row]; `out` may be `base`."""
+
+def masked_sums(
+    bins: NDArray[np.uint16],
+    start: NDArray[np.int64],
+    cut: int,
+    missing_left: int,
+    masked: NDArray[np.float64],
+    threads: int = 1,
+) -> NDArray[np.float64]:
+    """Sums [nodes, vectors] of masked [vectors, rows] over the rows that go left, rounded once."""
+
 def perturb(mechanism: str, parameters: list[int], values: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
     """One exact draw of a mechanism of cpp/noise/mechanisms.h for each value; parameters in the order of its fields."""
 

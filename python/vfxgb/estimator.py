@@ -13,9 +13,10 @@ Parameters have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
     missing_strategy "learned" direction (default); imputation by "mean", "median" or "mode"; or "probabilistic": both
                      branches, weighted by cover, at prediction (training and eval metrics use learned directions)
     importance_type  what feature_importances_ shows
+    record           True: keep in transcript_ what every party saw and knew, for `audit()`; private data of all of them
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, n_features_in_,
-feature_names_in_ (if X has names), feature_importances_, and classes_ of the classifier.
+feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the classifier.
 """
 
 from collections.abc import Callable, Mapping, Sequence

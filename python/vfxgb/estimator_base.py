@@ -11,13 +11,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import read_labels, read_weights
-from vfxgb.errors import PartiesError, UnfittedError, UnknownNameError
+from vfxgb.errors import ParameterError, PartiesError, UnfittedError, UnknownNameError
 from vfxgb.estimator_data import (
     Layout,
     Tables,
@@ -35,15 +35,18 @@ from vfxgb.params import ALIASES, TrainParams, closest_name
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.protocols import protocol_names
 from vfxgb.train.callbacks import TrainingCallback, as_callbacks
-from vfxgb.train.progress import make_monitor
+from vfxgb.train.progress import make_monitor, tell
 from vfxgb.train.session import fit as train
+
+if TYPE_CHECKING:
+    from vfxgb.audit import AuditReport
 
 D = TrainParams  # every default below is written there, once
 T = TypeVar("T", bound=Exception)
 Self = TypeVar("Self", bound="EstimatorBase")
 
 # Constructor arguments that are no training parameters.
-OWN = ("parties", "active", "protocol", "protocol_params", "importance_type")
+OWN = ("parties", "active", "protocol", "protocol_params", "importance_type", "record")
 UNPROTECTED = "plain"
 RECOMMENDED = "batch_he"
 CUSTOM = "custom"
@@ -90,6 +93,7 @@ class EstimatorBase:
         min_bucket_rows: int = D.min_bucket_rows,
         reduced_leakage: bool = D.reduced_leakage,
         importance_type: str = "gain",
+        record: bool = False,
         **unknown: Any,
     ) -> None:
         # scikit-learn's rule: store what was given, unchanged and unchecked; fit checks it.
@@ -153,6 +157,9 @@ class EstimatorBase:
         options: "FitOptions",
     ) -> None:
         """Run all parties in this process and keep what they leave. `encode` reads the labels of eval sets."""
+        record = self.get_params()["record"]
+        if not isinstance(record, bool):
+            raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
         hooks = [*as_callbacks(options.callbacks), *make_monitor(options.verbose)]
         weight = read_weights(options.sample_weight, len(labels), layout.active)
         tables, labels, weight = drop_weightless(tables, labels, weight)
@@ -170,7 +177,10 @@ class EstimatorBase:
             slices,
             hooks,
             read_cuts(options.cuts, layout),
+            record,
         )
+        if len(result.ledger.privacy):
+            tell(result.ledger.privacy.summary(), options.verbose)
         self._layout = layout
         self.model_ = FittedModel(result.active_share, result.passive_shares)
         self.ledger_ = result.ledger
@@ -179,6 +189,9 @@ class EstimatorBase:
         self.evals_result_ = result.evals_result
         self.best_iteration_ = result.best_iteration
         self.best_score_ = result.best_score
+        self.__dict__.pop("transcript_", None)
+        if result.transcript is not None:
+            self.transcript_ = result.transcript
         self.n_features_in_ = len(layout.order)
         self.__dict__.pop("feature_names_in_", None)
         if layout.named:
@@ -237,6 +250,19 @@ class EstimatorBase:
         predicts the same. Raises ExportError where XGBoost cannot express the model (missing_strategy="probabilistic").
         """
         self._fitted().export_xgboost(path)
+
+    def audit(self, attacks: Sequence[str] | None = None) -> "AuditReport":
+        """What a curious party could have learned from the fit, found by attacking its transcript (vfxgb.audit).
+
+        `attacks`: names, None for all. Raises UnfittedError unless the model was fitted with record=True,
+        UnknownNameError for an attack that does not exist.
+        """
+        from vfxgb.audit import audit
+
+        self._fitted()
+        if not hasattr(self, "transcript_"):
+            raise UnfittedError(f"auditing {type(self).__name__}: the fit was not recorded; set record=True, fit again")
+        return audit(self.transcript_, attacks)
 
     def _fitted(self) -> FittedModel:
         """The model. Raises UnfittedError, which is scikit-learn's NotFittedError too where that is loaded."""

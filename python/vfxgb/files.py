@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Put `data` at `path`: a reader sees the old file or the new one, also after a crash.
+def write_atomically(path: Path, data: bytes, *more: bytes | memoryview) -> None:
+    """Put `data`, followed by `more`, at `path`: a reader sees the old file or the new one, also after a crash.
 
     The temporary file lies in the same folder, is readable by its owner only, and is removed when writing fails.
     Raises OSError.
@@ -15,7 +15,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines((data, *more))
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)

@@ -4,13 +4,13 @@ import argparse
 from typing import NoReturn
 
 from vfxgb import __version__
-from vfxgb.cli import bench_report, demo, train_report
+from vfxgb.audit.attack import attack_names
+from vfxgb.cli import audit, bench_report, demo, train_report
 from vfxgb.cli.bench_ops import BenchSettings
 from vfxgb.cli.bench_train import CONFIGS, TrainSettings
 from vfxgb.cli.train_data import data_names
 from vfxgb.crypto import scheme_names
 from vfxgb.crypto.sizes import MAX_BITS, MIN_BITS
-from vfxgb.protocols import protocol_names
 
 
 class UsageError(Exception):
@@ -32,6 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     _add_demo(commands)
     _add_bench(commands)
+    _add_audit(commands)
     return parser
 
 
@@ -92,12 +93,33 @@ def _add_bench_train(topics: "argparse._SubParsersAction[OneLineParser]") -> Non
     train.add_argument("--configs", type=config_list, default=None, help=f"comma-separated, of {','.join(CONFIGS)}")
     train.add_argument("--ablation", action="store_true", help="one optimisation off at a time; secureboost")
     train.add_argument("--linear", action="store_true", help="growing generated tables, up to --rows (1,000,000)")
-    train.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
     train.add_argument(
-        "--protocols", type=protocol_list, default=None, help=f"compare these: some of {','.join(protocol_names())}"
+        "--protocols",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAMES",
+        help="comma-separated, such as plain,ldp,ldp:mechanism=laplace:epsilon=1; the first is the measure",
     )
+    train.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
     train.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
     train.set_defaults(run=_run_bench_train)
+
+
+def _add_audit(commands: "argparse._SubParsersAction[OneLineParser]") -> None:
+    parser = commands.add_parser(
+        "audit",
+        help="what a curious party could have learned from a recorded run",
+        description="Attacks the transcript of a run (fit with record=True, then transcript_.save) as each of its "
+        "parties, and says who learns what, with which success, next to the guess of a party that saw nothing. A "
+        "transcript holds the private data of all parties of a simulation.",
+    )
+    parser.add_argument("run_file", metavar="RUN", help="the transcript, a file written by transcript_.save")
+    parser.add_argument(
+        "--attack", action="append", metavar="NAME", choices=attack_names(), help="only this one; repeatable"
+    )
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all findings to this file")
+    parser.add_argument("--plot", metavar="FILE", default=None, help="write a plot to this file (png, svg, pdf)")
+    parser.set_defaults(run=_run_audit)
 
 
 def positive_int(text: str) -> int:
@@ -139,16 +161,12 @@ def config_list(text: str) -> tuple[str, ...]:
     return names
 
 
-def protocol_list(text: str) -> tuple[str, ...]:
-    """A comma-separated list of protocols, without repeats."""
-    names = tuple(text.split(","))
-    if len(set(names)) != len(names) or not set(names) <= set(protocol_names()):
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(protocol_names())}")
-    return names
-
-
 def _run_demo(arguments: argparse.Namespace) -> int:
     return demo.run(demo.DemoSettings(arguments.rows, arguments.bits, arguments.scheme, arguments.threads))
+
+
+def _run_audit(arguments: argparse.Namespace) -> int:
+    return audit.run(arguments.run_file, arguments.attack, arguments.json, arguments.plot)
 
 
 def _run_bench_ops(arguments: argparse.Namespace) -> int:

@@ -7,13 +7,12 @@ Parts:
     ablation        `batch_he` with one optimisation switched off at a time; `secureboost` against `batch_he` with all
                     that both share switched off
     linear          one tree of generated tables of growing size
-    protocols       protocols against one another; broken ones are run all the same, and called broken
+    protocols       any protocols, the first of them being the measure of the others; broken ones are called broken
 """
 
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median
@@ -25,8 +24,9 @@ from vfxgb.cli.train_costs import floor_seconds
 from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
 from vfxgb.cli.train_job import XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.crypto.sizes import check_requested_bits
-from vfxgb.errors import ParameterError, VfxgbError
-from vfxgb.protocols import protocol_by_name
+from vfxgb.errors import ParameterError, ProtocolParameterError, VfxgbError
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols.base import ProtocolSpec
 
 # name -> (scheme, randomness)
 CONFIGS = {
@@ -53,8 +53,8 @@ INTERRUPTED = 130
 class TrainSettings:
     """What to measure. `rows`, `features`, `configs`: None for what each part uses by default.
 
-    `trees`: trees beyond the first that the time per tree is taken from. `insecure`: allow keys below 2048 bits.
-    `protocols`: those to compare, None for the other parts.
+    `trees`: trees beyond the first that the time per tree is taken from. `protocols`: names, each with parameters or
+    without ("ldp:mechanism=laplace:epsilon=1"). `insecure`: allow keys below 2048 bits.
     """
 
     data: str = "give_credit"
@@ -68,8 +68,8 @@ class TrainSettings:
     configs: tuple[str, ...] | None = None
     ablation: bool = False
     linear: bool = False
+    protocols: tuple[str, ...] = ()
     insecure: bool = False
-    protocols: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
         parts["ablation"] = _ablation_jobs(settings)
     if settings.linear:
         parts["linear"] = _linear_jobs(settings)
-    if settings.protocols is not None:
-        parts["protocols"] = _protocol_jobs(settings, settings.protocols)
+    if settings.protocols:
+        parts["protocols"] = _protocol_jobs(settings)
     if not parts:
         parts["configurations"] = _config_jobs(settings)
     total = sum(len(jobs) for jobs in parts.values())
@@ -148,6 +148,7 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
 def check(settings: TrainSettings) -> None:
     """Raise ParameterError for settings that do not fit together, KeySizeError for keys that are not allowed."""
     check_requested_bits(settings.key_bits, settings.insecure)
+    _protocol_jobs(settings)
     if settings.features is not None and (settings.data != SYNTHETIC or settings.linear):
         wanted = f"--data {SYNTHETIC}" + (" without --linear" if settings.linear else "")
         raise ParameterError(f"bench train: --features needs {wanted}")
@@ -195,32 +196,56 @@ def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     ]
 
 
-def _protocol_jobs(settings: TrainSettings, names: Sequence[str]) -> list[tuple[str, TrainJob]]:
-    """One job per protocol, with default parameters; encrypted ones, and those that fall back on one, per config."""
+def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
+    """Protocols with keys, and those that fall back on one, per configuration; others over more trees.
+
+    Raises ParameterError for parameters that a protocol does not take.
+    """
     jobs: list[tuple[str, TrainJob]] = []
-    for name in names:
+    for text in settings.protocols:
+        name, *given = text.split(":")
         spec = protocol_by_name(name)
-        fields = spec.params.__struct_fields__
-        consent = {"insecure": True} if spec.security == "broken" else {}
+        params = _asked(spec, dict(_parameter(one) for one in given))
         configs = settings.configs or PROTOCOL_CONFIGS
+        fields = spec.params.__struct_fields__
         if "key_bits" in fields:
-            jobs += [(f"{name} {config}", _job(settings, name, config)) for config in configs]
+            keyed = [(f"{text} {config}", _job(settings, name, config)) for config in configs]
+            jobs += [(label, msgspec.structs.replace(job, params={**job.params, **params})) for label, job in keyed]
             continue
-        jobs.append((name, _job(settings, name, None, params=consent)))
-        if "he" in fields:
+        jobs.append((text, _job(settings, name, None, params=params, extra=max(settings.trees, CHEAP_TREES))))
+        if "he" in fields and not given:
+            inner = {config: _job(settings, BATCH, config).params for config in configs}
             jobs += [
                 (
                     f"{name}, small nodes {config}",
-                    _job(
-                        settings,
-                        name,
-                        None,
-                        params={**consent, "small_nodes": BATCH, "he": _job(settings, BATCH, config).params},
-                    ),
+                    _job(settings, name, None, params={**params, "small_nodes": BATCH, "he": inner[config]}),
                 )
                 for config in configs
             ]
     return jobs
+
+
+def _asked(spec: ProtocolSpec, given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters given, with the consent that a broken protocol needs; quick ones where it has no defaults."""
+    params = {**({"insecure": True} if spec.security == "broken" else {}), **given}
+    try:
+        make_protocol_params(spec, params)
+    except ProtocolParameterError as error:
+        if given:
+            raise ParameterError(f"bench train: --protocols {spec.name}: {error}") from None
+        return dict(spec.quick_params)
+    return params
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    """("epsilon", 1) of "epsilon=1". Raises ParameterError without "="."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"bench train: found {text!r} in --protocols, wanted PROTOCOL:NAME=VALUE:...")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
 
 
 def _job(

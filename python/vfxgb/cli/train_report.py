@@ -196,12 +196,13 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = ["", _line("per tree", ["seconds", "CPU", "MB sent", "MB received", "peak MB"])]
+    first = measurements[0]
+    lines = ["", _line("", ["s a tree", "x first", "CPU", "x first", "MB", "peak MB"])]
     for found in measurements:
-        cells = [f"{found.seconds:.3f}", f"{found.cpu_seconds:.3f}"]
-        cells += [f"{found.sent / MEGA:.2f}", f"{found.received / MEGA:.2f}", _megabytes(found.peak_bytes)]
+        cells = [f"{found.seconds:.4f}", f"{found.seconds / first.seconds:.2f}"]
+        cells += [f"{found.cpu_seconds:.4f}", f"{found.cpu_seconds / first.cpu_seconds:.2f}"]
+        cells += [f"{(found.sent + found.received) / MEGA:.2f}", _megabytes(found.peak_bytes)]
         lines.append(_line(found.name, cells))
-    lines.append("sent, received: by the active party; peak: of both parties and the messages on their way")
     for name in dict.fromkeys(found.job.protocol for found in measurements):
         spec = protocol_by_name(name)
         if spec.security == "broken":

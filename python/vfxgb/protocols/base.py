@@ -24,13 +24,14 @@ XGBoost's order, so that no order has to be disclosed.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.dp.event import Event
 from vfxgb.params import TrainParams
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
@@ -143,11 +144,13 @@ class PassiveTree:
     """One growing tree at a passive party.
 
     `features`: int32, ascending, the party's features this tree may use. `partition`: the rows of its nodes.
+    `round`: the one that grows it.
     """
 
     tree: int
     features: NDArray[np.int32]
     partition: _native.RowPartition
+    round: int = 0
 
 
 @dataclass(frozen=True)
@@ -176,12 +179,16 @@ class PassiveLevel:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction."""
+    """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction.
+
+    `bins`: what decides which rows go left, None for the party's own bins.
+    """
 
     tokens: NDArray[np.int64]
     feature: NDArray[np.int32]
     bin: NDArray[np.int32]
     default_left: NDArray[np.bool_]
+    bins: _native.Bins | None = None
 
 
 class PassiveRole(Protocol):
@@ -208,12 +215,17 @@ class PassiveRole(Protocol):
         """See ActiveRole.close."""
 
 
+# (name, round, tree, array): what a party knows by itself, told to the transcript of a recorded run.
+Note: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
+
+
 @dataclass(frozen=True)
 class ActiveContext:
     """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
 
     Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
     protocol releases gradients of its own). `first_order`: see EngineOptions.
+    `note`: None unless the run is recorded.
     """
 
     channels: Mapping[str, Channel]
@@ -226,7 +238,8 @@ class ActiveContext:
     timings: Timings
     first_order: bool = False
     # The party's privacy events; a role adds to it.
-    events: list[Any] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    note: Note | None = None
 
 
 @dataclass
@@ -241,7 +254,8 @@ class PassiveContext:
     """What a passive role gets to work with.
 
     `has_missing`: bool per feature. `constraints`: int8 per feature, the monotone directions, or None when the run has
-    none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another.
+    none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another. `note`: None
+    unless the run is recorded.
     """
 
     party: str
@@ -257,13 +271,17 @@ class PassiveContext:
     timings: Timings
     disclosed: Disclosed
     # The party's privacy events; the role adds to it.
-    events: list[Any] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     random: Callable[[int], bytes] = _native.random_bytes
+    note: Note | None = None
 
 
 @dataclass(frozen=True)
 class ReleaseContext:
-    """What a Release gets to work with. `events`: the privacy events of the active party; a release adds to it."""
+    """What a Release gets to work with. `events`: the privacy events of the active party; a release adds to it.
+
+    `receivers`: the passive parties. `weights`: float32[n_train], the sample weights, or None.
+    """
 
     params: Any
     train: TrainParams
@@ -272,7 +290,9 @@ class ReleaseContext:
     fraction_bits: int
     threads: int
     timings: Timings
-    events: list[Any]
+    events: list[Event]
+    receivers: tuple[str, ...] = ()
+    weights: NDArray[np.float32] | None = None
 
 
 class Release(Protocol):
@@ -299,12 +319,16 @@ class EngineOptions:
 
     `precision_bits`: fractional bits of gradients, None for as many as stay exact (tree/fixed_point.py). `subtract`:
     make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
-    (_native.SplitRule).
+    (_native.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1, the
+    larger; the fixed point then follows from the bound and not from the data. `default_start`: base_score where the
+    user gives none, None to estimate it from the labels.
     """
 
     precision_bits: int | None = None
     subtract: bool = True
     first_order: bool = False
+    gradient_bound: float | None = None
+    default_start: float | None = None
 
 
 def no_options(params: Any) -> EngineOptions:  # noqa: ARG001 - the signature of ProtocolSpec.options

@@ -72,6 +72,9 @@ class OpenedSums:
         found: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
             opened = self._source.receive(party, level)
+            if self._context.note is not None:
+                for nodes, tree in zip(level.trees, opened, strict=True):
+                    self._context.note(f"left-sums:{level.depth}:{party}", level.round, nodes.tree, tree.left)
             with self._context.timings.phase("score"):
                 found[party] = [
                     replace(

@@ -6,7 +6,7 @@ all of them from the row partition, without a prediction.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,29 @@ from numpy.typing import NDArray
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
+from vfxgb.dp.event import Event
 from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
 from vfxgb.objective import Objective, make_objective, start_margin
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ActiveContext, ActiveRole, Gradients, ProtocolSpec, Release, ReleaseContext
+from vfxgb.protocols.base import (
+    ActiveContext,
+    ActiveRole,
+    Gradients,
+    Note,
+    ProtocolSpec,
+    Release,
+    ReleaseContext,
+)
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
 from vfxgb.train.timings import Timings
+from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
+from vfxgb.tree.fixed_point import FixedPoint, fraction_bits, power_of_two_above
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity
@@ -58,7 +68,7 @@ class ActiveInput:
 
 
 class ActiveParty:
-    """One run of the active party; `run()` returns its sealed share."""
+    """One run of the active party; `run()` returns its sealed share. `note`: for a run that is recorded."""
 
     def __init__(
         self,
@@ -70,6 +80,7 @@ class ActiveParty:
         spec: ProtocolSpec,
         protocol_params: Any,
         channels: Mapping[str, Channel],
+        note: Note | None = None,
     ) -> None:
         self.party = party
         self.timings = Timings()
@@ -81,18 +92,22 @@ class ActiveParty:
         self._protocol_params = protocol_params
         self._options = spec.options(protocol_params)
         self._channels = channels
+        self._note = note
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self._labels = self._objective.check_labels(given.labels, party)
         n = given.n_train
         weights = None if given.weights is None else given.weights[:n]
         self._train_weights = weights
-        self.events: list[Any] = []
+        self.events: list[Event] = []
         self._release = self._make_release()
         self._train_labels = self._labels[:n]
         if self._release is not None:
             self._train_labels = self._release.labels(self._train_labels)
-        self._base_margin = start_margin(self._objective, params, self._train_labels, weights)
+        start = params
+        if params.base_score is None and self._release is not None:
+            start = replace(params, base_score=self._options.default_start)
+        self._base_margin = start_margin(self._objective, start, self._train_labels, weights)
         self.margins: Float32Array = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
         self._trees: list[TreeShape] = []
         self._fill: tuple[float, ...] | None = None
@@ -114,6 +129,8 @@ class ActiveParty:
                 threads=self._given.threads,
                 timings=self.timings,
                 events=self.events,
+                receivers=tuple(self._channels),
+                weights=self._train_weights,
             )
         )
 
@@ -175,6 +192,10 @@ class ActiveParty:
                 table = imputer.apply(table)
                 self._fill = tuple(imputer.values[name] for name in table.names)
             binned = BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
+        if self._note is not None:
+            note_bins(self._note, binned)
+            self._note("labels", -1, -1, np.asarray(self._labels[: given.n_train], dtype=np.float64))
+            self._note("base-margin", -1, -1, self._base_margin)
         layout = self._layout(table.n_features)
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
         if self._channels:
@@ -190,6 +211,7 @@ class ActiveParty:
                     timings=self.timings,
                     first_order=self._options.first_order,
                     events=self.events,
+                    note=self._note,
                 )
             )
         self._grower = Grower(
@@ -222,14 +244,25 @@ class ActiveParty:
         n = self._given.n_train
         with self.timings.phase("gradients"):
             g, h = self._objective.gradients(self.margins[:n], self._train_labels, self._train_weights)
+            bound = self._options.gradient_bound
+            if bound is not None:
+                g, h = np.clip(g, -bound, bound), np.minimum(h, max(1.0, bound))
             sample = sample_rows(self._params, round_index, g, h)
-            scale = self._objective.gradient_scale(sample.gradients, sample.hessians)
+            scale = (
+                self._objective.gradient_scale(sample.gradients, sample.hessians)
+                if bound is None
+                else power_of_two_above(max(1.0, bound))
+            )
             fixed = FixedPoint.for_rows(n, scale, self._options.precision_bits)
             pairs = [
                 fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._given.threads)
                 for k in range(self._objective.n_outputs)
             ]
             gradients = Gradients(round_index, pairs, sample.rows, fixed.step)
+            if self._note is not None:
+                self._note("step", round_index, -1, np.array([fixed.step]))
+                for k, pair in enumerate(pairs):
+                    self._note("pairs", round_index, k, pair)
             # 8 bytes a row and output that growth has no use for.
             del g, h, sample
         if self._release is not None:

@@ -6,6 +6,7 @@ ends of all channels see every message once and report it here.
 
 from dataclasses import dataclass
 
+from vfxgb.dp.accountant import Accountant
 from vfxgb.transport.messages import Message
 from vfxgb.tree.disclosure import FEW_ROWS
 from vfxgb.tree.purity import LeafPurity
@@ -37,6 +38,8 @@ class Ledger:
         self.small_sums: dict[str, int] = {}
         # What follows from the settings of the run rather than from any one message, in plain words.
         self.notes: list[str] = []
+        # What was released under differential privacy.
+        self.privacy = Accountant()
         # party -> what the leaves of the first tree that it knows say about labels, for binary:logistic
         self.purity: dict[str, LeafPurity] = {}
 
@@ -82,6 +85,8 @@ class Ledger:
                     f"{party} knows the rows of first-tree leaves with {share}; on average {leaves.purity:.1%} of a "
                     "leaf's rows have the same label"
                 )
+        if len(self.privacy):
+            lines.append(self.privacy.summary())
         return "\n".join(lines + self.notes)
 
     def __str__(self) -> str:

@@ -19,11 +19,12 @@ from vfxgb._native import RowPartition, left_bits
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
+from vfxgb.dp.event import Event
 from vfxgb.errors import MessageError
 from vfxgb.model.seal import commit, new_salt
 from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
-from vfxgb.protocols.base import Disclosed, PassiveContext, PassiveLevel, PassiveNodes, PassiveRole, PassiveTree
+from vfxgb.protocols.base import Disclosed, Note, PassiveContext, PassiveLevel, PassiveNodes, PassiveRole, PassiveTree
 from vfxgb.train.messages import (
     BeginRound,
     Choose,
@@ -40,6 +41,7 @@ from vfxgb.train.messages import (
     TreeRows,
 )
 from vfxgb.train.timings import Timings
+from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows, rows_digest
@@ -59,16 +61,19 @@ class PassiveInput:
 
 
 class PassiveParty:
-    """One run of one passive party; `run()` returns when the model is sealed."""
+    """One run of one passive party; `run()` returns when the model is sealed. `note`: for a run that is recorded."""
 
-    def __init__(self, party: str, run_id: str, given: PassiveInput, channel: Channel) -> None:
+    def __init__(
+        self, party: str, run_id: str, given: PassiveInput, channel: Channel, note: Note | None = None
+    ) -> None:
         self.party = party
         self.timings = Timings()
         self.disclosed = Disclosed()
-        self.events: list[Any] = []
+        self.events: list[Event] = []
         self._run_id = run_id
         self._given = given
         self._channel = channel
+        self._note = note
         self._records: list[tuple[int, float, bool]] = []
         self._fill: tuple[float, ...] | None = None
         self._salt = new_salt()
@@ -132,6 +137,8 @@ class PassiveParty:
                 table = imputer.apply(table)
                 self._fill = tuple(imputer.values[name] for name in table.names)
             self._binned = BinnedTable.build(table, setup.n_train, setup.max_bin, self._given.cuts, self._given.threads)
+        if self._note is not None:
+            note_bins(self._note, self._binned)
         self._setup = setup
         spec = protocol_by_name(setup.protocol)
         own_params = make_protocol_params(spec, setup.protocol_params)
@@ -154,6 +161,7 @@ class PassiveParty:
                 timings=self.timings,
                 disclosed=self.disclosed,
                 events=self.events,
+                note=self._note,
             )
         )
         self._round = setup.first_round - 1
@@ -175,7 +183,9 @@ class PassiveParty:
                 np.arange(n_features, dtype=np.int32) if chosen is None else np.flatnonzero(chosen).astype(np.int32)
             )
             self._trees.append(
-                PassiveTree(tree, features, RowPartition(self._binned.n_rows, self._partition_rows(sampled)))
+                PassiveTree(
+                    tree, features, RowPartition(self._binned.n_rows, self._partition_rows(sampled)), message.round
+                )
             )
         self._role.begin_tree(message.round, sampled, self._trees)
 
@@ -266,7 +276,7 @@ class PassiveParty:
         resolved = self._role.resolve(choice.tree, nodes, start, tokens)
         with self.timings.phase("partition"):
             bits = left_bits(
-                self._binned.bins,
+                self._binned.bins if resolved.bins is None else resolved.bins,
                 tree.partition,
                 nodes,
                 resolved.feature,

@@ -80,6 +80,12 @@ def make_monitor(verbose: bool | int | None) -> list[TrainingCallback]:
     return [] if verbose is None else [EvaluationMonitor(period=int(verbose))]
 
 
+def tell(text: str, verbose: bool | int | None) -> None:
+    """Write `text` to stderr where `verbose` asks for words, or says nothing and stderr is a terminal."""
+    if verbose or (verbose is None and sys.stderr.isatty()):
+        sys.stderr.write(text + "\n")
+
+
 def _duration(seconds: float) -> str:
     """Whole seconds, minutes from 100 s on, hours from 100 minutes on."""
     if seconds < 100:

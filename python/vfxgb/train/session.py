@@ -23,13 +23,15 @@ from vfxgb.model.seal import seal_all
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import TrainParams
 from vfxgb.protocols import broken, make_protocol_params, protocol_by_name, require_consent
+from vfxgb.protocols.base import Note
 from vfxgb.threads import resolve_threads
-from vfxgb.train.active import ActiveInput, ActiveParty
+from vfxgb.train.active import ActiveInput, ActiveParty, plain_params
 from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState, as_callbacks
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import TRAINING_MESSAGES
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.timings import Timings
+from vfxgb.train.transcript import Recorder, Transcript
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue
@@ -47,6 +49,7 @@ class FitResult:
     active party counts them. `timings`: seconds per phase of the active party; `.parties` those of the others.
     `evals_result`: eval set -> metric -> value per round. `best_iteration`, `best_score`: None without early stopping.
     `margins`: float64[n_rows, n_outputs], training rows then eval rows, after all rounds.
+    `transcript`: what every party saw and knew, if the run was recorded.
     """
 
     active_share: ActiveShare
@@ -58,6 +61,7 @@ class FitResult:
     best_iteration: int | None
     best_score: float | None
     margins: NDArray[np.float64]
+    transcript: Transcript | None = None
 
 
 def fit(
@@ -72,6 +76,7 @@ def fit(
     evals: Sequence[tuple[str, slice]] = (),
     callbacks: Sequence[TrainingCallback] | None = None,
     cuts: Mapping[str, Any] | None = None,
+    record: bool = False,
 ) -> FitResult:
     """Train.
 
@@ -79,8 +84,9 @@ def fit(
     by those of all eval sets. y[n_rows] and weight[n_rows] (or None) cover all of these rows. `evals` names slices of
     the rows; training rows may be among them. `cuts`: column -> ascending cut points, imposed. Imputation
     (params.missing_strategy) and params.early_stopping_rounds are done here: tables come with their NaN. Callbacks run
-    in the calling thread. Raises the errors of the parts it calls; every one names party and column or step. An error
-    at a passive party is raised here as it was raised there.
+    in the calling thread. `record`: keep all messages and what an audit needs besides; this is private data of every
+    party, and as large as all traffic together. Raises the errors of the parts it calls; every one names party and
+    column or step. An error at a passive party is raised here as it was raised there.
     """
     check_parties(tables, active)
     n_rows = tables[active].n_rows
@@ -98,15 +104,17 @@ def fit(
     directions = _directions(tables, params, names)
     run = random_bytes(RUN_BYTES)
     ledger = Ledger()
+    recorder = Recorder(tables, active) if record else None
     catalogue = Catalogue((*TRAINING_MESSAGES, *spec.messages))
     channels: dict[str, Channel] = {}
     passive: dict[str, PassiveParty] = {}
     others: dict[str, PartyThread] = {}
     for party, table in tables.items():
         if party != active:
-            channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record)
+            taps = (None, None) if recorder is None else (recorder.tap(active), recorder.tap(party))
+            channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record, taps=taps)
             given = PassiveInput(table, threads, _cuts_of(cuts, table), directions.get(party))
-            passive[party] = PassiveParty(party, run.hex(), given, theirs)
+            passive[party] = PassiveParty(party, run.hex(), given, theirs, _note(recorder, party))
             others[party] = PartyThread(party, passive[party].run, theirs)
     own = ActiveInput(
         tables[active],
@@ -118,7 +126,9 @@ def fit(
         _cuts_of(cuts, tables[active]),
         directions.get(active),
     )
-    leader = ActiveParty(active, run.hex(), tuple(tables), own, params, spec, own_params, channels)
+    leader = ActiveParty(
+        active, run.hex(), tuple(tables), own, params, spec, own_params, channels, _note(recorder, active)
+    )
     state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
 
     def save(share: ActiveShare, folder: Path) -> None:
@@ -132,6 +142,8 @@ def fit(
     for name, one in passive.items():
         leader.timings.parties[name] = one.timings
         ledger.small_sums[name] = one.disclosed.small_sums
+        ledger.privacy.add(*one.events)
+    ledger.privacy.add(*leader.events)
     ledger.purity = leader.leaf_purity()
     if passive and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
         ledger.notes.append(f"{active} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
@@ -145,7 +157,12 @@ def fit(
         best_iteration=state.best_iteration,
         best_score=state.best_score,
         margins=leader.margins.astype(np.float64),
+        transcript=None if recorder is None else recorder.transcript(spec.name, own_params, plain_params(params)),
     )
+
+
+def _note(recorder: Recorder | None, party: str) -> Note | None:
+    return None if recorder is None else recorder.note(party)
 
 
 def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:

@@ -1,6 +1,7 @@
 """A channel: typed messages to and from one peer, over any link.
 
-It frames, counts, caps and checks, and tells an observer (the ledger) of every message. A role that fails calls
+It frames, counts, caps and checks, and tells an observer (the ledger) of every message, and a tap, if the run is
+recorded, of its bytes. A role that fails calls
 `abort`; the peer's next `recv` then raises PeerError with the reason instead of waiting. Closing has the same effect
 without a reason, so that nobody waits for a side that has gone.
 """
@@ -20,6 +21,8 @@ N = TypeVar("N", bound=Message)
 
 # (sender, receiver, message, bytes of the frame)
 Observer: TypeAlias = Callable[[str, str, Message, int], None]
+# (peer, whether this side sent it, tag, payload)
+Tap: TypeAlias = Callable[[str, bool, str, bytes], None]
 
 
 class Channel:
@@ -39,6 +42,7 @@ class Channel:
         observer: Observer | None = None,
         timeout: float | None = None,
         max_frame_bytes: int = BULK_BYTES,
+        tap: Tap | None = None,
     ) -> None:
         self.own = own
         self.peer = peer
@@ -49,6 +53,7 @@ class Channel:
         self._observer = observer
         self._timeout = timeout
         self._max_frame_bytes = max_frame_bytes
+        self._tap = tap
         self._next_out = 0
         self._next_in = 0
         self._open = True
@@ -70,6 +75,8 @@ class Channel:
         self.traffic.sent(len(header) + len(payload))
         if self._observer is not None:
             self._observer(self.own, self.peer, message, len(header) + len(payload))
+        if self._tap is not None:
+            self._tap(self.peer, True, message.TAG, payload)
 
     @overload
     def recv(self, kind: type[M], /) -> M: ...
@@ -99,6 +106,8 @@ class Channel:
         message = self._decode(header_bytes, payload)
         if self._observer is not None:
             self._observer(self.peer, self.own, message, len(header_bytes) + len(payload))
+        if self._tap is not None:
+            self._tap(self.peer, False, message.TAG, payload)
         if isinstance(message, Abort) and Abort not in wanted:
             raise PeerError(f"{self.own} waiting for {_tags(wanted)}: {self.peer} stopped the run: {message.reason}")
         if not isinstance(message, wanted):
@@ -153,15 +162,16 @@ def memory_channels(
     run: bytes,
     observer: Observer | None = None,
     timeout: float | None = None,
+    taps: tuple[Tap | None, Tap | None] = (None, None),
 ) -> tuple[Channel, Channel]:
     """The two ends (active's, passive's) of a channel within this process; it carries the bytes a network would.
 
-    `observer` is told of every message once, by the active party's end.
+    `observer` is told of every message once, by the active party's end; `taps` belong to one end each.
     """
     one, other = memory_links()
     return (
-        Channel(active, passive, one, catalogue, run, observer, timeout),
-        Channel(passive, active, other, catalogue, run, None, timeout),
+        Channel(active, passive, one, catalogue, run, observer, timeout, tap=taps[0]),
+        Channel(passive, active, other, catalogue, run, None, timeout, tap=taps[1]),
     )
 
 

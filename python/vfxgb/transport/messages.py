@@ -92,7 +92,7 @@ class Catalogue:
             )
         return kind
 
-    def decode(self, tag: str, payload: bytes, peer: str) -> Message:
+    def decode(self, tag: str, payload: bytes | memoryview, peer: str) -> Message:
         """The message in `payload`. Raises FrameError when it is too large or not of the type's shape."""
         kind = self.type_of(tag, peer)
         if len(payload) > kind.MAX_BYTES:

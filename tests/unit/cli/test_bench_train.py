@@ -183,6 +183,26 @@ def test_generated_tables_are_the_same_every_time() -> None:
     assert set(first.y.tolist()) == {0.0, 1.0}
 
 
+def test_protocols_with_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_train, "run_in_child", in_this_process)
+    file = tmp_path / "train.json"
+    names = "plain,ldp,ldp:mechanism=laplace:epsilon=1"
+    assert main(["bench", "train", *TINY, "--protocols", names, "--json", str(file)]) == 0
+    assert "ldp:mechanism=laplace:epsilon=1" in capsys.readouterr().out
+    found = json.loads(file.read_text())["protocols"]
+    assert [one["name"] for one in found] == names.split(",")
+    # Sums do not travel.
+    assert found[1]["received"] < found[0]["received"]
+
+
+@pytest.mark.parametrize("names", ["no_such", "ldp:epsilon", "ldp:mechanism=laplace"])
+def test_protocols_that_cannot_be_measured(names: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "train", *TINY, "--protocols", names]) != 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_protocols(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(bench_train, "run_in_child", in_this_process)
     names = "smm1,smm2,batch_he,secureboost,plain"

@@ -1,0 +1,101 @@
+#include "rand/keystream.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "rand/csprng.h"
+
+namespace vfxgb {
+namespace {
+
+constexpr std::size_t lanes = 8;  // blocks side by side
+typedef u32 Lanes __attribute__((vector_size(lanes * sizeof(u32))));
+
+template <int bits>
+__attribute__((always_inline)) inline void rotate(Lanes& x) {
+  x = (x << bits) | (x >> (32 - bits));
+}
+
+__attribute__((always_inline)) inline void quarter_round(Lanes& a, Lanes& b, Lanes& c, Lanes& d) {
+  a += b, d ^= a, rotate<16>(d);
+  c += d, b ^= c, rotate<12>(b);
+  a += b, d ^= a, rotate<8>(d);
+  c += d, b ^= c, rotate<7>(b);
+}
+
+// RFC 8439 section 2.3 on eight counters from `counter`; out: 8 blocks.
+__attribute__((always_inline)) inline void eight_blocks(const u32 key[8], u32 counter, unsigned char* out) {
+  static constexpr u32 constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};  // "expand 32-byte k"
+  Lanes state[16] = {}, x[16];
+  for (int i = 0; i < 4; ++i) state[i] += constants[i];
+  for (int i = 0; i < 8; ++i) state[4 + i] += key[i];
+  state[12] = Lanes{0, 1, 2, 3, 4, 5, 6, 7} + counter;
+  std::copy(state, state + 16, x);
+  for (int round = 0; round < 10; ++round) {
+    quarter_round(x[0], x[4], x[8], x[12]);
+    quarter_round(x[1], x[5], x[9], x[13]);
+    quarter_round(x[2], x[6], x[10], x[14]);
+    quarter_round(x[3], x[7], x[11], x[15]);
+    quarter_round(x[0], x[5], x[10], x[15]);
+    quarter_round(x[1], x[6], x[11], x[12]);
+    quarter_round(x[2], x[7], x[8], x[13]);
+    quarter_round(x[3], x[4], x[9], x[14]);
+  }
+  for (std::size_t i = 0; i < 16; ++i) {
+    const Lanes sum = x[i] + state[i];
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const u32 word = std::endian::native == std::endian::little ? sum[lane] : __builtin_bswap32(sum[lane]);
+      std::memcpy(out + 64 * lane + 4 * i, &word, sizeof word);
+    }
+  }
+}
+
+__attribute__((always_inline)) inline void stream(const u32 key[8], unsigned char* out, std::size_t groups) {
+  for (std::size_t group = 0; group < groups; ++group)
+    eight_blocks(key, static_cast<u32>(lanes * group), out + 64 * lanes * group);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void stream_avx2(const u32 key[8], unsigned char* out, std::size_t groups) {
+  stream(key, out, groups);
+}
+#endif
+
+void stream_portable(const u32 key[8], unsigned char* out, std::size_t groups) { stream(key, out, groups); }
+
+}  // namespace
+
+void chacha20_keystream(const unsigned char key[32], unsigned char* out, std::size_t count) {
+  u32 words[8];
+  for (int i = 0; i < 8; ++i)
+    words[i] = static_cast<u32>(key[4 * i]) | static_cast<u32>(key[4 * i + 1]) << 8 |
+               static_cast<u32>(key[4 * i + 2]) << 16 | static_cast<u32>(key[4 * i + 3]) << 24;
+  const std::size_t groups = count / lanes;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2"))
+    stream_avx2(words, out, groups);
+  else
+#endif
+    stream_portable(words, out, groups);
+  static constexpr unsigned char nonce[12] = {};
+  for (std::size_t block = groups * lanes; block < count; ++block)
+    chacha20_block(key, static_cast<u32>(block), nonce, out + 64 * block);
+  wipe(words, sizeof words);
+}
+
+void random_words(u64* out, std::size_t count) {
+  unsigned char key[32], last[64];
+  random_bytes(key, sizeof key);
+  const std::size_t blocks = count / 8, rest = count % 8;
+  auto* bytes = reinterpret_cast<unsigned char*>(out);
+  chacha20_keystream(key, bytes, blocks);
+  if (rest > 0) {
+    random_bytes(last, rest * sizeof(u64));
+    std::memcpy(bytes + 64 * blocks, last, rest * sizeof(u64));
+    wipe(last, sizeof last);
+  }
+  wipe(key, sizeof key);
+}
+
+}  // namespace vfxgb

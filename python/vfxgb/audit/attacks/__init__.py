@@ -1,0 +1,1 @@
+"""The attacks: one file each, registered by being here (see audit/attack.py)."""

@@ -1,0 +1,27 @@
+"""Protocol plain: a passive party holds every gradient; a negative one means the label 1, in every round."""
+
+import numpy as np
+
+from vfxgb.audit.attack import Attack
+from vfxgb.audit.claims import Claim, Outcome
+from vfxgb.audit.nodes import NodeSet
+from vfxgb.audit.view import AttackerView
+from vfxgb.protocols.plain.messages import PlainGradients
+from vfxgb.transport.messages import unpack_array
+
+
+def run(view: AttackerView) -> Outcome:
+    """Read gradients and their signs."""
+    claims = []
+    (active,) = view.peers
+    roots = {(one.round, one.tree): one for one in view.nodes(active) if one.node == 0}
+    for message in view.messages(active, PlainGradients.TAG, PlainGradients):
+        root: NodeSet = roots[message.round, message.tree]
+        pairs = unpack_array(message.pairs, np.int64, (len(root.rows), 2), "reading a transcript")
+        place = (active, message.round, message.tree, 0, root.rows)
+        claims.append(Claim("labels", *place, pairs[:, 0] < 0))
+        claims.append(Claim("gradients", *place, pairs[:, 0].astype(np.float64), step=True))
+    return Outcome(claims)
+
+
+ATTACK = Attack("plain-sign", "labels and gradients, sent in clear", "passive", (PlainGradients.TAG,), run)

@@ -1,0 +1,46 @@
+"""A2: in the first round U is orthogonal to y and to the vector of ones: short vectors that LLL finds from U alone.
+
+All h are equal then, and g = a - y. Needs no answer, only what the passive party was sent; which class is which stays
+open, as y and 1 - y are equally short.
+"""
+
+import numpy as np
+
+from vfxgb.audit.attack import Attack
+from vfxgb.audit.claims import Claim, Outcome
+from vfxgb.audit.lattice import orthogonal_sets, vectors_wanted
+from vfxgb.audit.smm import Exchange, exchanges
+from vfxgb.audit.view import AttackerView
+
+NEEDS = ("smm1-basis",)
+MOST_ROWS = 80
+MOST_NODES = 1
+
+
+def run(view: AttackerView) -> Outcome:
+    """Reduce the lattices of the largest nodes of the first round that are small enough."""
+    (active,) = view.peers
+    fit = [
+        one
+        for one in exchanges(view, active, "smm1-basis", "smm1-products")
+        if one.n <= MOST_ROWS and one.node.round == 0
+    ]
+    if not fit:
+        return Outcome(why_not=f"no node of at most {MOST_ROWS} rows in the first round; more would take too long")
+    fit.sort(key=lambda one: -one.n)
+    remark = f"{len(fit) - MOST_NODES} smaller nodes left out for cost" if len(fit) > MOST_NODES else ""
+    return Outcome([_solve(one, active) for one in fit[:MOST_NODES]], remark)
+
+
+def _solve(one: Exchange, active: str) -> Claim:
+    sets = [members for members in orthogonal_sets(one.basis[: vectors_wanted(one.n)]) if len(members) < one.n]
+    values = np.zeros(one.n, dtype=np.bool_)
+    if sets:
+        values[sets[0]] = True
+    node = one.node
+    detail = f"n {one.n}, r {len(one.basis)}: {'found' if sets else 'not found'}; up to which class is which"
+    place = (active, node.round, node.tree, node.node, node.rows)
+    return Claim("labels", *place, values, unnamed=True, detail=detail)
+
+
+ATTACK = Attack("smm1-lattice", "labels of the first round, by LLL on U alone", "passive", NEEDS, run)

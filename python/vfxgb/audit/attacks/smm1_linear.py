@@ -1,0 +1,110 @@
+"""A5': every node of a tree tells the same columns of M up to the span of its own mask, and so do later trees.
+
+Within a tree columns keep their order, so the equations of its levels add up as they are (unless nodes withhold some).
+Between trees the secret order changes; a column of one tree is found again in another by consistency: the difference of
+the two solutions must lie in the sum of what they leave open. That tells columns apart only while the sum is not the
+whole space; otherwise the order does keep the trees apart, and they are left unjoined.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.audit.attack import Attack
+from vfxgb.audit.claims import Claim, Outcome
+from vfxgb.audit.smm import ZERO, Accumulated, Exchange, Matrix, exchanges, in_subtree
+from vfxgb.audit.view import AttackerView
+
+NEEDS = ("smm1-basis", "smm1-products")
+MOST_ROWS = 800
+MOST_TREES = 4
+
+
+def run(view: AttackerView) -> Outcome:
+    """Add up the equations of the largest node that is small enough and all below it, then of several trees."""
+    claims = []
+    cut = False
+    for peer in view.peers:
+        by_tree: dict[tuple[int, int], list[Exchange]] = {}
+        for one in exchanges(view, peer, *NEEDS):
+            if one.products is not None and one.n <= MOST_ROWS:
+                by_tree.setdefault((one.node.round, one.node.tree), []).append(one)
+        cut = cut or len(by_tree) > MOST_TREES
+        # A withheld column is zero in one node and not in another: then only a node by itself can be used.
+        whole = view.setup.min_bucket_rows == 1 and all(one.allowed is None for one in view.nodes(peer))
+        claims += _attack(peer, list(by_tree.values())[:MOST_TREES], whole)
+    if not claims:
+        return Outcome(why_not=f"no node of at most {MOST_ROWS} rows; more would take too long")
+    return Outcome(claims, f"the first {MOST_TREES} trees" if cut else "")
+
+
+def _attack(peer: str, trees: list[list[Exchange]], whole: bool) -> list[Claim]:
+    claims = []
+    before: tuple[NDArray[np.int32], Accumulated] | None = None
+    for number, tree in enumerate(trees):
+        top = max(tree, key=lambda one: one.n)
+        sums = _levels(top, tree if whole else [top])
+        joined = 0
+        if before is not None and np.array_equal(before[0], top.node.rows):
+            joined = _join(sums, before[1])
+        before = (top.node.rows, sums)
+        solution, known, _ = sums.solve()
+        node = top.node
+        detail = (
+            f"r'/n {len(top.mask()) / top.n:.3f} at the top; {known.mean():.0%} of M determined by tree {number + 1}, "
+            f"{joined} columns joined with trees before"
+        )
+        place = (peer, node.round, node.tree, node.node, node.rows)
+        claims.append(Claim("split matrix", *place, solution > 0.5, detail=detail))
+    return claims
+
+
+def _levels(top: Exchange, tree: list[Exchange]) -> Accumulated:
+    assert top.products is not None  # noqa: S101 - filtered above
+    below = {one.node for one in in_subtree(top.node, [one.node for one in tree])}
+    sums = Accumulated.over(top.node.rows, len(top.products))
+    for one in tree:
+        if one.node.node in below:
+            assert one.products is not None  # noqa: S101 - filtered above
+            sums.add(one.node.rows, one.mask(), one.products)
+    return sums
+
+
+def _join(sums: Accumulated, before: Accumulated) -> int:
+    """Add to `sums` what an earlier tree told about the same columns; returns how many were told apart."""
+    if before.right.shape != sums.right.shape:
+        return 0
+    now, _, open_now = sums.solve()
+    then, _, open_then = before.solve()
+    span = np.concatenate([open_now, open_then])
+    left = _complement(span, now.shape[1])
+    if len(left) < 2:
+        return 0
+    # Both see the same column through what is left of the space.
+    seen_now, seen_then = now @ left.T, then @ left.T
+    partner = np.full(len(now), -1)
+    for place, row in enumerate(seen_now):
+        distance = np.abs(seen_then - row).max(axis=1)
+        near = np.flatnonzero(distance < np.sqrt(ZERO))
+        # Equal columns are each other's partners as well.
+        if len(near) and np.ptp(before.right[near], axis=0).max() < np.sqrt(ZERO):
+            partner[place] = near[0]
+    if (partner < 0).all():
+        return 0
+    # The projectors are the same for all columns, so that only columns found again may be added: all, or none.
+    if (partner >= 0).all():
+        sums.matrix += before.matrix
+        sums.right += before.right[partner]
+    return int((partner >= 0).sum())
+
+
+def _complement(span: Matrix, n: int) -> Matrix:
+    """Orthonormal rows orthogonal to the rows of `span`."""
+    if len(span) == 0:
+        return np.eye(n)
+    _, values, vectors = np.linalg.svd(span, full_matrices=True)
+    rank = int((values > np.sqrt(ZERO)).sum())
+    rest: Matrix = vectors[rank:]
+    return rest
+
+
+ATTACK = Attack("smm1-linear", "the split matrix, by equations of several levels and trees", "active", NEEDS, run)

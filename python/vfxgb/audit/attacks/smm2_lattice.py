@@ -1,0 +1,36 @@
+"""A4: U is orthogonal to the columns of M and so to their differences, the buckets, which LLL finds from U alone."""
+
+from vfxgb.audit.attack import Attack
+from vfxgb.audit.claims import Claim, Outcome
+from vfxgb.audit.lattice import orthogonal_sets
+from vfxgb.audit.smm import Exchange, exchanges
+from vfxgb.audit.view import AttackerView
+
+NEEDS = ("smm2-basis",)
+MOST_ROWS = 80
+MOST_NODES = 1
+
+
+def run(view: AttackerView) -> Outcome:
+    """Reduce the lattices of the largest nodes that are small enough."""
+    claims = []
+    left_out = 0
+    for peer in view.peers:
+        fit = [one for one in exchanges(view, peer, "smm2-basis", "smm2-products") if one.n <= MOST_ROWS]
+        fit = [one for one in fit if len(one.basis)]
+        fit.sort(key=lambda one: -one.n)
+        left_out += max(0, len(fit) - MOST_NODES)
+        claims += [_solve(one, peer) for one in fit[:MOST_NODES]]
+    if not claims:
+        return Outcome(why_not=f"no node of at most {MOST_ROWS} rows with vectors; more would take too long")
+    return Outcome(claims, f"{left_out} further nodes left out for cost" if left_out else "")
+
+
+def _solve(one: Exchange, peer: str) -> Claim:
+    node = one.node
+    values = [node.rows[members] for members in orthogonal_sets(one.basis)]
+    place = (peer, node.round, node.tree, node.node, node.rows)
+    return Claim("buckets", *place, values, detail=f"n {one.n}, r {len(one.basis)}")
+
+
+ATTACK = Attack("smm2-lattice", "buckets, by LLL on U alone", "active", NEEDS, run)

@@ -1,0 +1,67 @@
+"""A3: in the first round g = a - y with one unknown a, so y is the only 0/1 point of a space of dimension r'.
+
+    g (I - Z Z^T) = w, so a 1 - y = w + c Z, so y = -w + a 1 - c Z.
+
+Nobody told the passive party a, the base score. But all h are a (1 - a) then, so that W_h, a multiple of 1 (I - Z Z^T),
+gives it up to a or 1 - a. Where W_h is no such multiple (sample weights), a stays one more unknown.
+"""
+
+import numpy as np
+
+from vfxgb.audit.attack import Attack
+from vfxgb.audit.claims import Claim, Outcome
+from vfxgb.audit.programs import MOST_NODES, MOST_ROWS, Matrix, by_promise, cube_point
+from vfxgb.audit.smm import Exchange, exchanges
+from vfxgb.audit.view import AttackerView
+
+NEEDS = ("smm2-basis", "smm2-products")
+
+
+def run(view: AttackerView) -> Outcome:
+    """Solve for the labels in the nodes of the first round with the most masking that are small enough."""
+    (active,) = view.peers
+    first = view.setup.first_round
+    fit = [
+        one
+        for one in exchanges(view, active, *NEEDS)
+        if one.products is not None and one.n <= MOST_ROWS and one.node.round == first == 0
+    ]
+    if not fit:
+        return Outcome(why_not=f"no node of at most {MOST_ROWS} rows in the first round; more would take too long")
+    fit.sort(key=lambda one: by_promise(len(one.mask()) / one.n))
+    remark = "" if len(fit) <= MOST_NODES else f"{len(fit) - MOST_NODES} small nodes left out for cost"
+    return Outcome([_solve(one, active) for one in fit[:MOST_NODES]], remark)
+
+
+def _solve(one: Exchange, active: str) -> Claim:
+    assert one.products is not None  # noqa: S101 - filtered above
+    mask = one.mask()
+    random = np.random.default_rng(one.node.node)
+    w, ones = one.products[0], np.ones(one.n)
+    starts = _base_scores(one.products[1], ones - ones @ mask.T @ mask)
+    if starts:
+        points = [cube_point(start - w, mask, random) for start in starts]
+    else:
+        points = [cube_point(-w, np.concatenate([mask, ones[None, :]]), random)]
+    # The right base score leads to a vertex of the cube, a wrong one hardly ever.
+    found = min(
+        (x for x in points if x is not None), key=lambda x: np.abs(x - np.rint(x)).sum(), default=np.zeros(one.n)
+    )
+    node = one.node
+    detail = f"r'/n {len(mask) / one.n:.3f}"
+    return Claim("labels", active, node.round, node.tree, node.node, node.rows, found > 0.5, detail=detail)
+
+
+def _base_scores(w_h: Matrix, projected: Matrix) -> list[float]:
+    """Both a with a (1 - a) = s where w_h = s projected; none if there is no such s."""
+    size = projected @ projected
+    if size < 1e-9:
+        return []
+    s = float(w_h @ projected) / float(size)
+    if np.abs(w_h - s * projected).max() > 1e-6 * np.abs(projected).max() or not 0.0 < s <= 0.25 + 1e-9:
+        return []
+    root = np.sqrt(max(0.0, 1.0 - 4.0 * s))
+    return [(1.0 - root) / 2.0, (1.0 + root) / 2.0]
+
+
+ATTACK = Attack("smm2-lp", "labels of the first round, by linear programs on W_g", "passive", NEEDS, run)

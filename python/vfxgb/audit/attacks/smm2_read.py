@@ -1,0 +1,24 @@
+"""A0 on smm2: W_g is g plus noise of size r'/n, and a negative g means the label 1, whatever the base score."""
+
+from vfxgb.audit.attack import Attack
+from vfxgb.audit.claims import Claim, Outcome
+from vfxgb.audit.smm import exchanges
+from vfxgb.audit.view import AttackerView
+
+NEEDS = ("smm2-basis", "smm2-products")
+
+
+def run(view: AttackerView) -> Outcome:
+    """The sign of W_g in every node."""
+    claims = []
+    (active,) = view.peers
+    for one in exchanges(view, active, *NEEDS):
+        if one.products is not None:
+            node = one.node
+            detail = f"r'/n {len(one.mask()) / one.n:.3f}"
+            place = (active, node.round, node.tree, node.node, node.rows)
+            claims.append(Claim("labels", *place, one.products[0] < 0, detail=detail))
+    return Outcome(claims)
+
+
+ATTACK = Attack("smm2-read", "labels, by the sign of W_g", "passive", NEEDS, run)

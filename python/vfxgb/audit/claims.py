@@ -1,0 +1,133 @@
+"""What an attack says it has learned, and what that turned out to be worth.
+
+An attack makes claims without knowing whether they are right; truth.py judges them. A finding puts the success next to
+the *guess*: how well a party does that saw nothing of the run.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# labels        values bool[n]: the row's label is 1 (several outputs: the row is of class `tree`)
+# leaf labels   values int[n]: rows of one number are said to share their label
+# gradients     values float64[n]: g of each row, NaN where not known
+# split matrix  values bool[k, n]: the row goes left at candidate tokens[i]
+# buckets       values list of int arrays: each is said to be exactly the rows of one bucket in the node
+Target: TypeAlias = Literal["labels", "leaf labels", "gradients", "split matrix", "buckets"]
+
+# How many standard errors above the guess count as more than luck.
+ERRORS = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """`rows`: the training rows it is about, in node `node` of tree `tree` of round `round` (-1: of no single one).
+
+    `unnamed`: labels up to which class is which. `without`: the labels the attacker would have claimed without the run,
+    from what it owns alone. `step`: the gradients are in units of the fixed point, which the attacker does not know.
+    """
+
+    target: Target
+    victim: str
+    round: int
+    tree: int
+    node: int
+    rows: NDArray[Any]
+    values: Any
+    tokens: NDArray[np.int64] | None = None
+    unnamed: bool = False
+    without: NDArray[np.bool_] | None = None
+    step: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack returns. `why_not`: why it could not be run on this transcript. `remark`: what it left out."""
+
+    claims: list[Claim] = field(default_factory=list)
+    remark: str = ""
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A judged claim, or the mean of several.
+
+    `success`, `guess`: shares, see README. `count`: independent things judged, which sets the margin of luck. `claims`:
+    how many claims it sums up; `last_round`: the last of theirs, `round` being the first.
+    """
+
+    attack: str
+    attacker: str
+    victim: str
+    target: str
+    round: int
+    tree: int
+    node: int
+    rows: int
+    success: float
+    guess: float
+    count: int
+    claims: int = 1
+    detail: str = ""
+    last_round: int = -1
+
+    @property
+    def rounds(self) -> str:
+        """The round or rounds, counted from 1, in words."""
+        if self.last_round > self.round >= 0:
+            return f"{self.round + 1}-{self.last_round + 1}"
+        return "all" if self.round < 0 else str(self.round + 1)
+
+    @property
+    def margin(self) -> float:
+        """What luck may add to the guess: three standard errors of a binomial share."""
+        return ERRORS * math.sqrt(self.guess * (1.0 - self.guess) / max(1, self.count))
+
+    @property
+    def better(self) -> bool:
+        """Whether the attack beats guessing by more than luck explains."""
+        return self.success > self.guess + self.margin + 1e-12
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if not self.better:
+            return "no better than guessing"
+        if self.success >= 0.99:
+            return "recovered"
+        return "mostly recovered" if self.success >= 0.9 else "partly recovered"
+
+
+def mean_finding(findings: list[Finding]) -> Finding:
+    """Several findings of one attack, attacker, victim and target as one, weighted by what they judged."""
+    first = findings[0]
+    if len(findings) == 1:
+        return first
+    weights = np.array([max(1, one.count) for one in findings], dtype=np.float64)
+
+    def common(name: str) -> int:
+        values = {getattr(one, name) for one in findings}
+        return int(values.pop()) if len(values) == 1 else -1
+
+    best = max(findings, key=lambda one: one.success - one.guess)
+    return Finding(
+        first.attack,
+        first.attacker,
+        first.victim,
+        first.target,
+        min(one.round for one in findings),
+        common("tree"),
+        common("node"),
+        int(np.max([one.rows for one in findings])),
+        float(np.average([one.success for one in findings], weights=weights)),
+        float(np.average([one.guess for one in findings], weights=weights)),
+        int(weights.sum()),
+        sum(one.claims for one in findings),
+        f"best of {len(findings)}: {best.detail}" if best.detail else "",
+        max(one.round for one in findings),
+    )

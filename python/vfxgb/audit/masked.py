@@ -1,0 +1,46 @@
+"""What the attacks on `masked` share: the noise vectors and masked gradients of root nodes, read from a view."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.audit.nodes import NodeSet
+from vfxgb.audit.view import AttackerView
+from vfxgb.protocols.masked.messages import MaskedGradients, MaskedNoise
+from vfxgb.transport.messages import unpack_array
+
+NEEDS = (MaskedNoise.TAG, MaskedGradients.TAG)
+WHAT = "reading a transcript"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """The exchange about the root of one tree. `noise`: per candidate float64[n, W]; `masked`: float64[1 or 2, n]."""
+
+    node: NodeSet
+    noise: dict[int, Floats]
+    masked: dict[int, Floats]
+
+
+def roots(view: AttackerView, peer: str) -> Iterator[Root]:
+    """The roots of all trees whose candidates were masked."""
+    nodes = {(one.round, one.tree): one for one in view.nodes(peer) if one.node == 0}
+    noise: dict[tuple[int, int], dict[int, list[Floats]]] = defaultdict(lambda: defaultdict(list))
+    masked: dict[tuple[int, int], dict[int, Floats]] = defaultdict(dict)
+    for message in view.tagged(peer, *NEEDS):
+        if message.depth != 0:
+            continue
+        tree = (message.round, message.tree)
+        n = len(nodes[tree].rows)
+        if isinstance(message, MaskedNoise):
+            noise[tree][message.candidate].append(unpack_array(message.noise, np.float64, (n,), WHAT))
+        else:
+            vectors = len(message.values) // (8 * n)
+            masked[tree][message.candidate] = unpack_array(message.values, np.float64, (vectors, n), WHAT)
+    for tree, candidates in noise.items():
+        stacked = {candidate: np.stack(vectors, axis=1) for candidate, vectors in candidates.items()}
+        yield Root(nodes[tree], stacked, masked[tree])

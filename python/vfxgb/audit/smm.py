@@ -1,0 +1,111 @@
+"""The exchanges of smm1 and smm2, node by node, and the linear algebra that attacks on them share.
+
+Who sent U and got W = A (I - Z Z^T) back, Z being a part of U, can tell which part: W u = 0 for every u in Z, and for
+no other (ERRATA 1.4). So each row a of A is known up to Z c with r' unknown numbers c. Vectors are rows here, as on the
+wire: U is float64[r, n], W float64[k, n].
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.audit.nodes import NodeSet
+from vfxgb.audit.view import AttackerView
+
+Matrix = NDArray[np.float64]
+
+# What counts as zero among numbers of size 1.
+ZERO = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """One node: the vectors that were sent and, where there was one, the answer; `node` knows its rows."""
+
+    node: NodeSet
+    basis: Matrix
+    products: Matrix | None
+
+    @property
+    def n(self) -> int:
+        """Rows of the node."""
+        return len(self.node.rows)
+
+    def mask(self) -> Matrix:
+        """Z^T: those of the sent vectors that hide the answer, float64[r', n]."""
+        assert self.products is not None  # noqa: S101 - asked of answered nodes only
+        size = np.linalg.norm(self.products) or 1.0
+        found: Matrix = self.basis[np.linalg.norm(self.products @ self.basis.T, axis=0) < ZERO * size]
+        return found
+
+
+def exchanges(view: AttackerView, peer: str, basis_tag: str, products_tag: str) -> Iterator[Exchange]:
+    """All nodes with a basis, in order of growth. An answer that is empty (refused by the protocol) counts as none."""
+    bases = _stacks(view, peer, basis_tag, "vectors")
+    products = _stacks(view, peer, products_tag, "products")
+    for node in view.nodes(peer):
+        place = (node.round, node.tree, node.node)
+        if place in bases and len(node.rows):
+            n = len(node.rows)
+            answer = _rows(products.get(place, []), n)
+            yield Exchange(node, _rows(bases[place], n), answer if len(answer) else None)
+
+
+def _stacks(view: AttackerView, peer: str, tag: str, name: str) -> dict[tuple[int, int, int], list[memoryview]]:
+    """(round, tree, node) -> the pieces of one array, in order; nothing is copied before it is asked for."""
+    parts: dict[tuple[int, int, int], list[memoryview]] = {}
+    for message in view.tagged(peer, tag):
+        parts.setdefault((message.round, message.tree, message.node), []).append(getattr(message, name))
+    return parts
+
+
+def _rows(pieces: list[memoryview], n: int) -> Matrix:
+    return np.frombuffer(b"".join(pieces), dtype="<f8").reshape(-1, n)
+
+
+@dataclass
+class Accumulated:
+    """Equations P x = w about the same unknown rows x float64[k, n], from several nodes, added up.
+
+    Each node tells x on its rows up to the span of its mask; what several nodes leave open is only what is in all of
+    their spans. `matrix` is the sum of the projectors, `right` of the projected answers.
+    """
+
+    rows: NDArray[np.int32]
+    matrix: Matrix
+    right: Matrix
+
+    @classmethod
+    def over(cls, rows: NDArray[np.int32], k: int) -> "Accumulated":
+        """No equations yet about k unknown vectors over these rows."""
+        n = len(rows)
+        return cls(rows, np.zeros((n, n)), np.zeros((k, n)))
+
+    def add(self, rows: NDArray[np.int32], mask: Matrix, products: Matrix) -> None:
+        """The answer of one node: x on `rows`, times I - Z Z^T."""
+        place = np.searchsorted(self.rows, rows)
+        self.matrix[np.ix_(place, place)] += np.eye(len(rows)) - mask.T @ mask
+        self.right[:, place] += products
+
+    def solve(self) -> tuple[Matrix, NDArray[np.bool_], Matrix]:
+        """The shortest solution float64[k, n], which rows are determined, and the null space float64[d, n]."""
+        values, vectors = np.linalg.eigh(self.matrix)
+        good = values > ZERO
+        inverse = vectors[:, good] / values[good]
+        solution = (self.right @ inverse) @ vectors[:, good].T
+        null = vectors[:, ~good].T
+        known: NDArray[np.bool_] = np.linalg.norm(null, axis=0) < np.sqrt(ZERO)
+        return solution, known, null
+
+
+def in_subtree(node: NodeSet, nodes: list[NodeSet]) -> list[NodeSet]:
+    """The nodes of the same tree at and below `node`, among `nodes` in order of growth."""
+    inside = {node.node}
+    found = []
+    for one in nodes:
+        if (one.round, one.tree) == (node.round, node.tree) and (one.node in inside or one.parent in inside):
+            inside.add(one.node)
+            found.append(one)
+    return found

@@ -1,0 +1,254 @@
+"""The truth of a recorded run, and the judgement of claims against it. Attacks never see this."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.audit.claims import Claim
+from vfxgb.audit.nodes import NodeSet
+from vfxgb.audit.view import AttackerView, KnownLabels
+from vfxgb.train.messages import BeginRound, Ready
+from vfxgb.train.passive import unpack_bits
+from vfxgb.train.transcript import Transcript
+from vfxgb.tree.candidates import CandidateList
+
+# Gradients count as recovered when they are right to this share of the largest of them.
+RELATIVE = 1e-6
+# Random fillings of the leaves that the guess of "leaf labels" is a mean of.
+FILLINGS = 20
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """See Finding."""
+
+    success: float
+    guess: float
+    count: int
+    detail: str = ""
+
+
+class Truth:
+    """Everything that is true of a run."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._notes = {
+            (party, one.name, one.round, one.tree): one.array
+            for party, record in transcript.records.items()
+            for one in record.notes
+        }
+        self._columns: dict[tuple[str, int, int], SplitColumns] = {}
+        self._views: dict[str, AttackerView] = {}
+
+    def note(self, party: str, name: str, round_index: int = -1, tree: int = -1) -> NDArray[Any]:
+        """A note of any party."""
+        return self._notes[party, name, round_index, tree]
+
+    @cached_property
+    def labels(self) -> NDArray[np.float64]:
+        """Of the training rows, as the objective sees them."""
+        return self.note(self._transcript.active, "labels")
+
+    @property
+    def classes(self) -> bool:
+        """Whether labels are classes."""
+        return str(self._transcript.params["objective"]) in ("binary:logistic", "multi:softprob", "multi:softmax")
+
+    def some_labels(self, count: int, seed: int) -> KnownLabels:
+        """`count` random rows with their labels, or half of all if there are fewer."""
+        n = len(self.labels)
+        rows = np.sort(np.random.default_rng(seed).choice(n, size=min(count, n // 2), replace=False))
+        return KnownLabels(rows, self.labels[rows])
+
+    def judge(self, claim: Claim, seed: int) -> Judgement | str:
+        """How right a claim is, or why that cannot be said."""
+        if claim.target in ("labels", "leaf labels") and not self.classes:
+            return "the labels of this run are numbers, not classes"
+        if claim.target == "labels":
+            return self._judge_labels(claim)
+        if claim.target == "leaf labels":
+            return self._judge_leaves(claim, seed)
+        if claim.target == "gradients":
+            return self._judge_gradients(claim)
+        if claim.target == "split matrix":
+            return self._judge_splits(claim)
+        return self._judge_buckets(claim)
+
+    def _is_class(self, rows: NDArray[Any], tree: int) -> NDArray[np.bool_]:
+        outputs = len(self.note(self._transcript.active, "base-margin"))
+        found: NDArray[np.bool_] = self.labels[rows] == (max(tree, 0) if outputs > 1 else 1)
+        return found
+
+    def _judge_labels(self, claim: Claim) -> Judgement:
+        truth = self._is_class(claim.rows, claim.tree)
+        success = _share(claim.values == truth)
+        guess = max(_share(truth), 1.0 - _share(truth))
+        detail = claim.detail
+        if claim.unnamed:
+            success = max(success, 1.0 - success)
+        if claim.without is not None:
+            own = _share(claim.without == truth)
+            detail = f"{detail}; majority {guess:.3f}, own features {own:.3f}"
+            guess = max(guess, own)
+        return Judgement(success, guess, len(truth), detail)
+
+    def _judge_leaves(self, claim: Claim, seed: int) -> Judgement:
+        """Success: rows whose label is the commoner one of their leaf. Guess: the same with leaves filled at random."""
+        truth = self._is_class(claim.rows, claim.tree)
+        random = np.random.default_rng(seed)
+        guess = np.mean([_purity(claim.values, random.permutation(truth)) for _ in range(FILLINGS)])
+        return Judgement(_purity(claim.values, truth), float(guess), len(truth), claim.detail)
+
+    def _judge_gradients(self, claim: Claim) -> Judgement:
+        active = self._transcript.active
+        truth = self.note(active, "pairs", claim.round, claim.tree)[claim.rows, 0].astype(np.float64)
+        if not claim.step:
+            truth = truth * float(self.note(active, "step", claim.round)[0])
+        tolerance = RELATIVE * float(np.abs(truth).max(initial=0.0))
+        near = np.abs(np.nan_to_num(claim.values, nan=np.inf) - truth) <= tolerance
+        _, counts = np.unique(truth, return_counts=True)
+        return Judgement(_share(near), float(counts.max(initial=0)) / max(1, len(truth)), len(truth), claim.detail)
+
+    def _judge_splits(self, claim: Claim) -> Judgement | str:
+        """Success: right entries. Guess: of one who knows how many rows go left at each candidate, but not which."""
+        columns = self.columns(claim.victim, claim.round, claim.tree)
+        truth = columns.matrix(claim.rows)
+        tokens = np.arange(len(truth)) if claim.tokens is None else claim.tokens
+        shown = columns.available(self._node(claim))[tokens]
+        if not shown.any():
+            return "no candidate of this node is available"
+        truth, values = truth[tokens][shown], claim.values[shown]
+        density = truth.mean(axis=1)
+        guess = float(np.maximum(density, 1.0 - density).mean())
+        # Columns of a feature are nested, so that only rows count as independent.
+        return Judgement(float((values == truth).mean()), guess, truth.shape[1], claim.detail)
+
+    def _judge_buckets(self, claim: Claim) -> Judgement:
+        """Success: buckets claimed exactly, of all in the node. Guess: 0, since sets of rows are not hit by chance."""
+        columns = self.columns(claim.victim, claim.round, claim.tree)
+        buckets = columns.buckets(claim.rows)
+        ranges = columns.ranges(claim.rows)
+        claimed = {frozenset(np.asarray(one).tolist()) for one in claim.values}
+        right = len(claimed & ranges)
+        share = len(claimed & buckets) / max(1, len(buckets))
+        detail = (
+            f"{len(claimed)} sets claimed, {right} of them right; {sum(len(one) <= 4 for one in buckets)} of "
+            f"{len(buckets)} buckets hold at most 4 rows"
+        )
+        return Judgement(share, 0.0, len(buckets), f"{claim.detail}; {detail}" if claim.detail else detail)
+
+    def columns(self, party: str, round_index: int, tree: int) -> "SplitColumns":
+        """The candidates of a passive party in one tree, in the order in which it showed them."""
+        place = (party, round_index, tree)
+        if place not in self._columns:
+            view = self._view(party)
+            peer = view.peers[0]
+            begin = next(one for one in view.messages(peer, BeginRound.TAG, BeginRound) if one.round == round_index)
+            (ready,) = view.messages(peer, Ready.TAG, Ready)
+            chosen = unpack_bits(begin.features[tree], ready.n_features, "reading a transcript")
+            features = np.arange(ready.n_features) if chosen is None else np.flatnonzero(chosen)
+            self._columns[place] = SplitColumns(
+                self.note(party, "bins"),
+                self.note(party, "n-bins"),
+                self.note(party, "has-missing"),
+                features.astype(np.int32),
+                self._notes.get((party, "order", round_index, tree)),
+                view.setup.min_bucket_rows,
+            )
+        return self._columns[place]
+
+    def _view(self, party: str) -> AttackerView:
+        transcript = self._transcript
+        if party not in self._views:
+            record = transcript.records[party]
+            self._views[party] = AttackerView(record, transcript.catalogue, transcript.protocol, None)
+        return self._views[party]
+
+    def _node(self, claim: Claim) -> NodeSet:
+        view = self._view(claim.victim)
+        wanted = (claim.round, claim.tree, claim.node)
+        return next(one for one in view.nodes(view.peers[0]) if (one.round, one.tree, one.node) == wanted)
+
+
+class SplitColumns:
+    """The split matrix M of one tree at one passive party: which row goes left at which candidate."""
+
+    def __init__(
+        self,
+        bins: NDArray[np.uint16],
+        n_bins: NDArray[np.int32],
+        has_missing: NDArray[np.bool_],
+        features: NDArray[np.int32],
+        order: NDArray[np.int64] | None,
+        min_bucket_rows: int,
+    ) -> None:
+        self._bins = bins[:, features]
+        self._n_bins = np.ascontiguousarray(n_bins[features])
+        self._least = min_bucket_rows
+        missing = np.ascontiguousarray(has_missing[features])
+        local, cut, default_left = _native.candidates(self._n_bins, missing)
+        # Without a secret order candidates were never shown, or as they are.
+        self._order = order = np.arange(len(local)) if order is None else order
+        self._local, self._cut, self._default_left = local[order], cut[order], default_left[order]
+        native = _native.Bins(len(bins), [np.arange(1.0, count) for count in self._n_bins.tolist()])
+        for feature, count in enumerate(self._n_bins.tolist()):
+            column = self._bins[:, feature].astype(np.float64)
+            native.fill(feature, np.where(column == count, np.nan, column))
+        every = np.arange(len(features), dtype=np.int32)
+        self._candidates = CandidateList(native, missing, every, None, None, 1)
+
+    def matrix(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """bool[candidates, len(rows)]: row goes left at the candidate shown at that position."""
+        held = self._bins[rows][:, self._local].T
+        missing = held == self._n_bins[self._local][:, None]
+        found: NDArray[np.bool_] = np.where(missing, self._default_left[:, None], held <= self._cut[:, None])
+        return found
+
+    def available(self, node: NodeSet) -> NDArray[np.bool_]:
+        """bool[candidates]: the node showed the candidate at that position."""
+        partition = _native.RowPartition(len(self._bins), np.ascontiguousarray(node.rows))
+        allowed = None if node.allowed is None else node.allowed[None, :]
+        found = self._candidates.available(partition, np.zeros(1, dtype=np.int32), allowed, self._least)
+        return np.ones(len(self._order), dtype=np.bool_) if found is None else found[0][self._order]
+
+    def buckets(self, rows: NDArray[Any]) -> set[frozenset[int]]:
+        """The rows of every bucket of the node that is not empty, missing values included."""
+        found = set()
+        for feature in range(self._bins.shape[1]):
+            held = self._bins[rows, feature]
+            found |= {frozenset(rows[held == one].tolist()) for one in np.unique(held)}
+        return found
+
+    def ranges(self, rows: NDArray[Any]) -> set[frozenset[int]]:
+        """The rows of every run of neighbouring buckets of one feature, missing values anywhere."""
+        found = set()
+        for feature, count in enumerate(self._n_bins.tolist()):
+            held = self._bins[rows, feature]
+            present = np.unique(held[held < count])
+            missing = frozenset(rows[held == count].tolist())
+            for first in range(len(present)):
+                run: frozenset[int] = frozenset()
+                for one in present[first : first + RANGE_BUCKETS]:
+                    run |= frozenset(rows[held == one].tolist())
+                    found |= {run, run | missing}
+            found.add(missing)
+        return found - {frozenset()}
+
+
+# Sets of at most 4 rows are claimed; no run of more buckets than that can be one.
+RANGE_BUCKETS = 4
+
+
+def _share(hits: NDArray[np.bool_]) -> float:
+    return float(np.mean(hits)) if len(hits) else 0.0
+
+
+def _purity(leaf: NDArray[Any], truth: NDArray[np.bool_]) -> float:
+    _, place = np.unique(leaf, return_inverse=True)
+    positive = np.bincount(place, weights=truth)
+    return float(np.maximum(positive, np.bincount(place) - positive).sum() / max(1, len(truth)))

@@ -1,0 +1,105 @@
+"""What one curious party has to attack with: what it sent, received and owns. Nothing else can be reached from here.
+
+A view is made from one party's record and the public facts of the run. It holds no reference to the transcript or to
+another party's record: that an attack cheats is not a matter of discipline. What an attack assumes beyond that (a few
+known labels) is handed over openly in `known_labels`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.audit.nodes import NodeSet, replay
+from vfxgb.train.messages import Ready, Setup
+from vfxgb.train.transcript import PartyRecord
+from vfxgb.transport.messages import Catalogue, Message
+
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(frozen=True)
+class KnownLabels:
+    """Labels that an attacker is assumed to know from elsewhere: `labels[i]` is that of training row `rows[i]`."""
+
+    rows: NDArray[np.int64]
+    labels: NDArray[np.float64]
+
+
+class AttackerView:
+    """One party's side of a run. `params`: the parameters of training, which only the active party knows."""
+
+    def __init__(
+        self,
+        record: PartyRecord,
+        catalogue: Catalogue,
+        protocol: str,
+        params: dict[str, Any] | None,
+        known_labels: KnownLabels | None = None,
+    ) -> None:
+        self._record = record
+        self._catalogue = catalogue
+        self._nodes: dict[str, list[NodeSet]] = {}
+        self.protocol = protocol
+        self.params = params if record.active else None
+        self.known_labels = known_labels
+
+    @property
+    def party(self) -> str:
+        """The attacker."""
+        return self._record.party
+
+    @property
+    def active(self) -> bool:
+        """Whether it is the party with the labels."""
+        return self._record.active
+
+    @cached_property
+    def peers(self) -> tuple[str, ...]:
+        """Whom it talked to."""
+        return tuple(dict.fromkeys(one.peer for one in self._record.messages))
+
+    @cached_property
+    def tags(self) -> frozenset[str]:
+        """The types of all messages it sent or received."""
+        return frozenset(one.tag for one in self._record.messages)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """The size of the run, as every party was told."""
+        return next(self.messages(self.peers[0], Setup.TAG, Setup))
+
+    def messages(self, peer: str, tag: str, kind: type[M]) -> Iterator[M]:
+        """The messages of one type exchanged with `peer`, in order, decoded one at a time."""
+        for one in self._record.messages:
+            if one.peer == peer and one.tag == tag:
+                message = self._catalogue.decode(one.tag, one.payload, peer)
+                assert isinstance(message, kind)  # noqa: S101 - the class of a tag
+                yield message
+
+    def tagged(self, peer: str, *tags: str) -> Iterator[Any]:
+        """The messages of some types exchanged with `peer`, in order, for attacks that know a type by its tag alone."""
+        for one in self._record.messages:
+            if one.peer == peer and one.tag in tags:
+                yield self._catalogue.decode(one.tag, one.payload, peer)
+
+    def note(self, name: str, round_index: int = -1, tree: int = -1) -> NDArray[Any] | None:
+        """What the attacker knows by itself under that name (train/transcript.py), or None."""
+        for one in self._record.notes:
+            if (one.name, one.round, one.tree) == (name, round_index, tree):
+                return one.array
+        return None
+
+    def nodes(self, peer: str) -> list[NodeSet]:
+        """The rows of every node that the two parties of this channel both know, in order of growth."""
+        if peer not in self._nodes:
+            (ready,) = self.messages(peer, Ready.TAG, Ready)
+            setup = self.setup
+            self._nodes[peer] = replay(self.tagged(peer, *REPLAYED), setup.n_rows, setup.n_train, ready.n_features)
+        return self._nodes[peer]
+
+
+REPLAYED = ("begin-round", "level", "choose", "split-rows", "end-round")

@@ -1,0 +1,157 @@
+"""The active party's side of `federboost`: it has randomised buckets of all features, and trains on them alone."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.errors import MessageError
+from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
+from vfxgb.protocols.federboost.messages import Buckets, Usable
+from vfxgb.protocols.federboost.passive import empty_bins, fill
+from vfxgb.protocols.federboost.unbiased import Correction
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import unpack_array
+from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.proposal import SumTable
+
+_MOST_BINS = 65_534
+
+
+class Received:
+    """The randomised buckets of one passive party; `n_rows`: training rows and eval rows, which have no buckets here.
+
+    Raises MessageError unless they are of one party, in order, of the right size and in range.
+    """
+
+    def __init__(self, context: ActiveContext, channel: Channel, n_rows: int) -> None:
+        first = self._read(channel, context, 0, None)
+        messages = [first, *(self._read(channel, context, i, first.n_features) for i in range(1, first.n_features))]
+        n_bins = np.array([one.n_bins for one in messages], dtype=np.int32)
+        missing = np.array([one.has_missing for one in messages], dtype=np.bool_)
+        bins = empty_bins(n_rows, n_bins)
+        for one in messages:
+            what = f"reading feature {one.feature} of {channel.peer}"
+            column = unpack_array(one.buckets, np.uint16, (context.n_train,), what)
+            most = one.n_bins + one.has_missing
+            if int(column.max()) >= most:
+                raise MessageError(f"{what}: found bucket {int(column.max())}, wanted at most {most - 1}")
+            fill(bins, one.feature, column, one.n_bins, context.threads)
+        directions = np.array([one.constraint for one in messages], dtype=np.int8)
+        every = np.arange(len(messages), dtype=np.int32)
+        self.candidates = CandidateList(bins, missing, every, directions, None, context.threads)
+        self.n_features = len(messages)
+        self.correction = Correction(context.params, n_bins, missing) if context.params.unbiased else None
+
+    @staticmethod
+    def _read(channel: Channel, context: ActiveContext, feature: int, n_features: int | None) -> Buckets:
+        with context.timings.phase("wait"):
+            message = channel.recv(Buckets)
+        wanted = message.n_features if n_features is None else n_features
+        if message.feature != feature or message.n_features != wanted or wanted < 1:
+            raise MessageError(
+                f"reading buckets of {channel.peer}: found feature {message.feature} of {message.n_features}, wanted "
+                f"feature {feature} of {max(1, wanted)}"
+            )
+        if not 1 <= message.n_bins < _MOST_BINS or message.constraint not in (-1, 0, 1):
+            raise MessageError(
+                f"reading buckets of {channel.peer}, feature {feature}: found {message.n_bins} buckets and monotone "
+                f"direction {message.constraint}, wanted 1 to {_MOST_BINS - 1} and -1, 0 or 1"
+            )
+        return message
+
+
+class FederBoostActive:
+    """An ActiveRole."""
+
+    def __init__(self, context: ActiveContext) -> None:
+        self._context = context
+        self._received: dict[str, Received] = {}
+        self._pairs: Sequence[NDArray[np.int64]] = ()
+        self._tables: dict[tuple[str, int], SumTable] = {}
+        self._level: ActiveLevel | None = None
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """See ActiveRole."""
+        self._pairs, self._tables = gradients.pairs, {}
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """See ActiveRole. Buckets come before anything else."""
+        self._level = level
+        if not self._received:
+            context, n_rows = self._context, level.trees[0].partition.n_rows
+            self._received = {party: Received(context, channel, n_rows) for party, channel in context.channels.items()}
+
+    def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
+        """See ActiveRole."""
+        found = {}
+        for party, channel in self._context.channels.items():
+            with self._context.timings.phase("wait"):
+                message = channel.recv(Usable)
+            place = (message.round, message.depth, [tree.tree for tree in message.trees])
+            wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
+            if place != wanted:
+                raise MessageError(
+                    f"reading the usable features of {party}: found round {place[0]}, depth {place[1]}, trees "
+                    f"{place[2]}, wanted round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
+                )
+            found[party] = [
+                self._propose(party, nodes, usable(tree.features, len(nodes.nodes), self._received[party], party))
+                for nodes, tree in zip(level.trees, message.trees, strict=True)
+            ]
+        return found
+
+    def _propose(self, party: str, nodes: LevelNodes, allowed: NDArray[np.bool_] | None) -> Proposals:
+        context, received = self._context, self._received[party]
+        with context.timings.phase("sums"):
+            built = np.ascontiguousarray(nodes.nodes[nodes.build])
+            own = None if allowed is None else allowed[nodes.build]
+            least, candidates = context.train.min_bucket_rows, received.candidates
+            left = candidates.left_sums(nodes.partition, built, self._pairs[nodes.tree], own, least)
+            if received.correction is not None:
+                available = candidates.available(nodes.partition, built, own, least)
+                left = received.correction.apply(left, nodes.totals[nodes.build], available)
+        with context.timings.phase("score"):
+            key = (party, nodes.tree)
+            if key not in self._tables:
+                directions = None if nodes.bounds is None else received.candidates.constraint
+                self._tables[key] = SumTable(directions, context.threads)
+            return self._tables[key].propose(nodes, left)
+
+    def chosen(
+        self,
+        party: str,
+        index: int,
+        positions: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+        bits: memoryview,
+    ) -> ChosenSums:
+        """See ActiveRole. The children's sums are those of the rows they get."""
+        assert self._level is not None  # noqa: S101 - a level was proposed before
+        nodes = self._level.trees[index]
+        offered = self._tables[party, nodes.tree].chosen(positions, tokens)
+        left = _native.left_node_sums(
+            nodes.partition,
+            np.ascontiguousarray(nodes.nodes[positions]),
+            bits,
+            self._pairs[nodes.tree],
+            self._context.threads,
+        )
+        return ChosenSums(left, offered.constraint)
+
+    def end_tree(self) -> None:
+        """See ActiveRole. Buckets stay."""
+        self._pairs, self._tables, self._level = (), {}, None
+
+    def close(self) -> None:
+        """See ActiveRole: nothing runs in the background."""
+
+
+def usable(data: memoryview, m: int, received: Received, party: str) -> NDArray[np.bool_] | None:
+    """bool[m, features], or None for all. Raises MessageError for another number of bytes."""
+    if len(data) == 0:
+        return None
+    count = m * received.n_features
+    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), f"reading the usable features of {party}")
+    return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_).reshape(m, received.n_features)

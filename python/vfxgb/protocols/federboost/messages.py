@@ -1,0 +1,50 @@
+"""What `federboost` adds to the messages of training."""
+
+from typing import ClassVar
+
+import msgspec
+
+from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Reveals
+
+
+class Buckets(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, once: the randomised buckets of one feature, uint16[n_train]; missing is bucket n_bins.
+
+    `n_features`: of the sender; features come in order. `constraint`: monotone direction, 0 without constraints.
+    """
+
+    TAG: ClassVar[str] = "federboost-buckets"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "the bucket of each row's value in a feature, randomised up to the epsilon stated", "values"
+    )
+
+    n_features: int
+    feature: int
+    n_bins: int
+    has_missing: bool
+    constraint: int
+    buckets: Bulk
+
+    def amount(self) -> int:
+        """Values."""
+        return len(self.buckets) // 2
+
+
+class TreeUsable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in a Usable: one bit per open node and feature of the sender; empty for all."""
+
+    tree: int
+    features: Bulk
+
+
+class Usable(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, once a level: the features that column sampling leaves."""
+
+    TAG: ClassVar[str] = "federboost-usable"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which of the sender's features, by number, a node may use")
+
+    round: int
+    depth: int
+    trees: list[TreeUsable]

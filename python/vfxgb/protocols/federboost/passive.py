@@ -1,0 +1,108 @@
+"""A passive party's side of `federboost`: it randomises its buckets once, and files the splits that win.
+
+Training rows are routed by the randomised buckets, which the active party has anyway: the rows of a split tell nothing
+new. Eval rows are routed by their true values, as in prediction.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
+from vfxgb.protocols.federboost.messages import Buckets, TreeUsable, Usable
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
+from vfxgb.tree.candidates import CandidateList
+
+PROTECTS = "the values of one row at {party}"
+
+
+class FederBoostPassive:
+    """A PassiveRole."""
+
+    def __init__(self, context: PassiveContext) -> None:
+        self._context = context
+        self._trees: Sequence[PassiveTree] = ()
+        self._noisy: _native.Bins | None = None
+        every = np.arange(context.bins.n_features, dtype=np.int32)
+        self._candidates = CandidateList(context.bins, context.has_missing, every, None, None, context.threads)
+
+    def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:  # noqa: ARG002
+        """See PassiveRole."""
+        self._trees = trees
+
+    def _randomise(self) -> _native.Bins:
+        context = self._context
+        n_bins, n_features = context.bins.n_bins, context.bins.n_features
+        noisy = empty_bins(context.bins.n_rows, n_bins)
+        for feature in range(n_features):
+            bins, missing = int(n_bins[feature]), bool(context.has_missing[feature])
+            column = context.bins.column(feature)
+            if bins + missing > 1:
+                response = context.params.response(bins + missing, n_features)
+                column[: context.n_train] = response.perturb(
+                    column[: context.n_train].astype(np.int64), context.threads
+                )
+                protects = PROTECTS.format(party=context.party)
+                context.events.append(response.event(context.channel.peer, protects))
+            fill(noisy, feature, column, bins, context.threads)
+            constraint = 0 if context.constraints is None else int(context.constraints[feature])
+            context.channel.send(
+                Buckets(
+                    n_features=n_features,
+                    feature=feature,
+                    n_bins=bins,
+                    has_missing=missing,
+                    constraint=constraint,
+                    buckets=pack_array(column[: context.n_train]),
+                )
+            )
+        return noisy
+
+    def open_level(self, level: PassiveLevel) -> None:
+        """Say which features may be used; before anything else send the buckets."""
+        if self._noisy is None:
+            with self._context.timings.phase("randomise"):
+                self._noisy = self._randomise()
+        trees = [TreeUsable(tree=nodes.tree, features=self._usable(nodes)) for nodes in level.trees]
+        self._context.channel.send(Usable(round=level.round, depth=level.depth, trees=trees))
+
+    def _usable(self, nodes: PassiveNodes) -> Bulk:
+        features = self._trees[nodes.tree].features
+        n_features = self._context.bins.n_features
+        if nodes.allowed is None and len(features) == n_features:
+            return pack_bytes(b"")
+        usable = np.zeros((len(nodes.nodes), n_features), dtype=np.bool_)
+        usable[:, features] = True if nodes.allowed is None else nodes.allowed
+        return pack_array(np.packbits(usable, bitorder="little"))
+
+    def resolve(
+        self,
+        tree: int,  # noqa: ARG002 - candidates are the same in every tree
+        nodes: NDArray[np.int32],  # noqa: ARG002 - and in every node
+        start: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+    ) -> Resolved:
+        """See PassiveRole."""
+        found = self._candidates.resolve(start, tokens)
+        return Resolved(found.tokens, found.feature, found.bin, found.default_left, self._noisy)
+
+    def end_tree(self) -> None:
+        """See PassiveRole."""
+        self._trees = ()
+
+    def close(self) -> None:
+        """See PassiveRole: nothing runs in the background."""
+
+
+def empty_bins(n_rows: int, n_bins: NDArray[np.int32]) -> _native.Bins:
+    """Bins of the given numbers whose value b, a plain number, lies in bin b; all rows missing."""
+    return _native.Bins(n_rows, [np.arange(1, int(bins), dtype=np.float64) for bins in n_bins])
+
+
+def fill(bins: _native.Bins, feature: int, column: NDArray[np.uint16], n_bins: int, threads: int) -> None:
+    """Put a column of bin numbers, of which n_bins is missing, into `empty_bins`."""
+    values = column.astype(np.float64)
+    values[column >= n_bins] = np.nan
+    bins.fill(feature, values, 0, threads)

@@ -1,0 +1,26 @@
+"""What `federboost` is."""
+
+from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.protocols.federboost.active import FederBoostActive
+from vfxgb.protocols.federboost.messages import Buckets, Usable
+from vfxgb.protocols.federboost.params import FederBoostParams
+from vfxgb.protocols.federboost.passive import FederBoostPassive
+
+SPEC = ProtocolSpec(
+    name="federboost",
+    summary="the passive party's buckets randomised once; the active party trains alone on them (a baseline)",
+    params=FederBoostParams,
+    active=FederBoostActive,
+    passive=FederBoostPassive,
+    messages=(Buckets, Usable),
+    exact=False,
+    security="semi-honest",
+    attacks=(
+        "values are hidden only up to epsilon per feature, and the features of a row add up",
+        "joint prediction on training rows tells true comparisons, which no epsilon covers",
+    ),
+    dp_events=("the buckets of the training rows, once per feature",),
+    quick_params={"epsilon": 1000.0},
+    shows_sums=False,
+    repeatable=False,
+)

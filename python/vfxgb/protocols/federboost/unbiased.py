@@ -1,0 +1,38 @@
+"""Sums over randomised buckets, corrected to be unbiased.
+
+A row of bucket b is reported in b with probability p and in each other bucket with q. Of a node with total T the noisy
+sum over L buckets has the mean L q T + (p - q) S, S the true sum. So S is estimated by (noisy - L q T) / (p - q): the
+inverse of the response matrix, applied to all sums left of a candidate at once. This holds where the node does not
+depend on the randomised values of the feature itself: at the root and below splits of other features.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.protocols.federboost.params import FederBoostParams
+
+_LARGEST = 2.0**61
+
+
+class Correction:
+    """For the candidates, in true order, of features with `n_bins` buckets and one more where values are missing."""
+
+    def __init__(self, params: FederBoostParams, n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]) -> None:
+        feature, split, default_left = _native.candidates(n_bins, has_missing)
+        buckets = n_bins + has_missing
+        responses = [params.response(max(2, int(k)), len(n_bins)) for k in buckets]
+        other = np.array([one.other_probability for one in responses])
+        kept = np.array([one.keep_probability - one.other_probability for one in responses])
+        left = split.astype(np.int64) + 1 + default_left
+        self._spread = (left * other[feature])[None, :, None]
+        self._kept = kept[feature][None, :, None]
+
+    def apply(
+        self, left: NDArray[np.int64], totals: NDArray[np.int64], available: NDArray[np.bool_] | None
+    ) -> NDArray[np.int64]:
+        """Of left sums int64[m, c, 2] of nodes with totals int64[m, 2]. What is not `available` becomes 0."""
+        estimate: NDArray[np.float64] = (left - self._spread * totals[:, None, :]) / self._kept
+        if available is not None:
+            estimate[~available] = 0.0
+        return np.rint(np.clip(estimate, -_LARGEST, _LARGEST)).astype(np.int64)

@@ -1,0 +1,98 @@
+"""Parameters of `ldp`, and what they ask of the common code."""
+
+import math
+from typing import Literal
+
+import msgspec
+
+from vfxgb.dp import GRID_BITS
+from vfxgb.protocols.base import EngineOptions
+
+# base_score where it may not be estimated from labels: XGBoost's before it estimated any.
+START = 0.5
+
+
+class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of `epsilon` and `total_epsilon` must be given.
+
+    `mechanism`: "label_rr" randomises the labels once; every other one the gradients, once per tree. `epsilon`: for the
+    whole training with label_rr, else for each tree. `total_epsilon`: for the whole training, divided among its trees.
+    `delta`: with "gaussian", per tree next to epsilon and in total next to total_epsilon; with other mechanisms it lets
+    total_epsilon be divided by advanced composition. `order`: 2 scores by gradients and hessians, 1 by gradients alone.
+    `clip`: bound of |gradient| where the loss gives none; with label_rr, of |label| in regression. `hessians`: "clear",
+    which is right where they do not depend on labels, or "noisy", at half of the budget. `public_weights`: sample
+    weights say nothing about labels. `unbiased`: with label_rr and two classes, train with labels whose mean is the
+    true one. `as_printed`: algorithm 6 of papers/000 to the letter, which protects nothing; needs `insecure`.
+    """
+
+    mechanism: Literal["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"] = "label_rr"
+    epsilon: float | None = None
+    total_epsilon: float | None = None
+    delta: float | None = None
+    order: Literal[1, 2] = 2
+    clip: float | None = None
+    hessians: Literal["clear", "noisy"] = "clear"
+    public_weights: bool = False
+    unbiased: bool = False
+    as_printed: bool = False
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for values that do not go together."""
+        if (self.epsilon is None) == (self.total_epsilon is None):
+            raise ValueError(
+                "wanted either epsilon (label_rr: in total, else per tree) or total_epsilon, for example 1"
+            )
+        for name in ("epsilon", "total_epsilon", "clip"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"found {name} {value}, wanted a positive finite number")
+        if self.delta is not None and not 0 < self.delta < 1:
+            raise ValueError(f"found delta {self.delta}, wanted a number between 0 and 1, well below 1 / rows")
+        self._check_mechanism()
+        if self.as_printed:
+            self._check_printed()
+
+    def _check_mechanism(self) -> None:
+        if self.mechanism == "gaussian" and self.delta is None:
+            raise ValueError("mechanism 'gaussian' gives (epsilon, delta): wanted a delta, well below 1 / rows")
+        if self.delta is not None and self.mechanism != "gaussian" and (self.once or self.total_epsilon is None):
+            raise ValueError(f"found a delta, but mechanism {self.mechanism!r} has none; leave it out")
+        if self.once and self.hessians == "noisy":
+            raise ValueError("hessians='noisy' is for noise on gradients: with label_rr all follows from noisy labels")
+        if self.unbiased and not self.once:
+            raise ValueError("unbiased is for label_rr: the other mechanisms are unbiased by themselves")
+
+    def _check_printed(self) -> None:
+        if not self.insecure:
+            raise ValueError(
+                "as_printed protects nothing: a passive party gets the true sum of each node and fresh noise on every "
+                "level, which averages out, and leaves come from true labels. To run it all the same give "
+                "insecure=True; leave as_printed out for the version that keeps its epsilon"
+            )
+        if self.once or self.total_epsilon is not None or self.hessians == "noisy":
+            raise ValueError("as_printed takes epsilon and a mechanism on gradients, such as 'laplace' or 'duchi'")
+
+    @property
+    def given_epsilon(self) -> float:
+        """Whichever of `epsilon` and `total_epsilon` was given."""
+        return float((self.epsilon if self.total_epsilon is None else self.total_epsilon) or 0.0)
+
+    @property
+    def once(self) -> bool:
+        """Whether labels are randomised, once, and not gradients."""
+        return self.mechanism == "label_rr"
+
+    @property
+    def first_order(self) -> bool:
+        """Whether scores do without hessians."""
+        return self.order == 1 or self.as_printed
+
+
+def ldp_options(params: LdpParams) -> EngineOptions:
+    """What the parameters ask of the common code."""
+    if params.as_printed:
+        return EngineOptions(GRID_BITS, subtract=False, first_order=True, gradient_bound=params.clip)
+    if params.once:
+        return EngineOptions(first_order=params.first_order)
+    return EngineOptions(first_order=params.first_order, gradient_bound=params.clip, default_start=START)

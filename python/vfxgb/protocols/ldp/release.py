@@ -1,0 +1,168 @@
+"""How `ldp` replaces labels or gradients before anything is made of them.
+
+Everything the run does comes from what is released here: the splits of the active party's own features, the nodes'
+totals, the leaf weights and, through them, the next round's margins. So a round's gradient is a function of a row's own
+label and of earlier releases, and the budgets of the rounds add up (ERRATA E48, E51, E52).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.dp import RandomisedResponse, encode, mechanism
+from vfxgb.errors import LabelError, ProtocolParameterError
+from vfxgb.protocols.base import Gradients, Release, ReleaseContext
+from vfxgb.protocols.ldp.noise import LABEL, Noise, Ranges, objective_name
+from vfxgb.protocols.ldp.params import LdpParams
+
+CLASSES = ("binary:logistic", "multi:softprob")
+# Objectives whose hessians are functions of the margins alone.
+_LABEL_FREE = (*CLASSES, "reg:squarederror", "count:poisson")
+
+
+class NoRelease:
+    """A Release that changes nothing: algorithm 6 as printed perturbs on the way out."""
+
+    def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """See Release."""
+        return labels
+
+    def gradients(self, gradients: Gradients) -> Gradients:
+        """See Release."""
+        return gradients
+
+
+class LabelRelease:
+    """A Release of labels, once. Gradients follow from them and cost nothing more.
+
+    Classes by randomised response; numbers, clipped to [-clip, clip], by the hybrid mechanism.
+    """
+
+    def __init__(self, context: ReleaseContext) -> None:
+        self._context = context
+        self._params: LdpParams = context.params
+        self._epsilon = self._params.given_epsilon
+        self._classes = context.train.objective in CLASSES
+        if not self._classes and self._params.clip is None:
+            raise ProtocolParameterError(
+                f"ldp, mechanism 'label_rr': labels of {objective_name(context.train)} are numbers, wanted clip in "
+                "protocol_params: labels are clipped to [-clip, clip] before noise is added"
+            )
+        if self._params.unbiased and (
+            context.train.objective != "binary:logistic" or context.train.scale_pos_weight != 1.0
+        ):
+            raise ProtocolParameterError(
+                "ldp, unbiased=True: wanted objective binary:logistic and scale_pos_weight 1; leave unbiased out"
+            )
+
+    def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """See Release. Raises LabelError for labels that are no classes where classes are wanted."""
+        context = self._context
+        if not self._classes:
+            assert self._params.clip is not None  # noqa: S101 - checked on construction
+            numbers = mechanism("hybrid", self._epsilon, -self._params.clip, self._params.clip)
+            context.events.extend(numbers.event(receiver, LABEL) for receiver in context.receivers)
+            return (numbers.perturb(labels, context.threads) * numbers.step).astype(np.float32)
+        if not (labels == np.floor(labels)).all():
+            odd = float(labels[labels != np.floor(labels)][0])
+            raise LabelError(
+                f"releasing labels: found {odd:g}, wanted classes 0, 1, ... for label_rr; round them, or choose a "
+                "mechanism on gradients, such as 'hybrid'"
+            )
+        response = RandomisedResponse(self._epsilon, max(2, context.n_outputs))
+        context.events.extend(response.event(receiver, LABEL) for receiver in context.receivers)
+        released = response.perturb(labels.astype(np.int64), context.threads)
+        if self._params.unbiased:
+            return response.unbiased(released.astype(np.float64)).astype(np.float32)
+        return released.astype(np.float32)
+
+    def gradients(self, gradients: Gradients) -> Gradients:
+        """See Release."""
+        return gradients
+
+
+class GradientRelease:
+    """A Release of gradients, once a round: one draw per row and number, whatever is done with it afterwards."""
+
+    def __init__(self, context: ReleaseContext) -> None:
+        _refuse(context)
+        self._context = context
+        self._noise = Noise.plan(context, Ranges.of(context))
+
+    def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """See Release: true, but used for nothing except gradients (the start is `default_start`)."""
+        return labels
+
+    def gradients(self, gradients: Gradients) -> Gradients:
+        """See Release."""
+        context, fixed = self._context, self._noise.fixed
+        for receiver in context.receivers:
+            context.events.extend(self._noise.events(receiver, gradients.round))
+        pairs = [self._released(pairs, gradients) for pairs in gradients.pairs]
+        return Gradients(gradients.round, pairs, gradients.sampled, fixed.step)
+
+    def _released(self, pairs: NDArray[np.int64], gradients: Gradients) -> NDArray[np.int64]:
+        """(g*, h) or (g*, h*) of one output; zero outside the sample, as before."""
+        noise, fixed, threads = self._noise, self._noise.fixed, self._context.threads
+        used = pairs if gradients.sampled is None else pairs[gradients.sampled]
+        released = np.empty_like(used)
+        for column, one in enumerate((noise.gradient, noise.hessian)):
+            if one is None:
+                released[:, column] = rescale(used[:, column], gradients.step, fixed.step)
+                continue
+            indices = rescale(used[:, column], gradients.step, one.step)
+            if one.lattice.centre:
+                indices -= one.lattice.centre
+            noisy = one.perturb_indices(indices, threads)
+            released[:, column] = noisy if one.step == fixed.step else encode(noisy, one.step, fixed)
+        if gradients.sampled is None:
+            return released
+        spread = np.zeros_like(pairs)
+        spread[gradients.sampled] = released
+        return spread
+
+
+def rescale(values: NDArray[np.int64], step: float, wanted: float) -> NDArray[np.int64]:
+    """Integers of one step, a power of two, as integers of another; halves are rounded up."""
+    shift = math.frexp(wanted / step)[1] - 1
+    if shift <= 0:
+        return values << -shift
+    rescaled = values + (1 << (shift - 1))
+    rescaled >>= shift
+    return rescaled
+
+
+def _refuse(context: ReleaseContext) -> None:
+    """Raise ProtocolParameterError where noise on gradients would not protect what it says."""
+    params: LdpParams = context.params
+    train = context.train
+    what = f"ldp, mechanism {params.mechanism!r}"
+    if train.sampling_method == "goss":
+        raise ProtocolParameterError(
+            f"{what}: goss chooses rows by their true gradients, which the sample would give away; use "
+            "sampling_method='uniform', or mechanism 'label_rr'"
+        )
+    if params.hessians == "clear" and (train.objective not in _LABEL_FREE or train.scale_pos_weight != 1.0):
+        raise ProtocolParameterError(
+            f"{what}: with {objective_name(train)} and scale_pos_weight {train.scale_pos_weight:g} hessians depend on "
+            "labels; use hessians='noisy', or mechanism 'label_rr'"
+        )
+
+
+def make_release(context: ReleaseContext) -> Release:
+    """The release that the parameters ask for. Raises ProtocolParameterError for what the training cannot have."""
+    params: LdpParams = context.params
+    if params.first_order and context.train.reg_lambda == 0.0:
+        raise ProtocolParameterError(
+            "ldp, order=1: scores are divided by reg_lambda, found 0, wanted a positive number, or order=2"
+        )
+    if params.as_printed:
+        Ranges.of(context)
+        return NoRelease()
+    if context.weights is not None and not params.public_weights:
+        raise ProtocolParameterError(
+            "ldp: sample weights reach the passive parties with the gradients, and weights made from labels (balanced "
+            "classes) would give these away; if yours do not depend on labels say public_weights=True"
+        )
+    return LabelRelease(context) if params.once else GradientRelease(context)

@@ -1,0 +1,86 @@
+"""What `masked` adds to the messages of scored protocols.
+
+Rows stand node by node, the nodes to build of a tree in the order of the level, the sampled rows of a node ascending.
+
+Few noise vectors wait at any time: those of two candidates when W is 1 or 2, else two of a single candidate, which is
+what MaskedAdded is for. With its answer, a candidate in flight takes up at most four vectors of n numbers.
+"""
+
+from typing import ClassVar
+
+from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
+
+
+class MaskedStart(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, once per tree and level: how many candidates some node of it can use, in true order."""
+
+    TAG: ClassVar[str] = "masked-start"
+    REVEALS: ClassVar[Reveals] = Reveals("how many candidate splits the sender has at this level", "candidates")
+
+    round: int
+    depth: int
+    tree: int
+    candidates: int
+
+    def amount(self) -> int:
+        """Candidates."""
+        return self.candidates
+
+
+class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: noise vector number `vector` of W of a candidate, float64[rows]. Algorithm 1."""
+
+    TAG: ClassVar[str] = "masked-noise"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "noise whose correlations follow a candidate split; that of many trees tells which rows go left", "numbers"
+    )
+
+    round: int
+    depth: int
+    tree: int
+    candidate: int
+    vector: int
+    noise: Bulk
+
+    def amount(self) -> int:
+        """Numbers."""
+        return len(self.noise) // 8
+
+
+class MaskedAdded(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: a noise vector has been added, so that another may come. Sent when W is above 2 only."""
+
+    TAG: ClassVar[str] = "masked-added"
+
+    round: int
+    depth: int
+    tree: int
+    candidate: int
+    vector: int
+
+
+class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: the masked g, and to second order the masked h, float64[1 or 2, rows]. Algorithm 2."""
+
+    TAG: ClassVar[str] = "masked-gradients"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "gradients of single rows under noise that the receiver made itself and can take off again", "numbers"
+    )
+
+    round: int
+    depth: int
+    tree: int
+    candidate: int
+    values: Bulk
+
+    def amount(self) -> int:
+        """Numbers."""
+        return len(self.values) // 8
+
+
+# Noise vectors of one candidate that may wait to be added.
+VECTORS_AHEAD = 2
+
+MASKED_MESSAGES: tuple[type[Message], ...] = (MaskedStart, MaskedNoise, MaskedAdded, MaskedGradients)

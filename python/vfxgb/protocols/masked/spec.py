@@ -1,0 +1,41 @@
+"""What `masked` is."""
+
+from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.protocols.masked.active import MaskedActive
+from vfxgb.protocols.masked.messages import MASKED_MESSAGES
+from vfxgb.protocols.masked.params import MaskedParams, masked_options
+from vfxgb.protocols.masked.passive import MaskedPassive
+from vfxgb.protocols.masked.release import make_release
+from vfxgb.protocols.scored.messages import SCORED_MESSAGES
+
+SPEC = ProtocolSpec(
+    name="masked",
+    summary="MaskedXGBoost: gradients under noise that cancels in a candidate's sum, made by the passive party",
+    params=MaskedParams,
+    active=MaskedActive,
+    passive=MaskedPassive,
+    messages=(*SCORED_MESSAGES, *MASKED_MESSAGES),
+    exact=False,
+    security="broken",
+    attacks=(
+        (
+            "a passive party knows the noise it made: two messages give it every gradient to 1e-8 and better, and with "
+            "one noise vector a single message does; the sign of a first-round gradient is the label"
+        ),
+        "a passive party that chooses its noise (zeros on some rows) reads those gradients off",
+        (
+            "the active party finds who goes left from the correlations of the noise of many trees unless sigma1 is "
+            "small against sigma2"
+        ),
+    ),
+    dp_events=(
+        "papers/002's claim about the active party's gradients, once a round; it does not hold",
+        "papers/002's claim about the passive party's candidates, once a round; it holds for single messages only",
+        "active_noise='gaussian': the gradients of the sampled rows, once a round",
+    ),
+    quick_params={"insecure": True, "sigma1": 1.0, "sigma2": 0.0},
+    options=masked_options,
+    release=make_release,
+    shows_sums=False,
+    repeatable=False,
+)

@@ -1,0 +1,102 @@
+"""Messages of `masked` that are not what they should be: each refused, with its own error."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from vfxgb.data.table import Table
+from vfxgb.errors import MessageError, PeerError, VfxgbError
+from vfxgb.params import TrainParams
+from vfxgb.protocols.masked.messages import MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
+from vfxgb.train import session
+from vfxgb.transport.channel import Channel, memory_channels
+from vfxgb.transport.messages import Message, encode, pack_array
+
+N = 60
+
+
+def train(**params: Any) -> session.FitResult:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 4)).astype(np.float32)
+    y = (X[:, 0] + X[:, 2] > 0).astype(np.float64)
+    tables = {
+        party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
+        for i, party in enumerate(("bank", "shop"))
+    }
+    settings = TrainParams(objective="binary:logistic", n_estimators=1, max_depth=2, max_bin=8, n_jobs=1)
+    given = {"insecure": True, "sigma1": 1.0, "sigma2": 0.5, "W": 3, **params}
+    return session.fit(tables, "bank", y, None, N, settings, protocol="masked", protocol_params=given)
+
+
+def error_of(monkeypatch: pytest.MonkeyPatch, kind: type[Message], at: str, **changes: Any) -> VfxgbError:
+    """The error of a run in which `at` changes fields of messages of a kind; a callable gets the old value."""
+
+    def channels(active: str, passive: str, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
+        ends = memory_channels(active, passive, *arguments, **named)
+        liar = ends[0] if at == "bank" else ends[1]
+        send = liar.send_encoded
+
+        def sending(message: Message, payload: bytes) -> None:
+            if isinstance(message, kind):
+                new = {name: to(getattr(message, name)) if callable(to) else to for name, to in changes.items()}
+                message = msgspec.structs.replace(message, **new)
+                payload = encode(message)
+            send(message, payload)
+
+        liar.send_encoded = sending  # type: ignore[method-assign]
+        return ends
+
+    monkeypatch.setattr(session, "memory_channels", channels)
+    with pytest.raises(VfxgbError) as caught:
+        train()
+    return caught.value
+
+
+def with_value(value: float) -> Callable[[memoryview], memoryview]:
+    def change(data: memoryview) -> memoryview:
+        numbers = np.frombuffer(data, dtype=np.float64).copy()
+        numbers[3] = value
+        return pack_array(numbers)
+
+    return change
+
+
+def test_an_honest_run() -> None:
+    train()
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "changes", "words"),
+    [
+        (MaskedStart, "shop", {"round": 5}, "round 5"),
+        (MaskedStart, "shop", {"depth": 7}, "depth 7"),
+        (MaskedStart, "shop", {"tree": 1}, "tree 1"),
+        (MaskedStart, "shop", {"candidates": -1}, "found -1"),
+        (MaskedNoise, "shop", {"round": 3}, "(3, 0, 0, 0, 0)"),
+        (MaskedNoise, "shop", {"candidate": 4}, "(0, 0, 0, 4, 0)"),
+        (MaskedNoise, "shop", {"vector": 0}, "wanted (0, 0, 0, 0, 1)"),
+        (MaskedNoise, "shop", {"noise": lambda data: data[:-8]}, f"wanted {8 * N} for shape"),
+        (MaskedNoise, "shop", {"noise": with_value(np.nan)}, "not finite"),
+        (MaskedNoise, "shop", {"noise": with_value(np.inf)}, "not finite"),
+        (MaskedAdded, "bank", {"vector": 5}, "(0, 0, 0, 0, 5)"),
+        (MaskedGradients, "bank", {"depth": 9}, "(0, 9, 0, 0)"),
+        (MaskedGradients, "bank", {"candidate": 1}, "wanted (0, 0, 0, 0)"),
+        (MaskedGradients, "bank", {"values": lambda data: data[8:]}, f"wanted {16 * N} for shape"),
+    ],
+)
+def test_refused(kind, at, changes, words, monkeypatch) -> None:
+    error = error_of(monkeypatch, kind, at, **changes)
+    # The session raises the error of whoever found it; the other side was told.
+    assert isinstance(error, (MessageError, PeerError))
+    assert words in str(error)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300])
+def test_sums_out_of_range(value, monkeypatch) -> None:
+    def every(data: memoryview) -> memoryview:
+        return pack_array(np.full(len(data) // 8, value))
+
+    assert "not finite or beyond" in str(error_of(monkeypatch, MaskedGradients, "bank", values=every))

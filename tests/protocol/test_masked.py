@@ -1,0 +1,323 @@
+"""MaskedXGBoost beyond conformance: plain's trees without sigma2, its leak, noise of the active party, memory."""
+
+import tracemalloc
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vfxgb.data.table import Table
+from vfxgb.dp import Accountant
+from vfxgb.errors import NoGuaranteeError, ProtocolParameterError
+from vfxgb.params import TrainParams
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols.masked.messages import MaskedGradients, MaskedNoise, MaskedStart
+from vfxgb.protocols.masked.params import masked_options
+from vfxgb.protocols.plain.messages import PlainGradients
+from vfxgb.protocols.scored.messages import ScoreLevel, ScoreRule
+from vfxgb.train import session
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.session import FitResult, fit
+from vfxgb.transport.messages import Message
+
+N_TRAIN, N_ROWS = 220, 300
+Masked = Callable[..., FitResult]
+
+
+@pytest.fixture
+def masked() -> Masked:
+    """masked(problem, parties, **protocol_params over the quick ones)."""
+
+    def run(problem: Any, n_parties: int = 2, **params: Any) -> FitResult:
+        return fit(
+            problem.tables(n_parties),
+            "p0",
+            problem.y,
+            problem.weight,
+            N_TRAIN,
+            problem.params,
+            protocol="masked",
+            protocol_params={**protocol_by_name("masked").quick_params, **params},
+            evals=[("valid", slice(N_TRAIN, N_ROWS))],
+        )
+
+    return run
+
+
+@pytest.fixture
+def messages(monkeypatch) -> list[Message]:
+    """Every message of the runs that follow, in the order in which the active party saw them."""
+    seen: list[Message] = []
+    record = Ledger.record
+    monkeypatch.setattr(Ledger, "record", lambda self, *entry: (seen.append(entry[2]), record(self, *entry))[1])
+    return seen
+
+
+# Without sigma2 the sums are exact. min_child_weight 3 keeps plain, too, from left children of one or two rows.
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("binary", {"min_child_weight": 1.0}),
+        ("missing", {"min_child_weight": 1.0}),
+        ("regression", {"min_child_weight": 3.0}),
+        ("subsample", {"min_child_weight": 1.0}),
+        ("monotone missing", {"min_child_weight": 1.0}),
+        ("colsample bylevel", {"min_child_weight": 3.0}),
+        ("min bucket rows", {}),
+        ("multiclass", {"min_child_weight": 1.5}),
+    ],
+)
+@pytest.mark.parametrize("W", [1, 3])
+def test_plains_trees_without_sigma2(name, changes, W, make_problem, masked, train, model_of) -> None:
+    problem = make_problem(name, n_estimators=2, **changes)
+    found = masked(problem, 3, sigma2=0.0, sigma1=2.0, C=4.0, W=W)
+    assert model_of(found) == model_of(train(problem, "plain", 1))
+
+
+def test_first_order(make_problem, masked, messages) -> None:
+    """Remark 2: gradients alone are masked."""
+    found = masked(make_problem("binary", n_estimators=2), order=1)
+    sizes = {(len(one.noise), 0) for one in messages if isinstance(one, MaskedNoise)}
+    sizes |= {(0, len(one.values)) for one in messages if isinstance(one, MaskedGradients)}
+    assert sizes == {(8 * N_TRAIN, 0), (0, 8 * N_TRAIN)}
+    (losses,) = found.evals_result["valid"].values()
+    assert losses[-1] < losses[0]
+    assert masked_options(make_protocol_params(protocol_by_name("masked"), {"order": 1})).first_order
+
+
+def test_little_noise_still_learns(make_problem, masked) -> None:
+    (losses,) = masked(make_problem("binary"), sigma1=1.0, sigma2=0.05, W=2).evals_result["valid"].values()
+    assert losses[-1] < losses[0]
+
+
+def test_too_few_rows_on_the_left(make_problem, masked) -> None:
+    """No split of a passive party leaves fewer than three rows on the left, where plain takes some."""
+    problem = make_problem("regression", min_child_weight=0.0, max_depth=6, n_estimators=3)
+    result = masked(problem)
+    left_rows = [
+        int(tree.cover[tree.left[node]])
+        for tree in result.active_share.trees
+        for node in np.flatnonzero(tree.party == 1)
+    ]
+    assert left_rows
+    assert min(left_rows) >= 3
+
+
+# The leak: known answer 18.
+
+
+def leaked(seen: list[Message], W: int) -> tuple[np.ndarray, np.ndarray]:
+    """g of the root, round 0, from the first two candidates: B1 c1 - B2 c2 = <g>1 - <g>2, then g = <g>1 - B1 c1."""
+    noise: dict[int, list[np.ndarray]] = defaultdict(list)
+    answers: list[np.ndarray] = []
+    for message in seen:
+        at_root = getattr(message, "round", 1) == 0 and getattr(message, "depth", 1) == 0
+        if isinstance(message, MaskedNoise) and at_root:
+            noise[message.candidate].append(np.frombuffer(message.noise))
+        if isinstance(message, MaskedGradients) and at_root:
+            answers.append(np.frombuffer(message.values).reshape(2, -1))
+    first, second = (np.stack(noise[candidate], axis=1) for candidate in (0, 1))
+    both = np.concatenate([first, -second], axis=1)
+    found = []
+    for vector in (0, 1):
+        factors = np.linalg.lstsq(both, answers[0][vector] - answers[1][vector], rcond=None)[0]
+        found.append(answers[0][vector] - first @ factors[:W])
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("W", [1, 10])
+def test_two_messages_give_every_gradient(W, make_problem, masked, train, messages) -> None:
+    problem = make_problem("binary", n_estimators=1)
+    masked(problem, sigma1=30.0, sigma2=50.0, C=100.0, W=W)
+    g, h = leaked(messages, W)
+    messages.clear()
+    train(problem, "plain")
+    (sent,) = [message for message in messages if isinstance(message, PlainGradients)]
+    pairs = np.frombuffer(sent.pairs, dtype=np.int64).reshape(-1, 2) * 2.0**-40
+    assert np.abs(g - pairs[:, 0]).max() < 1e-8
+    assert np.abs(h - pairs[:, 1]).max() < 1e-8
+    assert np.array_equal(g < 0, problem.y[:N_TRAIN] == 1)
+
+
+def test_one_noise_vector_gives_every_gradient(make_problem, masked, messages) -> None:
+    """E41: with W = 1 the factor is +-sqrt(C), and only one of the two leaves gradients in (-1, 1)."""
+    problem = make_problem("binary", n_estimators=1)
+    masked(problem, sigma1=30.0, sigma2=50.0, C=1e6, W=1)
+    noise = next(np.frombuffer(one.noise) for one in messages if isinstance(one, MaskedNoise))
+    answer = next(np.frombuffer(one.values).reshape(2, -1)[0] for one in messages if isinstance(one, MaskedGradients))
+    g = min((answer - sign * 1e3 * noise for sign in (1, -1)), key=lambda guess: np.abs(guess).max())
+    assert np.array_equal(g < 0, problem.y[:N_TRAIN] == 1)
+
+
+# Noise of the active party's own.
+
+
+def accountant_of(problem: Any, **params: Any) -> tuple[FitResult, Accountant]:
+    """The run, and its active party's events."""
+    kept: list[Any] = []
+    make = session.ActiveParty.__init__
+
+    def watched(self: Any, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        kept.append(self.events)
+
+    session.ActiveParty.__init__ = watched  # type: ignore[method-assign]
+    try:
+        result = fit(
+            problem.tables(2),
+            "p0",
+            problem.y,
+            None,
+            N_TRAIN,
+            problem.params,
+            protocol="masked",
+            protocol_params={"insecure": True, **params},
+        )
+    finally:
+        session.ActiveParty.__init__ = make  # type: ignore[method-assign]
+    accountant = Accountant(delta=1e-4)
+    accountant.add(*kept[0])
+    return result, accountant
+
+
+def test_both_guarantees_are_reported(make_problem) -> None:
+    problem = make_problem("binary", n_estimators=3)
+    _, accountant = accountant_of(
+        problem, active_noise="gaussian", active_epsilon=2.0, active_delta=1e-5, sigma1=0.1, sigma2=0.5
+    )
+    claim, own = accountant.groups
+    assert claim[1].startswith("the gradients of all rows")
+    with pytest.raises(NoGuaranteeError, match="not valid against the passive party"):
+        accountant.total(*claim)
+    total = accountant.total(*own)
+    assert own[1] == "the label of one row"
+    assert total.releases == 3
+    assert 0 < total.epsilon_per_release < 2.0
+    assert {event.holds for event in accountant.seen_by(*own)} == {True}
+
+
+def test_without_active_noise_only_a_claim(make_problem) -> None:
+    _, accountant = accountant_of(make_problem("binary", n_estimators=2), sigma2=0.0)
+    ((receiver, protects),) = accountant.groups
+    assert {event.epsilon for event in accountant.events} == {float("inf")}
+    assert "no guarantee" in accountant.summary()
+    with pytest.raises(NoGuaranteeError):
+        accountant.total(receiver, protects)
+
+
+def test_gradients_are_released_once_a_round(make_problem, masked, messages) -> None:
+    """What the passive party can compute is the same noisy g in every candidate and level, on the noise's lattice."""
+    problem = make_problem("binary", n_estimators=1)
+    masked(problem, active_noise="gaussian", active_epsilon=1.0, active_delta=1e-5, sigma1=1.0, sigma2=1.0)
+    g, _ = leaked(messages, 1)
+    (rule,) = [message for message in messages if isinstance(message, ScoreRule)]
+    steps = g / rule.step
+    assert np.abs(steps - np.rint(steps)).max() < 1e-3
+    # Noise of more than six standard deviations of the gradients' range, and the root's total is that of the noisy g.
+    assert g.std() > 5.0
+    root = next(message for message in messages if isinstance(message, ScoreLevel))
+    total = np.frombuffer(root.trees[0].totals, dtype=np.int64)[0] * rule.step
+    assert total == pytest.approx(g.sum(), abs=1e-6)
+    # The levels below mask the same numbers.
+    below = [m for m in messages if getattr(m, "depth", 0) == 1]
+    counts = [m.candidates for m in below if isinstance(m, MaskedStart)]
+    noise = [np.frombuffer(m.noise) for m in below if isinstance(m, MaskedNoise)]
+    answers = [np.frombuffer(m.values).reshape(2, -1)[0] for m in below if isinstance(m, MaskedGradients)]
+    assert counts[0] >= 2
+    # C is 1 and W too, so that each number is off by plus or minus its noise; one of the two is a known g.
+    known = np.sort(g)
+
+    def distance(values: np.ndarray) -> np.ndarray:
+        place = np.clip(np.searchsorted(known, values), 1, len(known) - 1)
+        return np.minimum(np.abs(known[place] - values), np.abs(known[place - 1] - values))
+
+    assert np.minimum(distance(answers[0] - noise[0]), distance(answers[0] + noise[0])).max() < 1e-9
+
+
+def test_active_noise_at_a_large_epsilon_goes_to_plain(make_problem, masked, train, model_of) -> None:
+    problem = make_problem("binary", n_estimators=2, base_score=0.5, min_child_weight=1.0)
+    found = masked(problem, active_noise="gaussian", active_epsilon=1e6, active_delta=1e-5)
+    (noisy,) = found.evals_result["valid"].values()
+    (exact,) = train(problem, "plain").evals_result["valid"].values()
+    assert noisy[-1] == pytest.approx(exact[-1], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("goss", {}, "goss chooses rows by their true gradients"),
+        ("regression", {}, "wanted clip"),
+        ("weights", {}, "weights"),
+        ("binary", {"active_epsilon": -1.0}, "positive"),
+        ("binary", {"active_delta": 2.0}, "between 0 and 1"),
+    ],
+)
+def test_what_active_noise_cannot_protect(name, params, message, make_problem, masked) -> None:
+    given = {"active_noise": "gaussian", "active_epsilon": 1.0, "active_delta": 1e-5} | params
+    with pytest.raises(ProtocolParameterError, match=message):
+        masked(make_problem(name), **given)
+
+
+# Parameters.
+
+
+def test_consent_is_needed(make_problem, masked) -> None:
+    with pytest.raises(ProtocolParameterError, match="two messages give it every gradient"):
+        masked(make_problem("binary"), insecure=False)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"sigma1": -0.1},
+        {"sigma2": float("inf")},
+        {"C": 0.0},
+        {"W": 0},
+        {"order": 3},
+        {"active_noise": "laplace"},
+        {"active_noise": "gaussian"},
+        {"active_noise": "gaussian", "active_epsilon": 1.0, "active_delta": 1e-5, "precision_bits": 20},
+        {"active_noise": "gaussian", "active_epsilon": 1.0, "active_delta": 1e-5, "clip": -1.0},
+        {"active_epsilon": 1.0},
+        {"clip": 1.0},
+    ],
+)
+def test_bad_parameters(params) -> None:
+    with pytest.raises(ProtocolParameterError, match="masked"):
+        make_protocol_params(protocol_by_name("masked"), {"insecure": True, **params})
+
+
+def test_first_order_needs_lambda(make_problem, masked) -> None:
+    with pytest.raises(ProtocolParameterError, match="reg_lambda"):
+        masked(make_problem("binary", reg_lambda=0.0), order=1)
+
+
+# Memory: known to the issue as four vectors of n numbers for each candidate in flight.
+
+
+@pytest.mark.parametrize(("W", "in_flight"), [(1, 2), (2, 2), (12, 1)])
+def test_memory_does_not_grow_with_candidates(W, in_flight) -> None:
+    """120 candidates of up to 12 noise vectors: four vectors for each candidate in flight, and what a level needs."""
+    n = 20_000
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6)).astype(np.float32)
+    tables = {
+        "p0": Table.read(X[:, :2], names=["a", "b"], party="p0"),
+        "p1": Table.read(X[:, 2:], names=["c", "d", "e", "f"], party="p1"),
+    }
+    params = TrainParams(objective="binary:logistic", n_estimators=1, max_depth=1, max_bin=32, n_jobs=1)
+    given = {"insecure": True, "W": W}
+    y = (X[:, 3] > 0).astype(float)
+    peaks = {}
+    for protocol, protocol_params in (("plain", {}), ("masked", given)):
+        tracemalloc.start()
+        fit(tables, "p0", y, None, n, params, protocol=protocol, protocol_params=protocol_params)
+        peaks[protocol] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    vector = 8 * n
+    # Of each level: g and h as doubles, the rows of both parties (half a vector each), and the bins of a feature.
+    assert peaks["masked"] - peaks["plain"] < (4 * in_flight + 4) * vector

@@ -1,0 +1,68 @@
+"""The attacks on `masked`: what they recover, and that noise of the active party's own stops them."""
+
+import numpy as np
+import pytest
+
+from vfxgb.audit import audit
+from vfxgb.audit.claims import Finding
+from vfxgb.data.table import Table
+from vfxgb.params import TrainParams
+from vfxgb.train.session import fit
+
+N = 240
+PASSIVE = ["masked-difference", "masked-signs", "masked-regression", "masked-network"]
+ACTIVE = ["masked-minimal-sum", "masked-likelihood"]
+
+
+def findings(attacks, n=N, rounds=2, depth=2, **params) -> dict[tuple[str, str], Finding]:
+    """(attack, target) -> its finding in the first round judged."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 4)).astype(np.float32)
+    y = (X[:, 0] + X[:, 2] + 0.5 * rng.normal(size=n) > 0).astype(np.float64)
+    tables = {
+        party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
+        for i, party in enumerate(("bank", "shop"))
+    }
+    settings = TrainParams(
+        objective="binary:logistic", n_estimators=rounds, max_depth=depth, max_bin=6, n_jobs=1, base_score=0.5
+    )
+    given = {"insecure": True, "sigma1": 3.0, "sigma2": 5.0, "C": 16.0, **params}
+    result = fit(tables, "bank", y, None, n, settings, protocol="masked", protocol_params=given, record=True)
+    found: dict[tuple[str, str], Finding] = {}
+    for one in audit(result.transcript, attacks).findings:
+        found.setdefault((one.attack, one.target), one)
+    return found
+
+
+@pytest.mark.parametrize("W", [1, 10])
+def test_a_passive_party_recovers_gradients_and_labels(W) -> None:
+    found = findings(PASSIVE, W=W)
+    assert found["masked-difference", "gradients"].success == 1.0
+    assert found["masked-difference", "labels"].success == 1.0
+    assert found["masked-regression", "labels"].success > 0.95
+    assert ("masked-signs", "gradients") in found if W == 1 else ("masked-signs", "gradients") not in found
+    if W == 1:
+        assert found["masked-signs", "gradients"].success == 1.0
+
+
+def test_own_noise_of_the_active_party_stops_them() -> None:
+    """At epsilon 0.2 nobody tells a label apart with more than e^0.2 : 1, 55 %; the labels here are about half ones."""
+    own = {"active_noise": "gaussian", "active_epsilon": 0.2, "active_delta": 1e-6}
+    found = findings(PASSIVE, n=1000, rounds=1, **own)
+    assert found["masked-difference", "gradients"].success < 0.01
+    for attack in ("masked-difference", "masked-regression", "masked-network"):
+        one = found[attack, "labels"]
+        assert one.success < np.exp(0.2) / (1 + np.exp(0.2)) + one.margin
+
+
+def test_an_active_party_finds_splits_in_the_noise_of_many_trees() -> None:
+    found = findings(ACTIVE, n=60, rounds=30, depth=1, sigma1=5.0, sigma2=1.0)
+    likely, small = (found[attack, "split matrix"] for attack in ("masked-likelihood", "masked-minimal-sum"))
+    assert likely.success > 0.9
+    assert small.success < 0.7
+
+
+def test_little_noise_that_cancels_hides_splits() -> None:
+    """rho 0.033, what theorem 3 allows at epsilon 1."""
+    found = findings(ACTIVE, n=60, rounds=4, depth=1, sigma1=0.18, sigma2=1.0)
+    assert found["masked-likelihood", "split matrix"].success < 0.7
