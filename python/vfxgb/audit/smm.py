@@ -109,3 +109,9 @@ def in_subtree(node: NodeSet, nodes: list[NodeSet]) -> list[NodeSet]:
             inside.add(one.node)
             found.append(one)
     return found
+
+
+def best_top(tree: list[Exchange]) -> Exchange:
+    """The largest node of a tree among those with others below it, whose equations add up; else the largest."""
+    parents = {one.node.parent for one in tree}
+    return max(tree, key=lambda one: (one.node.node in parents, one.n))

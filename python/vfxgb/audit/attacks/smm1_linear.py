@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.smm import ZERO, Accumulated, Exchange, Matrix, exchanges, in_subtree
+from vfxgb.audit.smm import ZERO, Accumulated, Exchange, Matrix, best_top, exchanges, in_subtree
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm1-basis", "smm1-products")
@@ -41,7 +41,7 @@ def _attack(peer: str, trees: list[list[Exchange]], whole: bool) -> list[Claim]:
     claims = []
     before: tuple[NDArray[np.int32], Accumulated] | None = None
     for number, tree in enumerate(trees):
-        top = max(tree, key=lambda one: one.n)
+        top = best_top(tree)
         sums = _levels(top, tree if whole else [top])
         joined = 0
         if before is not None and np.array_equal(before[0], top.node.rows):

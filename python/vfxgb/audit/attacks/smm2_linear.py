@@ -7,7 +7,7 @@ import numpy as np
 
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.smm import Accumulated, Exchange, exchanges, in_subtree
+from vfxgb.audit.smm import Accumulated, Exchange, best_top, exchanges, in_subtree
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm2-basis", "smm2-products")
@@ -24,7 +24,7 @@ def run(view: AttackerView) -> Outcome:
         if one.products is not None and one.n <= MOST_ROWS:
             by_tree.setdefault((one.node.round, one.node.tree), []).append(one)
     trees = list(by_tree.values())[:MOST_TREES]
-    claims = [_solve(max(tree, key=lambda one: one.n), tree, active) for tree in trees]
+    claims = [_solve(best_top(tree), tree, active) for tree in trees]
     if not claims:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows; more would take too long")
     remark = "" if len(by_tree) <= MOST_TREES else f"the first {MOST_TREES} of {len(by_tree)} trees"
