@@ -21,7 +21,8 @@ def test_every_error_is_documented_and_has_one_base_of_ours() -> None:
         if cls is not errors.VfxgbError and not issubclass(cls, Warning):
             assert cls.__bases__[0] is errors.VfxgbError
             assert issubclass(
-                cls.__bases__[1], (ValueError, TypeError, IndexError, RuntimeError, ImportError, ConnectionError)
+                cls.__bases__[1],
+                (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, ImportError, ConnectionError),
             )
 
 

@@ -202,6 +202,8 @@ def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     Raises ParameterError for parameters that a protocol does not take.
     """
     jobs: list[tuple[str, TrainJob]] = []
+    if len(set(settings.protocols)) != len(settings.protocols):
+        raise ParameterError(f"bench train: --protocols {','.join(settings.protocols)} names one twice")
     for text in settings.protocols:
         name, *given = text.split(":")
         spec = protocol_by_name(name)
