@@ -85,10 +85,10 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8")
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["train", "encrypt"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=["train", "audit", "encrypt"])
 def test_example_runs(example: str) -> None:
     assert "\nassert " in example
     exec(compile(example, "README.md", "exec"), {})
