@@ -31,14 +31,13 @@ Duchi duchi(i64 bound, i64 magnitude) {
   return {bound, magnitude};
 }
 
-Piecewise piecewise(i64 bound, i64 slope, i64 width, i64 reach) {
-  constexpr i64 one = i64{1} << Piecewise::slope_bits;
-  require(within(bound, 0) && within(slope, one) && within(width, 1) && within(reach, 0) && width % 2 == 1 &&
-              (bound == 0 || slope < limit / bound),
+Piecewise piecewise(i64 bound, i64 slope, i64 slope_bits, i64 width, i64 reach) {
+  require(within(bound, 0) && slope_bits >= 0 && slope_bits < 61 && within(slope, i64{1} << slope_bits) &&
+              within(width, 1) && within(reach, 0) && width % 2 == 1,
           "piecewise: parameters out of range");
-  const i64 centre = (bound * slope + one - 1) >> Piecewise::slope_bits;
+  const i128 one = i128{1} << slope_bits, centre = (static_cast<i128>(bound) * slope + one - 1) >> slope_bits;
   require(centre + width / 2 <= reach, "piecewise: the interval leaves the reach");
-  return {bound, slope, width, reach};
+  return {bound, slope, slope_bits, width, reach};
 }
 
 Response response(i64 classes, i64 keep, i64 other_bits) {
@@ -96,13 +95,13 @@ Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters)
     return duchi(p[0], p[1]);
   }
   if (name == "piecewise") {
-    const i64* p = count(4);
-    return piecewise(p[0], p[1], p[2], p[3]);
+    const i64* p = count(5);
+    return piecewise(p[0], p[1], p[2], p[3], p[4]);
   }
   if (name == "hybrid") {
-    const i64* p = count(6);
+    const i64* p = count(7);
     require(p[0] >= 0 && p[0] <= i64{1} << 32, "hybrid: share out of range");
-    return Hybrid{p[0], piecewise(p[1], p[2], p[3], p[4]), duchi(p[1], p[5])};
+    return Hybrid{p[0], piecewise(p[1], p[2], p[3], p[4], p[5]), duchi(p[1], p[6])};
   }
   if (name == "response") {
     const i64* p = count(3);

@@ -16,6 +16,8 @@
 
 namespace vfxgb::noise {
 
+__extension__ typedef __int128 i128;
+
 // X = U + scale * V with P(X) proportional to exp(-X / scale), X >= 0, and a sign; scale > 0.
 struct SignedGeometric {
   u64 part, wholes;  // U, V
@@ -94,19 +96,19 @@ struct Duchi {
   }
 };
 
-// Piecewise: with probability one / slope, where one = 2^20, uniform over `width` (odd) numbers round the centre
+// Piecewise: with probability one / slope, where one = 2^slope_bits, uniform over `width` (odd) numbers round the centre
 // j slope / one, which is rounded to one of its two neighbours at random so that its mean stays; else uniform over
 // [-reach, reach], which contains them all.
 struct Piecewise {
-  static constexpr int slope_bits = 20;
-  i64 bound, slope, width, reach;
+  i64 bound, slope, slope_bits, width, reach;
 
   template <class Source>
   i64 operator()(i64 value, Source& source) const {
     const i64 j = std::clamp(value, -bound, bound);
     const i64 draw = static_cast<i64>(below(source, static_cast<u64>(slope)));
     if (draw >> slope_bits != 0) return static_cast<i64>(below(source, static_cast<u64>(2 * reach + 1))) - reach;
-    const i64 centre = (j * slope + draw) >> slope_bits;  // draw is uniform in [0, one) here: it does the rounding
+    // draw is uniform in [0, one) here: it does the rounding
+    const i64 centre = static_cast<i64>((static_cast<i128>(j) * slope + draw) >> slope_bits);
     return centre - width / 2 + static_cast<i64>(below(source, static_cast<u64>(width)));
   }
 };

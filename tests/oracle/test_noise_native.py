@@ -99,16 +99,16 @@ class Twin:
     def duchi(self, value, bound, magnitude):
         return magnitude if self.below(2 * magnitude) < magnitude + clip(value, bound) else -magnitude
 
-    def piecewise(self, value, bound, slope, width, reach):
+    def piecewise(self, value, bound, slope, slope_bits, width, reach):
         draw = self.below(slope)
-        if draw >= 2**20:
+        if draw >= 2**slope_bits:
             return self.below(2 * reach + 1) - reach
-        centre = math.floor(Fraction(clip(value, bound) * slope + draw, 2**20))
+        centre = math.floor(Fraction(clip(value, bound) * slope + draw, 2**slope_bits))
         return centre - (width - 1) // 2 + self.below(width)
 
-    def hybrid(self, value, share, bound, slope, width, reach, magnitude):
+    def hybrid(self, value, share, bound, slope, slope_bits, width, reach, magnitude):
         if self.half() < share:
-            return self.piecewise(value, bound, slope, width, reach)
+            return self.piecewise(value, bound, slope, slope_bits, width, reach)
         return self.duchi(value, bound, magnitude)
 
     def response(self, value, classes, keep, other_bits):
@@ -207,11 +207,12 @@ def test_threads_draw_different_noise():
         ("laplace", [1, 0, 5]),
         ("laplace", [5, 1, 4]),
         ("gaussian", [1, 0, 5]),
-        ("piecewise", [4, 2**20, 2, 9]),
-        ("piecewise", [4, 2**21, 3, 8]),
-        ("piecewise", [4, 2**20 - 1, 3, 9]),
-        ("piecewise", [2**40, 2**40, 3, 2**60]),
-        ("hybrid", [2**32 + 1, 4, 2**21, 3, 9, 5]),
+        ("piecewise", [4, 2**20, 20, 2, 9]),
+        ("piecewise", [4, 2**21, 20, 3, 8]),
+        ("piecewise", [4, 2**20 - 1, 20, 3, 9]),
+        ("piecewise", [4, 2**20, 61, 3, 9]),
+        ("piecewise", [2**60, 2**60, 20, 3, 2**60]),
+        ("hybrid", [2**32 + 1, 4, 2**21, 20, 3, 9, 5]),
         ("response", [1, 1, 1]),
         ("response", [2, 1, 61]),
     ],
