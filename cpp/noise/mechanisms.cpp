@@ -1,5 +1,6 @@
 #include "noise/mechanisms.h"
 
+#include <cstdlib>
 #include <stdexcept>
 
 #include "core/parallel.h"
@@ -47,6 +48,8 @@ Response response(i64 classes, i64 keep, i64 other_bits) {
   return {classes, keep, other_bits};
 }
 
+using Source = Draws<RandomWords>;
+
 // Given words, one after the other.
 class Tape {
  public:
@@ -73,6 +76,25 @@ void draw(const Mechanism& mechanism, const i64* values, i64* outputs, std::size
         for (std::size_t i = begin; i < end; ++i) outputs[i] = one(values[i], source);
       },
       mechanism);
+}
+
+i64 rescaled(i64 value, i64 coarser) {
+  return coarser <= 0 ? value << -coarser : (value + (i64{1} << (coarser - 1))) >> coarser;
+}
+
+void release(const Column& column, const i64* pairs, i64* outputs, std::size_t begin, std::size_t end, Source& source) {
+  if (!column.mechanism) {
+    for (std::size_t i = begin; i < end; ++i) outputs[2 * i] = rescaled(pairs[2 * i], column.coarser);
+    return;
+  }
+  std::visit(
+      [&](const auto& one) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const i64 noisy = one(rescaled(pairs[2 * i], column.coarser) - column.centre, source);
+          outputs[2 * i] = (noisy + column.centre) << column.finer;
+        }
+      },
+      *column.mechanism);
 }
 
 }  // namespace
@@ -114,6 +136,20 @@ void perturb(const Mechanism& mechanism, const i64* values, i64* outputs, std::s
   parallel_for(count, worthwhile(threads, 50 * count), grain, [&](std::size_t begin, std::size_t end) {
     RandomWords words;
     draw(mechanism, values, outputs, begin, end, words);
+  });
+}
+
+void release_pairs(const std::vector<Column>& columns, const i64* pairs, i64* outputs, std::size_t rows,
+                   std::size_t threads) {
+  require(columns.size() == 2, "releasing pairs: wanted two columns");
+  for (const Column& column : columns)
+    require(std::abs(column.coarser) <= 62 && column.finer >= 0 && column.finer <= 62 &&
+                !(column.mechanism && std::holds_alternative<Response>(*column.mechanism)),
+            "releasing pairs: columns out of range");
+  parallel_for(rows, worthwhile(threads, 50 * rows), grain, [&](std::size_t begin, std::size_t end) {
+    RandomWords words;
+    Source source(words);
+    for (std::size_t c = 0; c < 2; ++c) release(columns[c], pairs + c, outputs + c, begin, end, source);
   });
 }
 

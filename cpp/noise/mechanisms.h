@@ -8,11 +8,13 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "noise/exact.h"
+#include "noise/inversion.h"
 
 namespace vfxgb::noise {
 
@@ -37,6 +39,26 @@ SignedGeometric signed_geometric(Source& source, u64 scale) {
   }
 }
 
+// X and a sign by inversion, where the scale is small enough: a third of the time.
+struct SignedSize {
+  u64 size;
+  bool negative;
+};
+
+template <class Source>
+SignedSize inverted(Source& source, u64 scale, u64 most) {
+  for (;;) {
+    const u64 size = geometric(source, scale, most);
+    const bool negative = source.bit();
+    if (size != 0 || !negative) return {size, negative};
+  }
+}
+
+inline i64 shifted(i64 value, const SignedSize& x, i64 most) {
+  const i64 noise = static_cast<i64>(x.size);
+  return std::clamp(x.negative ? value - noise : value + noise, -most, most);
+}
+
 // value + X, |result| <= most. X is cut off at most itself, far outside anything that is ever drawn.
 inline i64 shifted(i64 value, const SignedGeometric& x, u64 scale, i64 most) {
   const u128 size = static_cast<u128>(x.wholes) * scale + x.part;
@@ -51,13 +73,15 @@ struct Laplace {
   template <class Source>
   i64 operator()(i64 value, Source& source) const {
     const i64 j = std::clamp(value, -bound, bound);
+    if (scale >> 32 == 0)
+      return shifted(j, inverted(source, static_cast<u64>(scale), static_cast<u64>(2 * most)), most);
     return shifted(j, signed_geometric(source, static_cast<u64>(scale)), static_cast<u64>(scale), most);
   }
 };
 
 // Discrete Gaussian: P(noise = x) proportional to exp(-x^2 / (2 sigma^2)). A Laplace draw of scale sigma is kept with
-// probability exp(-(|x| - sigma)^2 / (2 sigma^2)); with |x| = U + sigma V the exponent falls into pieces of small
-// integers.
+// probability exp(-(|x| - sigma)^2 / (2 sigma^2)); for a large sigma, with |x| = U + sigma V, the exponent falls into
+// pieces of small integers.
 struct Gaussian {
   i64 bound, sigma, most;
 
@@ -65,6 +89,13 @@ struct Gaussian {
   i64 operator()(i64 value, Source& source) const {
     const i64 j = std::clamp(value, -bound, bound);
     const u64 scale = static_cast<u64>(sigma);
+    while (scale >> 31 == 0) {
+      const SignedSize x = inverted(source, scale, static_cast<u64>(2 * most));
+      const u64 off = x.size > scale ? x.size - scale : scale - x.size;
+      const double scaled = static_cast<double>(off) / static_cast<double>(scale);
+      if (coin_of_exp(source, scaled * scaled / 2, static_cast<u128>(off) * off, 2 * scale * scale))
+        return shifted(j, x, most);
+    }
     for (;;) {
       const SignedGeometric x = signed_geometric(source, scale);
       if (kept(x, scale, source)) return shifted(j, x, scale, most);
@@ -96,8 +127,9 @@ struct Duchi {
   }
 };
 
-// Piecewise: with probability one / slope, where one = 2^slope_bits, uniform over `width` (odd) numbers round the centre
-// j slope / one, which is rounded to one of its two neighbours at random so that its mean stays; else uniform over
+// Piecewise: with probability one / slope, where one = 2^slope_bits, uniform over `width` (odd) numbers round the
+// centre j slope / one, which is rounded to one of its two neighbours at random so that its mean stays; else uniform
+// over
 // [-reach, reach], which contains them all.
 struct Piecewise {
   i64 bound, slope, slope_bits, width, reach;
@@ -144,6 +176,17 @@ using Mechanism = std::variant<Laplace, Gaussian, Duchi, Piecewise, Hybrid, Resp
 // By name, with its parameters in the order of the fields above. Throws std::invalid_argument for an unknown name and
 // for parameters that some draw could not be made with.
 Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters);
+
+// What becomes of one of the numbers of a row: in steps of the mechanism (2^coarser of its own, rounded, halves up; or
+// 2^-coarser), less `centre`, perturbed, plus `centre`, times 2^finer. Without a mechanism it is rescaled only.
+struct Column {
+  std::optional<Mechanism> mechanism;
+  i64 coarser = 0, centre = 0, finer = 0;
+};
+
+// outputs[i][c] from pairs[i][c] by columns[c]. Throws std::invalid_argument for shifts beyond 62 bits.
+void release_pairs(const std::vector<Column>& columns, const i64* pairs, i64* outputs, std::size_t rows,
+                   std::size_t threads);
 
 // outputs[i] from values[i], each with randomness of its own. For responses, values must be labels.
 void perturb(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t count, std::size_t threads);

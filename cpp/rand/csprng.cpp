@@ -1,7 +1,6 @@
 #include "rand/csprng.h"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -38,15 +37,48 @@ u32 read_little(const unsigned char* p) {
          static_cast<u32>(p[3]) << 24;
 }
 
-void quarter_round(u32& a, u32& b, u32& c, u32& d) {
+// Words of one block, or the same words of several blocks side by side.
+template <class T>
+T rotated(T x, int by) {
+  return x << by | x >> (32 - by);
+}
+
+template <class T>
+void quarter_round(T& a, T& b, T& c, T& d) {
   a += b;
-  d = std::rotl(d ^ a, 16);
+  d = rotated(d ^ a, 16);
   c += d;
-  b = std::rotl(b ^ c, 12);
+  b = rotated(b ^ c, 12);
   a += b;
-  d = std::rotl(d ^ a, 8);
+  d = rotated(d ^ a, 8);
   c += d;
-  b = std::rotl(b ^ c, 7);
+  b = rotated(b ^ c, 7);
+}
+
+template <class T>
+void twenty_rounds(T x[16]) {
+  for (int round = 0; round < 10; ++round) {
+    quarter_round(x[0], x[4], x[8], x[12]);
+    quarter_round(x[1], x[5], x[9], x[13]);
+    quarter_round(x[2], x[6], x[10], x[14]);
+    quarter_round(x[3], x[7], x[11], x[15]);
+    quarter_round(x[0], x[5], x[10], x[15]);
+    quarter_round(x[1], x[6], x[11], x[12]);
+    quarter_round(x[2], x[7], x[8], x[13]);
+    quarter_round(x[3], x[4], x[9], x[14]);
+  }
+}
+
+void initial_state(u32 state[16], const unsigned char key[32], u32 counter, const unsigned char nonce[12]) {
+  static constexpr u32 constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};  // "expand 32-byte k"
+  std::copy(constants, constants + 4, state);
+  for (int i = 0; i < 8; ++i) state[4 + i] = read_little(key + 4 * i);
+  state[12] = counter;
+  for (int i = 0; i < 3; ++i) state[13 + i] = read_little(nonce + 4 * i);
+}
+
+void write_little(u32 word, unsigned char* out) {
+  for (int b = 0; b < 4; ++b) out[b] = static_cast<unsigned char>(word >> (8 * b));
 }
 
 class Stream {
@@ -84,7 +116,8 @@ class Stream {
 
   void refill() {
     static constexpr unsigned char nonce[12] = {};
-    for (u32 block = 0; block < sizeof buffer_ / 64; ++block) chacha20_block(key_, block, nonce, buffer_ + 64 * block);
+    for (u32 block = 0; block < sizeof buffer_ / 64; block += 4)
+      chacha20_blocks(key_, block, nonce, buffer_ + 64 * block);
     std::memcpy(key_, buffer_, sizeof key_);
     wipe(buffer_, sizeof key_);
     position_ = sizeof key_;
@@ -102,27 +135,30 @@ thread_local Stream stream;
 }  // namespace
 
 void chacha20_block(const unsigned char key[32], u32 counter, const unsigned char nonce[12], unsigned char out[64]) {
-  u32 state[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};  // "expand 32-byte k"
-  for (int i = 0; i < 8; ++i) state[4 + i] = read_little(key + 4 * i);
-  state[12] = counter;
-  for (int i = 0; i < 3; ++i) state[13 + i] = read_little(nonce + 4 * i);
-  u32 x[16];
+  u32 state[16], x[16];
+  initial_state(state, key, counter, nonce);
   std::copy(state, state + 16, x);
-  for (int round = 0; round < 10; ++round) {
-    quarter_round(x[0], x[4], x[8], x[12]);
-    quarter_round(x[1], x[5], x[9], x[13]);
-    quarter_round(x[2], x[6], x[10], x[14]);
-    quarter_round(x[3], x[7], x[11], x[15]);
-    quarter_round(x[0], x[5], x[10], x[15]);
-    quarter_round(x[1], x[6], x[11], x[12]);
-    quarter_round(x[2], x[7], x[8], x[13]);
-    quarter_round(x[3], x[4], x[9], x[14]);
-  }
+  twenty_rounds(x);
+  for (int i = 0; i < 16; ++i) write_little(x[i] + state[i], out + 4 * i);
+  wipe(x, sizeof x);
+  wipe(state, sizeof state);
+}
+
+void chacha20_blocks(const unsigned char key[32], u32 counter, const unsigned char nonce[12], unsigned char out[256]) {
+  using Lanes __attribute__((vector_size(16))) = u32;
+  u32 state[16];
+  initial_state(state, key, counter, nonce);
+  Lanes start[16], x[16];
+  for (int i = 0; i < 16; ++i) start[i] = Lanes{} + state[i];
+  start[12] += Lanes{0, 1, 2, 3};
+  std::copy(start, start + 16, x);
+  twenty_rounds(x);
   for (int i = 0; i < 16; ++i) {
-    const u32 word = x[i] + state[i];
-    for (int b = 0; b < 4; ++b) out[4 * i + b] = static_cast<unsigned char>(word >> (8 * b));
+    const Lanes words = x[i] + start[i];
+    for (int block = 0; block < 4; ++block) write_little(words[block], out + 64 * block + 4 * i);
   }
   wipe(x, sizeof x);
+  wipe(start, sizeof start);
   wipe(state, sizeof state);
 }
 

@@ -23,4 +23,7 @@ void random_below(u64* out, const Words& bound, std::size_t count);
 // One block of the ChaCha20 key stream, RFC 8439 section 2.3.
 void chacha20_block(const unsigned char key[32], u32 counter, const unsigned char nonce[12], unsigned char out[64]);
 
+// The blocks counter .. counter + 3, computed side by side.
+void chacha20_blocks(const unsigned char key[32], u32 counter, const unsigned char nonce[12], unsigned char out[256]);
+
 }  // namespace vfxgb

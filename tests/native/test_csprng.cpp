@@ -28,6 +28,14 @@ void rfc8439() {  // section 2.3.2
                                       0xde, 0x16, 0x4e, 0xb9, 0xcb, 0xd0, 0x83, 0xe8, 0xa2, 0x50, 0x3c, 0x4e};
   chacha20_block(key, 1, nonce, out);
   CHECK(std::memcmp(out, expected, 64) == 0);
+  unsigned char several[256];
+  for (const u32 counter : {u32{0}, u32{1}, u32{0xFFFFFFFE}}) {  // where the counter starts again at 0, too
+    chacha20_blocks(key, counter, nonce, several);
+    for (u32 block = 0; block < 4; ++block) {
+      chacha20_block(key, counter + block, nonce, out);
+      CHECK(std::memcmp(out, several + 64 * block, 64) == 0);
+    }
+  }
 }
 
 void ranges() {

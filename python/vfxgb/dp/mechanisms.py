@@ -179,8 +179,8 @@ class Piecewise(Mechanism):
 
     In t, with a = e^(epsilon/2): C = (a + 1) / (a - 1), the interval has the length C - 1 and the centre (C + 1) t / 2,
     outputs lie in [-C, C]. On the lattice: `width` (odd) points round the centre j * slope / one with probability
-    p = one / slope, one = 2**slope_bits, else one of the 2 reach + 1 points. Each point then has probability (1 - p) / (2 reach + 1), plus
-    p / width inside: the slope is the least for which their ratio stays below e^epsilon.
+    p = one / slope, one = 2**slope_bits, else one of the 2 reach + 1 points. Each point then has probability
+    (1 - p) / (2 reach + 1), plus p / width inside: the slope is the least for which their ratio stays below e^epsilon.
     """
 
     name: ClassVar[str] = "piecewise"
