@@ -35,11 +35,14 @@ class Uniform {
   Words digits_;
 };
 
+// A number with these digits up to 2^-63 and a rounding: signed integers become doubles without a branch.
+inline double leading(u64 word) { return static_cast<double>(static_cast<i64>(word >> 1)) * 0x1p-63; }
+
 // True with probability exp(-part / whole), 0 < whole < 2^63; `exponent`: part / whole up to 4 roundings.
 template <class Source>
 bool coin_of_exp(Source& source, double exponent, u128 part, u64 whole) {
   const u64 word = source.word();
-  const double uniform = static_cast<double>(word) * 0x1p-64;
+  const double uniform = leading(word);
   // The exponent is wrong by 2^-50 of itself, and below 64 where the result matters: that is 2^-44 of the result.
   const double chance = std::exp(-exponent);
   const double slack = chance * 0x1p-40 + 0x1p-60;
@@ -54,11 +57,13 @@ template <class Source>
 u64 geometric(Source& source, u64 scale, u64 most) {
   const u64 word = source.word();
   u64 low = 0, high = most;
-  if (word >> 44) {
-    // Error of the logarithm: 2^-44 for the bits that are not known, 2^-53 for the conversion, 14 * 2^-52 for rounding.
+  if (word >> 46) {
+    // Error of the logarithm: 2^-45 for the bits that are left out, 2^-53 for the conversion, 14 * 2^-52 for rounding.
     const double width = static_cast<double>(scale), slack = width * 0x1p-43;
-    const double guess = -width * std::log(static_cast<double>(word) * 0x1p-64), whole = std::floor(guess);
-    const u64 near = static_cast<u64>(whole);
+    const double guess = -width * std::log(leading(word));
+    const i64 floor = static_cast<i64>(guess);
+    const double whole = static_cast<double>(floor);
+    const u64 near = static_cast<u64>(floor);
     if (guess - whole > slack && whole + 1 - guess > slack) return std::min(near, most);
     low = std::min(near == 0 ? 0 : near - 1, most);
     high = std::min(near + 1, most);

@@ -89,11 +89,12 @@ struct Gaussian {
   i64 operator()(i64 value, Source& source) const {
     const i64 j = std::clamp(value, -bound, bound);
     const u64 scale = static_cast<u64>(sigma);
+    const double inverse = 1 / static_cast<double>(sigma);
     while (scale >> 31 == 0) {
       const SignedSize x = inverted(source, scale, static_cast<u64>(2 * most));
-      const u64 off = x.size > scale ? x.size - scale : scale - x.size;
-      const double scaled = static_cast<double>(off) / static_cast<double>(scale);
-      if (coin_of_exp(source, scaled * scaled / 2, static_cast<u128>(off) * off, 2 * scale * scale))
+      const i64 off = static_cast<i64>(x.size) - sigma;
+      const double scaled = static_cast<double>(off) * inverse;
+      if (coin_of_exp(source, scaled * scaled / 2, static_cast<u128>(static_cast<i128>(off) * off), 2 * scale * scale))
         return shifted(j, x, most);
     }
     for (;;) {
