@@ -24,11 +24,11 @@ void draws(benchmark::State& state, const char* name, const std::vector<i64>& pa
 
 constexpr i64 bound = 1 << 20;
 
-BENCHMARK_CAPTURE(draws, response, "response", {2, 729683222, 28});
-BENCHMARK_CAPTURE(draws, response_32, "response", {32, 91210402, 25});
+BENCHMARK_CAPTURE(draws, response, "response", {2, 783491393903113385, 58});
+BENCHMARK_CAPTURE(draws, response_32, "response", {32, 97936424237889173, 55});
 BENCHMARK_CAPTURE(draws, duchi, "duchi", {bound, 2269070});
-BENCHMARK_CAPTURE(draws, piecewise, "piecewise", {bound, 2664950, 3232747, 4281323});
-BENCHMARK_CAPTURE(draws, hybrid, "hybrid", {1689937949, bound, 2664950, 3232747, 4281323, 2269070});
+BENCHMARK_CAPTURE(draws, piecewise, "piecewise", {bound, 366267982233312132, 57, 3232747, 4281324});
+BENCHMARK_CAPTURE(draws, hybrid, "hybrid", {1689937949, bound, 366267982233312132, 57, 3232747, 4281324, 2269070});
 BENCHMARK_CAPTURE(draws, laplace, "laplace", {bound, 2097152, 84934656});
 BENCHMARK_CAPTURE(draws, gaussian, "gaussian", {bound, 8859795, 80786731});
 

@@ -33,6 +33,26 @@ void register_noise(py::module_& module) {
         return out;
       },
       py::arg("mechanism"), py::arg("parameters"), py::arg("values"), py::arg("threads") = 1);
+  using Rule = std::tuple<std::string, std::vector<i64>, i64, i64, i64>;
+  module.def(
+      "release_pairs",
+      [](const Array<i64>& pairs, const Rule& gradient, const Rule& hessian, py::ssize_t threads) {
+        std::vector<noise::Column> columns;
+        for (const auto& [name, parameters, coarser, centre, finer] : {gradient, hessian}) {
+          columns.push_back({std::nullopt, coarser, centre, finer});
+          if (!name.empty()) columns.back().mechanism = noise::mechanism(name, parameters);
+        }
+        const i64* in = shaped(pairs, {-1, 2}, "pairs");
+        const std::size_t rows = static_cast<std::size_t>(pairs.shape(0)), workers = positive(threads);
+        Array<i64> out({pairs.shape(0), py::ssize_t{2}});
+        i64* data = out.mutable_data();
+        interruptible([&] {
+          noise::release_pairs(columns, in, data, rows, workers);
+          return true;
+        });
+        return out;
+      },
+      py::arg("pairs"), py::arg("gradient"), py::arg("hessian"), py::arg("threads") = 1);
   module.def(
       "perturb_replay",
       [](const std::string& name, const std::vector<i64>& parameters, const Array<i64>& values,

@@ -1,5 +1,6 @@
 #include "noise/mechanisms.h"
 
+#include <cstdlib>
 #include <stdexcept>
 
 #include "core/parallel.h"
@@ -31,14 +32,13 @@ Duchi duchi(i64 bound, i64 magnitude) {
   return {bound, magnitude};
 }
 
-Piecewise piecewise(i64 bound, i64 slope, i64 width, i64 reach) {
-  constexpr i64 one = i64{1} << Piecewise::slope_bits;
-  require(within(bound, 0) && within(slope, one) && within(width, 1) && within(reach, 0) && width % 2 == 1 &&
-              (bound == 0 || slope < limit / bound),
+Piecewise piecewise(i64 bound, i64 slope, i64 slope_bits, i64 width, i64 reach) {
+  require(within(bound, 0) && slope_bits >= 0 && slope_bits < 61 && within(slope, i64{1} << slope_bits) &&
+              within(width, 1) && within(reach, 0) && width % 2 == 1,
           "piecewise: parameters out of range");
-  const i64 centre = (bound * slope + one - 1) >> Piecewise::slope_bits;
+  const i128 one = i128{1} << slope_bits, centre = (static_cast<i128>(bound) * slope + one - 1) >> slope_bits;
   require(centre + width / 2 <= reach, "piecewise: the interval leaves the reach");
-  return {bound, slope, width, reach};
+  return {bound, slope, slope_bits, width, reach};
 }
 
 Response response(i64 classes, i64 keep, i64 other_bits) {
@@ -47,6 +47,8 @@ Response response(i64 classes, i64 keep, i64 other_bits) {
           "response: parameters out of range");
   return {classes, keep, other_bits};
 }
+
+using Source = Draws<RandomWords>;
 
 // Given words, one after the other.
 class Tape {
@@ -76,6 +78,25 @@ void draw(const Mechanism& mechanism, const i64* values, i64* outputs, std::size
       mechanism);
 }
 
+i64 rescaled(i64 value, i64 coarser) {
+  return coarser <= 0 ? value << -coarser : (value + (i64{1} << (coarser - 1))) >> coarser;
+}
+
+void release(const Column& column, const i64* pairs, i64* outputs, std::size_t begin, std::size_t end, Source& source) {
+  if (!column.mechanism) {
+    for (std::size_t i = begin; i < end; ++i) outputs[2 * i] = rescaled(pairs[2 * i], column.coarser);
+    return;
+  }
+  std::visit(
+      [&](const auto& one) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const i64 noisy = one(rescaled(pairs[2 * i], column.coarser) - column.centre, source);
+          outputs[2 * i] = (noisy + column.centre) << column.finer;
+        }
+      },
+      *column.mechanism);
+}
+
 }  // namespace
 
 Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters) {
@@ -96,13 +117,13 @@ Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters)
     return duchi(p[0], p[1]);
   }
   if (name == "piecewise") {
-    const i64* p = count(4);
-    return piecewise(p[0], p[1], p[2], p[3]);
+    const i64* p = count(5);
+    return piecewise(p[0], p[1], p[2], p[3], p[4]);
   }
   if (name == "hybrid") {
-    const i64* p = count(6);
+    const i64* p = count(7);
     require(p[0] >= 0 && p[0] <= i64{1} << 32, "hybrid: share out of range");
-    return Hybrid{p[0], piecewise(p[1], p[2], p[3], p[4]), duchi(p[1], p[5])};
+    return Hybrid{p[0], piecewise(p[1], p[2], p[3], p[4], p[5]), duchi(p[1], p[6])};
   }
   if (name == "response") {
     const i64* p = count(3);
@@ -115,6 +136,20 @@ void perturb(const Mechanism& mechanism, const i64* values, i64* outputs, std::s
   parallel_for(count, worthwhile(threads, 50 * count), grain, [&](std::size_t begin, std::size_t end) {
     RandomWords words;
     draw(mechanism, values, outputs, begin, end, words);
+  });
+}
+
+void release_pairs(const std::vector<Column>& columns, const i64* pairs, i64* outputs, std::size_t rows,
+                   std::size_t threads) {
+  require(columns.size() == 2, "releasing pairs: wanted two columns");
+  for (const Column& column : columns)
+    require(std::abs(column.coarser) <= 62 && column.finer >= 0 && column.finer <= 62 &&
+                !(column.mechanism && std::holds_alternative<Response>(*column.mechanism)),
+            "releasing pairs: columns out of range");
+  parallel_for(rows, worthwhile(threads, 50 * rows), grain, [&](std::size_t begin, std::size_t end) {
+    RandomWords words;
+    Source source(words);
+    for (std::size_t c = 0; c < 2; ++c) release(columns[c], pairs + c, outputs + c, begin, end, source);
   });
 }
 

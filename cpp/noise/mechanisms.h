@@ -8,13 +8,17 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "noise/exact.h"
+#include "noise/inversion.h"
 
 namespace vfxgb::noise {
+
+__extension__ typedef __int128 i128;
 
 // X = U + scale * V with P(X) proportional to exp(-X / scale), X >= 0, and a sign; scale > 0.
 struct SignedGeometric {
@@ -35,6 +39,26 @@ SignedGeometric signed_geometric(Source& source, u64 scale) {
   }
 }
 
+// X and a sign by inversion, where the scale is small enough: a third of the time.
+struct SignedSize {
+  u64 size;
+  bool negative;
+};
+
+template <class Source>
+SignedSize inverted(Source& source, u64 scale, u64 most) {
+  for (;;) {
+    const u64 size = geometric(source, scale, most);
+    const bool negative = source.bit();
+    if (size != 0 || !negative) return {size, negative};
+  }
+}
+
+inline i64 shifted(i64 value, const SignedSize& x, i64 most) {
+  const i64 noise = static_cast<i64>(x.size);
+  return std::clamp(x.negative ? value - noise : value + noise, -most, most);
+}
+
 // value + X, |result| <= most. X is cut off at most itself, far outside anything that is ever drawn.
 inline i64 shifted(i64 value, const SignedGeometric& x, u64 scale, i64 most) {
   const u128 size = static_cast<u128>(x.wholes) * scale + x.part;
@@ -49,13 +73,15 @@ struct Laplace {
   template <class Source>
   i64 operator()(i64 value, Source& source) const {
     const i64 j = std::clamp(value, -bound, bound);
+    if (scale >> 32 == 0)
+      return shifted(j, inverted(source, static_cast<u64>(scale), static_cast<u64>(2 * most)), most);
     return shifted(j, signed_geometric(source, static_cast<u64>(scale)), static_cast<u64>(scale), most);
   }
 };
 
 // Discrete Gaussian: P(noise = x) proportional to exp(-x^2 / (2 sigma^2)). A Laplace draw of scale sigma is kept with
-// probability exp(-(|x| - sigma)^2 / (2 sigma^2)); with |x| = U + sigma V the exponent falls into pieces of small
-// integers.
+// probability exp(-(|x| - sigma)^2 / (2 sigma^2)); for a large sigma, with |x| = U + sigma V, the exponent falls into
+// pieces of small integers.
 struct Gaussian {
   i64 bound, sigma, most;
 
@@ -63,6 +89,14 @@ struct Gaussian {
   i64 operator()(i64 value, Source& source) const {
     const i64 j = std::clamp(value, -bound, bound);
     const u64 scale = static_cast<u64>(sigma);
+    const double inverse = 1 / static_cast<double>(sigma);
+    while (scale >> 31 == 0) {
+      const SignedSize x = inverted(source, scale, static_cast<u64>(2 * most));
+      const i64 off = static_cast<i64>(x.size) - sigma;
+      const double scaled = static_cast<double>(off) * inverse;
+      if (coin_of_exp(source, scaled * scaled / 2, static_cast<u128>(static_cast<i128>(off) * off), 2 * scale * scale))
+        return shifted(j, x, most);
+    }
     for (;;) {
       const SignedGeometric x = signed_geometric(source, scale);
       if (kept(x, scale, source)) return shifted(j, x, scale, most);
@@ -94,19 +128,20 @@ struct Duchi {
   }
 };
 
-// Piecewise: with probability one / slope, where one = 2^20, uniform over `width` (odd) numbers round the centre
-// j slope / one, which is rounded to one of its two neighbours at random so that its mean stays; else uniform over
+// Piecewise: with probability one / slope, where one = 2^slope_bits, uniform over `width` (odd) numbers round the
+// centre j slope / one, which is rounded to one of its two neighbours at random so that its mean stays; else uniform
+// over
 // [-reach, reach], which contains them all.
 struct Piecewise {
-  static constexpr int slope_bits = 20;
-  i64 bound, slope, width, reach;
+  i64 bound, slope, slope_bits, width, reach;
 
   template <class Source>
   i64 operator()(i64 value, Source& source) const {
     const i64 j = std::clamp(value, -bound, bound);
     const i64 draw = static_cast<i64>(below(source, static_cast<u64>(slope)));
     if (draw >> slope_bits != 0) return static_cast<i64>(below(source, static_cast<u64>(2 * reach + 1))) - reach;
-    const i64 centre = (j * slope + draw) >> slope_bits;  // draw is uniform in [0, one) here: it does the rounding
+    // draw is uniform in [0, one) here: it does the rounding
+    const i64 centre = static_cast<i64>((static_cast<i128>(j) * slope + draw) >> slope_bits);
     return centre - width / 2 + static_cast<i64>(below(source, static_cast<u64>(width)));
   }
 };
@@ -142,6 +177,17 @@ using Mechanism = std::variant<Laplace, Gaussian, Duchi, Piecewise, Hybrid, Resp
 // By name, with its parameters in the order of the fields above. Throws std::invalid_argument for an unknown name and
 // for parameters that some draw could not be made with.
 Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters);
+
+// What becomes of one of the numbers of a row: in steps of the mechanism (2^coarser of its own, rounded, halves up; or
+// 2^-coarser), less `centre`, perturbed, plus `centre`, times 2^finer. Without a mechanism it is rescaled only.
+struct Column {
+  std::optional<Mechanism> mechanism;
+  i64 coarser = 0, centre = 0, finer = 0;
+};
+
+// outputs[i][c] from pairs[i][c] by columns[c]. Throws std::invalid_argument for shifts beyond 62 bits.
+void release_pairs(const std::vector<Column>& columns, const i64* pairs, i64* outputs, std::size_t rows,
+                   std::size_t threads);
 
 // outputs[i] from values[i], each with randomness of its own. For responses, values must be labels.
 void perturb(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t count, std::size_t threads);

@@ -1,7 +1,6 @@
 #include "rand/csprng.h"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -15,6 +14,8 @@
 
 #include "bigint/words.h"
 #include "core/fork.h"
+#include "rand/chacha20.h"
+#include "rand/keystream.h"
 
 namespace vfxgb {
 namespace {
@@ -36,17 +37,6 @@ void system_random(unsigned char* out, std::size_t count) {
 u32 read_little(const unsigned char* p) {
   return static_cast<u32>(p[0]) | static_cast<u32>(p[1]) << 8 | static_cast<u32>(p[2]) << 16 |
          static_cast<u32>(p[3]) << 24;
-}
-
-void quarter_round(u32& a, u32& b, u32& c, u32& d) {
-  a += b;
-  d = std::rotl(d ^ a, 16);
-  c += d;
-  b = std::rotl(b ^ c, 12);
-  a += b;
-  d = std::rotl(d ^ a, 8);
-  c += d;
-  b = std::rotl(b ^ c, 7);
 }
 
 class Stream {
@@ -83,8 +73,7 @@ class Stream {
   }
 
   void refill() {
-    static constexpr unsigned char nonce[12] = {};
-    for (u32 block = 0; block < sizeof buffer_ / 64; ++block) chacha20_block(key_, block, nonce, buffer_ + 64 * block);
+    chacha20_keystream(key_, buffer_, sizeof buffer_ / 64);
     std::memcpy(key_, buffer_, sizeof key_);
     wipe(buffer_, sizeof key_);
     position_ = sizeof key_;
@@ -102,22 +91,14 @@ thread_local Stream stream;
 }  // namespace
 
 void chacha20_block(const unsigned char key[32], u32 counter, const unsigned char nonce[12], unsigned char out[64]) {
-  u32 state[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};  // "expand 32-byte k"
+  u32 state[16];
+  std::copy(chacha20_constants, chacha20_constants + 4, state);
   for (int i = 0; i < 8; ++i) state[4 + i] = read_little(key + 4 * i);
   state[12] = counter;
   for (int i = 0; i < 3; ++i) state[13 + i] = read_little(nonce + 4 * i);
   u32 x[16];
   std::copy(state, state + 16, x);
-  for (int round = 0; round < 10; ++round) {
-    quarter_round(x[0], x[4], x[8], x[12]);
-    quarter_round(x[1], x[5], x[9], x[13]);
-    quarter_round(x[2], x[6], x[10], x[14]);
-    quarter_round(x[3], x[7], x[11], x[15]);
-    quarter_round(x[0], x[5], x[10], x[15]);
-    quarter_round(x[1], x[6], x[11], x[12]);
-    quarter_round(x[2], x[7], x[8], x[13]);
-    quarter_round(x[3], x[4], x[9], x[14]);
-  }
+  chacha20_rounds(x);
   for (int i = 0; i < 16; ++i) {
     const u32 word = x[i] + state[i];
     for (int b = 0; b < 4; ++b) out[4 * i + b] = static_cast<unsigned char>(word >> (8 * b));

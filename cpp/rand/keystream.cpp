@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "rand/chacha20.h"
 #include "rand/csprng.h"
 
 namespace vfxgb {
@@ -12,36 +13,14 @@ namespace {
 constexpr std::size_t lanes = 8;  // blocks side by side
 typedef u32 Lanes __attribute__((vector_size(lanes * sizeof(u32))));
 
-template <int bits>
-__attribute__((always_inline)) inline void rotate(Lanes& x) {
-  x = (x << bits) | (x >> (32 - bits));
-}
-
-__attribute__((always_inline)) inline void quarter_round(Lanes& a, Lanes& b, Lanes& c, Lanes& d) {
-  a += b, d ^= a, rotate<16>(d);
-  c += d, b ^= c, rotate<12>(b);
-  a += b, d ^= a, rotate<8>(d);
-  c += d, b ^= c, rotate<7>(b);
-}
-
 // RFC 8439 section 2.3 on eight counters from `counter`; out: 8 blocks.
 __attribute__((always_inline)) inline void eight_blocks(const u32 key[8], u32 counter, unsigned char* out) {
-  static constexpr u32 constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};  // "expand 32-byte k"
   Lanes state[16] = {}, x[16];
-  for (int i = 0; i < 4; ++i) state[i] += constants[i];
+  for (int i = 0; i < 4; ++i) state[i] += chacha20_constants[i];
   for (int i = 0; i < 8; ++i) state[4 + i] += key[i];
   state[12] = Lanes{0, 1, 2, 3, 4, 5, 6, 7} + counter;
   std::copy(state, state + 16, x);
-  for (int round = 0; round < 10; ++round) {
-    quarter_round(x[0], x[4], x[8], x[12]);
-    quarter_round(x[1], x[5], x[9], x[13]);
-    quarter_round(x[2], x[6], x[10], x[14]);
-    quarter_round(x[3], x[7], x[11], x[15]);
-    quarter_round(x[0], x[5], x[10], x[15]);
-    quarter_round(x[1], x[6], x[11], x[12]);
-    quarter_round(x[2], x[7], x[8], x[13]);
-    quarter_round(x[3], x[4], x[9], x[14]);
-  }
+  chacha20_rounds(x);
   for (std::size_t i = 0; i < 16; ++i) {
     const Lanes sum = x[i] + state[i];
     for (std::size_t lane = 0; lane < lanes; ++lane) {

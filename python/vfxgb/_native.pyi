@@ -71,6 +71,16 @@ def masked_sums(
 def perturb(mechanism: str, parameters: list[int], values: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
     """One exact draw of a mechanism of cpp/noise/mechanisms.h for each value; parameters in the order of its fields."""
 
+def release_pairs(
+    pairs: NDArray[np.int64],
+    gradient: tuple[str, list[int], int, int, int],
+    hessian: tuple[str, list[int], int, int, int],
+    threads: int = 1,
+) -> NDArray[np.int64]:
+    """Columns of pairs, rescaled and perturbed as noise::Column says: (mechanism or "", parameters, coarser, centre,
+    finer) for each.
+    """
+
 def perturb_replay(
     mechanism: str, parameters: list[int], values: NDArray[np.int64], words: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], int]:

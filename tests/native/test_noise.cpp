@@ -47,7 +47,7 @@ void ranges() {
   for (const std::size_t threads : {1, 2}) {
     const std::vector<i64> two = drawn("duchi", {4, 9}, 100, threads);
     CHECK((std::set<i64>(two.begin(), two.end()) == std::set<i64>{-9, 9}));
-    const std::vector<i64> piecewise = drawn("piecewise", {4, 5 << 19, 5, 12}, -100, threads);
+    const std::vector<i64> piecewise = drawn("piecewise", {4, 5 << 19, 20, 5, 12}, -100, threads);
     CHECK(std::set<i64>(piecewise.begin(), piecewise.end()).size() == 25);
     const std::vector<i64> clipped = drawn("laplace", {4, 1000, 6}, 4, threads);
     CHECK(std::set<i64>(clipped.begin(), clipped.end()).size() == 13);
@@ -66,7 +66,7 @@ void ranges() {
 void refusals() {
   CHECK_THROWS(noise::mechanism("duchi", {2, 1}));
   CHECK_THROWS(noise::mechanism("duchi", {0, i64{1} << 61}));
-  CHECK_THROWS(noise::mechanism("piecewise", {4, 1 << 20, 4, 12}));
+  CHECK_THROWS(noise::mechanism("piecewise", {4, 1 << 20, 20, 4, 12}));
   CHECK_THROWS(noise::mechanism("none", {}));
   i64 value = 0, out = 0;
   CHECK_THROWS(noise::replay(noise::mechanism("duchi", {1, 2}), &value, &out, 1, {}));

@@ -1,6 +1,7 @@
 """The native samplers against a naive twin on the same random words, and against exact probabilities."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -80,11 +81,51 @@ class Twin:
                 continue
             return part, wholes, sign
 
+    def decided(self, question):
+        """question(least, beyond) of a uniform number in [least, beyond), with ever more digits until it answers."""
+        number, size = 0, 1
+        while True:
+            number, size = number * 2**64 + self.word(), size * 2**64
+            with localcontext(prec=120):
+                answer = question(Decimal(number) / size, Decimal(number + 1) / size)
+            if answer is not None:
+                return answer
+
+    def coin_of_exp(self, part, whole):
+        def question(least, beyond):
+            chance = (-Decimal(part) / whole).exp()
+            return True if beyond <= chance else False if least >= chance else None
+
+        return self.decided(question)
+
+    def geometric(self, scale, most):
+        """floor(-scale ln U)."""
+
+        def question(least, beyond):
+            low = min(most, math.floor(-scale * beyond.ln()))
+            high = min(most, math.floor(-scale * least.ln())) if least else most
+            return low if low == high else None
+
+        return self.decided(question)
+
+    def inverted(self, scale, most):
+        while True:
+            size, sign = self.geometric(scale, most), -1 if self.bit() else 1
+            if size or sign == 1:
+                return size, sign
+
     def laplace(self, value, bound, scale, most):
+        if scale < 2**32:
+            size, sign = self.inverted(scale, 2 * most)
+            return clip(clip(value, bound) + sign * size, most)
         part, wholes, sign = self.signed_geometric(scale)
         return clip(clip(value, bound) + sign * (part + scale * wholes), most)
 
     def gaussian(self, value, bound, sigma, most):
+        while sigma < 2**31:
+            size, sign = self.inverted(sigma, 2 * most)
+            if self.coin_of_exp((size - sigma) ** 2, 2 * sigma**2):
+                return clip(clip(value, bound) + sign * size, most)
         while True:
             part, wholes, sign = self.signed_geometric(sigma)
             if wholes == 0:
@@ -99,16 +140,16 @@ class Twin:
     def duchi(self, value, bound, magnitude):
         return magnitude if self.below(2 * magnitude) < magnitude + clip(value, bound) else -magnitude
 
-    def piecewise(self, value, bound, slope, width, reach):
+    def piecewise(self, value, bound, slope, slope_bits, width, reach):
         draw = self.below(slope)
-        if draw >= 2**20:
+        if draw >= 2**slope_bits:
             return self.below(2 * reach + 1) - reach
-        centre = math.floor(Fraction(clip(value, bound) * slope + draw, 2**20))
+        centre = math.floor(Fraction(clip(value, bound) * slope + draw, 2**slope_bits))
         return centre - (width - 1) // 2 + self.below(width)
 
-    def hybrid(self, value, share, bound, slope, width, reach, magnitude):
+    def hybrid(self, value, share, bound, slope, slope_bits, width, reach, magnitude):
         if self.half() < share:
-            return self.piecewise(value, bound, slope, width, reach)
+            return self.piecewise(value, bound, slope, slope_bits, width, reach)
         return self.duchi(value, bound, magnitude)
 
     def response(self, value, classes, keep, other_bits):
@@ -130,7 +171,8 @@ def clip(value, bound):
         Laplace(1e-4),  # scale beyond 32 bits
         Laplace(8.0, grid_bits=4),
         Gaussian(1.0),
-        Gaussian(0.01, delta=1e-9),
+        Gaussian(0.01, delta=1e-9),  # sigma above 2**30
+        Gaussian(0.001, delta=1e-9),  # and beyond 31 bits
         Gaussian(30.0, grid_bits=4),
         Duchi(1.0),
         Duchi(1e-4),
@@ -160,6 +202,49 @@ def test_native_draws_are_the_twins(one):
     wanted = [getattr(twin, one.name)(int(value), *one.parameters) for value in values]
     assert found.tolist() == wanted
     assert used == twin.used
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", [1, 7, 2**21 - 1, 2**31 - 1])
+def test_draws_where_64_bits_leave_two_answers_open(name, scale):
+    """Words on the very boundary between two outputs, and what follows decides: all zeros, all ones, or more digits."""
+    words = []
+    with localcontext(prec=120):
+        for k in (1, 2, scale // 2 + 1, scale, 3 * scale + 1, 20 * scale):
+            boundary = int((-Decimal(k) / scale).exp() * 2**256)
+            digits = [boundary >> shift & 2**64 - 1 for shift in (192, 128, 64)]
+            for follow in ([0], [2**64 - 1], digits[1:], [digits[1] + 1], [digits[1], 0], [digits[1], 2**64 - 1]):
+                words += [digits[0], *follow]
+            words += [digits[0] - 1, digits[0] + 1]
+    words += np.random.default_rng(3).integers(0, 2**64, 300, dtype=np.uint64).tolist()
+    tape = np.array(words, dtype=np.uint64)
+    parameters = [4, scale, 60 * scale + 4]
+    values = np.zeros(40, dtype=np.int64)
+    found, used = _native.perturb_replay(name, parameters, values, tape)
+    twin = Twin(words)
+    assert found.tolist() == [getattr(twin, name)(0, *parameters) for _ in values]
+    assert used == twin.used
+
+
+def test_pairs_are_rescaled_and_perturbed_in_one_pass():
+    """Against passes of numpy: exactly where nothing is drawn, or the noise is known; by their mean otherwise."""
+    generator = np.random.default_rng(5)
+    pairs = generator.integers(-(2**40), 2**40, (20_000, 2))
+    clear = _native.release_pairs(pairs, ("", [], 5, 0, 0), ("", [], -3, 0, 0), 2)
+    assert (clear == np.c_[(pairs[:, 0] + 16) >> 5, pairs[:, 1] << 3]).all()
+    certain = ("duchi", [1, 1], 50, 0, 4)  # with K = B an input at an end is certain
+    high = np.full((20_000, 2), 2**60)
+    assert (_native.release_pairs(high, certain, certain, 2) == 16).all()
+    noisy = _native.release_pairs(pairs, ("laplace", [2**40, 3, 2**50], 5, 7, 2), ("", [], 0, 0, 0), 2)
+    assert (noisy[:, 1] == pairs[:, 1]).all()
+    drawn = noisy[:, 0] / 4 - ((pairs[:, 0] + 16) >> 5)
+    variance = 1 / (2 * math.sinh(1 / 6) ** 2)
+    assert abs(drawn.mean()) < 8 * math.sqrt(variance / len(drawn))
+    assert abs(drawn.var() - variance) < 1
+    with pytest.raises(ValueError, match="columns"):
+        _native.release_pairs(pairs, ("", [], 63, 0, 0), ("", [], 0, 0, 0))
+    with pytest.raises(ValueError, match="shape"):
+        _native.release_pairs(pairs[:, :1].copy(), ("", [], 0, 0, 0), ("", [], 0, 0, 0))
 
 
 def noise(name, size):
@@ -207,11 +292,12 @@ def test_threads_draw_different_noise():
         ("laplace", [1, 0, 5]),
         ("laplace", [5, 1, 4]),
         ("gaussian", [1, 0, 5]),
-        ("piecewise", [4, 2**20, 2, 9]),
-        ("piecewise", [4, 2**21, 3, 8]),
-        ("piecewise", [4, 2**20 - 1, 3, 9]),
-        ("piecewise", [2**40, 2**40, 3, 2**60]),
-        ("hybrid", [2**32 + 1, 4, 2**21, 3, 9, 5]),
+        ("piecewise", [4, 2**20, 20, 2, 9]),
+        ("piecewise", [4, 2**21, 20, 3, 8]),
+        ("piecewise", [4, 2**20 - 1, 20, 3, 9]),
+        ("piecewise", [4, 2**20, 61, 3, 9]),
+        ("piecewise", [2**60, 2**60, 20, 3, 2**60]),
+        ("hybrid", [2**32 + 1, 4, 2**21, 20, 3, 9, 5]),
         ("response", [1, 1, 1]),
         ("response", [2, 1, 61]),
     ],

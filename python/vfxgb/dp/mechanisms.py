@@ -25,10 +25,10 @@ from vfxgb.dp.gaussian import epsilon_of, sigma_for
 from vfxgb.dp.lattice import GRID_BITS, Lattice
 from vfxgb.errors import DpError, UnknownNameError
 
-SLOPE_BITS = 20  # of Piecewise: Piecewise::slope_bits in cpp/noise/mechanisms.h
 SHARE_BITS = 32  # of Hybrid
 HYBRID_THRESHOLD = 0.609352  # below this epsilon Duchi alone has the smaller worst variance
 _LIMIT = 2**61
+_SLOPE_BITS = 59  # of Piecewise's slope, about
 _LAPLACE_TAIL = 40  # scales: an output beyond is clipped, probability e^-40
 _GAUSSIAN_TAIL = 9  # standard deviations: probability 2e-19
 
@@ -178,20 +178,22 @@ class Piecewise(Mechanism):
     """Mostly uniform on an interval of constant length round the input, otherwise uniform on everything.
 
     In t, with a = e^(epsilon/2): C = (a + 1) / (a - 1), the interval has the length C - 1 and the centre (C + 1) t / 2,
-    outputs lie in [-C, C]. On the lattice: `width` (odd) points round the centre j * slope / 2**20 with probability
-    p = 2**20 / slope, else one of the 2 reach + 1 points. Each point then has probability (1 - p) / (2 reach + 1), plus
-    p / width inside: the slope is the least for which their ratio stays below e^epsilon.
+    outputs lie in [-C, C]. On the lattice: `width` (odd) points round the centre j * slope / one with probability
+    p = one / slope, one = 2**slope_bits, else one of the 2 reach + 1 points. Each point then has probability
+    (1 - p) / (2 reach + 1), plus p / width inside: the slope is the least for which their ratio stays below e^epsilon.
     """
 
     name: ClassVar[str] = "piecewise"
-    parameter_names: ClassVar[tuple[str, ...]] = ("bound", "slope", "width", "reach")
+    parameter_names: ClassVar[tuple[str, ...]] = ("bound", "slope", "slope_bits", "width", "reach")
 
     @cached_property
-    def _integers(self) -> tuple[int, int, int]:
+    def _integers(self) -> tuple[int, int, int, int]:
         bound = self.lattice.bound
-        width = math.floor(2 * bound / (exp_below(self.epsilon / 2) - 1)) // 2 * 2 + 1  # (C - 1) B = 2 B / (a - 1)
+        root = exp_below(self.epsilon / 2)
+        width = math.floor(2 * bound / (root - 1)) // 2 * 2 + 1  # (C - 1) B = 2 B / (a - 1)
         gain = (exp_below(self.epsilon) - 1) * width
-        one = 1 << SLOPE_BITS
+        slope_bits = max(0, _SLOPE_BITS - math.floor(root / (root - 1)).bit_length())  # slope / one: a / (a - 1)
+        one = 1 << slope_bits
 
         def reach(slope: int) -> int:
             return ceil_ratio(slope * bound, one) + width // 2
@@ -206,40 +208,41 @@ class Piecewise(Mechanism):
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if private(middle) else (middle, high)
-        return high, width, reach(high)
+        return high, slope_bits, width, reach(high)
 
     @property
     def slope(self) -> int:
-        """2**20 / p, which also stretches inputs to interval centres."""
+        """one / p, which also stretches inputs to interval centres."""
         return self._integers[0]
+
+    @property
+    def one(self) -> int:
+        """2**slope_bits, as large as 61 bits of slope allow: at a large epsilon p is within 2**-58 of 1."""
+        return 1 << self._integers[1]
 
     @property
     def width(self) -> int:
         """Points of the interval."""
-        return self._integers[1]
+        return self._integers[2]
 
     @property
     def reach(self) -> int:
         """Outputs lie in [-reach, reach]; C B in the limit."""
-        return self._integers[2]
+        return self._integers[3]
 
     @property
     def parameters(self) -> tuple[int, ...]:
-        """(B, slope, width, reach)."""
+        """(B, slope, slope_bits, width, reach)."""
         return self.lattice.bound, *self._integers
 
     def _index_variance(self, j: int) -> float:
-        one = 1 << SLOPE_BITS
-        inside = one / self.slope
-        rest = (j * self.slope) % one / one
-        centre = (j * self.slope / one) ** 2 + rest * (1 - rest)
-        square = inside * (centre + (self.width**2 - 1) / 12) + (1 - inside) * ((2 * self.reach + 1) ** 2 - 1) / 12
-        return square - j**2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.slope * self.lattice.bound >= _LIMIT:
-            raise DpError(f"{self.name} mechanism: epsilon {self.epsilon} is too small for this grid; lower grid_bits")
+        one = self.one
+        inside = Fraction(one, self.slope)
+        rest = Fraction(j * self.slope % one, one)
+        centre = Fraction(j * self.slope, one) ** 2 + rest * (1 - rest)
+        square = inside * (centre + Fraction(self.width**2 - 1, 12))
+        square += (1 - inside) * Fraction((2 * self.reach + 1) ** 2 - 1, 12)
+        return float(square - j**2)
 
 
 @dataclass(frozen=True)
@@ -250,7 +253,15 @@ class Hybrid(Mechanism):
     """
 
     name: ClassVar[str] = "hybrid"
-    parameter_names: ClassVar[tuple[str, ...]] = ("share", "bound", "slope", "width", "reach", "magnitude")
+    parameter_names: ClassVar[tuple[str, ...]] = (
+        "share",
+        "bound",
+        "slope",
+        "slope_bits",
+        "width",
+        "reach",
+        "magnitude",
+    )
 
     @cached_property
     def piecewise(self) -> Piecewise:
@@ -269,7 +280,7 @@ class Hybrid(Mechanism):
 
     @property
     def parameters(self) -> tuple[int, ...]:
-        """(share, B, slope, width, reach, K)."""
+        """(share, B, slope, slope_bits, width, reach, K)."""
         return self.share, *self.piecewise.parameters, self.duchi.magnitude
 
     @property

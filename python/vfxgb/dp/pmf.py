@@ -7,7 +7,7 @@ less the centre of the lattice; inputs are j in [-B, B], or labels.
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from vfxgb.dp.mechanisms import SHARE_BITS, SLOPE_BITS, Duchi, Gaussian, Hybrid, Laplace, Mechanism, Piecewise
+from vfxgb.dp.mechanisms import SHARE_BITS, Duchi, Gaussian, Hybrid, Laplace, Mechanism, Piecewise
 from vfxgb.dp.response import RandomisedResponse
 from vfxgb.errors import DpError
 
@@ -48,7 +48,7 @@ def _duchi(mechanism: Duchi, j: int) -> dict[int, Fraction]:
 
 
 def _piecewise(mechanism: Piecewise, j: int) -> dict[int, Fraction]:
-    one, width, reach = 1 << SLOPE_BITS, mechanism.width, mechanism.reach
+    one, width, reach = mechanism.one, mechanism.width, mechanism.reach
     inside = Fraction(one, mechanism.slope)
     out = dict.fromkeys(range(-reach, reach + 1), (1 - inside) / (2 * reach + 1))
     floor, rest = divmod(j * mechanism.slope, one)

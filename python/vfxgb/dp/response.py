@@ -14,6 +14,8 @@ from vfxgb.dp.bounds import check_epsilon, exp_below
 from vfxgb.dp.event import Event
 from vfxgb.errors import DpError
 
+_WEIGHT_BITS = 60
+
 
 @dataclass(frozen=True)
 class RandomisedResponse:
@@ -35,16 +37,9 @@ class RandomisedResponse:
 
     @cached_property
     def parameters(self) -> tuple[int, int, int]:
-        """(classes, keep, other_bits).
-
-        Weights of 31 bits are drawn fastest; where they would lose a part in 2**20 of e^epsilon - 1, of 60.
-        """
-        narrow = self._weights(30)
-        return narrow if narrow[1] - (1 << narrow[2]) >= 2**20 else self._weights(59)
-
-    def _weights(self, most_bits: int) -> tuple[int, int, int]:
-        ratio = min(exp_below(self.epsilon), Fraction(2 ** (most_bits - 1)))
-        bits = most_bits - max(math.floor(ratio).bit_length(), (self.classes - 1).bit_length())
+        """(classes, keep, other_bits): weights of up to 60 bits, so keep / 2**other_bits is e^epsilon up to 2**59."""
+        ratio = min(exp_below(self.epsilon), Fraction(2 ** (_WEIGHT_BITS - 1)))
+        bits = _WEIGHT_BITS - max(math.floor(ratio).bit_length(), (self.classes - 1).bit_length())
         return self.classes, math.floor(ratio * (1 << bits)), bits
 
     @property

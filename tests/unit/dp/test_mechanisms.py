@@ -108,15 +108,28 @@ def test_noise_vanishes_as_epsilon_grows(name):
     assert one.variance(0.5) < 1e-4
 
 
+@pytest.mark.parametrize("name", ["piecewise", "hybrid"])
+def test_outliers_are_as_rare_as_epsilon_says(name):
+    """At a large epsilon every output is next to its input: the chance of any other one is 2**-58."""
+    one = mechanism(name, 1000.0)
+    piecewise = getattr(one, "piecewise", one)
+    assert (piecewise.slope - piecewise.one) / piecewise.slope < 2**-57
+    indices = np.arange(-DRAWS, DRAWS)
+    assert np.abs(one.perturb_indices(indices) - indices).max() <= 1
+    tiny = mechanism(name, 1e-5)  # and a small one needs no coarser grid
+    assert len(tiny.perturb(np.zeros(10))) == 10
+
+
 def test_response():
     one = RandomisedResponse(1.0, 4)
-    words = np.random.default_rng(20240601).integers(0, 2**64, DRAWS, dtype=np.uint64)
+    words = np.random.default_rng(20240601).integers(0, 2**64, 2 * DRAWS, dtype=np.uint64)
     noisy, _ = _native.perturb_replay("response", list(one.parameters), np.full(DRAWS, 2), words)
     shares = np.bincount(noisy, minlength=4) / DRAWS
     for label, share in enumerate(shares):
         p = one.keep_probability if label == 2 else one.other_probability
         assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / DRAWS)
     within_four_errors(one.unbiased(noisy == 2), 1.0, one.variance())
+    assert RandomisedResponse(1000.0).other_probability < 2**-58
     assert (RandomisedResponse(1000.0).perturb(np.arange(1000) % 2) == np.arange(1000) % 2).all()
     assert len(one.perturb(np.array([], dtype=np.int64))) == 0
     fresh = one.perturb(np.full(DRAWS, 2, dtype=np.int8), threads=2)

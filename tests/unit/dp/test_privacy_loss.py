@@ -66,7 +66,7 @@ def test_next_to_nothing_is_lost_on_a_fine_grid(kind):
         assert 1 - 1e-5 < ratio / Fraction(limit(1.0)) <= 1
     piecewise = getattr(one, "piecewise", one)
     if isinstance(piecewise, Piecewise):
-        inside = Fraction(2**20, piecewise.slope)
+        inside = Fraction(piecewise.one, piecewise.slope)
         ratio = 1 + inside / piecewise.width * (2 * piecewise.reach + 1) / (1 - inside)
         assert 1 - 1e-5 < ratio / Fraction(limit(1.0)) <= 1
 

@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.dp import RandomisedResponse, encode, mechanism
+from vfxgb import _native
+from vfxgb.dp import Mechanism, RandomisedResponse, mechanism
 from vfxgb.errors import LabelError, ProtocolParameterError
 from vfxgb.protocols.base import Gradients, Release, ReleaseContext
 from vfxgb.protocols.ldp.noise import LABEL, Noise, Ranges, objective_name
@@ -104,28 +105,33 @@ class GradientRelease:
 
     def _released(self, pairs: NDArray[np.int64], gradients: Gradients) -> NDArray[np.int64]:
         """(g*, h) or (g*, h*) of one output; zero outside the sample, as before."""
-        noise, fixed, threads = self._noise, self._noise.fixed, self._context.threads
+        gradient = self._column(self._noise.gradient, gradients.step)
+        hessian = self._column(self._noise.hessian, gradients.step)
         used = pairs if gradients.sampled is None else pairs[gradients.sampled]
-        released = np.empty_like(used)
-        for column, one in enumerate((noise.gradient, noise.hessian)):
-            if one is None:
-                released[:, column] = rescale(used[:, column], gradients.step, fixed.step)
-                continue
-            indices = rescale(used[:, column], gradients.step, one.step)
-            if one.lattice.centre:
-                indices -= one.lattice.centre
-            noisy = one.perturb_indices(indices, threads)
-            released[:, column] = noisy if one.step == fixed.step else encode(noisy, one.step, fixed)
+        released = _native.release_pairs(used, gradient, hessian, self._context.threads)
         if gradients.sampled is None:
             return released
         spread = np.zeros_like(pairs)
         spread[gradients.sampled] = released
         return spread
 
+    def _column(self, one: Mechanism | None, step: float) -> tuple[str, list[int], int, int, int]:
+        """What `release_pairs` does to gradients or hessians of `step`."""
+        fixed = self._noise.fixed
+        if one is None:
+            return "", [], doublings(step, fixed.step), 0, 0
+        finer = doublings(fixed.step, one.step)
+        return one.name, list(one.parameters), doublings(step, one.step), one.lattice.centre, finer
+
+
+def doublings(step: float, wanted: float) -> int:
+    """log2(wanted / step) of two powers of two."""
+    return math.frexp(wanted / step)[1] - 1
+
 
 def rescale(values: NDArray[np.int64], step: float, wanted: float) -> NDArray[np.int64]:
     """Integers of one step, a power of two, as integers of another; halves are rounded up."""
-    shift = math.frexp(wanted / step)[1] - 1
+    shift = doublings(step, wanted)
     if shift <= 0:
         return values << -shift
     rescaled = values + (1 << (shift - 1))

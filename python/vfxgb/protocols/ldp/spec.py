@@ -26,7 +26,7 @@ SPEC = ProtocolSpec(
         "label_rr: the labels of the training rows, once",
         "every other mechanism: the gradients of the sampled rows, once per round",
     ),
-    quick_params={"mechanism": "label_rr", "epsilon": 1000.0, "clip": 16.0, "public_weights": True},
+    quick_params={"mechanism": "label_rr", "epsilon": 1000.0, "clip": 64.0, "public_weights": True},
     options=ldp_options,
     release=make_release,
     shows_sums=False,
