@@ -1,6 +1,5 @@
 """Messages of `ldp` and `federboost` that are not what they should be: each refused, with its own error."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -8,14 +7,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from vfxgb.data.table import Table
+from tampering import error_of, replaced
 from vfxgb.errors import MessageError
-from vfxgb.params import TrainParams
 from vfxgb.protocols.federboost.messages import Buckets, Usable
 from vfxgb.protocols.ldp.messages import LdpGradients, LdpPrinted
-from vfxgb.train import session
-from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import Message, encode, pack_array
+from vfxgb.transport.messages import Message, pack_array
 
 N = 60
 LABELS = {"epsilon": 1.0}
@@ -24,37 +20,13 @@ PRINTED = {"epsilon": 1.0, "mechanism": "laplace", "as_printed": True, "insecure
 
 @pytest.fixture
 def tampered(monkeypatch) -> Callable[..., str]:
-    """tampered(protocol, params, kind, **changes): what a run says in which messages of a kind have other fields.
-
-    A callable gets the old value. Nobody may hang, and no thread may be left.
-    """
+    """tampered(protocol, params, kind, **changes): what a run says in which messages of a kind have other fields."""
 
     def run(protocol: str, params: dict[str, Any], kind: type[Message], **changes: Any) -> str:
-        send = Channel.send_encoded
-
-        def sending(self: Channel, message: Message, payload: bytes) -> None:
-            if isinstance(message, kind):
-                new = {name: to(getattr(message, name)) if callable(to) else to for name, to in changes.items()}
-                message = msgspec.structs.replace(message, **new)
-                payload = encode(message)
-            send(self, message, payload)
-
-        monkeypatch.setattr(Channel, "send_encoded", sending)
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(N, 4)).astype(np.float32)
-        y = (X[:, 0] + X[:, 2] > 0).astype(np.float64)
-        tables = {
-            party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
-            for i, party in enumerate(("bank", "shop"))
-        }
-        train = TrainParams(
-            objective="binary:logistic", n_estimators=2, max_depth=3, max_bin=8, n_jobs=1, colsample_bynode=0.8
-        )
-        before = threading.active_count()
-        with pytest.raises(MessageError) as caught:
-            session.fit(tables, "bank", y, None, N, train, protocol=protocol, protocol_params=params)
-        assert threading.active_count() == before
-        return str(caught.value)
+        liar = "bank" if protocol == "ldp" else "shop"
+        error = error_of(monkeypatch, replaced(kind, **changes), liar, protocol, params, colsample_bynode=0.8)
+        assert isinstance(error, MessageError)
+        return str(error)
 
     return run
 

@@ -4,7 +4,6 @@ One party of an ordinary run sends something else than it should; the other one 
 """
 
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from tampering import Change, error_of, replaced, toy_run
 from vfxgb.crypto import generate
-from vfxgb.data.table import Table
 from vfxgb.errors import (
     CapacityError,
     FormatError,
@@ -23,71 +22,28 @@ from vfxgb.errors import (
     PeerError,
     VfxgbError,
 )
-from vfxgb.params import TrainParams
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals
 from vfxgb.train import session
-from vfxgb.transport.channel import Channel, memory_channels
-from vfxgb.transport.messages import Message, encode, pack_array, pack_bytes
+from vfxgb.transport.messages import pack_array, pack_bytes
 
 N, ROUNDS = 60, 2
 QUICK = {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 25}
 WIDTH = 256 // 4
 OTHER = generate("paillier", 256, insecure=True)
-Change = Callable[[Message], Message | None]
 
 
 def train(protocol: str = "batch_he", **params: Any) -> session.FitResult:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, 4)).astype(np.float32)
-    y = (X[:, 0] + X[:, 2] > 0).astype(np.float64)
-    tables = {
-        party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
-        for i, party in enumerate(("bank", "shop"))
-    }
-    settings = TrainParams(objective="binary:logistic", n_estimators=ROUNDS, max_depth=3, max_bin=8, n_jobs=1)
-    return session.fit(tables, "bank", y, None, N, settings, protocol=protocol, protocol_params={**QUICK, **params})
+    return toy_run(protocol, {**QUICK, **params})
 
 
 @pytest.fixture
 def tampered(monkeypatch) -> Callable[..., VfxgbError]:
-    """tampered(change, at, **params): the error of a run in which `at` sends change(message) for message, if not None.
-
-    Nobody may hang, and no thread may be left.
-    """
+    """tampered(change, at, **params): see tampering.error_of."""
 
     def run(change: Change, at: str, protocol: str = "batch_he", **params: Any) -> VfxgbError:
-        def channels(active: str, passive: str, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
-            ends = memory_channels(active, passive, *arguments, **named)
-            liar = ends[0] if at == "bank" else ends[1]
-            send = liar.send_encoded
-
-            def sending(message: Message, payload: bytes) -> None:
-                other = change(message)
-                send(other or message, encode(other) if other else payload)
-
-            liar.send_encoded = sending  # type: ignore[method-assign]
-            return ends
-
-        monkeypatch.setattr(session, "memory_channels", channels)
-        before = threading.active_count()
-        with pytest.raises(VfxgbError) as caught:
-            train(protocol, **params)
-        assert threading.active_count() == before
-        return caught.value
+        return error_of(monkeypatch, change, at, protocol, {**QUICK, **params})
 
     return run
-
-
-def replaced(kind: type[Message], when: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Change:
-    """Fields of messages of a kind; a callable gets the old value."""
-
-    def change(message: Message) -> Message | None:
-        if not isinstance(message, kind) or not when(message):
-            return None
-        values = {name: new(getattr(message, name)) if callable(new) else new for name, new in changes.items()}
-        return msgspec.structs.replace(message, **values)
-
-    return change
 
 
 def first_tree(**changes: Any) -> Callable[[list[Any]], list[Any]]:

@@ -1,79 +1,40 @@
 """Messages of smm1 and smm2 that are not what they should be: each refused, with its own error."""
 
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
-from vfxgb.data.table import Table
+from tampering import Change, error_of, replaced, toy_run
 from vfxgb.errors import MessageError, PeerError, PrecisionError, VfxgbError
-from vfxgb.params import TrainParams
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products, Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.train import session
-from vfxgb.transport.channel import Channel, memory_channels
-from vfxgb.transport.messages import Message, encode, pack_array, pack_bytes
+from vfxgb.transport.messages import pack_array, pack_bytes
 
 N = 60
 HE = {"key_bits": 256, "randomness": "short", "insecure": True, "pool": False}
 QUICK = {"insecure": True, "r": 4, "small_nodes": "batch_he", "he": HE, "chunk_bytes": 16 * N}
 COVER = {"l1": 2, "l2": 2}
-Change = Callable[[Message], Message | None]
+
+
+def given(protocol: str, params: dict[str, Any]) -> dict[str, Any]:
+    return QUICK | (COVER if protocol == "smm2" else {}) | params
 
 
 def train(protocol: str, **params: Any) -> session.FitResult:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, 4)).astype(np.float32)
-    y = (X[:, 0] + X[:, 2] > 0).astype(np.float64)
-    tables = {
-        party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
-        for i, party in enumerate(("bank", "shop"))
-    }
-    settings = TrainParams(objective="binary:logistic", n_estimators=2, max_depth=3, max_bin=8, n_jobs=1)
-    given = QUICK | (COVER if protocol == "smm2" else {}) | params
-    return session.fit(tables, "bank", y, None, N, settings, protocol=protocol, protocol_params=given)
+    return toy_run(protocol, given(protocol, params))
 
 
 @pytest.fixture
 def tampered(monkeypatch) -> Callable[..., VfxgbError]:
-    """tampered(change, at, protocol): the error of a run in which `at` sends change(message), if that is not None."""
+    """tampered(change, at, protocol, **params): see tampering.error_of."""
 
     def run(change: Change, at: str, protocol: str, **params: Any) -> VfxgbError:
-        def channels(active: str, passive: str, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
-            ends = memory_channels(active, passive, *arguments, **named)
-            liar = ends[0] if at == "bank" else ends[1]
-            send = liar.send_encoded
-
-            def sending(message: Message, payload: bytes) -> None:
-                other = change(message)
-                send(other or message, encode(other) if other else payload)
-
-            liar.send_encoded = sending  # type: ignore[method-assign]
-            return ends
-
-        monkeypatch.setattr(session, "memory_channels", channels)
-        before = threading.active_count()
-        with pytest.raises(VfxgbError) as caught:
-            train(protocol, **params)
-        assert threading.active_count() == before
-        return caught.value
+        return error_of(monkeypatch, change, at, protocol, given(protocol, params))
 
     return run
-
-
-def replaced(kind: type[Message], when: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Change:
-    """Fields of messages of a kind; a callable gets the old value."""
-
-    def change(message: Message) -> Message | None:
-        if not isinstance(message, kind) or not when(message):
-            return None
-        values = {name: new(getattr(message, name)) if callable(new) else new for name, new in changes.items()}
-        return msgspec.structs.replace(message, **values)
-
-    return change
 
 
 def later(message: Any) -> bool:
