@@ -8,6 +8,11 @@
     vfxgb bench train --data default_credit --trees 6 --json docs/results/train_default_credit.json
     vfxgb bench train --data give_credit --ablation --json docs/results/ablation_give_credit.json
     vfxgb bench train --linear --json docs/results/linear.json
+    vfxgb bench train --data default_credit --protocols PROTOCOLS --json docs/results/protocols_default_credit.json
+    vfxgb bench train --data adult --protocols PROTOCOLS --json docs/results/protocols_adult.json
+    vfxgb bench train --data give_credit --protocols PROTOCOLS --json docs/results/protocols_give_credit.json
+    python bench/e2e/smm.py
+    python bench/papers/dp.py --rows 10000
     python bench/papers/batch_he.py
     python bench/e2e/overflow.py
     python bench/update_readme.py
@@ -27,6 +32,7 @@ BEGIN, END = "<!-- speed: written by bench/update_readme.py -->", "<!-- end of s
 TRAIN_BEGIN, TRAIN_END = "<!-- training: written by bench/update_readme.py -->", "<!-- end of training -->"
 RESULTS = ROOT / "docs/results"
 DATA = ("give_credit", "default_credit")
+COMPARED = (*DATA, "adult")
 OPERATIONS = [
     ("encrypt, owner, djn", "encrypt, key owner"),
     ("encrypt, owner, short", "encrypt, key owner, short randomness"),
@@ -110,6 +116,8 @@ def training_section(folder: Path = RESULTS) -> str:
     for name in DATA:
         parts += from_file(folder / f"ablation_{name}.json", ablation_parts)
     parts += from_file(folder / "linear.json", linear_parts)
+    for name in COMPARED:
+        parts += from_file(folder / f"protocols_{name}.json", protocol_parts)
     parts += from_file(folder / "batch_he.json", accuracy_parts)
     return "\n\n".join(parts)
 
@@ -174,6 +182,21 @@ def linear_parts(results: dict[str, Any]) -> list[str]:
     )
     config = results["linear"][0]["name"].split(",")[0]
     return [f"Growth with rows and features, one tree of generated tables, {config}: {sizes}."]
+
+
+def protocol_parts(results: dict[str, Any]) -> list[str]:
+    """Protocols side by side; the first is the measure."""
+    found = results["protocols"]
+    lines = [
+        f"| per tree | seconds | x {found[0]['name']} | CPU seconds | MB | peak MB |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for line in found:
+        peak = "" if line["peak_bytes"] is None else f"{line['peak_bytes'] / 1e6:,.0f}"
+        cells = [f"{line['seconds']:.3f}", f"{line['seconds'] / found[0]['seconds']:.2f}", f"{line['cpu_seconds']:.3f}"]
+        cells += [f"{(line['sent'] + line['received']) / 1e6:.1f}", peak]
+        lines.append(f"| {line['name']} | " + " | ".join(cells) + " |")
+    return [about(results, found[0]), "\n".join(lines)]
 
 
 def accuracy_parts(results: dict[str, Any]) -> list[str]:

@@ -44,7 +44,7 @@ def test_training_tables_are_written_from_the_files_there_are(script: ModuleType
         "peak_bytes": 5e6,
         "result": result,
     }
-    plain = {**line, "name": "plain", "seconds": 0.05, "floor": None, "peak_bytes": None}
+    plain = {**line, "name": "plain", "seconds": 0.05, "cpu_seconds": 0.1, "floor": None, "peak_bytes": None}
     head = {
         "machine": {"cores": "2"},
         "settings": {"depth": 6, "bins": 32, "key_bits": 2048, "threads": 2},
@@ -59,6 +59,7 @@ def test_training_tables_are_written_from_the_files_there_are(script: ModuleType
     files = {
         "train_give_credit": {**head, "configurations": [line, plain]},
         "ablation_give_credit": {**head, "ablation": ablation},
+        "protocols_adult": {**head, "protocols": [plain, {**line, "name": "masked", "cpu_seconds": 4.0}]},
         "linear": {**head, "linear": [{**line, "name": "ou-short, 900 x (5+5)"}]},
         "batch_he": {
             "differences": dict.fromkeys(["batch against non-batch", "batch against plain", "batch against xgboost"], 0)
@@ -75,6 +76,7 @@ def test_training_tables_are_written_from_the_files_there_are(script: ModuleType
         "2.00 times the decryptions without packed sums",
         "`batch_he` takes 0.50 of the time and 1.00 of the bytes",
         "900 x (5+5): 3.00 s",
+        "| masked | 3.000 | 60.00 | 4.000 | 4.6 | 5 |",
         "0.000000 between `batch_he` and xgboost",
     ):
         assert wanted in written
