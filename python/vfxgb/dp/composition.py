@@ -3,8 +3,8 @@
 - basic: the epsilons add up, and the deltas.
 - advanced: Kairouz, Oh and Viswanath 2015, theorem 3.5; holds for different epsilons, costs an extra delta. It contains
   that of Dwork, Rothblum and Vadhan and is never worse than the sum.
-- gaussian: of Gaussian releases alone, exact (Dong, Roth and Su 2022, corollary 3.3): together they are one, at the root
-  of the summed squares of their distances, plus the lattice's `slack`.
+- gaussian: of Gaussian releases alone, exact (Dong, Roth and Su 2022, corollary 3.3): together they are one, at the
+  root of the summed squares of their distances, plus the lattice's `slack`.
 - pld, rdp: google's dp-accounting, from the distribution of the privacy loss or its moments. Gaussian and Laplace noise
   keep their own distributions (plus the lattice's `slack` with pld); every other mechanism counts as the worst one with
   its epsilon, which is randomised response on two labels. (Moments of the discrete Gaussian are those of the

@@ -17,8 +17,8 @@ class Event:
     what was claimed.
 
     For tighter composition: `noise_multiplier`, sigma over what one item changes, of Gaussian noise; `laplace_scale`,
-    the same of Laplace noise; `slack`, what the lattice adds to the privacy loss of the continuous noise. `total_delta`:
-    the delta at which the total of the whole run was asked for, 0 if it was not.
+    the same of Laplace noise; `slack`, what the lattice adds to the privacy loss of the continuous noise.
+    `total_delta`: the delta at which the total of the whole run was asked for, 0 if it was not.
     """
 
     mechanism: str
