@@ -138,8 +138,8 @@ def test_buckets_of_federboost(epsilon: float) -> None:
     for one in report.findings:
         assert within(one)
         assert one.bound == pytest.approx(several_values(np.full(6, 1 / 6), epsilon), abs=0.02)
-        # Buckets of quantiles are equally common: the randomised one is the best guess, and the bound is reached, unless
-        # noise makes buckets seem more common than others.
+        # Buckets of quantiles are equally common: the randomised one is the best guess, and the bound is reached,
+        # unless noise makes some seem more common than others.
         if epsilon > 1:
             assert one.success > one.bound - 4 * math.sqrt(0.25 / N) - 0.02
 
