@@ -43,24 +43,32 @@ __attribute__((target("avx2"))) void stream_avx2(const u32 key[8], unsigned char
 
 void stream_portable(const u32 key[8], unsigned char* out, std::size_t groups) { stream(key, out, groups); }
 
-}  // namespace
+using Groups = void (*)(const u32 key[8], unsigned char* out, std::size_t groups);
 
-void chacha20_keystream(const unsigned char key[32], unsigned char* out, std::size_t count) {
+void keystream(Groups make, const unsigned char key[32], unsigned char* out, std::size_t count) {
   u32 words[8];
   for (int i = 0; i < 8; ++i)
     words[i] = static_cast<u32>(key[4 * i]) | static_cast<u32>(key[4 * i + 1]) << 8 |
                static_cast<u32>(key[4 * i + 2]) << 16 | static_cast<u32>(key[4 * i + 3]) << 24;
   const std::size_t groups = count / lanes;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2"))
-    stream_avx2(words, out, groups);
-  else
-#endif
-    stream_portable(words, out, groups);
+  make(words, out, groups);
   static constexpr unsigned char nonce[12] = {};
   for (std::size_t block = groups * lanes; block < count; ++block)
     chacha20_block(key, static_cast<u32>(block), nonce, out + 64 * block);
   wipe(words, sizeof words);
+}
+
+}  // namespace
+
+void chacha20_keystream(const unsigned char key[32], unsigned char* out, std::size_t count) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return keystream(stream_avx2, key, out, count);
+#endif
+  keystream(stream_portable, key, out, count);
+}
+
+void chacha20_keystream_portable(const unsigned char key[32], unsigned char* out, std::size_t count) {
+  keystream(stream_portable, key, out, count);
 }
 
 void random_words(u64* out, std::size_t count) {

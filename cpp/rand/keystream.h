@@ -11,6 +11,9 @@ namespace vfxgb {
 // one; at most 2^32 of them.
 void chacha20_keystream(const unsigned char key[32], unsigned char* out, std::size_t count);
 
+// The same on any processor: what the other does without AVX2.
+void chacha20_keystream_portable(const unsigned char key[32], unsigned char* out, std::size_t count);
+
 // `count` uniform words from the key stream of a key that is drawn for this call and then wiped.
 void random_words(u64* out, std::size_t count);
 

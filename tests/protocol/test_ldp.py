@@ -1,5 +1,6 @@
 """`ldp`: what is released, once; that everything follows from it; what it costs; and algorithm 6 as printed."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -282,6 +283,31 @@ def test_a_total_is_divided_among_the_trees(name, delta, composition) -> None:
         assert events[0].epsilon >= 2.0 / 200
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("ldp", {"mechanism": "gaussian", "total_epsilon": 4.0, "delta": 1e-3}),
+        ("ldp", {"mechanism": "gaussian", "total_epsilon": 4.0, "delta": 1e-3, "hessians": "noisy"}),
+        ("ldp", {"mechanism": "laplace", "total_epsilon": 4.0, "delta": 1e-3}),
+        (
+            "masked",
+            {"insecure": True, "active_noise": "gaussian", "active_epsilon": 4.0, "active_delta": 1e-3},
+        ),
+    ],
+)
+def test_the_ledger_leads_with_the_total_that_was_asked_for(name, given) -> None:
+    """4 at 1e-3 is not exceeded by the tightest composition; what the trees add up to may be more, and comes second."""
+    tables, y = table()
+    train = settings(n_estimators=30, max_depth=1)
+    ledger = session.fit(tables, "bank", y, None, 300, train, protocol=name, protocol_params=given).ledger
+    (line,) = [one for one in ledger.text().splitlines() if " saw " in one and "epsilon" in one]
+    found = re.search(r": epsilon ([0-9.]+) at delta 0.001 in total \(by \w+ composition\), epsilon ", line)
+    assert found, line
+    assert float(found[1]) <= 4.0
+    # Gaussian noise is calibrated exactly; Laplace noise by advanced composition, which is not the tightest.
+    assert float(found[1]) > (2.0 if given.get("mechanism") == "laplace" else 3.9)
+
+
 # Epsilon to infinity
 
 
@@ -306,6 +332,14 @@ def scores(
     found = session.fit(tables, "bank", y, None, n_train, train, protocol=name, protocol_params=params)
     (auc,) = make_metrics("auc", "auc")
     return auc(y[n_train:], 1 / (1 + np.exp(-found.margins[n_train:, 0])), None), found.margins
+
+
+def test_masked_with_noise_of_epsilon_1000_has_the_auc_of_plain() -> None:
+    """active_noise is the release of ldp with the Gaussian mechanism."""
+    plain, _ = scores("plain", None)
+    noise = {"active_noise": "gaussian", "active_epsilon": 1000.0, "active_delta": 1e-5}
+    found, _ = scores("masked", {"insecure": True, "sigma1": 1.0, "sigma2": 0.0, **noise})
+    assert abs(plain - found) <= 0.002
 
 
 @pytest.mark.parametrize("name", ["label_rr", "laplace", "piecewise", "hybrid", "gaussian"])

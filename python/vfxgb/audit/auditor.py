@@ -51,6 +51,7 @@ def audit(transcript: Transcript, attacks: Sequence[str] | None = None, seed: in
                             judged.guess,
                             judged.count,
                             detail=judged.detail,
+                            bound=judged.bound,
                         )
                     )
             if why_not and (attack.attacker == "active") == view.active:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 # gradients     values float64[n]: g of each row, NaN where not known
 # split matrix  values bool[k, n]: the row goes left at candidate tokens[i]
 # buckets       values list of int arrays: each is said to be exactly the rows of one bucket in the node
-Target: TypeAlias = Literal["labels", "leaf labels", "gradients", "split matrix", "buckets"]
+# values        values int64[n]: the bucket of each row in the victim's feature `node`
+Target: TypeAlias = Literal["labels", "leaf labels", "gradients", "split matrix", "buckets", "values"]
 
 # How many standard errors above the guess count as more than luck.
 ERRORS = 3.0
@@ -28,6 +29,7 @@ class Claim:
 
     `unnamed`: labels up to which class is which. `without`: the labels the attacker would have claimed without the run,
     from what it owns alone. `step`: the gradients are in units of the fixed point, which the attacker does not know.
+    `budget`: (epsilon, delta) under which all it used was released.
     """
 
     target: Target
@@ -42,6 +44,7 @@ class Claim:
     without: NDArray[np.bool_] | None = None
     step: bool = False
     detail: str = ""
+    budget: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class Finding:
     """A judged claim, or the mean of several.
 
     `success`, `guess`: shares, see README. `count`: independent things judged, which sets the margin of luck. `claims`:
-    how many claims it sums up; `last_round`: the last of theirs, `round` being the first.
+    how many claims it sums up; `last_round`: the last of theirs, `round` being the first. `bound`: the most that
+    epsilon allows (bounds.py), None where there is none.
     """
 
     attack: str
@@ -75,6 +79,7 @@ class Finding:
     claims: int = 1
     detail: str = ""
     last_round: int = -1
+    bound: float | None = None
 
     @property
     def rounds(self) -> str:
@@ -114,6 +119,7 @@ def mean_finding(findings: list[Finding]) -> Finding:
         values = {getattr(one, name) for one in findings}
         return int(values.pop()) if len(values) == 1 else -1
 
+    bounds = [one.bound for one in findings if one.bound is not None]
     best = max(findings, key=lambda one: one.success - one.guess)
     return Finding(
         first.attack,
@@ -130,4 +136,5 @@ def mean_finding(findings: list[Finding]) -> Finding:
         sum(one.claims for one in findings),
         f"best of {len(findings)}: {best.detail}" if best.detail else "",
         max(one.round for one in findings),
+        float(np.average(bounds, weights=weights)) if len(bounds) == len(findings) else None,
     )

@@ -44,3 +44,17 @@ def roots(view: AttackerView, peer: str) -> Iterator[Root]:
     for tree, candidates in noise.items():
         stacked = {candidate: np.stack(vectors, axis=1) for candidate, vectors in candidates.items()}
         yield Root(nodes[tree], stacked, masked[tree])
+
+
+def unmasked(root: Root) -> list[Floats]:
+    """What was masked, gradients and maybe hessians, from the first two candidates: in their difference it cancels.
+
+    B1 c1 - B2 c2 is solved for the factors, and B1 c1 taken off.
+    """
+    first, second = sorted(root.noise)[:2]
+    one, other = root.noise[first], root.noise[second]
+    found = []
+    for answer, answer2 in zip(root.masked[first], root.masked[second], strict=True):
+        factors = np.linalg.lstsq(np.concatenate([one, -other], axis=1), answer - answer2, rcond=None)[0]
+        found.append(answer - one @ factors[: one.shape[1]])
+    return found

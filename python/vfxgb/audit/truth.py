@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.audit.bounds import several_values, two_labels
 from vfxgb.audit.claims import Claim
 from vfxgb.audit.nodes import NodeSet
 from vfxgb.audit.view import AttackerView, KnownLabels
@@ -30,6 +31,7 @@ class Judgement:
     guess: float
     count: int
     detail: str = ""
+    bound: float | None = None
 
 
 class Truth:
@@ -77,6 +79,8 @@ class Truth:
             return self._judge_gradients(claim)
         if claim.target == "split matrix":
             return self._judge_splits(claim)
+        if claim.target == "values":
+            return self._judge_values(claim)
         return self._judge_buckets(claim)
 
     def _is_class(self, rows: NDArray[Any], tree: int) -> NDArray[np.bool_]:
@@ -95,7 +99,16 @@ class Truth:
             own = _share(claim.without == truth)
             detail = f"{detail}; majority {guess:.3f}, own features {own:.3f}"
             guess = max(guess, own)
-        return Judgement(success, guess, len(truth), detail)
+        bound = None if claim.budget is None else two_labels(max(_share(truth), 1.0 - _share(truth)), *claim.budget)
+        return Judgement(success, guess, len(truth), _with_bound(detail, bound, claim), bound)
+
+    def _judge_values(self, claim: Claim) -> Judgement:
+        """Success: right buckets. Guess: the commonest bucket."""
+        truth = self.note(claim.victim, "bins")[claim.rows, claim.node]
+        shares = np.bincount(truth) / max(1, len(truth))
+        bound = None if claim.budget is None else several_values(shares, claim.budget[0])
+        detail = _with_bound(claim.detail, bound, claim)
+        return Judgement(_share(claim.values == truth), float(shares.max()), len(truth), detail, bound)
 
     def _judge_leaves(self, claim: Claim, seed: int) -> Judgement:
         """Success: rows whose label is the commoner one of their leaf. Guess: the same with leaves filled at random."""
@@ -242,6 +255,14 @@ class SplitColumns:
 
 # Sets of at most 4 rows are claimed; no run of more buckets than that can be one.
 RANGE_BUCKETS = 4
+
+
+def _with_bound(detail: str, bound: float | None, claim: Claim) -> str:
+    if bound is None or claim.budget is None:
+        return detail
+    epsilon, delta = claim.budget
+    stated = f"epsilon {epsilon:g}" + (f" at delta {delta:g}" if delta else "")
+    return f"{detail}; {stated} allows at most {bound:.4f}" if detail else f"{stated} allows at most {bound:.4f}"
 
 
 def _share(hits: NDArray[np.bool_]) -> float:

@@ -4,12 +4,13 @@ Events are facts (event.py); this adds up those that one receiver saw about one 
 composition.py. Where a release has no guarantee, no number is reported.
 """
 
+import math
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from vfxgb.dp.bounds import check_delta, check_epsilon, check_releases
-from vfxgb.dp.composition import COMPOSITIONS, available, compose
+from vfxgb.dp.composition import COMPOSITIONS, GAUSSIAN, available, compose
 from vfxgb.dp.event import Event
 from vfxgb.errors import DpError, NoGuaranteeError
 
@@ -29,10 +30,13 @@ class Total(NamedTuple):
 
 
 class Accountant:
-    """The events of a run. `delta`: the target of every composition but "basic"."""
+    """The events of a run. `delta`: the target of every composition but "basic"; None for that of the releases.
 
-    def __init__(self, delta: float = DELTA) -> None:
-        self.delta = check_delta(delta, "accountant")
+    That is the delta at which the run's total was asked for, or what the releases' own deltas sum up to, or 1e-6.
+    """
+
+    def __init__(self, delta: float | None = None) -> None:
+        self.delta = delta if delta is None else check_delta(delta, "accountant")
         self._events: list[Event] = []
 
     def add(self, *events: Event) -> None:
@@ -69,13 +73,21 @@ class Accountant:
         broken = _reasons(events)
         if broken:
             raise NoGuaranteeError(f"accountant: no guarantee against {receiver}: {'; '.join(broken)}")
-        epsilon, delta = _composed(events, composition, self.delta)
+        epsilon, delta = _composed(events, composition, self.target(events))
         largest = max((event.epsilon for event in events), default=0.0)
         return Total(largest, len(events), epsilon, delta, composition)
 
+    def target(self, events: Iterable[Event]) -> float:
+        """The delta at which these releases are totalled."""
+        if self.delta is not None:
+            return self.delta
+        events = tuple(events)
+        own = math.fsum(event.delta for event in events)
+        return min(max((own, *(event.total_delta for event in events))) or DELTA, 1.0 - 1e-9)
+
     def totals(self, receiver: str, protects: str) -> tuple[Total, ...]:
         """By every composition that can be computed here, "basic" first."""
-        names = COMPOSITIONS if available() else ("basic", "advanced")
+        names = (*(COMPOSITIONS if available() else ("basic", "advanced")), GAUSSIAN)
         found = (self._attempt(receiver, protects, name) for name in names)
         return tuple(total for total in found if total is not None)
 
@@ -88,7 +100,6 @@ class Accountant:
     def as_dict(self) -> dict[str, Any]:
         """Everything, for files: per receiver and item the totals or why there are none."""
         return {
-            "delta": self.delta,
             "numerical": available(),
             "totals": [self._group(receiver, protects) for receiver, protects in self.groups],
         }
@@ -104,6 +115,7 @@ class Accountant:
             "reasons": _reasons(events),
         }
         if group["holds"]:
+            group["delta"] = self.target(events)
             group["compositions"] = {
                 total.composition: {
                     "epsilon_per_release": total.epsilon_per_release,
@@ -129,20 +141,28 @@ class Accountant:
         head = f"{receiver} saw {len(events):,} release{'s'[: len(events) > 1]} ({names}) about {protects}: "
         if broken := _reasons(events):
             return head + f"no guarantee: {'; '.join(broken)}"
-        first, *others = self.totals(receiver, protects)
-        text = f"epsilon {first.epsilon_per_release:.4g} each, {first.epsilon_total:.6g} in total"
-        if first.delta:
-            text += f" at delta {first.delta:.2g}"
-        best = min(others, key=lambda total: total.epsilon_total, default=first)
-        if best.epsilon_total < 0.99 * first.epsilon_total or (first.delta and best is not first):
-            text += f"; {best.epsilon_total:.6g} at delta {best.delta:.2g} ({best.composition})"
-        return head + text
+        summed, *others = self.totals(receiver, protects)
+        # The tightest first. One that costs a delta must gain something over a sum that does not.
+        least = summed.epsilon_total * (1.0 if summed.delta else 0.99)
+        best = min(others, key=lambda total: total.epsilon_total, default=summed)
+        if best.epsilon_total >= least:
+            return head + f"{_amount(summed)} in total{_each(summed)}"
+        tightest = f"{_amount(best)} in total (by {best.composition} composition)"
+        return head + f"{tightest}, {_amount(summed)} by adding up{_each(summed)}"
 
     def __len__(self) -> int:
         return len(self._events)
 
     def __repr__(self) -> str:
-        return f"Accountant({len(self)} events, delta={self.delta:g})"
+        return f"Accountant({len(self)} events, delta={self.delta})"
+
+
+def _amount(total: Total) -> str:
+    return f"epsilon {total.epsilon_total:.6g}" + (f" at delta {total.delta:.3g}" if total.delta else "")
+
+
+def _each(total: Total) -> str:
+    return f", {total.epsilon_per_release:.4g} each" if total.releases > 1 else ""
 
 
 @lru_cache(maxsize=64)  # the summary and the file ask for the same totals

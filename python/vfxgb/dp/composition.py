@@ -3,6 +3,8 @@
 - basic: the epsilons add up, and the deltas.
 - advanced: Kairouz, Oh and Viswanath 2015, theorem 3.5; holds for different epsilons, costs an extra delta. It contains
   that of Dwork, Rothblum and Vadhan and is never worse than the sum.
+- gaussian: of Gaussian releases alone, exact (Dong, Roth and Su 2022, corollary 3.3): together they are one, at the
+  root of the summed squares of their distances, plus the lattice's `slack`.
 - pld, rdp: google's dp-accounting, from the distribution of the privacy loss or its moments. Gaussian and Laplace noise
   keep their own distributions (plus the lattice's `slack` with pld); every other mechanism counts as the worst one with
   its epsilon, which is randomised response on two labels. (Moments of the discrete Gaussian are those of the
@@ -19,9 +21,11 @@ from typing import Any
 
 from vfxgb.dp.bounds import check_delta
 from vfxgb.dp.event import Event
+from vfxgb.dp.gaussian import continuous_epsilon
 from vfxgb.errors import DpError, MissingPackageError, UnknownNameError
 
 COMPOSITIONS = ("basic", "advanced", "pld", "rdp")
+GAUSSIAN = "gaussian"  # of Gaussian releases only
 LARGE_EPSILON = 50.0  # of one release: e^epsilon leaves float64's precision, and nothing is gained beyond the sum
 
 
@@ -44,6 +48,16 @@ def advanced(events: Sequence[Event], delta: float) -> float:
         math.sqrt(2 * squares * math.log(1 / slack)),
     )
     return min(total, mean + spread)
+
+
+def gaussian(events: Sequence[Event], delta: float) -> float:
+    """Epsilon at a total of `delta` of Gaussian releases. Raises DpError for any other."""
+    check_delta(delta, "composing releases")
+    multipliers = [event.noise_multiplier for event in events if event.noise_multiplier is not None]
+    if len(multipliers) < len(events):
+        raise DpError('composing releases by "gaussian": a release is not Gaussian; use "pld"')
+    mu = math.sqrt(math.fsum(multiplier**-2 for multiplier in multipliers))
+    return continuous_epsilon(mu, delta) + math.fsum(event.slack for event in events)
 
 
 def _left(events: Sequence[Event], delta: float) -> float:
@@ -148,10 +162,11 @@ def compose(events: Sequence[Event], composition: str, delta: float) -> tuple[fl
     Raises DpError for events without a guarantee (the accountant tells which) and a bad delta, UnknownNameError,
     MissingPackageError.
     """
-    if composition not in COMPOSITIONS:
-        raise UnknownNameError(f"composing releases: found {composition!r}, wanted one of {', '.join(COMPOSITIONS)}")
+    known = (*COMPOSITIONS, GAUSSIAN)
+    if composition not in known:
+        raise UnknownNameError(f"composing releases: found {composition!r}, wanted one of {', '.join(known)}")
     if not events:
         return 0.0, 0.0
     if composition == "basic":
         return basic(events)
-    return {"advanced": advanced, "pld": pld, "rdp": rdp}[composition](events, delta), delta
+    return {"advanced": advanced, "pld": pld, "rdp": rdp, GAUSSIAN: gaussian}[composition](events, delta), delta

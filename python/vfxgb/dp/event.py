@@ -18,6 +18,7 @@ class Event:
 
     For tighter composition: `noise_multiplier`, sigma over what one item changes, of Gaussian noise; `laplace_scale`,
     the same of Laplace noise; `slack`, what the lattice adds to the privacy loss of the continuous noise.
+    `total_delta`: the delta at which the total of the whole run was asked for, 0 if it was not.
     """
 
     mechanism: str
@@ -32,6 +33,7 @@ class Event:
     noise_multiplier: float | None = None
     laplace_scale: float | None = None
     slack: float = 0.0
+    total_delta: float = 0.0
 
     def __post_init__(self) -> None:
         step = f"event of the {self.mechanism} mechanism for {self.receiver}"
@@ -40,8 +42,9 @@ class Event:
                 raise DpError(f"{step}: found holds=False without a reason, wanted one in plain words")
             return
         check_epsilon(self.epsilon, step)
-        if self.delta != 0.0:
-            check_delta(self.delta, step)
+        for delta in (self.delta, self.total_delta):
+            if delta != 0.0:
+                check_delta(delta, step)
         for name in ("noise_multiplier", "laplace_scale"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0.0):

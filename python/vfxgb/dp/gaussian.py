@@ -40,14 +40,18 @@ def delta_of(sigma: int, epsilon: float, width: int, releases: int = 1) -> float
 
 def epsilon_of(sigma: int, delta: float, width: int, releases: int = 1) -> float:
     """The least epsilon that holds at this delta, up to a rounding upwards in the ninth digit."""
-    mu = math.sqrt(releases) * width / sigma
+    return continuous_epsilon(math.sqrt(releases) * width / sigma, delta) + releases * width / sigma**2
+
+
+def continuous_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon of continuous noise whose means are mu standard deviations apart, rounded as above."""
     low, high = 0.0, 1.0
     while gaussian_delta(high, mu) > delta:
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if gaussian_delta(middle, mu) <= delta else (middle, high)
-    return high + releases * width / sigma**2
+    return high
 
 
 def sigma_for(epsilon: float, delta: float, width: int, releases: int = 1) -> int:

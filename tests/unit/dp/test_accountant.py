@@ -120,7 +120,7 @@ def test_no_number_without_a_guarantee():
     shop, bank = accountant.summary().splitlines()
     assert shop.endswith("no guarantee: the receiver made the noise itself")
     assert "epsilon" not in shop
-    assert "epsilon 1 each, 1 in total" in bank
+    assert bank.endswith("epsilon 1 in total")
     group = accountant.as_dict()["totals"][0]
     assert group["holds"] is False
     assert "compositions" not in group
@@ -142,8 +142,8 @@ def test_summary_and_file():
     assert accountant.summary() == "nothing was released under differential privacy"
     accountant.add(*(Duchi(0.1).event("shop", ROW, tree) for tree in range(60)))
     (line,) = accountant.summary().splitlines()
-    assert line.startswith(f"shop saw 60 releases (duchi) about {ROW}: epsilon 0.1 each, 6 in total; ")
-    assert line.endswith("at delta 1e-06 (pld)")
+    assert line.startswith(f"shop saw 60 releases (duchi) about {ROW}: epsilon ")
+    assert line.endswith("at delta 1e-06 in total (by pld composition), epsilon 6 by adding up, 0.1 each")
     (group,) = json.loads(json.dumps(accountant.as_dict()))["totals"]
     assert group["compositions"]["basic"] == {
         "epsilon_per_release": 0.1,
@@ -161,9 +161,43 @@ def test_without_dp_accounting(monkeypatch):
         with pytest.raises(MissingPackageError, match=r"vfxgb\[dp\]"):
             accountant.total("shop", composition=composition)
     line, missing = accountant.summary().splitlines()
-    assert line.endswith("(advanced)")
+    assert "at delta 2e-06 in total (by advanced composition), epsilon 6 by adding up" in line
     assert "vfxgb[dp]" in missing
     assert set(accountant.as_dict()["totals"][0]["compositions"]) == {"basic", "advanced"}
+
+
+@pytest.mark.parametrize("numerical", [True, False])
+def test_the_total_that_was_asked_for_is_what_the_line_leads_with(numerical, monkeypatch):
+    """epsilon 4 at delta 1e-3 over 30 releases: it holds, and the sum of the parts, which is more, comes second."""
+    if not numerical:
+        monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    accountant = Accountant()
+    noise = Gaussian(4.0, delta=1e-3, releases=30)
+    accountant.add(*(noise.event("shop", ROW, tree) for tree in range(30)))
+    totals = {total.composition: total for total in accountant.totals("shop", ROW)}
+    exact = totals["gaussian"]
+    assert exact.delta == pytest.approx(1e-3)
+    assert 3.99 < exact.epsilon_total <= 4.0
+    assert totals["basic"].epsilon_total > 10.0
+    # No composition is tighter than the exact one, up to the grid of pld.
+    assert min(total.epsilon_total for total in totals.values()) > exact.epsilon_total - 1e-3
+    line = accountant.summary().splitlines()[0]
+    assert ": epsilon 4 at delta 0.001 in total (by " in line or ": epsilon 3.99" in line
+    assert line.index("in total") < line.index("by adding up")
+
+
+def test_the_delta_of_a_total():
+    """That which was asked for; else that of the releases together; else 1e-6."""
+    pure = Duchi(0.1).event("shop", ROW)
+    asked = Duchi(0.1).event("shop", ROW, total_delta=1e-4)
+    assert Accountant().target([pure] * 3) == 1e-6
+    assert Accountant().target([pure, asked]) == 1e-4
+    assert Accountant(1e-7).target([asked]) == 1e-7
+    per_tree = Gaussian(1.0, delta=1e-5).event("shop", ROW)
+    assert Accountant().target([per_tree] * 3) == pytest.approx(3e-5)
+    assert Accountant().target([]) == 1e-6
+    with pytest.raises(DpError, match="not Gaussian"):
+        compose([per_tree, pure], "gaussian", 1e-4)
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)

@@ -1,10 +1,8 @@
 """E41 on masked, no assumption on g: in the difference of two answers g cancels, and only the factors are unknown."""
 
-import numpy as np
-
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.masked import NEEDS, roots
+from vfxgb.audit.masked import NEEDS, roots, unmasked
 from vfxgb.audit.view import AttackerView
 
 
@@ -15,11 +13,7 @@ def run(view: AttackerView) -> Outcome:
     for root in roots(view, active):
         if len(root.noise) < 2:
             continue
-        first, second = sorted(root.noise)[:2]
-        one, other = root.noise[first], root.noise[second]
-        difference = root.masked[first][0] - root.masked[second][0]
-        factors = np.linalg.lstsq(np.concatenate([one, -other], axis=1), difference, rcond=None)[0]
-        g = root.masked[first][0] - one @ factors[: one.shape[1]]
+        g = unmasked(root)[0]
         place = (active, root.node.round, root.node.tree, 0, root.node.rows)
         claims += [Claim("gradients", *place, g), Claim("labels", *place, g < 0)]
     return Outcome(claims, why_not="" if claims else "no node had two candidates")

@@ -15,7 +15,8 @@ from vfxgb.audit.claims import Claim, Outcome
 from vfxgb.audit.masked import NEEDS, roots
 from vfxgb.audit.view import AttackerView
 
-ROWS, CANDIDATES, STARTS, SWEEPS = 60, 4, 3, 15
+ROWS, CANDIDATES, STARTS, SWEEPS = 60, 4, 4, 15
+SOFTER = (0.2, 0.5, 1.0, 3.0)  # sigma1^2 / sigma2^2 on the way to the true one
 Floats = NDArray[np.float64]
 
 
@@ -65,25 +66,41 @@ def likelihood(noise: Floats, left: NDArray[np.bool_], sigma1: float, sigma2: fl
 
 
 def _ascend(noise: Floats, sigma1: float, sigma2: float, random: np.random.Generator) -> NDArray[np.bool_]:
-    """The best of a few climbs."""
+    """The best of a few climbs.
+
+    With little of sigma2 the likelihood has many peaks; every other climb begins as if there were more of it, at the
+    same variance, where there are fewer.
+    """
     best, most = np.zeros(noise.shape[1], dtype=np.bool_), -math.inf
-    for _ in range(STARTS):
+    variance = 2 * sigma1**2 + sigma2**2
+    softer = [rho for rho in SOFTER if rho * sigma2**2 < sigma1**2]
+    stages = [(math.sqrt(rho * variance / (2 * rho + 1)), math.sqrt(variance / (2 * rho + 1))) for rho in softer]
+    for start in range(STARTS):
         left = np.asarray(random.random(noise.shape[1]) < 0.5)
-        now = likelihood(noise, left, sigma1, sigma2)
-        for _ in range(SWEEPS):
-            before = now
-            for row in random.permutation(len(left)).tolist():
-                left[row] ^= True
-                changed = likelihood(noise, left, sigma1, sigma2)
-                if changed > now:
-                    now = changed
-                else:
-                    left[row] ^= True
-            if now == before:
-                break
+        if start % 2 == 0:
+            for sigmas in stages:
+                _climb(noise, left, *sigmas, random)
+        now = _climb(noise, left, sigma1, sigma2, random)
         if now > most:
-            best, most = left.copy(), now
+            best, most = left, now
     return best
+
+
+def _climb(noise: Floats, left: NDArray[np.bool_], sigma1: float, sigma2: float, random: np.random.Generator) -> float:
+    """Move single rows, in place, as long as that helps; the likelihood reached."""
+    now = likelihood(noise, left, sigma1, sigma2)
+    for _ in range(SWEEPS):
+        before = now
+        for row in random.permutation(len(left)).tolist():
+            left[row] ^= True
+            changed = likelihood(noise, left, sigma1, sigma2)
+            if changed > now:
+                now = changed
+            else:
+                left[row] ^= True
+        if now == before:
+            break
+    return now
 
 
 ATTACK = Attack("masked-likelihood", "the split matrix, from noise over trees", "active", NEEDS[:1], run)

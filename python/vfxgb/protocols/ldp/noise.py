@@ -59,7 +59,7 @@ class Noise:
     """The mechanisms of a run.
 
     `epsilon`: of one round; of Gaussian noise, what was asked for. `moved`: how many of a row's numbers the protected
-    item may move in a round.
+    item may move in a round. `total_delta`: where a total was asked for, its delta.
     """
 
     epsilon: float
@@ -67,6 +67,7 @@ class Noise:
     gradient: Mechanism
     hessian: Mechanism | None
     n_train: int
+    total_delta: float = 0.0
 
     @classmethod
     def plan(cls, context: ReleaseContext, ranges: Ranges) -> "Noise":
@@ -95,8 +96,8 @@ class Noise:
             gradients = self.moved if self.hessian is None else self.moved // 2
             hessians = self.moved - gradients
             parts = [self.gradient] * gradients + [self.hessian or self.gradient] * hessians
-            return [part.event(receiver, self.protects, round_index) for part in parts]
-        event = self.gradient.event(receiver, self.protects, round_index)
+            return [part.event(receiver, self.protects, round_index, total_delta=self.total_delta) for part in parts]
+        event = self.gradient.event(receiver, self.protects, round_index, total_delta=self.total_delta)
         if self.moved > 1:
             # No mechanism's own distribution any more, only the sum of the epsilons.
             event = replace(event, epsilon=self.epsilon, laplace_scale=None, slack=0.0)
@@ -122,7 +123,8 @@ def _plan(context: ReleaseContext, ranges: Ranges, grid_bits: int) -> Noise:
         each = epsilon / moved
     gradient = mechanism(params.mechanism, each, -ranges.gradient, ranges.gradient, **more)
     hessian = mechanism(params.mechanism, each, 0.0, ranges.hessian, **more) if noisy else None
-    return Noise(epsilon, moved, gradient, hessian, context.n_train)
+    total_delta = 0.0 if params.total_epsilon is None else params.delta or 0.0
+    return Noise(epsilon, moved, gradient, hessian, context.n_train, total_delta)
 
 
 def _round_epsilon(params: LdpParams, rounds: int) -> float:

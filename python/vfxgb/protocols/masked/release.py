@@ -56,6 +56,18 @@ class MaskedRelease:
         return Event("masked", epsilon, receiver, CLAIM, round_index, delta=CLAIM_DELTA, holds=False, reason=REASON)
 
 
+def noise_params(params: MaskedParams) -> LdpParams:
+    """The noise of active_noise="gaussian". Raises ValueError for a bad epsilon or delta."""
+    return LdpParams(
+        mechanism="gaussian",
+        total_epsilon=params.active_epsilon,
+        delta=params.active_delta,
+        order=params.order,
+        clip=params.clip,
+        public_weights=params.public_weights,
+    )
+
+
 def make_release(context: ReleaseContext) -> MaskedRelease:
     """The release that the parameters ask for. Raises ProtocolParameterError for what the training cannot have."""
     params: MaskedParams = context.params
@@ -66,14 +78,6 @@ def make_release(context: ReleaseContext) -> MaskedRelease:
     if params.active_noise == "none":
         return MaskedRelease(context, NoRelease())
     try:
-        noise = LdpParams(
-            mechanism="gaussian",
-            total_epsilon=params.active_epsilon,
-            delta=params.active_delta,
-            order=params.order,
-            clip=params.clip,
-            public_weights=params.public_weights,
-        )
-        return MaskedRelease(context, make_ldp_release(replace(context, params=noise)))
+        return MaskedRelease(context, make_ldp_release(replace(context, params=noise_params(params))))
     except (ValueError, DpError) as error:
         raise ProtocolParameterError(f"masked, active_noise='gaussian': {error}") from None

@@ -1,0 +1,141 @@
+"""What the attacks on noisy gradients share: the releases in a view, and the likelihood of a label given one.
+
+Releases are those of `ldp`, and of `masked` with active_noise, whose masks come off exactly (masked.py).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.audit.masked import roots, unmasked
+from vfxgb.audit.view import AttackerView
+from vfxgb.dp import Duchi, Gaussian, Hybrid, Laplace, Mechanism, Piecewise
+from vfxgb.dp.mechanisms import SHARE_BITS, SLOPE_BITS
+from vfxgb.params import TrainParams
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols.base import ReleaseContext
+from vfxgb.protocols.ldp.messages import LdpGradients, LdpPrinted
+from vfxgb.protocols.ldp.noise import Noise, Ranges
+from vfxgb.protocols.ldp.params import LdpParams
+from vfxgb.protocols.masked.params import MaskedParams
+from vfxgb.protocols.masked.release import noise_params
+from vfxgb.protocols.scored.messages import ScoreRule
+from vfxgb.train.timings import Timings
+from vfxgb.transport.messages import unpack_array
+
+NEEDS = (ScoreRule.TAG,)
+NOTHING = "no gradients under noise of the active party in this run"
+WHAT = "reading a transcript"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """One release: noisy gradients of some rows, and their hessians where these are sent as they are."""
+
+    round: int
+    tree: int
+    rows: NDArray[np.int32]
+    g: Floats
+    h: Floats | None
+
+
+def parameters(view: AttackerView) -> LdpParams | None:
+    """Of the noise, which every party knows; None where there is none."""
+    if view.protocol not in ("ldp", "masked"):
+        return None
+    given = make_protocol_params(protocol_by_name(view.protocol), view.setup.protocol_params)
+    if isinstance(given, MaskedParams):
+        return noise_params(given) if given.active_noise == "gaussian" else None
+    assert isinstance(given, LdpParams)  # noqa: S101 - of that protocol
+    return given
+
+
+def releases(view: AttackerView) -> Iterator[Noisy]:
+    """All that a passive party got, in order."""
+    (active,) = view.peers
+    params = parameters(view)
+    if params is None:
+        return
+    if view.protocol == "masked":
+        for root in roots(view, active):
+            if len(root.noise) >= 2:
+                g, *h = unmasked(root)
+                yield Noisy(root.node.round, root.node.tree, root.node.rows, g, h[0] if h else None)
+        return
+    opened = [one for one in view.nodes(active) if one.built or one.node == 0]
+    step = 1.0
+    for message in view.tagged(active, ScoreRule.TAG, LdpGradients.TAG, LdpPrinted.TAG):
+        if isinstance(message, ScoreRule):
+            step = message.step
+            continue
+        tree, depth = (message.round, message.tree), getattr(message, "depth", 0)
+        rows = np.concatenate([one.rows for one in opened if (one.round, one.tree) == tree and one.depth == depth])
+        columns = len(message.values) // (8 * len(rows))
+        values = unpack_array(message.values, np.int64, (len(rows), columns), WHAT) * step
+        clear = columns == 2 and params.hessians == "clear"
+        yield Noisy(*tree, rows, values[:, 0], values[:, 1] if clear else None)
+
+
+def budget(view: AttackerView, params: LdpParams) -> tuple[float, float] | None:
+    """(epsilon, delta) of the whole run, None where there is no guarantee."""
+    if params.as_printed:
+        return None
+    if params.once or params.total_epsilon is not None:
+        return params.given_epsilon, params.delta or 0.0
+    rounds = _rounds(view)
+    return rounds * params.given_epsilon, rounds * (params.delta or 0.0)
+
+
+def noise_of(view: AttackerView, params: LdpParams) -> Mechanism:
+    """The mechanism on gradients of two classes, as anybody can work it out from the settings of the run."""
+    train = TrainParams(objective="binary:logistic", n_estimators=_rounds(view))
+    context = ReleaseContext(params, train, view.setup.n_train, 1, 0, 1, Timings(), [])
+    return Noise.plan(context, Ranges.of(context)).gradient
+
+
+def _rounds(view: AttackerView) -> int:
+    return max(1, sum(1 for _ in view.tagged(view.peers[0], "begin-round")))
+
+
+def log_likelihood(noise: Mechanism, found: Floats, true: Floats) -> Floats:
+    """Of outputs given true gradients, up to a constant of the output."""
+    if isinstance(noise, Laplace):
+        return -np.abs(found - true) / (noise.scale * noise.step)
+    if isinstance(noise, Gaussian):
+        return -0.5 * ((found - true) / (noise.sigma * noise.step)) ** 2
+    outputs, inputs = found / noise.step, true / noise.step
+    with np.errstate(divide="ignore"):
+        if isinstance(noise, Duchi):
+            return np.log(_duchi(noise, outputs, inputs))
+        if isinstance(noise, Piecewise):
+            return np.log(_piecewise(noise, outputs, inputs))
+        assert isinstance(noise, Hybrid)  # noqa: S101 - there is no other
+        share = noise.share / (1 << SHARE_BITS)
+        two = np.abs(np.abs(outputs) - noise.duchi.magnitude) < 0.5
+        chance = np.where(two, (1 - share) * _duchi(noise.duchi, outputs, inputs), 0.0)
+        if share:
+            chance = chance + share * _piecewise(noise.piecewise, outputs, inputs)
+        return np.asarray(np.log(chance))
+
+
+def _duchi(noise: Duchi, outputs: Floats, inputs: Floats) -> Floats:
+    return np.asarray((1 + np.sign(outputs) * inputs / noise.magnitude) / 2)
+
+
+def _piecewise(noise: Piecewise, outputs: Floats, inputs: Floats) -> Floats:
+    stretch = noise.slope / (1 << SLOPE_BITS)
+    near = np.abs(outputs - stretch * inputs) <= noise.width / 2
+    return np.asarray((1 - 1 / stretch) / (2 * noise.reach + 1) + near / (stretch * noise.width))
+
+
+def share_of_ones(odds: Floats, steps: int = 200) -> float:
+    """The share of label 1 that explains the log odds best, by expectation and maximisation."""
+    share = 0.5
+    for _ in range(steps):
+        share = float(np.mean(1 / (1 + np.exp(-np.clip(odds + math.log(share / (1 - share)), -500, 500)))))
+        share = min(max(share, 1e-9), 1 - 1e-9)
+    return share
