@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vfxgb.audit.masked import roots, unmasked
 from vfxgb.audit.view import AttackerView
 from vfxgb.dp import Duchi, Gaussian, Hybrid, Laplace, Mechanism, Piecewise
-from vfxgb.dp.mechanisms import SHARE_BITS, SLOPE_BITS
+from vfxgb.dp.mechanisms import SHARE_BITS
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.base import ReleaseContext
@@ -127,7 +127,7 @@ def _duchi(noise: Duchi, outputs: Floats, inputs: Floats) -> Floats:
 
 
 def _piecewise(noise: Piecewise, outputs: Floats, inputs: Floats) -> Floats:
-    stretch = noise.slope / (1 << SLOPE_BITS)
+    stretch = noise.slope / noise.one
     near = np.abs(outputs - stretch * inputs) <= noise.width / 2
     return np.asarray((1 - 1 / stretch) / (2 * noise.reach + 1) + near / (stretch * noise.width))
 
