@@ -93,6 +93,9 @@ METHODS: dict[str, Method] = {
         lambda epsilon, settings: {"mechanism": "laplace", "order": 1, "epsilon": epsilon},
     ),
     "FederBoost": Method("federboost", "each feature's buckets, once", lambda epsilon, settings: {"epsilon": epsilon}),
+    "FederBoost, unbiased": Method(
+        "federboost", "the same; `unbiased=True`", lambda epsilon, settings: {"epsilon": epsilon, "unbiased": True}
+    ),
     "masked": Method("masked", "each message, and does not hold (E41): theorems 2 and 3", masked),
     "masked, own noise": Method("masked", "the whole training, for labels: `active_noise`", masked_own),
 }

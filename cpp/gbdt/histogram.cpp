@@ -186,8 +186,9 @@ void sum_where(std::span<const i32> rows, const i64* gh, i64* out, std::size_t t
   std::mutex merging;
   parallel_for(rows.size(), worthwhile(threads, rows.size()), 4 * least_rows, [&](std::size_t begin, std::size_t end) {
     Pair sum{};
+    // Masked instead of branched upon: who counts is as good as random.
     for (std::size_t i = begin; i < end; ++i)
-      if (counts(i)) sum += Gradients{gh}(static_cast<std::size_t>(rows[i]));
+      sum += Gradients{gh}(static_cast<std::size_t>(rows[i])) & -static_cast<i64>(counts(i));
     const std::lock_guard lock(merging);
     total += sum;
   });
