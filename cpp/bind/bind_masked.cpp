@@ -1,4 +1,4 @@
-// MaskedXGBoost: noise, masks and sums of one candidate over the nodes of a level (noise/masked_noise.h).
+// MaskedXGBoost: noise, masks and sums of several candidates over the nodes of a level (noise/masked_noise.h).
 #include <pybind11/stl.h>
 
 #include <cmath>
@@ -13,6 +13,17 @@ namespace {
 
 using Columns = Array<std::uint16_t>;
 
+// A level and some candidates, as they come from Python: columns [features, rows], and of each candidate its column,
+// the last bin that goes left, and the bin of missing values if they do (-1 if not).
+struct Chunk {
+  std::vector<i64> start;
+  LevelRows level;
+  std::vector<MaskedCandidate> candidates;
+  py::ssize_t rows() const { return start.back(); }
+  py::ssize_t nodes() const { return static_cast<py::ssize_t>(start.size()) - 1; }
+  py::ssize_t count() const { return static_cast<py::ssize_t>(candidates.size()); }
+};
+
 std::vector<i64> checked_start(const Array<i64>& start, py::ssize_t rows) {
   std::vector<i64> list = list_of(start, "start");
   if (list.empty() || list.front() != 0 || list.back() != rows || !std::is_sorted(list.begin(), list.end()))
@@ -20,61 +31,76 @@ std::vector<i64> checked_start(const Array<i64>& start, py::ssize_t rows) {
   return list;
 }
 
-LevelRows level_rows(const Columns& bins, const std::vector<i64>& start, py::ssize_t bin, py::ssize_t missing_left) {
-  const auto known = [](py::ssize_t value, const char* name) {
-    if (value > 0xffff) throw std::invalid_argument(std::string(name) + " must be a bin");
-    return static_cast<std::uint32_t>(not_negative(value, name));
-  };
-  const std::uint32_t missing = missing_left < 0 ? 0xffffffff : known(missing_left, "missing_left");
-  return {{bins.data(), static_cast<std::size_t>(bins.size())}, start, known(bin, "bin"), missing};
+i64 in_range(i64 value, i64 least, i64 end, const char* name, const char* wanted) {
+  if (value < least || value >= end) throw std::invalid_argument(std::string(name) + " must be " + wanted);
+  return value;
 }
 
-Array<double> masked_noise(const Columns& bins, const Array<i64>& start, const Array<bool>& shaped, py::ssize_t bin,
-                           py::ssize_t missing_left, double sigma1, double sigma2,
-                           const std::optional<Array<double>>& normals, py::ssize_t threads) {
+Chunk chunk_of(const Columns& columns, const Array<i64>& start, const Array<i64>& column, const Array<i64>& cut,
+               const Array<i64>& missing_left) {
+  const std::uint16_t* bins = shaped(columns, {-1, -1}, "columns");
+  Chunk out{checked_start(start, columns.shape(1)), {}, {}};
+  out.level.start = out.start;
+  const std::vector<i64> which = list_of(column, "column");
+  const auto size = static_cast<py::ssize_t>(which.size());
+  const std::vector<i64> last = list_of(cut, "cut", size), missing = list_of(missing_left, "missing_left", size);
+  for (std::size_t j = 0; j < which.size(); ++j) {
+    const i64 place = in_range(which[j], 0, columns.shape(0), "column", "a row of columns");
+    const i64 none = in_range(missing[j], -1, 0x10000, "missing_left", "a bin or -1");
+    out.candidates.push_back({bins + place * columns.shape(1),
+                              static_cast<std::uint32_t>(in_range(last[j], 0, 0x10000, "cut", "a bin")),
+                              none < 0 ? 0xffffffff : static_cast<std::uint32_t>(none)});
+  }
+  return out;
+}
+
+Array<double> masked_noise(const Columns& columns, const Array<i64>& start, const Array<i64>& column,
+                           const Array<i64>& cut, const Array<i64>& missing_left, const Array<bool>& shaped,
+                           double sigma1, double sigma2, const std::optional<Array<double>>& normals,
+                           py::ssize_t threads) {
   const std::size_t team = positive(threads);
-  if (bins.ndim() != 1) throw std::invalid_argument("bins must be one-dimensional");
-  const std::vector<i64> first = checked_start(start, bins.size());
-  const LevelRows rows = level_rows(bins, first, bin, missing_left);
-  const bool* form = bind::shaped(shaped, {start.size() - 1}, "shaped");
+  const Chunk chunk = chunk_of(columns, start, column, cut, missing_left);
+  const bool* form = bind::shaped(shaped, {chunk.count(), chunk.nodes()}, "shaped");
   if (!(sigma1 >= 0 && sigma2 >= 0) || std::isinf(sigma1) || std::isinf(sigma2))
     throw std::invalid_argument("sigma1 and sigma2 must be finite and not negative");
-  Array<double> out(bins.size());
+  Array<double> out({chunk.count(), chunk.rows()});
   double* place = out.mutable_data();
-  if (normals) std::copy_n(bind::shaped(*normals, {bins.size()}, "normals"), bins.size(), place);
+  if (normals) std::copy_n(bind::shaped(*normals, {chunk.count(), chunk.rows()}, "normals"), out.size(), place);
   const bool draw = !normals;
   const py::gil_scoped_release release;
-  shape_noise(rows, form, sigma1, sigma2, draw, place, team);
+  shape_noise(chunk.level, chunk.candidates, form, sigma1, sigma2, draw, place, team);
   return out;
 }
 
 void add_noise(const Array<double>& base, const Array<double>& noise, const Array<i64>& start,
                const Array<double>& factor, py::array_t<double> out, py::ssize_t threads) {
   const std::size_t team = positive(threads);
-  const std::vector<i64> first = checked_start(start, noise.size());
-  const double* from = shaped(base, {-1, noise.size()}, "base");
-  const double* added = shaped(noise, {noise.size()}, "noise");
-  const double* scale = shaped(factor, {base.shape(0), start.size() - 1}, "factor");
-  if (shaped(Array<double>(out), {base.shape(0), noise.size()}, "out") != out.data())
+  const double* added = shaped(noise, {-1, -1}, "noise");
+  const py::ssize_t count = noise.shape(0), rows = noise.shape(1);
+  const std::vector<i64> first = checked_start(start, rows);
+  const double* scale = shaped(factor, {count, -1, start.size() - 1}, "factor");
+  const py::ssize_t vectors = factor.shape(1);
+  const bool shared = base.ndim() == 2;
+  const double* from = shared ? shaped(base, {vectors, rows}, "base") : shaped(base, {count, vectors, rows}, "base");
+  if (shaped(Array<double>(out), {count, vectors, rows}, "out") != out.data())
     throw std::invalid_argument("out must be C-ordered");
   double* to = out.mutable_data();
-  const auto vectors = static_cast<std::size_t>(base.shape(0));
   const py::gil_scoped_release release;
-  vfxgb::add_noise(from, added, first, scale, vectors, to, team);
+  vfxgb::add_noise({first}, static_cast<std::size_t>(count), from, shared, added, scale,
+                   static_cast<std::size_t>(vectors), to, team);
 }
 
-Array<double> masked_sums(const Columns& bins, const Array<i64>& start, py::ssize_t bin, py::ssize_t missing_left,
-                          const Array<double>& masked, py::ssize_t threads) {
+Array<double> masked_sums(const Columns& columns, const Array<i64>& start, const Array<i64>& column,
+                          const Array<i64>& cut, const Array<i64>& missing_left, const Array<double>& masked,
+                          py::ssize_t threads) {
   const std::size_t team = positive(threads);
-  if (bins.ndim() != 1) throw std::invalid_argument("bins must be one-dimensional");
-  const std::vector<i64> first = checked_start(start, bins.size());
-  const LevelRows rows = level_rows(bins, first, bin, missing_left);
-  const double* values = shaped(masked, {-1, bins.size()}, "masked");
-  const auto vectors = static_cast<std::size_t>(masked.shape(0));
-  Array<double> out({start.size() - 1, masked.shape(0)});
+  const Chunk chunk = chunk_of(columns, start, column, cut, missing_left);
+  const double* values = shaped(masked, {chunk.count(), -1, chunk.rows()}, "masked");
+  const py::ssize_t vectors = masked.shape(1);
+  Array<double> out({chunk.count(), chunk.nodes(), vectors});
   double* place = out.mutable_data();
   const py::gil_scoped_release release;
-  vfxgb::masked_sums(rows, values, vectors, place, team);
+  vfxgb::masked_sums(chunk.level, chunk.candidates, values, static_cast<std::size_t>(vectors), place, team);
   return out;
 }
 
@@ -102,13 +128,13 @@ void register_masked(py::module_& module) {
         return out;
       },
       py::arg("count"));
-  module.def("masked_noise", &masked_noise, py::arg("bins"), py::arg("start"), py::arg("shaped"), py::arg("cut"),
-             py::arg("missing_left"), py::arg("sigma1"), py::arg("sigma2"), py::arg("normals") = py::none(),
-             py::arg("threads") = 1);
+  module.def("masked_noise", &masked_noise, py::arg("columns"), py::arg("start"), py::arg("column"), py::arg("cut"),
+             py::arg("missing_left"), py::arg("shaped"), py::arg("sigma1"), py::arg("sigma2"),
+             py::arg("normals") = py::none(), py::arg("threads") = 1);
   module.def("add_noise", &add_noise, py::arg("base"), py::arg("noise"), py::arg("start"), py::arg("factor"),
              py::arg("out").noconvert(), py::arg("threads") = 1);
-  module.def("masked_sums", &masked_sums, py::arg("bins"), py::arg("start"), py::arg("cut"), py::arg("missing_left"),
-             py::arg("masked"), py::arg("threads") = 1);
+  module.def("masked_sums", &masked_sums, py::arg("columns"), py::arg("start"), py::arg("column"), py::arg("cut"),
+             py::arg("missing_left"), py::arg("masked"), py::arg("threads") = 1);
 }
 
 }  // namespace vfxgb::bind

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "core/parallel.h"
@@ -27,11 +28,12 @@ std::vector<Piece> pieces_of(std::span<const i64> start) {
   return out;
 }
 
-void for_pieces(const std::vector<Piece>& pieces, std::size_t rows, std::size_t nanoseconds, std::size_t threads,
-                const std::function<void(std::size_t)>& body) {
-  parallel_for(pieces.size(), worthwhile(threads, nanoseconds * rows), 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) body(i);
-  });
+// Calls body(begin, end) for runs of the pieces of all candidates, candidate after candidate: about piece_rows rows
+// each.
+void for_pieces(std::size_t pieces, std::size_t candidates, std::size_t rows, std::size_t nanoseconds,
+                std::size_t threads, const std::function<void(std::size_t, std::size_t)>& body) {
+  const std::size_t grain = std::max<std::size_t>(1, pieces * piece_rows / std::max<std::size_t>(1, rows));
+  parallel_for(pieces * candidates, worthwhile(threads, nanoseconds * rows * candidates), grain, body);
 }
 
 // Where the active rows of a piece touch those of its neighbours.
@@ -51,47 +53,38 @@ struct TwoSum {
   }
 };
 
-}  // namespace
+// What a normal is multiplied with: a and a t in an active row, the deviation of an inactive one.
+struct Shares {
+  double a, at, spread;
+};
 
-void shape_noise(const LevelRows& rows, const bool* shaped, double sigma1, double sigma2, bool draw, double* noise,
-                 std::size_t threads) {
-  const double variance = 2 * sigma1 * sigma1 + sigma2 * sigma2, spread = std::sqrt(variance);
-  // a (1 + t) and a (1 - t) are the roots of the largest and the least eigenvalue, 4 sigma1^2 + sigma2^2 and sigma2^2.
-  const double most = std::sqrt(4 * sigma1 * sigma1 + sigma2 * sigma2);
-  const double a = (most + sigma2) / 2, at = (most - sigma2) / 2;
-  const std::vector<Piece> pieces = pieces_of(rows.start);
-  std::vector<Ends> ends(pieces.size());
-  for_pieces(pieces, rows.bins.size(), 8, threads, [&](std::size_t i) {
-    const auto [node, begin, end] = pieces[i];
-    if (draw) random_normals(noise + begin, end - begin);
-    if (!shaped[node]) {
-      for (std::size_t row = begin; row < end; ++row) noise[row] *= spread;
-      return;
+// Turns the normals of one piece into noise; its first active row still lacks the one before.
+Ends shape_piece(const MaskedCandidate& candidate, const Piece& piece, const Shares& shares, double* noise) {
+  Ends own;
+  own.first = piece.end;
+  for (std::size_t row = piece.end; row-- > piece.begin;)
+    if (candidate.left(row)) {
+      own.last = noise[row];
+      break;
     }
-    Ends& own = ends[i];
-    own.first = end;
-    double before = 0;
-    for (std::size_t row = end; row-- > begin;)
-      if (rows.left(row)) {
-        before = noise[row];
-        break;
-      }
-    own.last = before;
-    before = 0;
-    std::size_t actives = 0;
-    for (std::size_t row = begin; row < end; ++row) {
-      const double e = noise[row];
-      const bool left = rows.left(row);
-      // Both ways, without a branch that nobody could predict.
-      const double active = a * e - at * before, inactive = spread * e;
-      noise[row] = left ? active : inactive;
-      before = left ? e : before;
-      own.first = left && actives == 0 ? row : own.first;
-      actives += left;
-    }
-    own.any = actives > 0;
-  });
-  // The first active row of each piece follows the last one of the piece before, and the node's first its last.
+  double before = 0;
+  std::size_t actives = 0;
+  for (std::size_t row = piece.begin; row < piece.end; ++row) {
+    const double e = noise[row];
+    const bool left = candidate.left(row);
+    // Both ways, without a branch that nobody could predict.
+    const double active = shares.a * e - shares.at * before, inactive = shares.spread * e;
+    noise[row] = left ? active : inactive;
+    before = left ? e : before;
+    own.first = left && actives == 0 ? row : own.first;
+    actives += left;
+  }
+  own.any = actives > 0;
+  return own;
+}
+
+// The first active row of each piece follows the last one of the piece before, and the node's first its last.
+void close_circles(const std::vector<Piece>& pieces, const Ends* ends, double at, double* noise) {
   for (std::size_t begin = 0; begin < pieces.size();) {
     std::size_t end = begin;
     double before = 0;
@@ -105,44 +98,84 @@ void shape_noise(const LevelRows& rows, const bool* shaped, double sigma1, doubl
   }
 }
 
-void add_noise(const double* base, const double* noise, std::span<const i64> start, const double* factor,
-               std::size_t vectors, double* out, std::size_t threads) {
-  const std::vector<Piece> pieces = pieces_of(start);
-  const auto rows = static_cast<std::size_t>(start.back());
-  for_pieces(pieces, rows, vectors, threads, [&](std::size_t i) {
-    const auto [node, begin, end] = pieces[i];
-    for (std::size_t v = 0; v < vectors; ++v) {
-      const double c = factor[v * (start.size() - 1) + node];
-      for (std::size_t row = begin; row < end; ++row) out[v * rows + row] = base[v * rows + row] + c * noise[row];
+// The sums of one piece over the rows on the left.
+TwoSum piece_sum(const MaskedCandidate& candidate, const Piece& piece, const double* value) {
+  constexpr std::size_t lanes = 4;  // several sums at a time: additions overlap
+  TwoSum lane[lanes], sum;
+  std::size_t row = piece.begin;
+  for (; row + lanes <= piece.end; row += lanes)
+    for (std::size_t k = 0; k < lanes; ++k) lane[k].add(candidate.left(row + k) ? value[row + k] : 0.0);
+  for (; row < piece.end; ++row) lane[0].add(candidate.left(row) ? value[row] : 0.0);
+  for (const TwoSum& one : lane) {
+    sum.add(one.high);
+    sum.low += one.low;
+  }
+  return sum;
+}
+
+}  // namespace
+
+void shape_noise(const LevelRows& level, std::span<const MaskedCandidate> candidates, const bool* shaped, double sigma1,
+                 double sigma2, bool draw, double* noise, std::size_t threads) {
+  // a (1 + t) and a (1 - t) are the roots of the largest and the least eigenvalue, 4 sigma1^2 + sigma2^2 and sigma2^2.
+  const double most = std::sqrt(4 * sigma1 * sigma1 + sigma2 * sigma2);
+  const Shares shares{(most + sigma2) / 2, (most - sigma2) / 2, std::sqrt(2 * sigma1 * sigma1 + sigma2 * sigma2)};
+  const std::vector<Piece> pieces = pieces_of(level.start);
+  const std::size_t rows = level.rows(), count = pieces.size();
+  std::vector<Ends> ends(count * candidates.size());
+  for_pieces(count, candidates.size(), rows, 8, threads, [&](std::size_t begin, std::size_t end) {
+    // Pieces lie next to each other, those of the next candidate behind those of this one.
+    const std::size_t first = begin / count * rows + pieces[begin % count].begin;
+    const std::size_t last = (end - 1) / count * rows + pieces[(end - 1) % count].end;
+    if (draw) random_normals(noise + first, last - first);
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t j = i / count;
+      const Piece& piece = pieces[i % count];
+      double* own = noise + j * rows;
+      if (shaped[j * level.nodes() + piece.node])
+        ends[i] = shape_piece(candidates[j], piece, shares, own);
+      else
+        for (std::size_t row = piece.begin; row < piece.end; ++row) own[row] *= shares.spread;
+    }
+  });
+  for (std::size_t j = 0; j < candidates.size(); ++j)
+    close_circles(pieces, ends.data() + j * count, shares.at, noise + j * rows);
+}
+
+void add_noise(const LevelRows& level, std::size_t candidates, const double* base, bool shared, const double* noise,
+               const double* factor, std::size_t vectors, double* out, std::size_t threads) {
+  const std::vector<Piece> pieces = pieces_of(level.start);
+  const std::size_t rows = level.rows(), count = pieces.size();
+  for_pieces(count, candidates, rows, vectors, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t j = i / count;
+      const Piece& piece = pieces[i % count];
+      const double* added = noise + j * rows;
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const double c = factor[(j * vectors + v) * level.nodes() + piece.node];
+        const double* from = base + ((shared ? 0 : j * vectors) + v) * rows;
+        double* to = out + (j * vectors + v) * rows;
+        for (std::size_t row = piece.begin; row < piece.end; ++row) to[row] = from[row] + c * added[row];
+      }
     }
   });
 }
 
-void masked_sums(const LevelRows& rows, const double* masked, std::size_t vectors, double* sums, std::size_t threads) {
-  const std::vector<Piece> pieces = pieces_of(rows.start);
-  const std::size_t n = rows.bins.size();
-  std::vector<TwoSum> parts(pieces.size() * vectors);
-  for_pieces(pieces, n, 2 * vectors, threads, [&](std::size_t i) {
-    constexpr std::size_t lanes = 4;  // several sums at a time: additions overlap
-    const auto [node, begin, end] = pieces[i];
-    for (std::size_t v = 0; v < vectors; ++v) {
-      const double* value = masked + v * n;
-      TwoSum lane[lanes];
-      std::size_t row = begin;
-      for (; row + lanes <= end; row += lanes)
-        for (std::size_t k = 0; k < lanes; ++k) lane[k].add(rows.left(row + k) ? value[row + k] : 0.0);
-      for (; row < end; ++row) lane[0].add(rows.left(row) ? value[row] : 0.0);
-      TwoSum& sum = parts[i * vectors + v];
-      for (const TwoSum& one : lane) {
-        sum.add(one.high);
-        sum.low += one.low;
-      }
-    }
+void masked_sums(const LevelRows& level, std::span<const MaskedCandidate> candidates, const double* masked,
+                 std::size_t vectors, double* sums, std::size_t threads) {
+  const std::vector<Piece> pieces = pieces_of(level.start);
+  const std::size_t rows = level.rows(), count = pieces.size();
+  std::vector<TwoSum> parts(count * candidates.size() * vectors);
+  for_pieces(count, candidates.size(), rows, 2 * vectors, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (std::size_t v = 0; v < vectors; ++v)
+        parts[i * vectors + v] =
+            piece_sum(candidates[i / count], pieces[i % count], masked + (i / count * vectors + v) * rows);
   });
-  std::vector<TwoSum> total(rows.nodes() * vectors);
-  for (std::size_t i = 0; i < pieces.size(); ++i)
+  std::vector<TwoSum> total(candidates.size() * level.nodes() * vectors);
+  for (std::size_t i = 0; i < count * candidates.size(); ++i)
     for (std::size_t v = 0; v < vectors; ++v) {
-      TwoSum& sum = total[pieces[i].node * vectors + v];
+      TwoSum& sum = total[(i / count * level.nodes() + pieces[i % count].node) * vectors + v];
       sum.add(parts[i * vectors + v].high);
       sum.low += parts[i * vectors + v].low;
     }

@@ -1,4 +1,5 @@
-// The arithmetic of MaskedXGBoost (papers/002, algorithms 1 to 3) on all nodes of a level at once.
+// The arithmetic of MaskedXGBoost (papers/002, algorithms 1 to 3) on all nodes of a level and several
+// candidates at once.
 //
 // Notation: the level's rows stand node by node, node k at [start[k], start[k + 1]). A candidate sends the row with bin
 // x of its feature left if x <= bin, or if x == missing_left. e: one standard normal per row.
@@ -16,25 +17,32 @@
 
 namespace vfxgb {
 
-// Rows of a level and who of them goes left.
-struct LevelRows {
-  std::span<const std::uint16_t> bins;  // of the candidate's feature, one per row
-  std::span<const i64> start;           // nodes + 1, ascending, from 0 to the number of rows
-  std::uint32_t bin, missing_left;      // missing_left above every bin for none
-  std::size_t nodes() const { return start.size() - 1; }
+// One candidate: who of a level's rows goes left.
+struct MaskedCandidate {
+  const std::uint16_t* bins;        // of its feature, one per row
+  std::uint32_t bin, missing_left;  // missing_left above every bin for none
   bool left(std::size_t row) const { return (bins[row] <= bin) | (bins[row] == missing_left); }
 };
 
-// IN OUT noise: one standard normal per row, or anything if `draw`; then the noise vector b. In a node that is not
-// `shaped`, every row counts as inactive; a shaped node has at least 3 active rows.
-void shape_noise(const LevelRows& rows, const bool* shaped, double sigma1, double sigma2, bool draw, double* noise,
-                 std::size_t threads);
+// A level: nodes + 1 positions, ascending, from 0 to the number of rows.
+struct LevelRows {
+  std::span<const i64> start;
+  std::size_t nodes() const { return start.size() - 1; }
+  std::size_t rows() const { return static_cast<std::size_t>(start.back()); }
+};
 
-// out[v][row] = base[v][row] + factor[v][node of row] * noise[row] for `vectors` rows of base; out may be base.
-void add_noise(const double* base, const double* noise, std::span<const i64> start, const double* factor,
-               std::size_t vectors, double* out, std::size_t threads);
+// IN OUT noise[candidate][row]: a standard normal, or anything if `draw`; then the noise vectors b. Where not
+// shaped[candidate][node], every row of the node counts as inactive; else at least 3 of them are active.
+void shape_noise(const LevelRows& level, std::span<const MaskedCandidate> candidates, const bool* shaped, double sigma1,
+                 double sigma2, bool draw, double* noise, std::size_t threads);
 
-// sums[node][v]: over the rows that go left, in twice the precision of a double; out: nodes x vectors.
-void masked_sums(const LevelRows& rows, const double* masked, std::size_t vectors, double* sums, std::size_t threads);
+// out[j][v][row] = base[j][v][row] + factor[j][v][node of row] * noise[j][row] for candidates j and `vectors` v. Of
+// `shared` base there is a single j. out may be base if it is not shared.
+void add_noise(const LevelRows& level, std::size_t candidates, const double* base, bool shared, const double* noise,
+               const double* factor, std::size_t vectors, double* out, std::size_t threads);
+
+// sums[j][node][v] of masked[j][v][row] over the rows that go left at j, in twice the precision of a double.
+void masked_sums(const LevelRows& level, std::span<const MaskedCandidate> candidates, const double* masked,
+                 std::size_t vectors, double* sums, std::size_t threads);
 
 }  // namespace vfxgb

@@ -32,20 +32,21 @@ def random_normals(count: int) -> NDArray[np.float64]:
     """Standard normal numbers from the CSPRNG (cpp/noise/normal.h)."""
 
 def masked_noise(
-    bins: NDArray[np.uint16],
+    columns: NDArray[np.uint16],
     start: NDArray[np.int64],
+    column: NDArray[np.int64],
+    cut: NDArray[np.int64],
+    missing_left: NDArray[np.int64],
     shaped: NDArray[np.bool_],
-    cut: int,
-    missing_left: int,
     sigma1: float,
     sigma2: float,
     normals: NDArray[np.float64] | None = None,
     threads: int = 1,
 ) -> NDArray[np.float64]:
-    """A noise vector of MaskedXGBoost over the rows of a level (cpp/noise/masked_noise.h), from `normals` if given.
+    """Noise vectors [k, rows] of MaskedXGBoost for k candidates (cpp/noise/masked_noise.h), from `normals` if given.
 
-    Rows [start[k], start[k + 1]) are node k's; a row goes left if its bin is at most `cut` or is `missing_left` (-1
-    for none). A node that is not `shaped` gets noise that does not depend on who goes left.
+    Rows [start[i], start[i + 1]) are node i's; at candidate j a row goes left if its bin in columns[column[j]] is at
+    most cut[j] or is missing_left[j] (-1 for none). Where not shaped[j, i], noise does not depend on who goes left.
     """
 
 def add_noise(
@@ -56,17 +57,21 @@ def add_noise(
     out: NDArray[np.float64],
     threads: int = 1,
 ) -> None:
-    """out[v, row] = base[v, row] + factor[v, node of row] * noise[row]; `out` may be `base`."""
+    """out[j, v, row] = base[j, v, row] + factor[j, v, node of row] * noise[j, row]; `out` may be `base`.
+
+    A two-dimensional base is that of every candidate j.
+    """
 
 def masked_sums(
-    bins: NDArray[np.uint16],
+    columns: NDArray[np.uint16],
     start: NDArray[np.int64],
-    cut: int,
-    missing_left: int,
+    column: NDArray[np.int64],
+    cut: NDArray[np.int64],
+    missing_left: NDArray[np.int64],
     masked: NDArray[np.float64],
     threads: int = 1,
 ) -> NDArray[np.float64]:
-    """Sums [nodes, vectors] of masked [vectors, rows] over the rows that go left, rounded once."""
+    """Sums [k, nodes, vectors] of masked [k, vectors, rows] over the rows that go left, rounded once."""
 
 def perturb(mechanism: str, parameters: list[int], values: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
     """One exact draw of a mechanism of cpp/noise/mechanisms.h for each value; parameters in the order of its fields."""

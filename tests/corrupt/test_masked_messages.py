@@ -27,11 +27,11 @@ def train(**params: Any) -> session.FitResult:
         for i, party in enumerate(("bank", "shop"))
     }
     settings = TrainParams(objective="binary:logistic", n_estimators=1, max_depth=2, max_bin=8, n_jobs=1)
-    given = {"insecure": True, "sigma1": 1.0, "sigma2": 0.5, "W": 3, **params}
+    given = {"insecure": True, "sigma1": 1.0, "sigma2": 0.5, "chunk_bytes": 5 * 8 * N, **params}
     return session.fit(tables, "bank", y, None, N, settings, protocol="masked", protocol_params=given)
 
 
-def error_of(monkeypatch: pytest.MonkeyPatch, kind: type[Message], at: str, **changes: Any) -> VfxgbError:
+def error_of(monkeypatch: pytest.MonkeyPatch, kind: type[Message], at: str, W: int = 1, **changes: Any) -> VfxgbError:
     """The error of a run in which `at` changes fields of messages of a kind; a callable gets the old value."""
 
     def channels(active: str, passive: str, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
@@ -51,7 +51,7 @@ def error_of(monkeypatch: pytest.MonkeyPatch, kind: type[Message], at: str, **ch
 
     monkeypatch.setattr(session, "memory_channels", channels)
     with pytest.raises(VfxgbError) as caught:
-        train()
+        train(W=W)
     return caught.value
 
 
@@ -75,16 +75,28 @@ def test_an_honest_run() -> None:
         (MaskedStart, "shop", {"depth": 7}, "depth 7"),
         (MaskedStart, "shop", {"tree": 1}, "tree 1"),
         (MaskedStart, "shop", {"candidates": -1}, "found -1"),
-        (MaskedNoise, "shop", {"round": 3}, "(3, 0, 0, 0, 0)"),
-        (MaskedNoise, "shop", {"candidate": 4}, "(0, 0, 0, 4, 0)"),
-        (MaskedNoise, "shop", {"vector": 0}, "wanted (0, 0, 0, 0, 1)"),
-        (MaskedNoise, "shop", {"noise": lambda data: data[:-8]}, f"wanted {8 * N} for shape"),
+        (MaskedStart, "shop", {"candidates": 4}, "(0, 0, 0, 0, 5), vector 0, wanted (0, 0, 0, 0, 4), vector 0"),
+        (MaskedNoise, "shop", {"round": 3}, "(3, 0, 0, 0, 5)"),
+        (MaskedNoise, "shop", {"depth": 2}, "(0, 2, 0, 0, 5)"),
+        (MaskedNoise, "shop", {"tree": 2}, "(0, 0, 2, 0, 5)"),
+        (MaskedNoise, "shop", {"first": 4}, "(0, 0, 0, 4, 5)"),
+        (MaskedNoise, "shop", {"first": 0}, "wanted (0, 0, 0, 5, 5)"),
+        (MaskedNoise, "shop", {"candidates": 6}, "(0, 0, 0, 0, 6)"),
+        (MaskedNoise, "shop", {"candidates": 0}, "(0, 0, 0, 0, 0)"),
+        (MaskedNoise, "shop", {"W": 3, "vector": 0}, "wanted (0, 0, 0, 0, 1), vector 1"),
+        (MaskedNoise, "shop", {"noise": lambda data: data[:-8]}, f"wanted {5 * 8 * N} for shape"),
+        (MaskedNoise, "shop", {"noise": lambda data: data[: 8 * N]}, f"wanted {5 * 8 * N} for shape"),
         (MaskedNoise, "shop", {"noise": with_value(np.nan)}, "not finite"),
         (MaskedNoise, "shop", {"noise": with_value(np.inf)}, "not finite"),
-        (MaskedAdded, "bank", {"vector": 5}, "(0, 0, 0, 0, 5)"),
-        (MaskedGradients, "bank", {"depth": 9}, "(0, 9, 0, 0)"),
-        (MaskedGradients, "bank", {"candidate": 1}, "wanted (0, 0, 0, 0)"),
-        (MaskedGradients, "bank", {"values": lambda data: data[8:]}, f"wanted {16 * N} for shape"),
+        (MaskedAdded, "bank", {"W": 3, "vector": 5}, "vector 5"),
+        (MaskedAdded, "bank", {"W": 3, "first": 5}, "(0, 0, 0, 5, 1)"),
+        (MaskedAdded, "bank", {"W": 3, "candidates": 4}, "(0, 0, 0, 0, 4)"),
+        (MaskedGradients, "bank", {"round": 1}, "(1, 0, 0, 0, 5)"),
+        (MaskedGradients, "bank", {"depth": 9}, "(0, 9, 0, 0, 5)"),
+        (MaskedGradients, "bank", {"tree": 1}, "(0, 0, 1, 0, 5)"),
+        (MaskedGradients, "bank", {"first": 1}, "wanted (0, 0, 0, 0, 5)"),
+        (MaskedGradients, "bank", {"candidates": 1}, "(0, 0, 0, 0, 1)"),
+        (MaskedGradients, "bank", {"values": lambda data: data[8:]}, f"wanted {5 * 16 * N} for shape"),
     ],
 )
 def test_refused(kind, at, changes, words, monkeypatch) -> None:

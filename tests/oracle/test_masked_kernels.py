@@ -23,61 +23,93 @@ def naive_noise(bins, start, shaped, bin_, missing_left, sigma1, sigma2, normals
 
 @pytest.fixture
 def level():
-    """Nodes below, at and above the size of a piece, one of them empty."""
+    """Nodes below, at and above the size of a piece, one of them empty; two features; five candidates."""
     rng = np.random.default_rng(3)
     start = np.cumsum([0, 5000, 0, 4096, 3, 12000, 1])
-    bins = rng.integers(0, 9, start[-1]).astype(np.uint16)
-    return bins, start, np.array([True, False, True, False, True, False])
+    columns = rng.integers(0, 9, (2, start[-1])).astype(np.uint16)
+    chosen = {
+        "columns": columns,
+        "start": start,
+        "column": np.array([0, 1, 0, 1, 1]),
+        "cut": np.array([3, 0, 7, 8, 3]),
+        "missing_left": np.array([-1, 8, 8, -1, 8]),
+    }
+    return chosen, rng.random((5, 6)) < 0.6
+
+
+def each(chosen):
+    """(bins, cut, missing_left) of each candidate."""
+    for column, cut, missing in zip(chosen["column"], chosen["cut"], chosen["missing_left"], strict=True):
+        yield chosen["columns"][column], cut, missing
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(("bin_", "missing"), [(3, -1), (0, 8), (7, 8), (8, -1)])
 @pytest.mark.parametrize(("sigma1", "sigma2"), [(1.0, 0.0), (0.5, 2.0), (0.0, 1.5)])
-def test_noise(level, bin_, missing, sigma1, sigma2, threads) -> None:
-    bins, start, shaped = level
-    normals = np.random.default_rng(4).normal(size=len(bins))
-    found = _native.masked_noise(bins, start, shaped, bin_, missing, sigma1, sigma2, normals, threads)
-    assert np.allclose(found, naive_noise(bins, start, shaped, bin_, missing, sigma1, sigma2, normals), atol=1e-13)
+def test_noise(level, sigma1, sigma2, threads) -> None:
+    chosen, shaped = level
+    start = chosen["start"]
+    normals = np.random.default_rng(4).normal(size=(5, start[-1]))
+    found = _native.masked_noise(
+        **chosen, shaped=shaped, sigma1=sigma1, sigma2=sigma2, normals=normals, threads=threads
+    )
+    for j, (bins, cut, missing) in enumerate(each(chosen)):
+        wanted = naive_noise(bins, start, shaped[j], cut, missing, sigma1, sigma2, normals[j])
+        assert np.allclose(found[j], wanted, atol=1e-13)
 
 
 def test_drawn_noise_has_the_covariance_of_algorithm_1() -> None:
-    """Many nodes of six rows, four of them on the left: the covariance within five standard errors."""
+    """Many nodes of six rows, four of them on the left, two candidates: the covariance within five standard errors."""
     nodes = 40_000
-    bins = np.tile(np.array([1, 0, 0, 1, 0, 0], dtype=np.uint16), nodes)
-    start = np.arange(nodes + 1) * 6
-    drawn = _native.masked_noise(bins, start, np.ones(nodes, bool), 0, -1, 1.0, 1.0, None, 2).reshape(nodes, 6)
+    columns = np.tile(np.array([1, 0, 0, 1, 0, 0], dtype=np.uint16), nodes)[None]
+    start, zeros = np.arange(nodes + 1) * 6, np.zeros(2, np.int64)
+    given = (columns, start, zeros, zeros, zeros - 1, np.ones((2, nodes), bool), 1.0, 1.0)
+    both = _native.masked_noise(*given, None, 2).reshape(2, nodes, 6)
     wanted = 3 * np.eye(6)
     ring = [1, 2, 4, 5]
     for i, j in zip(ring, np.roll(ring, 1), strict=True):
         wanted[i, j] = wanted[j, i] = -1
-    assert np.abs(drawn.T @ drawn / nodes - wanted).max() < 5 * math.sqrt(18 / nodes)
-    again = _native.masked_noise(bins, start, np.ones(nodes, bool), 0, -1, 1.0, 1.0)
-    assert not np.array_equal(drawn.ravel(), again)
+    first, second = both
+    for drawn in both:
+        assert np.abs(drawn.T @ drawn / nodes - wanted).max() < 5 * math.sqrt(18 / nodes)
+    assert np.abs(first.T @ second / nodes).max() < 5 * math.sqrt(9 / nodes)
+    assert not np.isin(both.ravel(), _native.masked_noise(*given)).any()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_masks_and_sums(level, threads) -> None:
-    bins, start, _ = level
+    chosen, _ = level
+    start = chosen["start"]
     rng = np.random.default_rng(5)
-    base, noise, factor = rng.normal(size=(2, len(bins))), rng.normal(size=len(bins)), rng.normal(size=(2, 6))
-    wanted = base + np.repeat(factor, np.diff(start), axis=1) * noise
-    out = np.empty_like(base)
+    base, noise = rng.normal(size=(2, start[-1])), rng.normal(size=(5, start[-1]))
+    factor = rng.normal(size=(5, 2, 6))
+    spread = np.repeat(factor, np.diff(start), axis=2) * noise[:, None]
+    out = np.empty((5, *base.shape))
     _native.add_noise(base, noise, start, factor, out, threads)
-    assert np.allclose(out, wanted, rtol=1e-15, atol=1e-15)
-    _native.add_noise(base, noise, start, factor, base, threads)
-    assert np.array_equal(base, out)
-    sums = _native.masked_sums(bins, start, 4, 8, out, threads)
-    left = (bins <= 4) | (bins == 8)
-    for node in range(6):
-        here = slice(start[node], start[node + 1])
-        for vector in range(2):
-            assert sums[node, vector] == math.fsum(out[vector, here][left[here]])
+    assert np.allclose(out, base + spread, rtol=1e-15, atol=1e-15)
+    sums = _native.masked_sums(**chosen, masked=out, threads=threads)
+    assert sums.shape == (5, 6, 2)
+    for j, (bins, cut, missing) in enumerate(each(chosen)):
+        left = (bins <= cut) | (bins == missing)
+        for node in range(6):
+            here = slice(start[node], start[node + 1])
+            for vector in range(2):
+                assert sums[j, node, vector] == math.fsum(out[j, vector, here][left[here]])
+    before = out.copy()
+    _native.add_noise(out, noise, start, factor, out, threads)
+    assert np.allclose(out, before + spread, rtol=1e-15, atol=1e-15)
 
 
 def test_sums_are_rounded_once() -> None:
-    values = np.array([[1e16, 1.0, -1e16, 1.0, 3.0]])
-    bins = np.zeros(5, dtype=np.uint16)
-    assert _native.masked_sums(bins, np.array([0, 5]), 0, -1, values).tolist() == [[5.0]]
+    values = np.array([[[1e16, 1.0, -1e16, 1.0, 3.0]]])
+    columns, zero = np.zeros((1, 5), dtype=np.uint16), np.zeros(1, np.int64)
+    assert _native.masked_sums(columns, np.array([0, 5]), zero, zero, zero - 1, values).tolist() == [[[5.0]]]
+
+
+def test_no_rows() -> None:
+    columns, zero, start = np.zeros((1, 0), dtype=np.uint16), np.zeros(1, np.int64), np.zeros(3, np.int64)
+    noise = _native.masked_noise(columns, start, zero, zero, zero, np.ones((1, 2), bool), 1.0, 1.0)
+    assert noise.shape == (1, 0)
+    assert not _native.masked_sums(columns, start, zero, zero, zero, np.zeros((1, 2, 0))).any()
 
 
 def test_normals() -> None:
@@ -107,23 +139,30 @@ def test_key_stream_is_chacha20() -> None:
         ({"start": np.array([1, 4])}, "start"),
         ({"start": np.array([0, 5, 4])}, "start"),
         ({"start": np.zeros(0, np.int64)}, "start"),
-        ({"shaped": np.array([True, True])}, "shaped"),
-        ({"cut": -1}, "bin"),
-        ({"cut": 1 << 16}, "bin"),
-        ({"missing_left": 1 << 16}, "missing_left"),
+        ({"shaped": np.array([[True, True]])}, "shaped"),
+        ({"shaped": np.array([True])}, "shaped"),
+        ({"columns": np.zeros(4, np.uint16)}, "columns"),
+        ({"column": np.array([1])}, "column must be a row"),
+        ({"column": np.array([-1])}, "column must be a row"),
+        ({"cut": np.array([-1])}, "a bin"),
+        ({"cut": np.array([1 << 16])}, "a bin"),
+        ({"cut": np.array([0, 0])}, "cut"),
+        ({"missing_left": np.array([1 << 16])}, "missing_left"),
+        ({"missing_left": np.array([-2])}, "missing_left"),
         ({"sigma1": -1.0}, "sigma1"),
         ({"sigma2": math.nan}, "sigma1 and sigma2"),
-        ({"normals": np.zeros(3)}, "normals"),
+        ({"normals": np.zeros((1, 3))}, "normals"),
         ({"threads": 0}, "threads"),
     ],
 )
 def test_bad_arguments(change, message) -> None:
     given = {
-        "bins": np.zeros(4, np.uint16),
+        "columns": np.zeros((1, 4), np.uint16),
         "start": np.array([0, 4]),
-        "shaped": np.array([True]),
-        "cut": 0,
-        "missing_left": -1,
+        "column": np.array([0]),
+        "cut": np.array([0]),
+        "missing_left": np.array([-1]),
+        "shaped": np.array([[True]]),
         "sigma1": 1.0,
         "sigma2": 1.0,
     }
@@ -132,12 +171,14 @@ def test_bad_arguments(change, message) -> None:
 
 
 def test_bad_masks_and_sums() -> None:
-    start, noise = np.array([0, 4]), np.zeros(4)
+    start, noise, zero = np.array([0, 4]), np.zeros((1, 4)), np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="factor"):
-        _native.add_noise(np.zeros((2, 4)), noise, start, np.zeros((2, 2)), np.zeros((2, 4)))
+        _native.add_noise(np.zeros((2, 4)), noise, start, np.zeros((1, 2, 2)), np.zeros((1, 2, 4)))
     with pytest.raises(ValueError, match="base"):
-        _native.add_noise(np.zeros((2, 5)), noise, start, np.zeros((2, 1)), np.zeros((2, 4)))
+        _native.add_noise(np.zeros((2, 5)), noise, start, np.zeros((1, 2, 1)), np.zeros((1, 2, 4)))
+    with pytest.raises(ValueError, match="base"):
+        _native.add_noise(np.zeros((2, 2, 4)), noise, start, np.zeros((1, 2, 1)), np.zeros((1, 2, 4)))
     with pytest.raises(ValueError, match="out"):
-        _native.add_noise(np.zeros((2, 4)), noise, start, np.zeros((2, 1)), np.zeros((4, 2)).T)
+        _native.add_noise(np.zeros((2, 4)), noise, start, np.zeros((1, 2, 1)), np.zeros((4, 2, 1)).T)
     with pytest.raises(ValueError, match="masked"):
-        _native.masked_sums(np.zeros(4, np.uint16), start, 0, -1, np.zeros((2, 3)))
+        _native.masked_sums(np.zeros((1, 4), np.uint16), start, zero, zero, zero, np.zeros((1, 2, 3)))

@@ -13,8 +13,10 @@ from vfxgb.dp import Accountant
 from vfxgb.errors import NoGuaranteeError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols.masked.active import sphere
 from vfxgb.protocols.masked.messages import MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import masked_options
+from vfxgb.protocols.masked.rows import places
 from vfxgb.protocols.plain.messages import PlainGradients
 from vfxgb.protocols.scored.messages import ScoreLevel, ScoreRule
 from vfxgb.train import session
@@ -71,18 +73,19 @@ def messages(monkeypatch) -> list[Message]:
         ("multiclass", {"min_child_weight": 1.5}),
     ],
 )
-@pytest.mark.parametrize("W", [1, 3])
-def test_plains_trees_without_sigma2(name, changes, W, make_problem, masked, train, model_of) -> None:
+@pytest.mark.parametrize(("W", "chunk"), [(1, 1), (1, 7), (1, 1000), (3, 7)])
+def test_plains_trees_without_sigma2(name, changes, W, chunk, make_problem, masked, train, model_of) -> None:
+    """One candidate in a message, several, all."""
     problem = make_problem(name, n_estimators=2, **changes)
-    found = masked(problem, 3, sigma2=0.0, sigma1=2.0, C=4.0, W=W)
+    found = masked(problem, 3, sigma2=0.0, sigma1=2.0, C=4.0, W=W, chunk_bytes=chunk * 8 * N_TRAIN)
     assert model_of(found) == model_of(train(problem, "plain", 1))
 
 
 def test_first_order(make_problem, masked, messages) -> None:
     """Remark 2: gradients alone are masked."""
     found = masked(make_problem("binary", n_estimators=2), order=1)
-    sizes = {(len(one.noise), 0) for one in messages if isinstance(one, MaskedNoise)}
-    sizes |= {(0, len(one.values)) for one in messages if isinstance(one, MaskedGradients)}
+    sizes = {(len(one.noise) / one.candidates, 0) for one in messages if isinstance(one, MaskedNoise)}
+    sizes |= {(0, len(one.values) / one.candidates) for one in messages if isinstance(one, MaskedGradients)}
     assert sizes == {(8 * N_TRAIN, 0), (0, 8 * N_TRAIN)}
     (losses,) = found.evals_result["valid"].values()
     assert losses[-1] < losses[0]
@@ -107,6 +110,33 @@ def test_too_few_rows_on_the_left(make_problem, masked) -> None:
     assert min(left_rows) >= 3
 
 
+# Chunks.
+
+
+def test_messages_hold_chunk_bytes_of_noise(make_problem, masked, messages) -> None:
+    """All candidates come, in order; those with several noise vectors, or with many rows, one by one."""
+    masked(make_problem("binary", n_estimators=1, max_depth=3), chunk_bytes=5 * 8 * N_TRAIN + 7)
+    noise = [one for one in messages if isinstance(one, MaskedNoise)]
+    assert max(one.candidates for one in noise) == 5
+    for start in (one for one in messages if isinstance(one, MaskedStart)):
+        here = [one for one in noise if (one.depth, one.tree) == (start.depth, start.tree)]
+        listed = [one.first + j for one in here if one.vector == 0 for j in range(one.candidates)]
+        assert listed == list(range(start.candidates))
+    for W, rows, sizes in ((1, 100, [2, 2, 1]), (1, 5000, [1] * 5), (2, 100, [1] * 5)):
+        params = make_protocol_params(protocol_by_name("masked"), {"W": W, "chunk_bytes": 8 * 200})
+        assert [place.candidates for place in places(0, 0, 0, 5, np.array([0, rows]), params)] == sizes
+
+
+@pytest.mark.parametrize("W", [1, 3])
+def test_factors_are_fresh_per_node_and_candidate(W) -> None:
+    drawn = sphere((6, 2), W, 5, 9.0)
+    assert np.allclose((drawn**2).sum(axis=2), 9.0)
+    if W > 1:
+        assert len(np.unique(drawn)) == drawn.size
+    else:
+        assert {-3.0, 3.0} == set(np.rint(drawn.ravel()).tolist())
+
+
 # The leak: known answer 18.
 
 
@@ -117,9 +147,10 @@ def leaked(seen: list[Message], W: int) -> tuple[np.ndarray, np.ndarray]:
     for message in seen:
         at_root = getattr(message, "round", 1) == 0 and getattr(message, "depth", 1) == 0
         if isinstance(message, MaskedNoise) and at_root:
-            noise[message.candidate].append(np.frombuffer(message.noise))
+            for candidate, vector in enumerate(np.frombuffer(message.noise).reshape(message.candidates, -1)):
+                noise[message.first + candidate].append(vector)
         if isinstance(message, MaskedGradients) and at_root:
-            answers.append(np.frombuffer(message.values).reshape(2, -1))
+            answers.extend(np.frombuffer(message.values).reshape(message.candidates, 2, -1))
     first, second = (np.stack(noise[candidate], axis=1) for candidate in (0, 1))
     both = np.concatenate([first, -second], axis=1)
     found = []
@@ -147,8 +178,8 @@ def test_one_noise_vector_gives_every_gradient(make_problem, masked, messages) -
     """E41: with W = 1 the factor is +-sqrt(C), and only one of the two leaves gradients in (-1, 1)."""
     problem = make_problem("binary", n_estimators=1)
     masked(problem, sigma1=30.0, sigma2=50.0, C=1e6, W=1)
-    noise = next(np.frombuffer(one.noise) for one in messages if isinstance(one, MaskedNoise))
-    answer = next(np.frombuffer(one.values).reshape(2, -1)[0] for one in messages if isinstance(one, MaskedGradients))
+    noise = next(np.frombuffer(one.noise) for one in messages if isinstance(one, MaskedNoise))[:N_TRAIN]
+    answer = next(np.frombuffer(one.values) for one in messages if isinstance(one, MaskedGradients))[:N_TRAIN]
     g = min((answer - sign * 1e3 * noise for sign in (1, -1)), key=lambda guess: np.abs(guess).max())
     assert np.array_equal(g < 0, problem.y[:N_TRAIN] == 1)
 
@@ -225,8 +256,9 @@ def test_gradients_are_released_once_a_round(make_problem, masked, messages) -> 
     # The levels below mask the same numbers.
     below = [m for m in messages if getattr(m, "depth", 0) == 1]
     counts = [m.candidates for m in below if isinstance(m, MaskedStart)]
-    noise = [np.frombuffer(m.noise) for m in below if isinstance(m, MaskedNoise)]
-    answers = [np.frombuffer(m.values).reshape(2, -1)[0] for m in below if isinstance(m, MaskedGradients)]
+    first = next(m for m in below if isinstance(m, MaskedNoise))
+    noise = np.frombuffer(first.noise).reshape(first.candidates, -1)
+    answers = next(np.frombuffer(m.values) for m in below if isinstance(m, MaskedGradients)).reshape(len(noise), 2, -1)
     assert counts[0] >= 2
     # C is 1 and W too, so that each number is off by plus or minus its noise; one of the two is a known g.
     known = np.sort(g)
@@ -235,7 +267,8 @@ def test_gradients_are_released_once_a_round(make_problem, masked, messages) -> 
         place = np.clip(np.searchsorted(known, values), 1, len(known) - 1)
         return np.minimum(np.abs(known[place] - values), np.abs(known[place - 1] - values))
 
-    assert np.minimum(distance(answers[0] - noise[0]), distance(answers[0] + noise[0])).max() < 1e-9
+    for (masked_g, _), one in zip(answers, noise, strict=True):
+        assert np.minimum(distance(masked_g - one), distance(masked_g + one)).max() < 1e-9
 
 
 def test_active_noise_at_a_large_epsilon_goes_to_plain(make_problem, masked, train, model_of) -> None:
@@ -277,6 +310,7 @@ def test_consent_is_needed(make_problem, masked) -> None:
         {"sigma2": float("inf")},
         {"C": 0.0},
         {"W": 0},
+        {"chunk_bytes": 0},
         {"order": 3},
         {"active_noise": "laplace"},
         {"active_noise": "gaussian"},
@@ -299,8 +333,8 @@ def test_first_order_needs_lambda(make_problem, masked) -> None:
 # Memory: known to the issue as four vectors of n numbers for each candidate in flight.
 
 
-@pytest.mark.parametrize(("W", "in_flight"), [(1, 2), (2, 2), (12, 1)])
-def test_memory_does_not_grow_with_candidates(W, in_flight) -> None:
+@pytest.mark.parametrize(("W", "in_flight", "chunk"), [(1, 2, 1), (1, 2, 6), (2, 2, 1), (12, 1, 1)])
+def test_memory_does_not_grow_with_candidates(W, in_flight, chunk) -> None:
     """120 candidates of up to 12 noise vectors: four vectors for each candidate in flight, and what a level needs."""
     n = 20_000
     rng = np.random.default_rng(0)
@@ -310,7 +344,7 @@ def test_memory_does_not_grow_with_candidates(W, in_flight) -> None:
         "p1": Table.read(X[:, 2:], names=["c", "d", "e", "f"], party="p1"),
     }
     params = TrainParams(objective="binary:logistic", n_estimators=1, max_depth=1, max_bin=32, n_jobs=1)
-    given = {"insecure": True, "W": W}
+    given = {"insecure": True, "W": W, "chunk_bytes": chunk * 8 * n}
     y = (X[:, 3] > 0).astype(float)
     peaks = {}
     for protocol, protocol_params in (("plain", {}), ("masked", given)):
@@ -320,4 +354,4 @@ def test_memory_does_not_grow_with_candidates(W, in_flight) -> None:
         tracemalloc.stop()
     vector = 8 * n
     # Of each level: g and h as doubles, the rows of both parties (half a vector each), and the bins of a feature.
-    assert peaks["masked"] - peaks["plain"] < (4 * in_flight + 4) * vector
+    assert peaks["masked"] - peaks["plain"] < (4 * in_flight * chunk + 4) * vector

@@ -28,8 +28,13 @@ R = np.array([0.0138, -0.1907, -0.0365, -0.0848, -0.0765, -0.1128, 0.0078, 0.210
 
 def noise(normals: np.ndarray, sigma1: float, sigma2: float, m: np.ndarray = M) -> np.ndarray:
     """Bin 0 goes left: the rows with m = 1."""
-    bins = (1 - m).astype(np.uint16)
-    return _native.masked_noise(bins, np.array([0, len(m)]), YES, 0, -1, sigma1, sigma2, normals)
+    return shaped_noise(normals, sigma1, sigma2, m, YES)
+
+
+def shaped_noise(normals: np.ndarray, sigma1: float, sigma2: float, m: np.ndarray, shaped: np.ndarray) -> np.ndarray:
+    bins, zero = (1 - m).astype(np.uint16)[None], np.zeros(1, np.int64)
+    start = np.array([0, len(m)])
+    return _native.masked_noise(bins, start, zero, zero, zero - 1, shaped[None], sigma1, sigma2, normals[None])[0]
 
 
 def test_example_2() -> None:
@@ -74,8 +79,7 @@ def test_fewer_than_three_rows_on_the_left() -> None:
     assert noise(normals, 1.0, 0.0, one)[1] == 0.0
     pair = noise(normals, 1.0, 0.0, two)
     assert pair[0] == -pair[2]
-    bins = (1 - one).astype(np.uint16)
-    plain = _native.masked_noise(bins, np.array([0, 3]), np.array([False]), 0, -1, 1.0, 0.0, normals)
+    plain = shaped_noise(normals, 1.0, 0.0, one, np.array([False]))
     assert np.allclose(plain, math.sqrt(2) * normals)
     with pytest.raises(ProtocolParameterError, match="n_left=2"):
         calibrate(1.0, 1e-3, 1.0, 1e-4, 1000, n_left=2)

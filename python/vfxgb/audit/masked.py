@@ -37,12 +37,15 @@ def roots(view: AttackerView, peer: str) -> Iterator[Root]:
         tree = (message.round, message.tree)
         n = len(nodes[tree].rows)
         if isinstance(message, MaskedNoise):
-            noise[tree][message.candidate].append(unpack_array(message.noise, np.float64, (n,), WHAT))
+            vectors = unpack_array(message.noise, np.float64, (message.candidates, n), WHAT)
+            for candidate, vector in enumerate(vectors, message.first):
+                noise[tree][candidate].append(vector)
         else:
-            vectors = len(message.values) // (8 * n)
-            masked[tree][message.candidate] = unpack_array(message.values, np.float64, (vectors, n), WHAT)
+            order = len(message.values) // (8 * n * message.candidates)
+            answers = unpack_array(message.values, np.float64, (message.candidates, order, n), WHAT)
+            masked[tree].update(enumerate(answers, message.first))
     for tree, candidates in noise.items():
-        stacked = {candidate: np.stack(vectors, axis=1) for candidate, vectors in candidates.items()}
+        stacked = {candidate: np.stack(listed, axis=1) for candidate, listed in candidates.items()}
         yield Root(nodes[tree], stacked, masked[tree])
 
 

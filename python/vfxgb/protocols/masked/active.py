@@ -1,11 +1,11 @@
 """The active party's side of `masked`: algorithm 2, information noising.
 
 For each candidate and node it draws c and d on the sphere of squared radius C in W dimensions and answers with
-g + sum c_k b_k and h + sum d_k b_k. Noise vectors arrive one by one and are added as they come.
+g + sum c_k b_k and h + sum d_k b_k. Candidates come in chunks, their noise vectors one by one, added as they come.
 """
 
 import math
-from typing import NamedTuple
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,10 @@ from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
-from vfxgb.protocols.masked.rows import level_rows
+from vfxgb.protocols.masked.rows import FIELDS, Place, level_rows, places
 from vfxgb.protocols.scored.active import ScoredActive
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, unpack_array
-
-
-class _At(NamedTuple):
-    """Which candidate."""
-
-    round: int
-    depth: int
-    tree: int
-    candidate: int
 
 
 class MaskedActive(ScoredActive):
@@ -47,16 +38,17 @@ class MaskedActive(ScoredActive):
             self._serve_tree(level, nodes)
 
     def _serve_tree(self, level: ActiveLevel, nodes: LevelNodes) -> None:
-        """Mask the candidates of all passive parties, one of each in turn, so that all of them have work."""
+        """Mask the candidates of all passive parties, a chunk of each in turn, so that all of them have work."""
         rows, start = level_rows(nodes.partition, nodes.nodes[nodes.build])
         base = np.empty((self._params.order, len(rows)))
         for vector, values in enumerate(base):
             np.multiply(self._pairs[nodes.tree][:, vector][rows], self._step, out=values)
         counts = {party: self._read_start(party, level, nodes.tree) for party in self._context.channels}
-        for candidate in range(max(counts.values())):
-            for party, count in counts.items():
-                if candidate < count:
-                    self._mask(party, _At(level.round, level.depth, nodes.tree, candidate), base, start)
+        chunks = [places(level.round, level.depth, nodes.tree, count, start, self._params) for count in counts.values()]
+        for turn in zip_longest(*chunks):
+            for party, place in zip(counts, turn, strict=True):
+                if place is not None:
+                    self._mask(party, place, base, start)
 
     def _read_start(self, party: str, level: ActiveLevel, tree: int) -> int:
         with self._context.timings.phase("wait"):
@@ -69,38 +61,40 @@ class MaskedActive(ScoredActive):
             )
         return message.candidates
 
-    def _mask(self, party: str, at: _At, base: NDArray[np.float64], start: NDArray[np.int64]) -> None:
-        """Read the noise vectors of one candidate and answer them."""
+    def _mask(self, party: str, place: Place, base: NDArray[np.float64], start: NDArray[np.int64]) -> None:
+        """Read the noise vectors of a chunk and answer them."""
         channel, threads = self._context.channels[party], self._context.threads
-        factors = sphere(base.shape[0], self._params.W, len(start) - 1, self._params.C)
-        masked = np.empty_like(base)
+        order, rows = base.shape
+        factors = sphere((place.candidates, order), self._params.W, len(start) - 1, self._params.C)
+        masked = np.empty((place.candidates, order, rows))
         for vector in range(self._params.W):
-            noise = self._read_noise(channel, at, vector, base.shape[1])
+            noise = self._read_noise(channel, place, vector, rows)
             with self._context.timings.phase("mask"):
-                factor = np.ascontiguousarray(factors[:, vector])
+                factor = np.ascontiguousarray(factors[:, :, vector])
                 _native.add_noise(base if vector == 0 else masked, noise, start, factor, masked, threads)
             # Its bytes are the message's: free them before the answer is encoded.
             del noise
             if vector < self._params.W - VECTORS_AHEAD:
-                channel.send(MaskedAdded(*at, vector=vector))
-        channel.send(MaskedGradients(*at, values=pack_array(masked)))
+                channel.send(MaskedAdded(*place, vector=vector))
+        channel.send(MaskedGradients(*place, values=pack_array(masked)))
 
-    def _read_noise(self, channel: Channel, at: _At, vector: int, rows: int) -> NDArray[np.float64]:
+    def _read_noise(self, channel: Channel, place: Place, vector: int, rows: int) -> NDArray[np.float64]:
         with self._context.timings.phase("wait"):
             message = channel.recv(MaskedNoise)
-        found = (message.round, message.depth, message.tree, message.candidate, message.vector)
-        wanted = (*at, vector)
+        found = (Place(*(getattr(message, name) for name in Place._fields)), message.vector)
         what = f"reading noise of {channel.peer}"
-        if found != wanted:
-            raise MessageError(f"{what}: found (round, depth, tree, candidate, vector) {found}, wanted {wanted}")
-        noise = unpack_array(message.noise, np.float64, (rows,), what)
+        if found != (place, vector):
+            raise MessageError(
+                f"{what}: found {FIELDS} {tuple(found[0])}, vector {found[1]}, wanted {tuple(place)}, vector {vector}"
+            )
+        noise = unpack_array(message.noise, np.float64, (place.candidates, rows), what)
         if not np.isfinite(noise).all():
             raise MessageError(f"{what}: found a number that is not finite")
         return noise
 
 
-def sphere(vectors: int, W: int, nodes: int, C: float) -> NDArray[np.float64]:
-    """Uniform points on the sphere of squared radius C in W dimensions, float64[vectors, W, nodes]."""
-    drawn = _native.random_normals(vectors * W * nodes).reshape(vectors, W, nodes)
-    drawn *= math.sqrt(C) / np.sqrt((drawn**2).sum(axis=1, keepdims=True))
+def sphere(shape: tuple[int, int], W: int, nodes: int, C: float) -> NDArray[np.float64]:
+    """Uniform points on the sphere of squared radius C in W dimensions, float64[*shape, W, nodes]."""
+    drawn = _native.random_normals(math.prod(shape) * W * nodes).reshape(*shape, W, nodes)
+    drawn *= math.sqrt(C) / np.sqrt((drawn**2).sum(axis=2, keepdims=True))
     return drawn

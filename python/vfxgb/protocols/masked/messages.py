@@ -2,8 +2,10 @@
 
 Rows stand node by node, the nodes to build of a tree in the order of the level, the sampled rows of a node ascending.
 
-Few noise vectors wait at any time: those of two candidates when W is 1 or 2, else two of a single candidate, which is
-what MaskedAdded is for. With its answer, a candidate in flight takes up at most four vectors of n numbers.
+Candidates travel in chunks, in their order: `candidates` of them from number `first` on (rows.py says how many).
+
+Few noise vectors wait at any time: those of two chunks when W is 1 or 2, else two of a single chunk, which is what
+MaskedAdded is for. With its answer, a candidate in flight takes up at most four vectors of n numbers.
 """
 
 from typing import ClassVar
@@ -28,7 +30,7 @@ class MaskedStart(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active: noise vector number `vector` of W of a candidate, float64[rows]. Algorithm 1."""
+    """Passive to active: noise vector number `vector` (of W) per candidate, float64[candidates, rows]. Algorithm 1."""
 
     TAG: ClassVar[str] = "masked-noise"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
@@ -39,7 +41,8 @@ class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
     round: int
     depth: int
     tree: int
-    candidate: int
+    first: int
+    candidates: int
     vector: int
     noise: Bulk
 
@@ -49,19 +52,20 @@ class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class MaskedAdded(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive: a noise vector has been added, so that another may come. Sent when W is above 2 only."""
+    """Active to passive: noise vectors of a chunk have been added, others may come. Sent when W is above 2 only."""
 
     TAG: ClassVar[str] = "masked-added"
 
     round: int
     depth: int
     tree: int
-    candidate: int
+    first: int
+    candidates: int
     vector: int
 
 
 class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive: the masked g, and to second order the masked h, float64[1 or 2, rows]. Algorithm 2."""
+    """Active to passive: masked g, and to second order masked h, float64[candidates, 1 or 2, rows]. Algorithm 2."""
 
     TAG: ClassVar[str] = "masked-gradients"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
@@ -72,7 +76,8 @@ class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
     round: int
     depth: int
     tree: int
-    candidate: int
+    first: int
+    candidates: int
     values: Bulk
 
     def amount(self) -> int:
@@ -80,7 +85,7 @@ class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.values) // 8
 
 
-# Noise vectors of one candidate that may wait to be added.
+# Noise vectors of each candidate of a chunk that may wait to be added.
 VECTORS_AHEAD = 2
 
 MASKED_MESSAGES: tuple[type[Message], ...] = (MaskedStart, MaskedNoise, MaskedAdded, MaskedGradients)

@@ -17,6 +17,7 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `sigma1`: deviation of the noise that cancels in a candidate's sum. `sigma2`: of the noise that does not; 0 leaves
     sums as they are and hides nothing of the candidates. `C`: squared length of the active party's secret factors.
     `W`: noise vectors per candidate. `order`: 2 scores by gradients and hessians, 1 by gradients alone (remark 2).
+    `chunk_bytes`: how much noise travels in a message where W is 1, one candidate's at least.
     `insecure`: agree to a protocol that is broken. `precision_bits`: fractional bits of gradients, None for as many as
     stay exact.
 
@@ -30,6 +31,7 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     C: Annotated[float, msgspec.Meta(gt=0.0, le=1e12)] = 1.0
     W: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 1
     order: Literal[1, 2] = 2
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 28)] = 1 << 20
     insecure: bool = False
     precision_bits: PrecisionBits | None = None
     active_noise: Literal["none", "gaussian"] = "none"

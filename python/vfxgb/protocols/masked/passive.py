@@ -7,6 +7,7 @@ or min_bucket_rows) gets noise there that does not depend on it, and its sums ar
 import math
 from collections import deque
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
 from vfxgb.protocols.masked.calibration import LEAST_LEFT
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
-from vfxgb.protocols.masked.rows import level_rows
+from vfxgb.protocols.masked.rows import FIELDS, Place, level_rows, places
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.transport.messages import pack_array, unpack_array
 
@@ -31,14 +32,15 @@ REASON = (
 )
 
 
-class _Candidate:
-    """One candidate at one level: `column`, uint16, the bins of its feature in the level's rows."""
+class _Chunk(NamedTuple):
+    """Candidates of one message: who goes left there, as _native.masked_noise wants it."""
 
-    def __init__(self, index: int, column: NDArray[np.uint16], bin_: int, missing_left: int) -> None:
-        self.index = index
-        self.column = column
-        self.bin = bin_
-        self.missing_left = missing_left
+    place: Place
+    numbers: NDArray[np.int64]  # among all candidates of the tree
+    columns: NDArray[np.uint16]
+    column: NDArray[np.int64]
+    cut: NDArray[np.int64]
+    missing_left: NDArray[np.int64]
 
 
 class MaskedPassive(ScoredPassive):
@@ -48,7 +50,7 @@ class MaskedPassive(ScoredPassive):
         super().__init__(context)
         params: MaskedParams = context.params
         self._params = params
-        # Candidates whose noise is out before the answer to the first is read: while one is masked, the next is made.
+        # Chunks whose noise is out before the answer to the first is read: while one is masked, the next is made.
         self.in_flight = 2 if params.W <= VECTORS_AHEAD else 1
         self._round = 0
         self._sent = 0
@@ -78,14 +80,15 @@ class MaskedPassive(ScoredPassive):
             self._context.note("order", level.round, nodes.tree, used)
         channel.send(MaskedStart(round=level.round, depth=level.depth, tree=nodes.tree, candidates=len(used)))
         self._sent += len(used)
-        waiting: deque[tuple[int, _Candidate]] = deque()
-        for place, candidate in enumerate(self._columns(nodes.tree, used, rows)):
-            self._send_noise(level, nodes.tree, place, candidate, start, available[:, candidate.index])
-            waiting.append((place, candidate))
+        waiting: deque[_Chunk] = deque()
+        every = places(level.round, level.depth, nodes.tree, len(used), start, self._params)
+        for chunk in self._chunks(nodes.tree, every, used, rows):
+            self._send_noise(chunk, start, available)
+            waiting.append(chunk)
             if len(waiting) == self.in_flight:
-                self._read_sums(level, nodes.tree, *waiting.popleft(), start, available, left)
+                self._read_sums(waiting.popleft(), start, available, left)
         while waiting:
-            self._read_sums(level, nodes.tree, *waiting.popleft(), start, available, left)
+            self._read_sums(waiting.popleft(), start, available, left)
         return left
 
     def _available(self, nodes: PassiveNodes, built: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -110,95 +113,80 @@ class MaskedPassive(ScoredPassive):
         other = candidates.available(tree.partition, built, allowed, context.min_bucket_rows)
         return found if other is None else found & other
 
-    def _columns(self, tree: int, used: NDArray[np.int64], rows: NDArray[np.int32]) -> Iterator[_Candidate]:
-        """The candidates `used`; each feature's column is read once, as they stand feature by feature."""
-        bins, candidates = self._context.bins, self._candidates[tree]
-        every = np.arange(len(candidates) + 1, dtype=np.int64)
-        split = candidates.resolve(every, every[:-1])
-        feature, column = -1, np.zeros(0, dtype=np.uint16)
-        for index in used.tolist():
-            if split.feature[index] != feature:
-                feature = int(split.feature[index])
-                column = bins.column(feature)[rows]
-            missing = int(bins.n_bins[feature]) if split.default_left[index] else -1
-            yield _Candidate(index, column, int(split.bin[index]), missing)
+    def _chunks(
+        self, tree: int, every: Iterator[Place], used: NDArray[np.int64], rows: NDArray[np.int32]
+    ) -> Iterator[_Chunk]:
+        """The candidates `used`, which stand feature by feature; a feature's column is gathered once."""
+        bins = self._context.bins
+        gathered: dict[int, NDArray[np.uint16]] = {}
+        split = self._candidates[tree].resolve(np.arange(len(used) + 1), used)
+        cut = split.bin.astype(np.int64)
+        missing_left = np.where(split.default_left, bins.n_bins[split.feature], -1).astype(np.int64)
+        for place in every:
+            here = slice(place.first, place.first + place.candidates)
+            features = split.feature[here]
+            new = np.append(True, features[1:] != features[:-1])
+            gathered = {
+                feature: gathered[feature] if feature in gathered else bins.column(feature)[rows]
+                for feature in features[new].tolist()
+            }
+            parts = list(gathered.values())
+            columns = parts[0][None] if len(parts) == 1 else np.stack(parts)
+            yield _Chunk(place, used[here], columns, np.cumsum(new) - 1, cut[here], missing_left[here])
 
-    def _send_noise(
-        self,
-        level: PassiveLevel,
-        tree: int,
-        place: int,
-        candidate: _Candidate,
-        start: NDArray[np.int64],
-        shaped: NDArray[np.bool_],
-    ) -> None:
+    def _send_noise(self, chunk: _Chunk, start: NDArray[np.int64], available: NDArray[np.bool_]) -> None:
         params, context = self._params, self._context
+        shaped = np.ascontiguousarray(available[:, chunk.numbers].T)
         for vector in range(params.W):
             if vector >= VECTORS_AHEAD:
-                self._read_added(level, tree, place, vector - VECTORS_AHEAD)
+                self._read_added(chunk.place, vector - VECTORS_AHEAD)
             with context.timings.phase("noise"):
                 noise = _native.masked_noise(
-                    candidate.column,
+                    chunk.columns,
                     start,
-                    np.ascontiguousarray(shaped),
-                    candidate.bin,
-                    candidate.missing_left,
+                    chunk.column,
+                    chunk.cut,
+                    chunk.missing_left,
+                    shaped,
                     params.sigma1,
                     params.sigma2,
                     None,
                     context.threads,
                 )
-            context.channel.send(
-                MaskedNoise(
-                    round=level.round,
-                    depth=level.depth,
-                    tree=tree,
-                    candidate=place,
-                    vector=vector,
-                    noise=pack_array(noise),
-                )
-            )
+            context.channel.send(MaskedNoise(*chunk.place, vector=vector, noise=pack_array(noise)))
+            del noise  # before the next is made
 
-    def _read_added(self, level: PassiveLevel, tree: int, place: int, vector: int) -> None:
+    def _read_added(self, place: Place, vector: int) -> None:
         with self._context.timings.phase("wait"):
             message = self._context.channel.recv(MaskedAdded)
-        found = (message.round, message.depth, message.tree, message.candidate, message.vector)
-        wanted = (level.round, level.depth, tree, place, vector)
-        if found != wanted:
+        found = Place(*(getattr(message, name) for name in Place._fields))
+        if (found, message.vector) != (place, vector):
             raise MessageError(
-                f"{self._context.party} waiting for room: found (round, depth, tree, candidate, vector) {found}, "
-                f"wanted {wanted}"
+                f"{self._context.party} waiting for room: found {FIELDS} {tuple(found)}, vector {message.vector}, "
+                f"wanted {tuple(place)}, vector {vector}"
             )
 
     def _read_sums(
-        self,
-        level: PassiveLevel,
-        tree: int,
-        place: int,
-        candidate: _Candidate,
-        start: NDArray[np.int64],
-        available: NDArray[np.bool_],
-        left: NDArray[np.int64],
+        self, chunk: _Chunk, start: NDArray[np.int64], available: NDArray[np.bool_], left: NDArray[np.int64]
     ) -> None:
-        """Read the masked vectors of a candidate and enter its sums in `left`, in fixed point."""
-        context = self._context
+        """Read the masked vectors of a chunk and enter its sums in `left`, in fixed point."""
+        context, place = self._context, chunk.place
         with context.timings.phase("wait"):
             message = context.channel.recv(MaskedGradients)
         what = f"{context.party} reading masked gradients"
-        found = (message.round, message.depth, message.tree, message.candidate)
-        wanted = (level.round, level.depth, tree, place)
-        if found != wanted:
-            raise MessageError(f"{what}: found (round, depth, tree, candidate) {found}, wanted {wanted}")
-        order = self._params.order
-        masked = unpack_array(message.values, np.float64, (order, len(candidate.column)), what)
+        found = Place(*(getattr(message, name) for name in Place._fields))
+        if found != place:
+            raise MessageError(f"{what}: found {FIELDS} {tuple(found)}, wanted {tuple(place)}")
+        shape = (place.candidates, self._params.order, chunk.columns.shape[1])
+        masked = unpack_array(message.values, np.float64, shape, what)
         with context.timings.phase("sums"):
             sums = _native.masked_sums(
-                candidate.column, start, candidate.bin, candidate.missing_left, masked, context.threads
+                chunk.columns, start, chunk.column, chunk.cut, chunk.missing_left, masked, context.threads
             )
             with np.errstate(over="ignore"):
                 units = np.rint(sums / self.step)
             # NaN fails too.
             if not (np.abs(units) < _LARGEST).all():
                 raise MessageError(f"{what}: found sums that are not finite or beyond 2**62 steps of the gradients")
-            usable = available[:, candidate.index]
-            left[usable, candidate.index, :order] = units[usable].astype(np.int64)
+            usable = available[:, chunk.numbers, None]
+            left[:, chunk.numbers, : shape[1]] = np.where(usable, units.transpose(1, 0, 2), 0.0).astype(np.int64)
