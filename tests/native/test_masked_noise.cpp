@@ -56,7 +56,8 @@ void normals() {
 struct Level {
   std::vector<std::uint16_t> bins;
   std::vector<i64> start;
-  LevelRows rows(std::uint32_t bin, std::uint32_t missing) const { return {bins, start, bin, missing}; }
+  LevelRows rows() const { return {start}; }
+  MaskedCandidate candidate(std::uint32_t bin, std::uint32_t missing) const { return {bins.data(), bin, missing}; }
 };
 
 // Nodes of these sizes with bins 0 to 6.
@@ -72,22 +73,26 @@ Level level(const std::vector<i64>& sizes) {
 // The same moving average row by row; sizes that fill pieces of 4,096 rows exactly, nearly, and several times.
 void shape_is_the_moving_average() {
   const Level l = level({4096, 4097, 12'289, 40, 1, 9});
-  const LevelRows rows = l.rows(2, 6);
-  const bool shaped[] = {true, true, true, true, false, false};
+  const LevelRows rows = l.rows();
+  const MaskedCandidate candidates[] = {l.candidate(2, 6), l.candidate(4, 100)};
+  const bool shaped[] = {true, true, true, true, false, false, true, false, true, true, false, false};
+  const std::size_t n = l.bins.size();
   const double sigma1 = 1.5, sigma2 = 0.5, most = std::sqrt(4 * sigma1 * sigma1 + sigma2 * sigma2);
   const double a = (most + sigma2) / 2, at = (most - sigma2) / 2;
-  std::vector<double> e(l.bins.size());
+  std::vector<double> e(2 * n);
   random_normals(e.data(), e.size());
   for (const std::size_t threads : {1, 2}) {
     std::vector<double> noise = e;
-    shape_noise(rows, shaped, sigma1, sigma2, false, noise.data(), threads);
-    for (std::size_t node = 0; node < rows.nodes(); ++node) {
-      std::vector<std::size_t> active;
+    shape_noise(rows, candidates, shaped, sigma1, sigma2, false, noise.data(), threads);
+    for (std::size_t which = 0; which < 2 * rows.nodes(); ++which) {
+      const std::size_t j = which / rows.nodes(), node = which % rows.nodes();
+      std::vector<std::size_t> active;  // places in noise
       for (auto row = static_cast<std::size_t>(l.start[node]); row < static_cast<std::size_t>(l.start[node + 1]); ++row)
-        if (shaped[node] && rows.left(row))
-          active.push_back(row);
+        if (shaped[which] && candidates[j].left(row))
+          active.push_back(j * n + row);
         else
-          CHECK(std::abs(noise[row] - std::sqrt(2 * sigma1 * sigma1 + sigma2 * sigma2) * e[row]) < 1e-12);
+          CHECK(std::abs(noise[j * n + row] - std::sqrt(2 * sigma1 * sigma1 + sigma2 * sigma2) * e[j * n + row]) <
+                1e-12);
       for (std::size_t i = 0; i < active.size(); ++i) {
         const std::size_t before = active[(i + active.size() - 1) % active.size()];
         CHECK(std::abs(noise[active[i]] - (a * e[active[i]] - at * e[before])) < 1e-12);
@@ -102,10 +107,11 @@ void covariance() {
   const Level l{{0, 9, 0, 0, 9, 0}, {0, 6}};  // rows 0, 2, 3, 5 go left
   const double sigma1 = 1.0, sigma2 = 0.4, variance = 2 * sigma1 * sigma1 + sigma2 * sigma2;
   const bool shaped[] = {true};
+  const MaskedCandidate candidate[] = {l.candidate(4, 100)};
   double products[n][n] = {};
   for (std::size_t draw = 0; draw < draws; ++draw) {
     double b[n];
-    shape_noise(l.rows(4, 100), shaped, sigma1, sigma2, true, b, 1);
+    shape_noise(l.rows(), candidate, shaped, sigma1, sigma2, true, b, 1);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) products[i][j] += b[i] * b[j] / draws;
   }
@@ -123,34 +129,37 @@ void covariance() {
 void sums_cancel() {
   constexpr std::size_t vectors = 2;
   const Level l = level({9000, 5, 4096});
-  const LevelRows rows = l.rows(3, 6);
-  const std::size_t n = l.bins.size();
-  const bool shaped[] = {true, false, true};
-  const std::vector<double> factor = {3.0, -2.0, 0.5, 1.0, 4.0, -7.0};  // vectors x nodes
+  const LevelRows rows = l.rows();
+  const MaskedCandidate candidates[] = {l.candidate(3, 6), l.candidate(1, 100)};
+  const std::size_t n = l.bins.size(), nodes = rows.nodes(), count = std::size(candidates);
+  const bool shaped[] = {true, false, true, true, false, true};
+  // candidates x vectors x nodes
+  const std::vector<double> factor = {3.0, -2.0, 0.5, 1.0, 4.0, -7.0, 2.0, 5.0, -1.0, 0.25, -3.0, 6.0};
   std::vector<double> base(vectors * n);
   for (double& one : base) one = std::ldexp(static_cast<double>(test::generator()() >> 44), -20) - 0.5;
   for (const std::size_t threads : {1, 2}) {
-    std::vector<double> noise(n), masked(vectors * n), sums(rows.nodes() * vectors);
-    shape_noise(rows, shaped, 1000.0, 0.0, true, noise.data(), threads);
-    add_noise(base.data(), noise.data(), l.start, factor.data(), vectors, masked.data(), threads);
-    masked_sums(rows, masked.data(), vectors, sums.data(), threads);
+    std::vector<double> noise(count * n), masked(count * vectors * n), sums(count * nodes * vectors);
+    shape_noise(rows, candidates, shaped, 1000.0, 0.0, true, noise.data(), threads);
+    add_noise(rows, count, base.data(), true, noise.data(), factor.data(), vectors, masked.data(), threads);
+    masked_sums(rows, candidates, masked.data(), vectors, sums.data(), threads);
     std::vector<double> again = base;
-    add_noise(again.data(), noise.data(), l.start, factor.data(), vectors, again.data(), threads);
+    again.insert(again.end(), base.begin(), base.end());
+    add_noise(rows, count, again.data(), false, noise.data(), factor.data(), vectors, again.data(), threads);
     CHECK(again == masked);
-    for (std::size_t node = 0; node < rows.nodes(); ++node)
-      for (std::size_t v = 0; v < vectors; ++v) {
-        long double exact = 0, of_masked = 0;
-        for (auto row = static_cast<std::size_t>(l.start[node]); row < static_cast<std::size_t>(l.start[node + 1]);
-             ++row) {
-          CHECK(masked[v * n + row] == base[v * n + row] + factor[v * rows.nodes() + node] * noise[row]);
-          if (!rows.left(row)) continue;
-          exact += base[v * n + row], of_masked += masked[v * n + row];
-        }
-        const double found = sums[node * vectors + v];
-        CHECK(std::abs(found - static_cast<double>(of_masked)) < 1e-9);
-        // What remains is the rounding of masked numbers of about 1e4, 1e-12 each.
-        if (shaped[node]) CHECK(std::abs(found - static_cast<double>(exact)) < 1e-8);
+    for (std::size_t which = 0; which < count * nodes * vectors; ++which) {
+      const std::size_t j = which / (nodes * vectors), node = which / vectors % nodes, v = which % vectors;
+      const double* answer = masked.data() + (j * vectors + v) * n;
+      long double exact = 0, of_masked = 0;
+      for (auto row = static_cast<std::size_t>(l.start[node]); row < static_cast<std::size_t>(l.start[node + 1]);
+           ++row) {
+        CHECK(answer[row] == base[v * n + row] + factor[(j * vectors + v) * nodes + node] * noise[j * n + row]);
+        if (!candidates[j].left(row)) continue;
+        exact += base[v * n + row], of_masked += answer[row];
       }
+      CHECK(std::abs(sums[which] - static_cast<double>(of_masked)) < 1e-9);
+      // What remains is the rounding of masked numbers of about 1e4, 1e-12 each.
+      if (shaped[j * nodes + node]) CHECK(std::abs(sums[which] - static_cast<double>(exact)) < 1e-8);
+    }
   }
 }
 
