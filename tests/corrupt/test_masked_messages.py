@@ -3,56 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
-from vfxgb.data.table import Table
+import tampering
+from tampering import ROWS, replaced, toy_run
 from vfxgb.errors import MessageError, PeerError, VfxgbError
-from vfxgb.params import TrainParams
 from vfxgb.protocols.masked.messages import MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
-from vfxgb.train import session
-from vfxgb.transport.channel import Channel, memory_channels
-from vfxgb.transport.messages import Message, encode, pack_array
+from vfxgb.transport.messages import Message, pack_array
 
-N = 60
-
-
-def train(**params: Any) -> session.FitResult:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, 4)).astype(np.float32)
-    y = (X[:, 0] + X[:, 2] > 0).astype(np.float64)
-    tables = {
-        party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
-        for i, party in enumerate(("bank", "shop"))
-    }
-    settings = TrainParams(objective="binary:logistic", n_estimators=1, max_depth=2, max_bin=8, n_jobs=1)
-    given = {"insecure": True, "sigma1": 1.0, "sigma2": 0.5, "chunk_bytes": 5 * 8 * N, **params}
-    return session.fit(tables, "bank", y, None, N, settings, protocol="masked", protocol_params=given)
+GIVEN = {"insecure": True, "sigma1": 1.0, "sigma2": 0.5, "chunk_bytes": 5 * 8 * ROWS}
+SETTINGS = {"n_estimators": 1, "max_depth": 2}
 
 
 def error_of(monkeypatch: pytest.MonkeyPatch, kind: type[Message], at: str, W: int = 1, **changes: Any) -> VfxgbError:
     """The error of a run in which `at` changes fields of messages of a kind; a callable gets the old value."""
-
-    def channels(active: str, passive: str, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
-        ends = memory_channels(active, passive, *arguments, **named)
-        liar = ends[0] if at == "bank" else ends[1]
-        send = liar.send_encoded
-
-        def sending(message: Message, payload: bytes) -> None:
-            if isinstance(message, kind):
-                new = {name: to(getattr(message, name)) if callable(to) else to for name, to in changes.items()}
-                message = msgspec.structs.replace(message, **new)
-                payload = encode(message)
-            send(message, payload)
-
-        liar.send_encoded = sending  # type: ignore[method-assign]
-        return ends
-
-    monkeypatch.setattr(session, "memory_channels", channels)
-    with pytest.raises(VfxgbError) as caught:
-        train(W=W)
-    return caught.value
+    return tampering.error_of(monkeypatch, replaced(kind, **changes), at, "masked", {**GIVEN, "W": W}, **SETTINGS)
 
 
 def with_value(value: float) -> Callable[[memoryview], memoryview]:
@@ -65,7 +31,7 @@ def with_value(value: float) -> Callable[[memoryview], memoryview]:
 
 
 def test_an_honest_run() -> None:
-    train()
+    assert toy_run("masked", GIVEN, **SETTINGS).active_share.n_rounds == 1
 
 
 @pytest.mark.parametrize(
@@ -84,8 +50,8 @@ def test_an_honest_run() -> None:
         (MaskedNoise, "shop", {"candidates": 6}, "(0, 0, 0, 0, 6)"),
         (MaskedNoise, "shop", {"candidates": 0}, "(0, 0, 0, 0, 0)"),
         (MaskedNoise, "shop", {"W": 3, "vector": 0}, "wanted (0, 0, 0, 0, 1), vector 1"),
-        (MaskedNoise, "shop", {"noise": lambda data: data[:-8]}, f"wanted {5 * 8 * N} for shape"),
-        (MaskedNoise, "shop", {"noise": lambda data: data[: 8 * N]}, f"wanted {5 * 8 * N} for shape"),
+        (MaskedNoise, "shop", {"noise": lambda data: data[:-8]}, f"wanted {5 * 8 * ROWS} for shape"),
+        (MaskedNoise, "shop", {"noise": lambda data: data[: 8 * ROWS]}, f"wanted {5 * 8 * ROWS} for shape"),
         (MaskedNoise, "shop", {"noise": with_value(np.nan)}, "not finite"),
         (MaskedNoise, "shop", {"noise": with_value(np.inf)}, "not finite"),
         (MaskedAdded, "bank", {"W": 3, "vector": 5}, "vector 5"),
@@ -96,7 +62,7 @@ def test_an_honest_run() -> None:
         (MaskedGradients, "bank", {"tree": 1}, "(0, 0, 1, 0, 5)"),
         (MaskedGradients, "bank", {"first": 1}, "wanted (0, 0, 0, 0, 5)"),
         (MaskedGradients, "bank", {"candidates": 1}, "(0, 0, 0, 0, 1)"),
-        (MaskedGradients, "bank", {"values": lambda data: data[8:]}, f"wanted {5 * 16 * N} for shape"),
+        (MaskedGradients, "bank", {"values": lambda data: data[8:]}, f"wanted {5 * 16 * ROWS} for shape"),
     ],
 )
 def test_refused(kind, at, changes, words, monkeypatch) -> None:

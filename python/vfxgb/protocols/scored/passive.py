@@ -1,5 +1,6 @@
 """A passive party's side: it makes left sums, scores them and remembers its best splits."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +24,7 @@ from vfxgb.tree.proposal import SumTable
 _EMPTY = pack_bytes(b"")
 
 
-class ScoredPassive:
+class ScoredPassive(ABC):
     """A PassiveRole. A protocol adds how it makes sums: `_receive_round`, `_left_sums`, and what a round leaves.
 
     `step`: the value of the integer 1 in sums. Candidates stand in their true order: nobody else sees it.
@@ -40,12 +41,14 @@ class ScoredPassive:
         self._best: dict[int, NDArray[np.int64]] = {}
         self.step = 1.0
 
-    def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:
+    def _receive_round(  # noqa: B027 - not every protocol sends something
+        self, round_index: int, sampled: NDArray[np.int32] | None
+    ) -> None:
         """Read what `_send_round` of the active side sends."""
 
+    @abstractmethod
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
         """Left sums of the nodes to build of tree `index` of the level, int64[len(build), c, 2], true order."""
-        raise NotImplementedError
 
     def _closed(self, level: PassiveLevel, index: int) -> NDArray[np.bool_] | None:  # noqa: ARG002 - for protocols
         """Which nodes of that tree must stay leaves, bool[m], or None for none. Asked after `_left_sums`."""
@@ -201,7 +204,7 @@ class ScoredPassive:
         self._trees, self._candidates, self._tables = (), [], []
         self._open, self._best = {}, {}
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - not every protocol has something to end
         """See PassiveRole: nothing runs in the background."""
 
 
