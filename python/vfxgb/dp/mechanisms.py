@@ -10,6 +10,7 @@ accountant. Outputs are int64; times `step` they are the noisy values.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -34,7 +35,7 @@ _GAUSSIAN_TAIL = 9  # standard deviations: probability 2e-19
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(ABC):
     """What mechanisms on numbers share. `low`, `high`: the range values are clipped to, known beforehand to everybody.
 
     Raises DpError for a bad range, epsilon or grid.
@@ -67,14 +68,14 @@ class Mechanism:
         return self.lattice.step
 
     @property
+    @abstractmethod
     def parameters(self) -> tuple[int, ...]:
         """The integers the native sampler draws with."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def reach(self) -> int:
         """No output less the centre is larger in magnitude."""
-        raise NotImplementedError
 
     @property
     def largest(self) -> int:
@@ -101,8 +102,9 @@ class Mechanism:
         j = int(self.lattice.indices(np.array([value]))[0])
         return self._index_variance(j) * self.step**2
 
+    @abstractmethod
     def _index_variance(self, j: int) -> float:
-        raise NotImplementedError
+        """Of the output for input j, as an integer."""
 
 
 @dataclass(frozen=True)
