@@ -164,8 +164,9 @@ def summary(found: dict[str, Any]) -> dict[str, dict[str, dict[str, tuple[float,
         grouped.setdefault(name, {}).setdefault(method, {}).setdefault(epsilon, []).append(cell["auc"])
     return {
         name: {
-            method: {e: (float(np.mean(v)), float(np.std(v)), len(v)) for e, v in by_epsilon.items()}
-            for method, by_epsilon in methods.items()
+            method: {e: (float(np.mean(v)), float(np.std(v)), len(v)) for e, v in methods[method].items()}
+            for method in METHODS
+            if method in methods
         }
         for name, methods in grouped.items()
     }
@@ -203,18 +204,24 @@ def plot(found: dict[str, Any], out: Path) -> None:
     import matplotlib.pyplot as plt
 
     table = summary(found)
+    color = {method: f"C{place}" for place, method in enumerate(METHODS)}
     figure, axes = plt.subplots(1, len(table), figsize=(4.2 * len(table), 3.6), squeeze=False)
     for axis, (name, methods) in zip(axes[0], table.items(), strict=True):
         for method, by in methods.items():
             known = sorted((float(e), v) for e, v in by.items())
             if METHODS[method].varies:
                 axis.errorbar(
-                    [e for e, _ in known], [v[0] for _, v in known], [v[1] for _, v in known], label=method, capsize=2
+                    [e for e, _ in known],
+                    [v[0] for _, v in known],
+                    [v[1] for _, v in known],
+                    label=method,
+                    capsize=2,
+                    color=color[method],
                 )
             else:
                 axis.axhline(known[0][1][0], color="black", linestyle="--", label=method)
         axis.set(title=name, xlabel="epsilon", ylabel="test AUC")
-    axes[0][0].legend(fontsize=7)
+    axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.tight_layout()
     figure.savefig(out / "dp_auc.png", dpi=110)
     figure, axes = plt.subplots(1, len(table), figsize=(4.2 * len(table), 3.6), squeeze=False)
@@ -229,9 +236,16 @@ def plot(found: dict[str, Any], out: Path) -> None:
             for epsilon in ("1", "8") if METHODS[method].varies else curves:
                 if epsilon in curves:
                     label = f"{method}, {epsilon}" if METHODS[method].varies else method
-                    axis.plot(range(1, len(curves[epsilon]) + 1), curves[epsilon], label=label, linewidth=1)
+                    axis.plot(
+                        range(1, len(curves[epsilon]) + 1),
+                        curves[epsilon],
+                        label=label,
+                        linewidth=1,
+                        linestyle=":" if epsilon == "1" else "-",
+                        color=color[method],
+                    )
         axis.set(title=name, xlabel="trees", ylabel="log loss on test rows", ylim=(0, 1.5))
-    axes[0][0].legend(fontsize=6)
+    axes[0][-1].legend(fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.tight_layout()
     figure.savefig(out / "dp_loss.png", dpi=110)
     plt.close("all")
