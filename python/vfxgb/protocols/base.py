@@ -74,6 +74,13 @@ class LevelNodes:
     rule: _native.SplitRule
     partition: _native.RowPartition
 
+    def left_sums(
+        self, positions: NDArray[np.int64], bits: memoryview, pairs: NDArray[np.int64], threads: int
+    ) -> NDArray[np.int64]:
+        """Sums int64[k, 2] of `pairs` over the rows that go left, by `bits`, at splits of the nodes at `positions`."""
+        nodes = np.ascontiguousarray(self.nodes[positions])
+        return _native.left_node_sums(self.partition, nodes, bits, pairs, threads)
+
 
 @dataclass(frozen=True)
 class ActiveLevel:

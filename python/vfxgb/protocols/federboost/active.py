@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
 from vfxgb.protocols.federboost.messages import Buckets, Usable
@@ -131,13 +130,7 @@ class FederBoostActive:
         assert self._level is not None  # noqa: S101 - a level was proposed before
         nodes = self._level.trees[index]
         offered = self._tables[party, nodes.tree].chosen(positions, tokens)
-        left = _native.left_node_sums(
-            nodes.partition,
-            np.ascontiguousarray(nodes.nodes[positions]),
-            bits,
-            self._pairs[nodes.tree],
-            self._context.threads,
-        )
+        left = nodes.left_sums(positions, bits, self._pairs[nodes.tree], self._context.threads)
         return ChosenSums(left, offered.constraint)
 
     def end_tree(self) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
 from vfxgb.protocols.scored.messages import BestSplits, ScoreLevel, ScoreRule, TreeBest, TreeTotals
@@ -95,13 +94,7 @@ class ScoredActive:
         if tokens.any():
             raise MessageError(f"applying a split of {party}: found token {int(tokens.max())}, wanted 0")
         nodes = self._level.trees[index]
-        left = _native.left_node_sums(
-            nodes.partition,
-            np.ascontiguousarray(nodes.nodes[positions]),
-            bits,
-            self._pairs[nodes.tree],
-            self._context.threads,
-        )
+        left = nodes.left_sums(positions, bits, self._pairs[nodes.tree], self._context.threads)
         return ChosenSums(left, self._directions[party][index][positions])
 
     def end_tree(self) -> None:
