@@ -177,5 +177,9 @@ class NoGuaranteeError(VfxgbError, ValueError):
     """An epsilon asked for where some release has no guarantee. No number is reported then."""
 
 
+class AggregationError(VfxgbError, RuntimeError):
+    """A sum over users cannot be opened: too few of them are left, or one of them is needed and gone."""
+
+
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""

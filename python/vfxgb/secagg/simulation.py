@@ -1,0 +1,158 @@
+"""All sides of an aggregation in this process: users answer one after the other, over the bytes a network would carry.
+
+    parties = simulate(aggregator_by_name("masks"), params, users, inputs)
+    parties.server.set_up(); parties.server.aggregate(task, n_entries, users)
+
+There is no thread per user, so a thousand of them cost memory for their state only. Who drops out, and when, is asked
+of a callable; time and traffic are counted per stage for the server and for the users.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.errors import MessageError
+from vfxgb.secagg.base import AggregatorSpec, Dealt, M, ServerContext, ServerRole, UserContext, UserRole
+from vfxgb.train.timings import Timings
+from vfxgb.transport.channel import Observer
+from vfxgb.transport.frame import RUN_BYTES, write_header
+from vfxgb.transport.messages import Catalogue, Message, encode
+
+# (stage, user) -> whether the user fails to answer that stage
+Absence: TypeAlias = Callable[[str, int], bool]
+Handler: TypeAlias = Callable[[Message], Message]
+
+SERVER = "server"
+
+
+def nobody(stage: str, user: int) -> bool:  # noqa: ARG001 - the signature of Absence
+    """Nobody drops out."""
+    return False
+
+
+@dataclass
+class StageCost:
+    """One stage, all calls together: seconds at all users, and bytes over all of them, to (`down`) and from (`up`)."""
+
+    user_seconds: float = 0.0
+    down: int = 0
+    up: int = 0
+    asked: int = 0
+
+
+@dataclass
+class Loopback:
+    """An Exchange within this process. `observer`: told of every message, as a channel tells the ledger."""
+
+    run: bytes
+    catalogue: Catalogue
+    handlers: Mapping[int, Handler]
+    absent: Absence = nobody
+    observer: Observer | None = None
+    costs: dict[str, StageCost] = field(default_factory=dict)
+
+    def ask(self, stage: str, requests: Mapping[int, Message], reply: type[M]) -> Iterator[tuple[int, M]]:
+        """See Exchange. A user's refusal is raised here, as it was raised there."""
+        cost = self.costs.setdefault(stage, StageCost())
+        # One message to many is encoded once.
+        payloads: dict[int, bytes] = {}
+        for user, request in requests.items():
+            if self.absent(stage, user):
+                continue
+            payload = payloads.get(id(request))
+            if payload is None:
+                payload = payloads[id(request)] = encode(request)
+            down = self._size(request, payload)
+            start = time.perf_counter()
+            answer = self.handlers[user](self.catalogue.decode(request.TAG, payload, SERVER))
+            cost.user_seconds += time.perf_counter() - start
+            peer = f"user {user}"
+            sent = encode(answer)
+            up = self._size(answer, sent)
+            cost.asked += 1
+            cost.down += down
+            cost.up += up
+            if self.observer is not None:
+                self.observer(SERVER, "users", request, down)
+                self.observer("users", SERVER, answer, up)
+            received = self.catalogue.decode(answer.TAG, sent, peer)
+            if not isinstance(received, reply):
+                raise MessageError(
+                    f"server, stage {stage!r}: {peer} answered with {received.TAG!r}, wanted {reply.TAG!r}"
+                )
+            yield user, received
+
+    def _size(self, message: Message, payload: bytes) -> int:
+        return len(payload) + len(write_header(self.run, 0, len(payload), message.TAG))
+
+
+@dataclass(frozen=True)
+class Parties:
+    """The sides of a simulated run."""
+
+    server: ServerRole
+    users: Mapping[int, UserRole]
+    exchange: Loopback
+    timings: Timings
+    dealt: Dealt
+
+
+def make_identities(users: Sequence[int]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """(private, public) identity keys of users, 32 bytes each."""
+    keys = {user: Ed25519PrivateKey.generate() for user in users}
+    private = {user: key.private_bytes_raw() for user, key in keys.items()}
+    return private, {user: key.public_key().public_bytes_raw() for user, key in keys.items()}
+
+
+def simulate(
+    spec: AggregatorSpec,
+    params: Any,
+    users: Sequence[int],
+    inputs: Callable[[int, memoryview], NDArray[np.int64]],
+    absent: Absence = nobody,
+    threads: int = 1,
+) -> Parties:
+    """A server and its users, each with keys of its own. `inputs`: (user, task) -> its vector."""
+    run = _native.random_bytes(RUN_BYTES)
+    private, directory = make_identities(users)
+    dealt = Dealt() if spec.deal is None else spec.deal(params, tuple(users))
+
+    def user_role(user: int) -> UserRole:
+        return spec.user(
+            UserContext(
+                run=run,
+                user=user,
+                params=params,
+                directory=directory,
+                identity=private[user],
+                inputs=lambda task: inputs(user, task),
+                threads=threads,
+                public=dealt.public,
+                secret=dealt.users.get(user, b""),
+            )
+        )
+
+    roles = {user: user_role(user) for user in users}
+    handlers: dict[int, Handler] = {user: role.handle for user, role in roles.items()}
+    exchange = Loopback(run, Catalogue(spec.messages), handlers, absent)
+    timings = Timings()
+    server = spec.server(
+        ServerContext(
+            run=run,
+            users=tuple(users),
+            params=params,
+            directory=directory,
+            exchange=exchange,
+            threads=threads,
+            timings=timings,
+            public=dealt.public,
+            secret=dealt.server,
+        )
+    )
+    return Parties(server, roles, exchange, timings, dealt)
