@@ -28,6 +28,40 @@ def chacha20_block(key: bytes, counter: int, nonce: bytes) -> bytes:
 def chacha20_keystream(key: bytes, blocks: int) -> bytes:
     """The first blocks of the ChaCha20 key stream with nonce 0, several at a time, for known-answer tests."""
 
+def add_masks(keys: NDArray[np.uint8], signs: NDArray[np.int8], values: NDArray[np.uint64], threads: int = 1) -> None:
+    """values[j] += sum over i of signs[i] * word j of the ChaCha20 key stream of keys[i] (uint8[k, 32]), modulo 2**64.
+
+    In place; signs are 1 and -1.
+    """
+
+def wide_masks(
+    keys: NDArray[np.uint8], signs: NDArray[np.int8], count: int, modulus: bytes, threads: int = 1
+) -> NDArray[np.uint8]:
+    """sum over i of signs[i] * piece j of the key stream of keys[i], modulo an odd modulus, for j < count.
+
+    Pieces have the modulus' bits and 128 more, rounded up to whole 64-bit words, so that they are uniform for all that
+    matters. uint8[count, w], w the bytes of the modulus.
+    """
+
+def shamir_share(
+    prime: bytes,
+    secrets: NDArray[np.uint8],
+    threshold: int,
+    points: NDArray[np.uint32],
+    threads: int = 1,
+    coefficients: NDArray[np.uint8] | None = None,
+) -> NDArray[np.uint8]:
+    """Shares uint8[k, n, w] of secrets uint8[k, w] at n points (cpp/crypto/shamir.h).
+
+    Random polynomials, unless their coefficients uint8[k, threshold - 1, w] above the constant one are given, for
+    known-answer tests.
+    """
+
+def shamir_reconstruct(
+    prime: bytes, points: NDArray[np.uint32], shares: NDArray[np.uint8], threads: int = 1
+) -> NDArray[np.uint8]:
+    """Secrets uint8[k, w] from shares uint8[k, t, w] at t distinct points."""
+
 def random_normals(count: int) -> NDArray[np.float64]:
     """Standard normal numbers from the CSPRNG (cpp/noise/normal.h)."""
 

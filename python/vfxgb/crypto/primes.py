@@ -66,6 +66,16 @@ def random_prime(bits: int) -> int:
             return x
 
 
+def safe_prime(bits: int) -> int:
+    """A uniform prime q = 2 q' + 1 of exactly `bits` bits, q' prime too, with its top two bits set; bits >= 5."""
+    low = 3 << (bits - 3)
+    while True:
+        half = low + random_below(1 << (bits - 3)) | 1
+        q = 2 * half + 1
+        if _passes_sieve(half) and _passes_sieve(q) and gmpy2.is_prime(half, 1) and is_prime(q) and is_prime(half):
+            return q
+
+
 def order_bits(prime_bits: int) -> int:
     """Bits of the prime factor u of p - 1 for a prime p of `prime_bits` bits."""
     return ORDER_BITS if prime_bits >= MIN_PRIME_BITS_FOR_FULL_ORDER else prime_bits // 2
