@@ -6,6 +6,7 @@ one buffer. Signed values are two's complement; widths are multiples of 8 bytes.
 what this layer raises is ValueError, and means a caller's mistake.
 """
 
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -223,6 +224,9 @@ class Ciphertexts:
         """Times one signed value, or one per ciphertext."""
     def rerandomize(self, threads: int = 1) -> Ciphertexts: ...
     def concat(self, other: Ciphertexts) -> Ciphertexts: ...
+    @staticmethod
+    def combine(arrays: Sequence[Ciphertexts], values: Buffer, width: int, threads: int = 1) -> Ciphertexts:
+        """The sums over k of arrays[k] times the signed values[k], entry by entry (cpp/bigint/multi_power.h)."""
     def to_wire(self, threads: int = 1) -> bytes: ...
     def to_integers(self, threads: int = 1) -> bytes: ...
 
