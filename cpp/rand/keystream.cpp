@@ -30,15 +30,13 @@ __attribute__((always_inline)) inline void eight_blocks(const u32 key[8], u32 co
   }
 }
 
-__attribute__((always_inline)) inline void stream(const u32 key[8], u32 first, unsigned char* out,
-                                                   std::size_t groups) {
+__attribute__((always_inline)) inline void stream(const u32 key[8], u32 first, unsigned char* out, std::size_t groups) {
   for (std::size_t group = 0; group < groups; ++group)
     eight_blocks(key, first + static_cast<u32>(lanes * group), out + 64 * lanes * group);
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void stream_avx2(const u32 key[8], u32 first, unsigned char* out,
-                                                 std::size_t groups) {
+__attribute__((target("avx2"))) void stream_avx2(const u32 key[8], u32 first, unsigned char* out, std::size_t groups) {
   stream(key, first, out, groups);
 }
 #endif

@@ -7,8 +7,8 @@
 
 namespace vfxgb {
 
-// `count` blocks of 64 bytes of the key stream with nonce 0, counters first, first + 1, ..., as chacha20_block makes them
-// one by one; counters below 2^32.
+// `count` blocks of 64 bytes of the key stream with nonce 0, counters first, first + 1, ..., as chacha20_block makes
+// them one by one; counters below 2^32.
 void chacha20_keystream(const unsigned char key[32], unsigned char* out, std::size_t count, u32 first = 0);
 
 // The same on any processor: what the other does without AVX2.
