@@ -1,5 +1,6 @@
 // Bresson's cryptosystem and the products of powers that open sums of the masked form.
-#include <cstring>
+#include <pybind11/stl.h>
+
 #include <stdexcept>
 
 #include "bigint/power_products.h"
@@ -58,6 +59,26 @@ struct Exponents {
   Words data_;
 };
 
+// The powers that `make` writes, times 1 + m N where messages are given; one for each exponent.
+template <class Make>
+Rows powers(const BressonGroup& group, const Exponents& exponents, const std::optional<Rows>& messages,
+            py::ssize_t threads, const Make& make) {
+  const std::size_t team = positive(threads), count = exponents.count;
+  const Words& n = group.ring().n();
+  Words m;
+  if (messages)
+    m = residues(
+        shaped(*messages, {static_cast<py::ssize_t>(count), static_cast<py::ssize_t>(byte_length(n))}, "messages"),
+        count, n, "messages");
+  const Words out = interruptible([&] {
+    Words x(count * group.ring().stride());
+    make(x.data(), team);
+    if (messages) group.carry(x.data(), m.data(), count, x.data(), team);
+    return x;
+  });
+  return written(group, out, count, team);
+}
+
 void register_group(py::module_& module) {
   py::class_<BressonGroup, Group>(module, "BressonGroup")
       .def(py::init([](const py::bytes& n, const std::string& path) {
@@ -79,34 +100,15 @@ void register_group(py::module_& module) {
           py::arg("elements"), py::arg("threads") = 1)
       .def(
           "powers",
-          [](const BressonGroup& self, const Rows& base, const Rows& exponents, py::ssize_t threads) {
-            const std::size_t team = positive(threads);
-            const Words x = elements(self, base, 1, "base", team);
+          [](const BressonGroup& self, const Rows& base, const Rows& exponents, const std::optional<Rows>& messages,
+             py::ssize_t threads) {
+            const Words x = elements(self, base, 1, "base", 1);
             const Exponents all(exponents, {-1, -1});
-            const Words out = interruptible([&] {
-              Words powers(all.count * self.ring().stride());
-              self.powers(x.data(), all.data(), all.words, all.count, powers.data(), team);
-              return powers;
+            return powers(self, all, messages, threads, [&](u64* out, std::size_t team) {
+              self.powers(x.data(), all.data(), all.words, all.count, out, team);
             });
-            return written(self, out, all.count, team);
           },
-          py::arg("base"), py::arg("exponents"), py::arg("threads") = 1)
-      .def(
-          "carry",
-          [](const BressonGroup& self, const Rows& x, const Rows& messages, py::ssize_t threads) {
-            const std::size_t team = positive(threads);
-            const Words& n = self.ring().n();
-            const unsigned char* data = shaped(messages, {-1, static_cast<py::ssize_t>(byte_length(n))}, "messages");
-            const std::size_t count = static_cast<std::size_t>(messages.shape(0));
-            const Words m = residues(data, count, n, "messages");
-            Words factors = elements(self, x, messages.shape(0), "elements", team);
-            interruptible([&] {
-              self.carry(factors.data(), m.data(), count, factors.data(), team);
-              return true;
-            });
-            return written(self, factors, count, team);
-          },
-          py::arg("elements"), py::arg("messages"), py::arg("threads") = 1)
+          py::arg("base"), py::arg("exponents"), py::arg("messages") = py::none(), py::arg("threads") = 1)
       .def(
           "open",
           [](const BressonGroup& self, const py::bytes& exponent, const Rows& c1, const Rows& c2, py::ssize_t threads) {
@@ -132,17 +134,13 @@ void register_base(py::module_& module) {
            py::arg("group"), py::arg("base"))
       .def(
           "powers",
-          [](BressonBase& self, const Rows& exponents, py::ssize_t threads) {
-            const std::size_t team = positive(threads);
+          [](BressonBase& self, const Rows& exponents, const std::optional<Rows>& messages, py::ssize_t threads) {
             const Exponents all(exponents, {-1, -1});
-            const Words out = interruptible([&] {
-              Words powers(all.count * self.group()->ring().stride());
-              self.powers(all.data(), all.words, all.count, powers.data(), team);
-              return powers;
+            return powers(*self.group(), all, messages, threads, [&](u64* out, std::size_t team) {
+              self.powers(all.data(), all.words, all.count, out, team);
             });
-            return written(*self.group(), out, all.count, team);
           },
-          py::arg("exponents"), py::arg("threads") = 1);
+          py::arg("exponents"), py::arg("messages") = py::none(), py::arg("threads") = 1);
 }
 
 // Products of elements, entry by entry, as they arrive.
@@ -254,21 +252,6 @@ void register_bresson(py::module_& module) {
   register_base(module);
   register_products(module);
   register_power_products(module);
-  module.def(
-      "exponent_sums",
-      [](const Rows& exponents, const Rows& factors, py::ssize_t threads) {
-        const Exponents r(exponents, {-1, -1}), phi(factors, {exponents.shape(0), -1, -1});
-        const py::ssize_t count = factors.shape(1);
-        const std::size_t team = positive(threads), words = r.words + phi.words + 1;
-        const Words out = interruptible([&] {
-          Words sums(static_cast<std::size_t>(count) * words);
-          exponent_sums(r.data(), r.words, phi.data(), phi.words, r.count, static_cast<std::size_t>(count), sums.data(),
-                        team);
-          return sums;
-        });
-        return to_rows(out, {count, static_cast<py::ssize_t>(words * sizeof(u64))}, words);
-      },
-      py::arg("exponents"), py::arg("factors"), py::arg("threads") = 1);
 }
 
 }  // namespace vfxgb::bind

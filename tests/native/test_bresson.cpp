@@ -99,26 +99,6 @@ void products(Path path, std::size_t bits, std::size_t count, std::size_t users,
   }
 }
 
-void sums() {
-  for (const std::size_t users : {1, 3, 20})
-    for (const std::size_t count : {1, 2, 70}) {
-      const std::size_t r_words = 3, phi_words = 2, words = r_words + phi_words + 1;
-      Words r(users * r_words, ~u64{0}), phi(users * count * phi_words, ~u64{0}), out(count * words);
-      random_bytes(phi.data(), phi.size() / 2 * sizeof(u64));
-      exponent_sums(r.data(), r_words, phi.data(), phi_words, users, count, out.data(), 2);
-      const auto part = [](const Words& all, std::size_t index, std::size_t size) {
-        const auto start = all.begin() + static_cast<std::ptrdiff_t>(index * size);
-        return words::trim(Words(start, start + static_cast<std::ptrdiff_t>(size)));
-      };
-      for (std::size_t e = 0; e < count; ++e) {
-        Words wanted;
-        for (std::size_t u = 0; u < users; ++u)
-          wanted = words::add(wanted, words::multiply(part(r, u, r_words), part(phi, u * count + e, phi_words)));
-        CHECK(part(out, e, words) == wanted);
-      }
-    }
-}
-
 }  // namespace
 
 int main() {
@@ -133,6 +113,5 @@ int main() {
   }
   CHECK_THROWS(BressonGroup(Words{162}, Path::portable));
   CHECK_THROWS(PowerProducts(Ring(Words{161}, 2, Path::portable), 1, 8, 17));
-  sums();
   return test::report();
 }

@@ -92,20 +92,4 @@ void BressonBase::powers(const u64* exponents, std::size_t words, std::size_t co
   });
 }
 
-void exponent_sums(const u64* r, std::size_t r_words, const u64* phi, std::size_t phi_words, std::size_t users,
-                   std::size_t count, u64* out, std::size_t threads) {
-  const std::size_t words = r_words + phi_words + 1;
-  std::fill_n(out, count * words, 0);
-  parallel_for(
-      count, worthwhile(threads, users * count * r_words * phi_words), 64, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t u = 0; u < users; ++u)
-          for (std::size_t e = begin; e < end; ++e)
-            for (std::size_t w = 0; w < phi_words; ++w) {
-              u64* sum = out + e * words + w;
-              const u64 carry = words::add_scaled(sum, r + u * r_words, r_words, phi[(u * count + e) * phi_words + w]);
-              words::add_word(sum + r_words, words - w - r_words, carry);
-            }
-      });
-}
-
 }  // namespace vfxgb

@@ -53,8 +53,4 @@ class BressonBase {
   LazyFixedBase base_;
 };
 
-// out[e] = sum over u of r[u] phi[u][e], as integers of r_words + phi_words + 1 words; u < users, e < count.
-void exponent_sums(const u64* r, std::size_t r_words, const u64* phi, std::size_t phi_words, std::size_t users,
-                   std::size_t count, u64* out, std::size_t threads);
-
 }  // namespace vfxgb
