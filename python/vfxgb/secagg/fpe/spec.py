@@ -29,5 +29,5 @@ SPEC = AggregatorSpec(
     survives_drops=False,
     deal=deal_keys,
     attacks=("who dealt the keys and kept the users' seeds reads every vector",),
-    quick_params={"key_bits": 128, "insecure": True, "prepared": 64},
+    quick_params={"key_bits": 128, "insecure": True, "prepared": 1024},
 )
