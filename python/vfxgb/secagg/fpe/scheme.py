@@ -19,21 +19,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.crypto.bresson import BressonGroup
-from vfxgb.crypto.ints import to_fixed, unpack_unsigned
-from vfxgb.crypto.sizes import check_requested_bits
-from vfxgb.errors import AggregationError
+from vfxgb.crypto.bresson import BressonGroup, Rows
+from vfxgb.crypto.ints import to_fixed
+from vfxgb.errors import AggregationError, InvalidCiphertextError
 
 SEED_BYTES = 32
 # Pads of so many plaintexts come from one key stream.
 BLOCK = 256
-MOST_WINDOW = 10
-_MISFIT = (
-    "opening sums: the ciphertexts do not fit the keys; some user encrypted with other keys than the key centre gave it"
-)
 
 
 @dataclass(frozen=True)
@@ -59,15 +53,14 @@ class Seeds:
 
 
 class Scheme:
-    """The operations over one group."""
+    """The operations over one group. Elements and plaintexts are rows of bytes, as in crypto/bresson.py."""
 
     def __init__(self, group: BressonGroup) -> None:
         self.group = group
-        self.ring = _native.Ring(to_fixed(group.n), 2)
         self._modulus = to_fixed(group.n)
 
-    def keys(self, seed: bytes, count: int) -> NDArray[np.uint8]:
-        """s_e for e < count, uint8[count, w]."""
+    def keys(self, seed: bytes, count: int) -> Rows:
+        """s_e for e < count, uint8[count, number_bytes]."""
         return self._pieces(seed, count, 1)
 
     def pads(self, seeds: list[bytes], first: int, count: int, threads: int) -> list[int]:
@@ -75,67 +68,48 @@ class Scheme:
         found: list[int] = []
         for block in range(first // BLOCK, -(-(first + count) // BLOCK)):
             keys = b"".join([_block_key(seed, block) for seed in seeds])
-            pieces = self._pieces(keys, BLOCK, threads)
-            found += unpack_unsigned(pieces.tobytes(), pieces.shape[1])
+            found += self.group.numbers(self._pieces(keys, BLOCK, threads))
         return found[first % BLOCK :][:count]
 
-    def encrypt(
-        self, plaintexts: list[int], keys: NDArray[np.uint8], pads: list[int], threads: int
-    ) -> tuple[bytes, bytes]:
-        """(C_0, all C_e one after the other), integers below N**2 of ring.width bytes."""
-        n, width = self.group.n, self.ring.width
-        r = self.group.random_exponent()
-        blinder = self.ring.power((self.group.g).to_bytes(width, "little"), to_fixed(r))
-        bare = [(1 + (z + w) % n * n).to_bytes(width, "little") for z, w in zip(plaintexts, pads, strict=True)]
-        return blinder, self.ring.mul(b"".join(bare), self.powers(blinder, keys, threads), threads)
+    def encrypt(self, plaintexts: list[int], keys: Rows, pads: list[int], threads: int) -> tuple[bytes, Rows]:
+        """(C_0, all C_e)."""
+        padded = self.group.plaintexts([z + w for z, w in zip(plaintexts, pads, strict=True)])
+        blinder = self.group.power_of_g([self.group.random_exponent()], 1)
+        return blinder.tobytes(), self.group.native.powers(blinder, keys, padded, threads)
 
-    def powers(self, blinder: bytes, keys: NDArray[np.uint8], threads: int) -> bytes:
-        """C_0**s_e for each key, by a table of the blinder's powers."""
-        count, width = keys.shape
-        words = np.pad(keys, ((0, 0), (0, -width % 8)))
-        return self.ring.fixed_power(blinder, words, words.shape[1], _window(8 * width, count), threads)
-
-    def _pieces(self, keys: bytes, count: int, threads: int) -> NDArray[np.uint8]:
+    def _pieces(self, keys: bytes, count: int, threads: int) -> Rows:
         seeds = np.frombuffer(keys, np.uint8).reshape(-1, SEED_BYTES)
         signs = np.ones(len(seeds), dtype=np.int8)
         return _native.wide_masks(seeds, signs, count, self._modulus, threads)
 
 
 class RunningSum:
-    """The server's products over users: memory for two ciphertexts per plaintext, however many users."""
+    """The server's products over users: memory for the products of two vectors, however many users."""
 
     def __init__(self, scheme: Scheme, count: int) -> None:
-        self._scheme = scheme
-        self._vectors = self._powers = (1).to_bytes(scheme.ring.width, "little") * count
+        self._group = scheme.group
+        self._vectors = _native.ElementProducts(scheme.group.native, count)
+        self._powers = _native.PowerProducts(scheme.group.native, count, scheme.group.bits)
 
-    def add(self, blinder: bytes, ciphertexts: bytes, keys: NDArray[np.uint8], threads: int) -> None:
-        """Multiply one user's vector in. Raises ValueError for integers not below N**2."""
-        ring = self._scheme.ring
-        vectors = ring.mul(self._vectors, ciphertexts, threads)
-        self._powers = ring.mul(self._powers, self._scheme.powers(blinder, keys, threads), threads)
-        self._vectors = vectors
+    def add(self, blinder: bytes, ciphertexts: Rows, keys: Rows, threads: int) -> None:
+        """Multiply one user's vector in. Raises InvalidCiphertextError for what is outside the group."""
+        base = self._group.rows([blinder])
+        self._group.check_elements(base, "reading C_0", threads)
+        self._group.check_elements(ciphertexts, "reading C_1, C_2, ...", threads)
+        self._vectors.multiply(ciphertexts, threads)
+        self._powers.multiply(base, keys[None], threads)
 
     def open(self, pads: list[int], threads: int) -> list[int]:
         """The sums as signed integers, from the sums of the pads. Raises AggregationError if a vector was damaged."""
-        ring, n = self._scheme.ring, self._scheme.group.n
+        group = self._group
         try:
-            opened = ring.mul(self._vectors, ring.inverse(self._powers, threads), threads)
-        except ValueError:
-            raise AggregationError(_MISFIT) from None
-        sums = []
-        for value, pad in zip(unpack_unsigned(opened, ring.width), pads, strict=True):
-            high, low = divmod(value, n)
-            if low != 1:
-                raise AggregationError(_MISFIT)
-            z = (high - pad) % n
-            sums.append(z - n if 2 * z > n else z)
-        return sums
-
-
-def make_group(bits: int, insecure: bool) -> BressonGroup:
-    """A new group. Raises KeySizeError for less than 2048 bits unless `insecure`."""
-    check_requested_bits(bits, insecure)
-    return BressonGroup.generate(bits, insecure=insecure)
+            padded = group.decrypt(1, self._powers.elements(threads), self._vectors.elements(threads), threads)
+        except InvalidCiphertextError:
+            raise AggregationError(
+                "opening sums: the ciphertexts do not fit the keys; some user encrypted with other keys than the key "
+                "centre gave it"
+            ) from None
+        return group.centred(group.plaintexts([z - w for z, w in zip(group.numbers(padded), pads, strict=True)]))
 
 
 @lru_cache(maxsize=4)
@@ -146,8 +120,3 @@ def read_scheme(public: bytes, insecure: bool) -> Scheme:
 
 def _block_key(seed: bytes, block: int) -> bytes:
     return _native.chacha20_block(seed, block, bytes(12))[:SEED_BYTES]
-
-
-def _window(bits: int, count: int) -> int:
-    """The width of a table's windows with the fewest products, its making included."""
-    return min(range(1, MOST_WINDOW + 1), key=lambda width: -(-bits // width) * ((1 << width) + count))

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from vfxgb.crypto.ints import unpack_unsigned
-from vfxgb.errors import AggregationError, MessageError
+from vfxgb.errors import AggregationError, InvalidCiphertextError, MessageError
 from vfxgb.secagg.base import MASK, Aggregate, ServerContext, require_users
 from vfxgb.secagg.bcp.slots import slots_of, split_entries
 from vfxgb.secagg.fpe.messages import FunctionalTask, FunctionalVector
 from vfxgb.secagg.fpe.scheme import SEED_BYTES, RunningSum, read_scheme
-from vfxgb.transport.messages import pack_bytes
+from vfxgb.transport.messages import pack_bytes, unpack_array
 
 
 class FpeServer:
@@ -59,16 +61,13 @@ class FpeServer:
         return Aggregate(split_entries(plaintexts, self._slots, n_entries), tuple(sorted(answered)))
 
     def _add(self, total: RunningSum, user: int, reply: FunctionalVector, count: int) -> None:
-        step, width = f"reading the vector of user {user}", self._scheme.ring.width
+        step, group = f"reading the vector of user {user}", self._scheme.group
         if reply.call != self._call:
             raise MessageError(f"{step}: found call {reply.call}, wanted {self._call}")
-        if len(reply.blinder) != width or len(reply.ciphertexts) != count * width:
-            raise MessageError(
-                f"{step}: found {len(reply.blinder)} and {len(reply.ciphertexts)} bytes, wanted {width} and "
-                f"{count * width}"
-            )
-        keys = self._scheme.keys(self._seeds[user], count)
+        if len(reply.blinder) != group.element_bytes:
+            raise MessageError(f"{step}: found C_0 of {len(reply.blinder)} bytes, wanted {group.element_bytes}")
+        rows = unpack_array(reply.ciphertexts, np.uint8, (count, group.element_bytes), step)
         try:
-            total.add(reply.blinder, bytes(reply.ciphertexts), keys, self._context.threads)
-        except ValueError as error:
+            total.add(reply.blinder, rows, self._scheme.keys(self._seeds[user], count), self._context.threads)
+        except InvalidCiphertextError as error:
             raise MessageError(f"{step}: {error}") from None

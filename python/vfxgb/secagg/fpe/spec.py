@@ -1,16 +1,17 @@
 """What `fpe` is."""
 
+from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.secagg.base import AggregatorSpec, Dealt
 from vfxgb.secagg.fpe.messages import FunctionalTask, FunctionalVector
 from vfxgb.secagg.fpe.params import FpeParams
-from vfxgb.secagg.fpe.scheme import Scheme, Seeds, make_group
+from vfxgb.secagg.fpe.scheme import Scheme, Seeds
 from vfxgb.secagg.fpe.server import FpeServer
 from vfxgb.secagg.fpe.user import FpeUser
 
 
 def deal_keys(params: FpeParams, users: tuple[int, ...]) -> Dealt:
     """The key centre: seeds for the users, and for the server the key that opens sums over all of them."""
-    group = make_group(params.key_bits, params.insecure)
+    group = BressonGroup.generate(params.key_bits, params.insecure)
     seeds = {user: Seeds.draw() for user in users}
     pads = Scheme(group).pads([seeds[user].pads for user in users], 0, params.prepared, threads=1)
     secret = [seeds[user].keys for user in users] + [pad.to_bytes(group.number_bytes, "little") for pad in pads]

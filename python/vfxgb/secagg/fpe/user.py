@@ -5,7 +5,7 @@ from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.bcp.slots import join_entries, slots_of
 from vfxgb.secagg.fpe.messages import FunctionalTask, FunctionalVector
 from vfxgb.secagg.fpe.scheme import Seeds, read_scheme
-from vfxgb.transport.messages import Message, pack_bytes
+from vfxgb.transport.messages import Message, pack_array
 
 
 class FpeUser:
@@ -43,4 +43,4 @@ class FpeUser:
         keys = self._scheme.keys(self._seeds.keys, len(plaintexts))
         pads = self._scheme.pads([self._seeds.pads], message.first, len(plaintexts), threads)
         blinder, ciphertexts = self._scheme.encrypt(plaintexts, keys, pads, threads)
-        return FunctionalVector(message.call, blinder, pack_bytes(ciphertexts))
+        return FunctionalVector(message.call, blinder, pack_array(ciphertexts))
