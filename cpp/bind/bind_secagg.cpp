@@ -1,9 +1,10 @@
 // Secure aggregation: masks and Shamir's sharing.
-#include <cstring>
+#include <pybind11/stl.h>
+
 #include <stdexcept>
 
 #include "bigint/words.h"
-#include "bind/arrays.h"
+#include "bind/rows.h"
 #include "core/parallel.h"
 #include "crypto/masks.h"
 #include "crypto/shamir.h"
@@ -11,30 +12,13 @@
 namespace vfxgb::bind {
 namespace {
 
-// Rows of little-endian bytes of one integer each, `words` words long, and back.
-Words to_words(const unsigned char* bytes, std::size_t count, std::size_t width, std::size_t words) {
-  Words out(count * words, 0);
-  for (std::size_t i = 0; i < count; ++i) std::memcpy(&out[i * words], bytes + i * width, width);
-  return out;
-}
-
-Array<unsigned char> to_rows(const Words& integers, std::vector<py::ssize_t> shape, std::size_t words) {
-  const auto width = static_cast<std::size_t>(shape.back());
-  Array<unsigned char> out(std::move(shape));
-  for (std::size_t i = 0; i < integers.size() / words; ++i)
-    std::memcpy(out.mutable_data() + i * width, &integers[i * words], width);
-  return out;
-}
-
-std::size_t byte_length(const Words& integer) { return (words::bit_length(integer.data(), integer.size()) + 7) / 8; }
-
 struct Keys {
   const unsigned char* keys;
   const std::int8_t* signs;
   std::size_t count;
 };
 
-Keys checked_keys(const Array<unsigned char>& keys, const Array<std::int8_t>& signs) {
+Keys checked_keys(const Rows& keys, const Array<std::int8_t>& signs) {
   const Keys out{shaped(keys, {-1, 32}, "keys"), shaped(signs, {keys.shape(0)}, "signs"),
                  static_cast<std::size_t>(keys.shape(0))};
   for (std::size_t i = 0; i < out.count; ++i)
@@ -45,8 +29,7 @@ Keys checked_keys(const Array<unsigned char>& keys, const Array<std::int8_t>& si
 void register_masks(py::module_& module) {
   module.def(
       "add_masks",
-      [](const Array<unsigned char>& keys, const Array<std::int8_t>& signs, py::array_t<u64>& values,
-         py::ssize_t threads) {
+      [](const Rows& keys, const Array<std::int8_t>& signs, py::array_t<u64>& values, py::ssize_t threads) {
         const Keys all = checked_keys(keys, signs);
         if (values.ndim() != 1 || !(values.flags() & py::array::c_style))
           throw std::invalid_argument("values must be one-dimensional and contiguous");
@@ -61,7 +44,7 @@ void register_masks(py::module_& module) {
       py::arg("keys"), py::arg("signs"), py::arg("values").noconvert(), py::arg("threads") = 1);
   module.def(
       "wide_masks",
-      [](const Array<unsigned char>& keys, const Array<std::int8_t>& signs, py::ssize_t count, const py::bytes& modulus,
+      [](const Rows& keys, const Array<std::int8_t>& signs, py::ssize_t count, const py::bytes& modulus,
          py::ssize_t threads) {
         const Keys all = checked_keys(keys, signs);
         const Words m = integer(modulus);
@@ -77,20 +60,11 @@ void register_masks(py::module_& module) {
       py::arg("keys"), py::arg("signs"), py::arg("count"), py::arg("modulus"), py::arg("threads") = 1);
 }
 
-// Integers below `bound` from rows of as many bytes as it has.
-Words residues(const unsigned char* bytes, std::size_t count, const Words& bound, const char* name) {
-  Words out = to_words(bytes, count, byte_length(bound), bound.size());
-  for (std::size_t i = 0; i < count; ++i)
-    if (words::compare(&out[i * bound.size()], bound.data(), bound.size()) >= 0)
-      throw std::invalid_argument(std::string(name) + " must be below the modulus");
-  return out;
-}
-
 void register_shamir(py::module_& module) {
   module.def(
       "shamir_share",
-      [](const py::bytes& prime, const Array<unsigned char>& secrets, py::ssize_t threshold, const Array<u32>& points,
-         py::ssize_t threads, const std::optional<Array<unsigned char>>& coefficients) {
+      [](const py::bytes& prime, const Rows& secrets, py::ssize_t threshold, const Array<u32>& points,
+         py::ssize_t threads, const std::optional<Rows>& coefficients) {
         const ShamirField field(integer(prime));
         const auto width = static_cast<py::ssize_t>(byte_length(field.prime()));
         const unsigned char* secret_bytes = shaped(secrets, {-1, width}, "secrets");
@@ -120,7 +94,7 @@ void register_shamir(py::module_& module) {
       py::arg("coefficients") = py::none());
   module.def(
       "shamir_reconstruct",
-      [](const py::bytes& prime, const Array<u32>& points, const Array<unsigned char>& shares, py::ssize_t threads) {
+      [](const py::bytes& prime, const Array<u32>& points, const Rows& shares, py::ssize_t threads) {
         const ShamirField field(integer(prime));
         const auto width = static_cast<py::ssize_t>(byte_length(field.prime()));
         const std::vector<u32> at = list_of(points, "points");

@@ -227,6 +227,61 @@ class Ciphertexts:
     def to_integers(self, threads: int = 1) -> bytes: ...
 
 @final
+class BressonGroup:
+    """Units modulo n**2 (cpp/crypto/bresson). An element is uint8[element_bytes]: its base-n digits, the lower first."""
+
+    def __init__(self, n: bytes, path: str = "") -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def element_bytes(self) -> int: ...
+    def check(self, elements: NDArray[np.uint8], threads: int = 1) -> int:
+        """Index of the first of elements[k, element_bytes] that is out of range or no unit, or -1."""
+    def powers(
+        self,
+        base: NDArray[np.uint8],
+        exponents: NDArray[np.uint8],
+        messages: NDArray[np.uint8] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.uint8]:
+        """base[1, element_bytes] to exponents[k, any], each times 1 + messages[k, bytes of n] n if given."""
+    def open(
+        self, exponent: bytes, c1: NDArray[np.uint8], c2: NDArray[np.uint8], threads: int = 1
+    ) -> tuple[NDArray[np.uint8], int]:
+        """(m, -1) with 1 + m n = c2 / c1**exponent, m uint8[k, bytes of n].
+
+        Or the index of the first ciphertext of which the quotient is nothing like that in the place of -1.
+        """
+
+@final
+class BressonBase:
+    """An element, given as base[1, element_bytes], of which many powers are wanted: makes a table when it pays."""
+
+    def __init__(self, group: BressonGroup, base: NDArray[np.uint8]) -> None: ...
+    def powers(
+        self, exponents: NDArray[np.uint8], messages: NDArray[np.uint8] | None = None, threads: int = 1
+    ) -> NDArray[np.uint8]:
+        """As BressonGroup.powers; exponents of no more bits than n."""
+
+@final
+class ElementProducts:
+    """`count` running products of elements of a group, 1 in the beginning."""
+
+    def __init__(self, group: BressonGroup, count: int) -> None: ...
+    def multiply(self, factors: NDArray[np.uint8], threads: int = 1) -> int:
+        """-1; or the index of the first factor that is out of range or no unit, and then nothing is multiplied."""
+    def elements(self, threads: int = 1) -> NDArray[np.uint8]: ...
+
+@final
+class PowerProducts:
+    """prod over u of base[u]**exponent[u, e] for e < count, bases coming as they like (cpp/bigint/power_products.h)."""
+
+    def __init__(self, group: BressonGroup, count: int, exponent_bits: int, window: int = 0) -> None: ...
+    def multiply(self, bases: NDArray[np.uint8], exponents: NDArray[np.uint8], threads: int = 1) -> None:
+        """bases[k, element_bytes], exponents[k, count, any]."""
+    def elements(self, threads: int = 1) -> NDArray[np.uint8]: ...
+
+@final
 class CipherRows:
     """`count` ciphertexts under one key in one buffer, filled piece by piece as they arrive."""
 

@@ -13,21 +13,20 @@ Without its blinder a user's vector stays hidden from the server too: the expone
 to call, so that no ratio of ciphertexts tells anything (E15).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
-from collections.abc import Sequence
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.crypto.bresson import BressonGroup, Rows
+from vfxgb.crypto.bresson import BressonGroup, Rows, not_in_group
 from vfxgb.errors import LengthMismatchError
+from vfxgb.threads import resolve_threads
 
 PHI_BYTES = 32
+BLOCK_BYTES = 64  # of a key stream
+USERS_AT_ONCE = 64  # whose exponents are held while a sum is opened
 
 
 def mask(
@@ -37,27 +36,22 @@ def mask(
 
     `server_public`: checked once by the caller (BressonGroup.check_public_key). `r`: fresh for every call, as
     random_exponent or exponent_from_seed make it. `call`: bytes that are never the same for two calls. The blinder that
-    opens the vector is group.power_of_g([r]).
+    opens the vector is group.power_of_g([r]). Raises PlaintextRangeError for values that are not below N.
     """
-    n, m = group.n, group.n**2
-    base = int(gmpy2.powmod(group.integer(server_public), r, m))
-    exponents = blinding_exponents(group.power_of_g([r]), call, len(values))[0]
-    return group.rows(
-        [
-            group.element(int((1 + v * n) * gmpy2.powmod(base, int.from_bytes(e.tobytes(), "little"), m) % m))
-            for v, e in zip(group.numbers(values), exponents, strict=True)
-        ]
-    )
+    group.check_plaintexts(values, "masking a vector")
+    base = group.power_of_public(server_public, [r], 1)
+    exponents = blinding_exponents(group.power_of_g([r], 1), call, len(values))[0]
+    return group.native.powers(base, exponents, values, resolve_threads(threads))
 
 
 def blinding_exponents(blinders: Rows, call: bytes, count: int) -> NDArray[np.uint8]:
-    """phi_ue for each blinder u and entry e: uint8[users, count, 32]."""
-    out = np.empty((len(blinders), count, PHI_BYTES), np.uint8)
-    for u, blinder in enumerate(blinders):
+    """phi_ue for each blinder u and entry e: uint8[users, count, 32], from a ChaCha20 key stream for each user."""
+    out = np.empty((len(blinders), count * PHI_BYTES), np.uint8)
+    for user, blinder in enumerate(blinders):
         key = hmac.new(blinder.tobytes(), b"vfxgb masked form" + call, hashlib.sha256).digest()
-        stream = _native.chacha20_keystream(key, -(-count * PHI_BYTES // 64))
-        out[u] = np.frombuffer(stream, np.uint8)[: count * PHI_BYTES].reshape(count, PHI_BYTES)
-    return out
+        stream = _native.chacha20_keystream(key, -(-count * PHI_BYTES // BLOCK_BYTES))
+        out[user] = np.frombuffer(stream, np.uint8)[: count * PHI_BYTES]
+    return out.reshape(len(blinders), count, PHI_BYTES)
 
 
 class MaskedSum:
@@ -65,47 +59,31 @@ class MaskedSum:
 
     def __init__(self, group: BressonGroup, count: int) -> None:
         self._group, self._count = group, count
-        self._product = [1] * count
+        self._product = _native.ElementProducts(group.native, count)
 
     def add(self, ciphertexts: Rows, threads: int | None = None) -> None:
         """Multiply one user's vector in. Raises LengthMismatchError and InvalidCiphertextError; then nothing changed."""
-        if ciphertexts.shape != (self._count, self._group.element_bytes):
+        step, wanted = "adding a masked vector", (self._count, self._group.element_bytes)
+        if ciphertexts.dtype != np.uint8 or ciphertexts.shape != wanted:
             raise LengthMismatchError(
-                f"adding a masked vector: found ciphertexts of shape {ciphertexts.shape}, wanted "
-                f"({self._count}, {self._group.element_bytes})"
+                f"{step}: found ciphertexts of type {ciphertexts.dtype} and shape {ciphertexts.shape}, wanted uint8 of "
+                f"shape {wanted}; the vector is of another length or group"
             )
-        self._group.check_elements(ciphertexts, "adding a masked vector", threads)
-        m = self._group.n**2
-        self._product = [
-            old * self._group.integer(one.tobytes()) % m for old, one in zip(self._product, ciphertexts, strict=True)
-        ]
+        index = self._product.multiply(ciphertexts, resolve_threads(threads))
+        if index >= 0:
+            raise not_in_group(index, step)
 
     def open(self, private: int, blinders: Rows, call: bytes, threads: int | None = None) -> Rows:
-        """Sums modulo N, uint8[m, number_bytes], of the vectors added, from one blinder uint8[element_bytes] for each.
+        """Sums modulo N, uint8[m, number_bytes], of the vectors added, from the blinders uint8[users, element_bytes].
 
-        Raises InvalidCiphertextError if the blinders are not exactly those of the vectors that were added.
+        Raises InvalidCiphertextError if they are not the blinders of exactly those vectors. A blinder times a power of
+        1 + N cannot be told from an honest one: it shifts the sums by multiples of `private`, so a caller who did not
+        make the blinders itself must not pass on sums beyond their range.
         """
-        group, m = self._group, self._group.n**2
-        powers = [1] * self._count
-        exponents = blinding_exponents(blinders, call, self._count)
-        for u, blinder in enumerate(blinders):
-            base = group.integer(blinder.tobytes())
-            for e in range(self._count):
-                exponent = int.from_bytes(exponents[u, e].tobytes(), "little")
-                powers[e] = powers[e] * int(gmpy2.powmod(base, exponent, m)) % m
-        return group.decrypt(
-            private,
-            group.rows([group.element(power) for power in powers]),
-            group.rows([group.element(one) for one in self._product]),
-            threads,
-        )
-
-    def open_known(self, public: bytes, exponents: Sequence[int], call: bytes, threads: int | None = None) -> Rows:
-        """The same from the r of every user, where the server knows them (reconstructed seeds): far quicker."""
-        group, m = self._group, self._group.n**2
-        phi = blinding_exponents(group.power_of_g(exponents), call, self._count)
-        h, out = group.integer(public), []
-        for e, c in enumerate(self._product):
-            total = sum(r * int.from_bytes(phi[u, e].tobytes(), "little") for u, r in enumerate(exponents))
-            out.append(int(c * gmpy2.invert(gmpy2.powmod(h, total, m), m) % m - 1) // group.n)
-        return group.plaintexts(out)
+        group, count = self._group, resolve_threads(threads)
+        group.check_elements(blinders, "opening a masked sum", count)
+        powers = _native.PowerProducts(group.native, self._count, 8 * PHI_BYTES)
+        for first in range(0, len(blinders), USERS_AT_ONCE):
+            some = blinders[first : first + USERS_AT_ONCE]
+            powers.multiply(some, blinding_exponents(some, call, self._count), count)
+        return group.decrypt(private, powers.elements(count), self._product.elements(count), count)

@@ -7,17 +7,22 @@ integers modulo the prime.
 
 from collections.abc import Sequence
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.checks import is_int
 from vfxgb.crypto import primes
 from vfxgb.errors import ShareError
+from vfxgb.threads import resolve_threads
 
 # The least prime above 2**256: the smallest field that holds every secret of 32 bytes.
 PRIME = 2**256 + 297
+MAX_PRIME_BITS = 8192
 MAX_POINT = 2**32 - 1
+
+SHARING = "sharing a secret"
+RECONSTRUCTING = "reconstructing a secret"
 
 
 def share_bytes(prime: int = PRIME) -> int:
@@ -32,27 +37,24 @@ def share(
 
     `points`: distinct integers in [1, 2**32), not 0 modulo the prime. Raises ShareError.
     """
-    check_points(points, prime, "sharing a secret")
-    if not is_int(threshold) or not 1 <= threshold <= len(points):
-        raise ShareError(
-            f"sharing a secret: found threshold {threshold!r}, wanted an integer from 1 to the {len(points)} shares"
-        )
+    _check_prime(prime, SHARING)
+    _check_points(points, prime, SHARING)
+    _check_threshold(threshold, len(points), SHARING)
     for index, secret in enumerate(secrets):
         if not is_int(secret) or not 0 <= secret < prime:
             raise ShareError(
-                f"sharing a secret: the secret at index {index} is not in [0, prime) with a prime of "
-                f"{prime.bit_length()} bits; use a larger field (ERRATA E6)"
+                f"{SHARING}: the secret at index {index} is no integer in [0, prime), with a prime of "
+                f"{prime.bit_length()} bits; use a larger prime, in which every secret has a value of its own"
             )
     width = share_bytes(prime)
-    out = np.empty((len(secrets), len(points), width), np.uint8)
-    for i, secret in enumerate(secrets):
-        coefficients = [secret, *(primes.random_below(prime) for _ in range(threshold - 1))]
-        for j, point in enumerate(points):
-            value = 0
-            for coefficient in reversed(coefficients):
-                value = (value * point + coefficient) % prime
-            out[i, j] = np.frombuffer(value.to_bytes(width, "little"), np.uint8)
-    return out
+    rows = b"".join([secret.to_bytes(width, "little") for secret in secrets])
+    return _native.shamir_share(
+        prime.to_bytes(width, "little"),
+        np.frombuffer(rows, np.uint8).reshape(len(secrets), width),
+        threshold,
+        np.array(points, dtype=np.uint32),
+        resolve_threads(threads),
+    )
 
 
 def reconstruct(
@@ -67,37 +69,72 @@ def reconstruct(
     Raises ShareError for fewer than `threshold` points, for duplicates and point 0, for shares of another field, and,
     where more than `threshold` are given, for shares that do not lie on one polynomial.
     """
-    step = "reconstructing a secret"
-    check_points(points, prime, step)
-    if len(points) < threshold:
-        raise ShareError(f"{step}: found {len(points)} shares, wanted at least the threshold, {threshold}")
+    _check_prime(prime, RECONSTRUCTING)
+    _check_points(points, prime, RECONSTRUCTING)
+    _check_threshold(threshold, len(points), RECONSTRUCTING)
     width = share_bytes(prime)
     if shares.dtype != np.uint8 or shares.ndim != 3 or shares.shape[1:] != (len(points), width):
         raise ShareError(
-            f"{step}: found shares of shape {shares.shape}, wanted [secrets, {len(points)}, {width}] bytes; "
-            "they belong to other points or to another field"
+            f"{RECONSTRUCTING}: found shares of type {shares.dtype} and shape {shares.shape}, wanted uint8 of shape "
+            f"[secrets, {len(points)}, {width}]; they belong to other points or to another field"
         )
-    first = list(points[:threshold])
-    weights = []
-    for x in first:
-        top = bottom = 1
-        for y in first:
-            if y != x:
-                top, bottom = top * y % prime, bottom * (y - x) % prime
-        weights.append(top * int(gmpy2.invert(bottom, prime)) % prime)
-    values = [[int.from_bytes(one.tobytes(), "little") for one in row[:threshold]] for row in shares]
-    for row in values:
-        if any(value >= prime for value in row):
-            raise ShareError(f"{step}: found a share not below the prime, wanted shares of this field; it is damaged")
-    return [sum(w * v for w, v in zip(weights, row, strict=True)) % prime for row in values]
+    _check_shares(shares, prime)
+    at = np.array(points, dtype=np.uint32)
+
+    def secrets(first: int) -> NDArray[np.uint8]:
+        chosen = slice(first, first + threshold)
+        return _native.shamir_reconstruct(
+            prime.to_bytes(width, "little"), at[chosen], shares[:, chosen], resolve_threads(threads)
+        )
+
+    found = secrets(0)
+    # Two sets of points that together hold all (or all but some of no use) must say the same.
+    spare = len(points) - threshold
+    if spare > 0 and not np.array_equal(secrets(spare), found):
+        raise ShareError(
+            f"{RECONSTRUCTING}: the {len(points)} shares do not lie on one polynomial of degree below {threshold}; "
+            "some of them are wrong, ask their holders again"
+        )
+    return [int.from_bytes(row.tobytes(), "little") for row in found]
 
 
-def check_points(points: Sequence[int], prime: int, step: str) -> None:
-    """Raise ShareError unless the points are distinct, modulo the prime too, and none is 0."""
+def _check_prime(prime: int, step: str) -> None:
+    if not is_int(prime) or prime < 3 or prime.bit_length() > MAX_PRIME_BITS or not _is_known_prime(prime):
+        raise ShareError(
+            f"{step}: found no odd prime of at most {MAX_PRIME_BITS} bits, wanted one, such as 2**256 + 297"
+        )
+
+
+def _is_known_prime(prime: int) -> bool:
+    return prime == PRIME or primes.is_prime(prime)
+
+
+def _check_threshold(threshold: int, shares: int, step: str) -> None:
+    if not is_int(threshold) or threshold < 1:
+        raise ShareError(f"{step}: found threshold {threshold!r}, wanted an integer of at least 1")
+    if shares < threshold:
+        raise ShareError(f"{step}: found {shares} shares, wanted at least the threshold, {threshold}")
+
+
+def _check_points(points: Sequence[int], prime: int, step: str) -> None:
+    """Distinct, modulo the prime too, and none is 0: there is the secret itself."""
     for point in points:
         if not is_int(point) or not 0 < point <= MAX_POINT or point % prime == 0:
             raise ShareError(
                 f"{step}: found point {point!r}, wanted an integer from 1 to {MAX_POINT} that is not 0 in the field"
             )
     if len({point % prime for point in points}) != len(points):
-        raise ShareError(f"{step}: found the same point twice among {len(points)}, wanted distinct ones")
+        raise ShareError(
+            f"{step}: found the same point twice among {len(points)}, wanted distinct ones; one holder, one point"
+        )
+
+
+def _check_shares(shares: NDArray[np.uint8], prime: int) -> None:
+    """Shares not below the prime are of another field. Their highest bytes, compared first, settle nearly all cases."""
+    top = np.frombuffer(prime.to_bytes(share_bytes(prime), "little"), np.uint8)[-1]
+    for secret, point in np.argwhere(shares[..., -1] >= top):
+        if int.from_bytes(shares[secret, point].tobytes(), "little") >= prime:
+            raise ShareError(
+                f"{RECONSTRUCTING}: the share of secret {secret} at position {point} is not below the prime of "
+                f"{prime.bit_length()} bits; it is damaged or of another field"
+            )
