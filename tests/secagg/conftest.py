@@ -21,7 +21,7 @@ def make_run() -> Callable[..., Run]:
 
     def make(aggregator: str, **settings: Any) -> Run:
         run = _run(aggregator, tuple(sorted(settings.items())))
-        run.drops = {}
+        run.drops, run.late = {}, set()
         run.change()
         return run
 

@@ -43,11 +43,11 @@ class DoubleMaskUser:
         """See UserRole."""
         if isinstance(message, Hello | KeyDirectory):
             return self._answer_set_up(message)
-        if isinstance(message, CallOpened):
-            return self._open_call(message)
         call, expected = self._call, self._expected
         # Whatever fails from here on leaves no call behind: the server gets one attempt.
         self._call = None
+        if isinstance(message, CallOpened):
+            return self._open_call(message)
         if call is None or not expected or not isinstance(message, StageRequest) or type(message) is not expected[0]:
             wanted = expected[0].TAG if call is not None and expected else CallOpened.TAG
             raise MessageError(f"user {self._context.user}: found message {message.TAG!r}, wanted {wanted!r}")
