@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
