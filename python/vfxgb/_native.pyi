@@ -232,7 +232,7 @@ class Ciphertexts:
 
 @final
 class BressonGroup:
-    """Units modulo n**2 (cpp/crypto/bresson). An element is uint8[element_bytes]: its base-n digits, the lower first."""
+    """Units modulo n**2 (cpp/crypto/bresson). An element is uint8[element_bytes]: its base-n digits, lower first."""
 
     def __init__(self, n: bytes, path: str = "") -> None: ...
     @property
