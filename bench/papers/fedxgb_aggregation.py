@@ -49,8 +49,8 @@ ABOUT = (
     "plaintext, except for `bcp, packed`. The server has two threads, a user one; one call, without set-up."
 )
 HEAD = (
-    "| | server s | user s | of it for keys | server MB in | server MB out | user MB out | user MB in | paper: server s "
-    "| user s | server MB | user MB |"
+    "| | server s | user s | of it for keys | server MB in | server MB out | user MB out | user MB in | "
+    "paper: server s | user s | server MB | user MB |"
 )
 Results = list[dict[str, Any]]
 
@@ -81,29 +81,35 @@ class Bench:
     def __init__(self, threads: int, repetitions: int) -> None:
         self._threads, self._repetitions = threads, repetitions
         self._primes: dict[int, tuple[int, int]] = {}
+        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def ask(self, row: Row, bits: int, users: int, calls: Sequence[Call], warm_up: bool = True) -> Results:
-        """One result per call, the median of all repetitions."""
-        params, factors = dict(row.params), None
+        """One result per call, the median of all repetitions; what was asked before is not measured again."""
+        keys = [(row.aggregator, str(row.params), bits * row.keyed, users, call) for call in calls]
+        if any(key not in self._known for key in keys):
+            results = self._measure(row, bits, users, calls, warm_up)
+            self._known |= dict(zip(keys, results, strict=True))
+        return [self._known[key] for key in keys]
+
+    def _measure(self, row: Row, bits: int, users: int, calls: Sequence[Call], warm_up: bool) -> Results:
+        params = dict(row.params)
         if row.keyed:
             params |= {"key_bits": bits, "insecure": bits < MIN_BITS}
-            factors = self._factors(bits)
         if row.aggregator == "fpe":
             params["prepared"] = 1 + self._repetitions * sum(call.entries for call in calls)
+        sizes = ", ".join(f"{call.entries} entries and {call.dropout:.0%} dropped" for call in calls)
+        print(f"{row.aggregator} {params}: {users} users, {sizes} ...", file=sys.stderr, flush=True)
+        start = time.perf_counter()
         job = Job(
             row.aggregator,
             users,
             tuple(calls) * self._repetitions,
             params,
-            factors,
+            self._factors(bits) if row.keyed else None,
             self._threads,
             warm_up=warm_up,
             trace=True,
         )
-        print(
-            f"{row.aggregator} {params}: {users} users, {', '.join(map(str, calls))} ...", file=sys.stderr, flush=True
-        )
-        start = time.perf_counter()
         found = measure(job)
         print(f"    {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
         return [middle(found[place :: len(calls)]) for place in range(len(calls))]
@@ -121,19 +127,15 @@ def middle(results: Results) -> dict[str, Any]:
 
 
 def table_part(bench: Bench, args: argparse.Namespace, rows: dict[str, Row]) -> dict[str, Any]:
-    """Bits -> row -> result. What does not depend on the bits is measured once."""
-    found: dict[str, Any] = {}
-    free: dict[str, Any] = {}
-    for bits in args.bits:
-        found[str(bits)] = {}
-        for label, row in rows.items():
-            if row.secure_only and bits < MIN_BITS:
-                continue
-            result = free.get(label) or bench.ask(row, bits, args.users, [Call(args.entries)])[0]
-            if not row.keyed:
-                free[label] = result
-            found[str(bits)][label] = result
-    return found
+    """Bits -> row -> result."""
+    return {
+        str(bits): {
+            label: bench.ask(row, bits, args.users, [Call(args.entries)])[0]
+            for label, row in rows.items()
+            if bits >= MIN_BITS or not row.secure_only
+        }
+        for bits in args.bits
+    }
 
 
 def figures_part(bench: Bench, args: argparse.Namespace, rows: dict[str, Row]) -> dict[str, Any]:
@@ -357,7 +359,8 @@ def main() -> int:
     document: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     bench = Bench(args.threads, args.repetitions)
     settings = {key: value for key, value in vars(args).items() if key not in ("out", "parts")}
-    for part in args.parts:
+    # The table has one of the figures' points.
+    for part in sorted(args.parts, key=("figures", "table", "memory").index):
         machine, start = machine_facts(), time.perf_counter()
         results = MAKERS[part](bench, args, rows)
         document[part] = {
