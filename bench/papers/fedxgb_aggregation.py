@@ -298,6 +298,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
         ("user seconds", 1e3, "user, ms", "7a", "7a"),
         ("user sent", 1e-6, "user, MB out", "7b", "7b"),
     )
+    color = {dropout: f"C{place}" for place, dropout in enumerate(sorted({r["dropout"] for r in found["users"]}))}
     figure, axes = plt.subplots(2, 4, figsize=(15, 6.4))
     for line, size in zip(axes, ("users", "entries"), strict=True):
         for axis, (key, scale, label, *names) in zip(line, panels, strict=True):
@@ -306,8 +307,9 @@ def plot(found: dict[str, Any], path: Path) -> None:
                     continue
                 points = [result for result in found[size] if result["dropout"] == dropout]
                 x, y = [point[size] for point in points], [scale * point[key] for point in points]
-                axis.plot(x, y, marker="o", markersize=3, label=f"{dropout:.0%} dropped")
-            axis.set(xlabel=size, ylabel=label, title=f"figure {names[size == 'entries']}", ylim=(0, None))
+                axis.plot(x, y, marker="o", markersize=3, color=color[dropout], label=f"{dropout:.0%} dropped")
+            axis.set(xlabel=size, ylabel=label, title=f"figure {names[size == 'entries']}")
+            axis.set_ylim(bottom=0)
     axes[0][0].legend(fontsize=7)
     figure.suptitle(f"bcp, {found['bits']} bits (insecure, as in the paper)")
     figure.tight_layout()
