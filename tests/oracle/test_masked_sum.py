@@ -75,6 +75,15 @@ def test_many_users_come_in_portions(
     assert group.centred(total.open(server[0], group.power_of_g(randomness), CALL)) == [28, -8]
 
 
+def test_vectors_may_arrive_on_several_threads(group: BressonGroup, server: tuple[int, bytes]) -> None:
+    randomness = [group.random_exponent() for _ in range(12)]
+    vectors = [mask(group, server[1], r, CALL, group.plaintexts([1] * 50)) for r in randomness]
+    total = MaskedSum(group, 50)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(total.add, vectors))
+    assert group.numbers(total.open(server[0], group.power_of_g(randomness), CALL)) == [12] * 50
+
+
 @given(window=st.sampled_from([0, 1, 4, 16]), users=st.integers(0, 5), count=st.integers(1, 9), width=st.integers(1, 9))
 def test_products_of_powers(group: BressonGroup, window: int, users: int, count: int, width: int) -> None:
     exponents = np.frombuffer(_native.random_bytes(users * count * width), np.uint8).reshape(users, count, width)

@@ -55,7 +55,7 @@ class BressonGroup:
         """A new group with N of exactly `bits` bits (even, 2048 to 4096; less only with `insecure`, for tests).
 
         This is the key centre's part: who knows the factors decrypts everything, so they are forgotten here (ERRATA
-        E7). Takes seconds at 2048 bits and a quarter of a minute at 3072. Raises KeySizeError.
+        E7). Takes a few seconds. Raises KeySizeError.
         """
         check_requested_bits(bits, insecure)
         q1 = primes.safe_prime(bits // 2)
