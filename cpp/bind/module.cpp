@@ -51,5 +51,6 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_masked(module);
   vfxgb::bind::register_noise(module);
   vfxgb::bind::register_ot(module);
+  vfxgb::bind::register_shares(module);
   vfxgb::bind::register_smm(module);
 }
