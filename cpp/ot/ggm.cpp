@@ -83,7 +83,9 @@ struct Group {
   std::size_t tree, lanes, transfer, leaf;
 };
 
-// Calls body(group, scratch of room() nodes) for all trees.
+constexpr std::size_t max_depth = 16;
+
+// Calls body(group, nodes, items) for all trees, with room() nodes and three times max_depth items to work with.
 template <class Body>
 void by_groups(const Forest& forest, std::size_t threads, Body body) {
   std::size_t tree = 0, transfer = 0, leaf = 0;
@@ -92,11 +94,11 @@ void by_groups(const Forest& forest, std::size_t threads, Body body) {
     const std::size_t grain = std::max<std::size_t>(1, 4096 / shape.leaves);
     parallel_for(
         groups, worthwhile(threads, forest.rows * shape.leaves * 4), grain, [&](std::size_t begin, std::size_t end) {
-          LaneNodes scratch(shape.room());
+          LaneNodes scratch(shape.room() + 3 * max_depth);
           for (std::size_t row = begin * lane_count; row < std::min(end * lane_count, forest.rows); row += lane_count)
             body(Group{shape, tree + row, std::min(lane_count, forest.rows - row), transfer + row * depth,
                        leaf + row * shape.leaves},
-                 scratch.data());
+                 scratch.data(), scratch.data() + shape.room());
         });
     tree += forest.rows;
     transfer += forest.rows * depth;
@@ -116,8 +118,6 @@ void from_lanes(const Lanes* in, std::size_t lanes, std::size_t levels, Block* i
   for (std::size_t level = 0; level < levels; ++level)
     for (std::size_t lane = 0; lane < lanes; ++lane) items[lane * levels + level] = in[level].block[lane];
 }
-
-constexpr std::size_t max_depth = 16;
 
 }  // namespace
 
@@ -166,9 +166,8 @@ void tree_choices(const Forest& forest, const Leaf* holes, Block* choices) {
 
 void tree_corrections(const Hash& hash, const Block& delta, const Forest& forest, const Block* q, Block* roots,
                       Block* corrections, std::size_t threads) {
-  by_groups(forest, threads, [&](const Group& group, Lanes* nodes) {
+  by_groups(forest, threads, [&](const Group& group, Lanes* nodes, Lanes* own) {
     const std::size_t depth = group.shape.depth();
-    Lanes own[max_depth];
     to_lanes(q + group.transfer, group.lanes, depth, own);
     std::copy_n(own[0].block, group.lanes, roots + group.tree);
     grow_levels(hash, delta, group.shape, own[0], nodes,
@@ -179,9 +178,9 @@ void tree_corrections(const Hash& hash, const Block& delta, const Forest& forest
 
 void tree_copaths(const Hash& hash, const Forest& forest, const Leaf* holes, const Block* t, const Block* corrections,
                   Block* copaths, std::size_t threads) {
-  by_groups(forest, threads, [&](const Group& group, Lanes* nodes) {
+  by_groups(forest, threads, [&](const Group& group, Lanes* nodes, Lanes* items) {
     const std::size_t depth = group.shape.depth();
-    Lanes got[max_depth], sent[max_depth], out[max_depth];
+    Lanes *got = items, *sent = items + max_depth, *out = items + 2 * max_depth;
     Leaf hole[lane_count] = {};
     std::copy_n(holes + group.tree, group.lanes, hole);
     to_lanes(t + group.transfer, group.lanes, depth, got);
@@ -193,18 +192,16 @@ void tree_copaths(const Hash& hash, const Forest& forest, const Leaf* holes, con
 
 void tree_leaves(const Hash& hash, const Block& delta, const Forest& forest, const Block* roots, Block* leaf,
                  std::size_t threads) {
-  by_groups(forest, threads, [&](const Group& group, Lanes* nodes) {
-    Lanes own;
-    to_lanes(roots + group.tree, group.lanes, 1, &own);
-    grow(hash, delta, group.shape, own, nodes);
+  by_groups(forest, threads, [&](const Group& group, Lanes* nodes, Lanes* own) {
+    to_lanes(roots + group.tree, group.lanes, 1, own);
+    grow(hash, delta, group.shape, own[0], nodes);
     from_lanes(nodes, group.lanes, group.shape.leaves, leaf + group.leaf);
   });
 }
 
 void tree_leaves_punctured(const Hash& hash, const Forest& forest, const Leaf* holes, const Block* copaths, Block* leaf,
                            std::size_t threads) {
-  by_groups(forest, threads, [&](const Group& group, Lanes* nodes) {
-    Lanes own[max_depth];
+  by_groups(forest, threads, [&](const Group& group, Lanes* nodes, Lanes* own) {
     Leaf hole[lane_count] = {};
     std::copy_n(holes + group.tree, group.lanes, hole);
     to_lanes(copaths + group.transfer, group.lanes, group.shape.depth(), own);

@@ -645,10 +645,10 @@ def independent_columns(
 def keyed_normals(key: bytes, first: int, count: int, threads: int = 1) -> NDArray[np.float64]:
     """Numbers first .. first + count - 1 of the standard normal numbers that belong to a key of 32 bytes."""
 
-# Oblivious transfer (cpp/ot). A block is 16 bytes. `session` (32 bytes), `domain` and `block` name the public key of the
-# hash (cpp/ot/hash.h): both parties use the same. `leaves` int32[s]: trees of so many leaves, `rows` of each; trees,
-# transfers, corrections and co-paths stand shape by shape, row by row, level by level (cpp/ot/ggm.h). T: the levels of a
-# row's trees together, sum of max(1, ceil(log2 leaves)). `holes` uint16[s, rows]: the secret leaf of each tree.
+# Oblivious transfer (cpp/ot). A block is 16 bytes. `session` (32 bytes), `domain` and `block` name the public key of
+# the hash (cpp/ot/hash.h): both parties use the same. `leaves` int32[s]: trees of so many leaves, `rows` of each.
+# Trees, transfers, corrections and co-paths stand shape by shape, row by row, level by level (cpp/ot/ggm.h). T: the
+# levels of a row's trees together, sum of max(1, ceil(log2 leaves)). `holes` uint16[s, rows]: each tree's secret leaf.
 
 def aes_path() -> str:
     """The AES in use: "vaes", "aesni" or "portable". VFXGB_SIMD=portable forces the last."""
@@ -679,7 +679,7 @@ class OtReceiver:
         """(u to send, t uint8[128 groups, 16]) for 16 bytes of choices a group, lowest bit first."""
 
 def tree_choices(leaves: NDArray[np.int32], holes: NDArray[np.uint16]) -> bytes:
-    """Choices of rows * T transfers for OtReceiver.extend, filled up with zeros. ValueError for a hole that is no leaf."""
+    """Choices of rows * T transfers for OtReceiver.extend, then zeros. ValueError for a hole that is no leaf."""
 
 def tree_corrections(
     session: bytes,

@@ -173,5 +173,9 @@ class NoGuaranteeError(VfxgbError, ValueError):
     """An epsilon asked for where some release has no guarantee. No number is reported then."""
 
 
+class TransferError(VfxgbError, ValueError):
+    """An oblivious transfer whose bytes do not fit: damaged, of another session or block, sent twice, out of range."""
+
+
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""
