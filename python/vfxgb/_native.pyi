@@ -737,9 +737,7 @@ TREES_DOMAIN: int
 class OwnedTrees:
     """The active party's trees of masks: `rows` for every slot, in blocks of `block_rows` with a key of the hash each."""
 
-    def __init__(
-        self, session: bytes, delta: bytes, leaves: NDArray[np.int32], rows: int, block_rows: int
-    ) -> None: ...
+    def __init__(self, session: bytes, delta: bytes, leaves: NDArray[np.int32], rows: int, block_rows: int) -> None: ...
     def fill(self, block: int, roots: Buffer) -> None:
         """The roots of a block of rows, as tree_corrections gives them for domain TREES_DOMAIN and this block."""
     def cache(self, threads: int = 1) -> None:
@@ -812,9 +810,7 @@ def pack_pairs(pairs: NDArray[np.uint64], g_bits: int, h_bits: int, threads: int
 def unpack_pairs(data: Buffer, count: int, g_bits: int, h_bits: int, threads: int = 1) -> NDArray[np.uint64]:
     """The reverse, uint64[count, 2]. ValueError for another number of bytes or a spare bit set."""
 
-def left_shares(
-    cells: NDArray[np.uint64], n_bins: NDArray[np.int32], missing: NDArray[np.bool_]
-) -> NDArray[np.uint64]:
+def left_shares(cells: NDArray[np.uint64], n_bins: NDArray[np.int32], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Left sums of all candidates, uint64[m, c, 2], from sums per leaf, uint64[m, n_bins.sum() + missing.sum(), 2]."""
 
 @final
