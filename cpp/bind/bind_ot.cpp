@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bind/arrays.h"
+#include "ot/consistency.h"
 #include "ot/ggm.h"
 #include "ot/iknp.h"
 
@@ -179,11 +180,33 @@ Array<Byte> tree_leaves_punctured(const py::bytes& session, u32 domain, u64 bloc
   return array_of_blocks(out, {extent(out.size())});
 }
 
-Array<Byte> aes_encrypt(const py::bytes& key, const py::buffer& blocks) {
+py::bytes bytes_of(const Block& block) { return {reinterpret_cast<const char*>(&block), sizeof block}; }
+
+ot::AesKey key_of(const py::bytes& key) {
   const Block bytes = block_of(key, "key");
+  return ot::AesKey(reinterpret_cast<const unsigned char*>(&bytes));
+}
+
+py::bytes weighted_sum(const py::bytes& key, const py::buffer& rows, py::ssize_t threads) {
+  const ot::AesKey weights = key_of(key);
+  const ot::Blocks in = blocks_of(rows, block_count(rows), "rows");
+  const std::size_t team = positive(threads);
+  return bytes_of(interruptible([&] { return ot::weighted_sum(weights, in.data(), in.size(), team); }));
+}
+
+py::bytes weighted_choices(const py::bytes& key, const py::buffer& choices) {
+  const ot::Blocks in = blocks_of(choices, block_count(choices), "choices");
+  return bytes_of(ot::weighted_choices(key_of(key), in.data(), in.size()));
+}
+
+py::bytes field_product(const py::bytes& a, const py::bytes& b) {
+  return bytes_of(ot::field_product(block_of(a, "a"), block_of(b, "b")));
+}
+
+Array<Byte> aes_encrypt(const py::bytes& key, const py::buffer& blocks) {
   const ot::Blocks in = blocks_of(blocks, block_count(blocks), "blocks");
   ot::Blocks out(in.size());
-  ot::aes_path().encrypt(ot::AesKey(reinterpret_cast<const unsigned char*>(&bytes)), in.data(), out.data(), in.size());
+  ot::aes_path().encrypt(key_of(key), in.data(), out.data(), in.size());
   return array_of_blocks(out, {extent(out.size())});
 }
 
@@ -207,6 +230,9 @@ void register_ot(py::module_& module) {
   py::class_<ot::IknpReceiver>(module, "OtReceiver")
       .def(py::init(&make_receiver), arg("seeds"))
       .def("extend", receiver_extend, arg("first_group"), arg("choices"), arg("threads") = 1);
+  module.def("weighted_sum", weighted_sum, arg("key"), arg("rows"), arg("threads") = 1);
+  module.def("weighted_choices", weighted_choices, arg("key"), arg("choices"));
+  module.def("field_product", field_product, arg("a"), arg("b"));
   module.def("tree_choices", tree_choices, arg("leaves"), arg("holes"));
   module.def("tree_corrections", tree_corrections, arg("session"), arg("domain"), arg("block"), arg("delta"),
              arg("leaves"), arg("rows"), arg("q"), arg("threads") = 1);

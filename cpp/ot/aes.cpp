@@ -1,8 +1,8 @@
 // The portable path: eight blocks bit by bit (Kaesper and Schwabe, "Faster and timing-attack resistant AES-GCM", 2009).
 //
-// Plane b of a state holds bit b of every byte of eight blocks: 128 bits, as one word per row of the 4 x 4 state, one
-// byte of the word per column, one bit of the byte per block. SubBytes is then a circuit on the planes, ShiftRows
-// rotates the words by whole bytes, and MixColumns moves words.
+// Plane b of a state holds bit b of every byte of eight blocks: 128 bits, as one word per column of the 4 x 4 state,
+// one byte of the word per row, one bit of the byte per block. SubBytes is then a circuit on the planes, ShiftRows
+// moves words, and MixColumns rotates them by whole bytes.
 #include "ot/aes.h"
 
 #include <algorithm>
@@ -54,72 +54,59 @@ void sub_bytes(State& state) {
   s[0] = t48 ^ ~(t46 ^ t57);
 }
 
-template <int bytes>
-Plane rotated(Plane x) {  // every word, towards its lowest byte
-  return (x >> (8 * bytes)) | (x << (32 - 8 * bytes));
+template <int r>
+Plane columns_on(Plane x) {
+  return Plane{x[r % 4], x[(1 + r) % 4], x[(2 + r) % 4], x[(3 + r) % 4]};
 }
+
+Plane every(u32 word) { return Plane{word, word, word, word}; }
 
 void shift_rows(State& state) {
-  constexpr u32 all = ~u32{0};
-  constexpr Plane row0 = {all, 0, 0, 0}, row1 = {0, all, 0, 0}, row2 = {0, 0, all, 0}, row3 = {0, 0, 0, all};
   for (Plane& x : state.plane)
-    x = (x & row0) | (rotated<1>(x) & row1) | (rotated<2>(x) & row2) | (rotated<3>(x) & row3);
+    x = (x & every(0x000000ff)) | (columns_on<1>(x) & every(0x0000ff00)) | (columns_on<2>(x) & every(0x00ff0000)) |
+        (columns_on<3>(x) & every(0xff000000));
 }
 
-Plane next_row(Plane x) { return Plane{x[1], x[2], x[3], x[0]}; }
+template <int r>
+Plane rows_on(Plane x) {
+  return (x >> (8 * r)) | (x << (32 - 8 * r));
+}
 
 // Row r becomes 2 a_r + 3 a_(r+1) + a_(r+2) + a_(r+3) = 2 (a_r + a_(r+1)) + a_(r+1) + (a_(r+2) + a_(r+3)), and doubling
 // moves planes up by one, with x^8 = x^4 + x^3 + x + 1.
 void mix_columns(State& state) {
   Plane next[8], pair[8];
   for (int b = 0; b < 8; ++b) {
-    next[b] = next_row(state.plane[b]);
+    next[b] = rows_on<1>(state.plane[b]);
     pair[b] = state.plane[b] ^ next[b];
   }
   for (int b = 0; b < 8; ++b) {
-    const Plane rest = next[b] ^ next_row(next_row(pair[b]));
-    state.plane[b] = b == 0 ? rest ^ pair[7] : rest ^ pair[b - 1];
+    const Plane rest = next[b] ^ rows_on<2>(pair[b]);
+    state.plane[b] = rest ^ pair[b == 0 ? 7 : b - 1];
     if (b == 1 || b == 3 || b == 4) state.plane[b] ^= pair[7];
   }
 }
 
-// 8 x 8 bits, bit j of byte i for bit i of byte j.
-u64 transpose8(u64 x) {
-  u64 swap = (x ^ (x >> 7)) & 0x00aa00aa00aa00aa;
-  x ^= swap ^ (swap << 7);
-  swap = (x ^ (x >> 14)) & 0x0000cccc0000cccc;
-  x ^= swap ^ (swap << 14);
-  swap = (x ^ (x >> 28)) & 0x00000000f0f0f0f0;
-  return x ^ swap ^ (swap << 28);
+// Blocks to planes and back: in each byte position, 8 x 8 bits are transposed.
+void transpose(Plane x[8]) {
+  const auto swap = [&](int i, int j, int by, u32 mask) {
+    const Plane moved = ((x[i] >> by) ^ x[j]) & every(mask);
+    x[j] ^= moved;
+    x[i] ^= moved << by;
+  };
+  for (int i = 0; i < 8; i += 2) swap(i, i + 1, 1, 0x55555555);
+  for (const int i : {0, 1, 4, 5}) swap(i, i + 2, 2, 0x33333333);
+  for (int i = 0; i < 4; ++i) swap(i, i + 4, 4, 0x0f0f0f0f);
 }
 
-// Byte 4 c + r of a block is the state's row r, column c.
 void pack(const Block in[8], State& state) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(in);
-  unsigned char out[8][16];
-  for (std::size_t row = 0; row < 4; ++row)
-    for (std::size_t column = 0; column < 4; ++column) {
-      u64 square = 0;
-      for (std::size_t block = 0; block < 8; ++block)
-        square |= u64{bytes[16 * block + 4 * column + row]} << (8 * block);
-      square = transpose8(square);
-      for (std::size_t b = 0; b < 8; ++b) out[b][4 * row + column] = static_cast<unsigned char>(square >> (8 * b));
-    }
-  std::memcpy(state.plane, out, sizeof out);
+  std::memcpy(state.plane, in, sizeof state.plane);
+  transpose(state.plane);
 }
 
-void unpack(const State& state, Block out[8]) {
-  auto* bytes = reinterpret_cast<unsigned char*>(out);
-  unsigned char in[8][16];
-  std::memcpy(in, state.plane, sizeof in);
-  for (std::size_t row = 0; row < 4; ++row)
-    for (std::size_t column = 0; column < 4; ++column) {
-      u64 square = 0;
-      for (std::size_t b = 0; b < 8; ++b) square |= u64{in[b][4 * row + column]} << (8 * b);
-      square = transpose8(square);
-      for (std::size_t block = 0; block < 8; ++block)
-        bytes[16 * block + 4 * column + row] = static_cast<unsigned char>(square >> (8 * block));
-    }
+void unpack(State& state, Block out[8]) {
+  transpose(state.plane);
+  std::memcpy(out, state.plane, sizeof state.plane);
 }
 
 // The key schedule, each round key as the planes of eight blocks that all hold it.

@@ -678,6 +678,15 @@ class OtReceiver:
     def extend(self, first_group: int, choices: Buffer, threads: int = 1) -> tuple[bytes, NDArray[np.uint8]]:
         """(u to send, t uint8[128 groups, 16]) for 16 bytes of choices a group, lowest bit first."""
 
+def weighted_sum(key: bytes, rows: Buffer, threads: int = 1) -> bytes:
+    """The sum in GF(2^128) of AES(key, j) times row j (cpp/ot/consistency.h)."""
+
+def weighted_choices(key: bytes, choices: Buffer) -> bytes:
+    """The sum of AES(key, j) over the bits j that are set."""
+
+def field_product(a: bytes, b: bytes) -> bytes:
+    """A product in GF(2^128)."""
+
 def tree_choices(leaves: NDArray[np.int32], holes: NDArray[np.uint16]) -> bytes:
     """Choices of rows * T transfers for OtReceiver.extend, then zeros. ValueError for a hole that is no leaf."""
 

@@ -1,9 +1,11 @@
 // AES, the hash, transposition, transfers and trees, on every path, against textbook forms written here.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "check.h"
+#include "ot/consistency.h"
 #include "ot/ggm.h"
 #include "ot/iknp.h"
 #include "ot/transpose.h"
@@ -188,6 +190,38 @@ void transfers() {
   }
 }
 
+// GF(2^128) by shifts and subtractions of the polynomial.
+Block textbook_product(Block a, const Block& b) {
+  Block sum = {0, 0};
+  for (std::size_t i = 0; i < 128; ++i) {
+    if (bit(b, i)) sum ^= a;
+    const bool carry = bit(a, 127);
+    a = {a.low << 1, a.high << 1 | a.low >> 63};
+    if (carry) a.low ^= 0x87;
+  }
+  return sum;
+}
+
+void weights() {
+  const Block one = {1, 0}, x = {2, 0}, top = {0, u64{1} << 63}, ones = {~u64{0}, ~u64{0}};
+  CHECK(field_product(top, x) == (Block{0x87, 0}));
+  for (const Block& a : {one, x, top, ones, random_block(), random_block()})
+    for (const Block& b : {one, x, top, ones, random_block(), random_block()})
+      CHECK(field_product(a, b) == textbook_product(a, b));
+  const Block secret = random_block();
+  const Textbook weight(secret);
+  for (const std::size_t groups : {0, 1, 5, 70}) {
+    const Blocks rows = random_blocks(128 * groups), choices = random_blocks(groups);
+    Block sum = {0, 0}, chosen = {0, 0};
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      sum ^= textbook_product(rows[j], weight({j, 0}));
+      if (bit(choices[j / 128], j % 128)) chosen ^= weight({j, 0});
+    }
+    CHECK(weighted_sum(key_of(secret), rows.data(), rows.size(), 2) == sum);
+    CHECK(weighted_choices(key_of(secret), choices.data(), groups) == chosen);
+  }
+}
+
 // A tree as its definition says: all nodes of all levels, then cut.
 Blocks textbook_leaves(const Hash& hash, const Block& delta, u32 leaves, const Block& root) {
   Blocks level = {root, root ^ delta};
@@ -281,6 +315,10 @@ int main() {
   }
   transposition();
   transfers();
+  weights();
+  setenv("VFXGB_SIMD", "portable", 1);
+  transfers();
+  weights();
   refusals();
   keys();
   return test::report();

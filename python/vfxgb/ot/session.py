@@ -6,6 +6,9 @@ leaf of each tree, its hole, which the owner does not learn. A block is one requ
     request       16 bytes a level and tree, rounded up to groups of 128 transfers
     corrections   16 bytes a level but the first
 
+With `checked` the holder proves that its request belongs to one choice in each transfer, for 4 KiB a block: it cannot
+learn bits of Delta then by requests made up otherwise. Both parties must have said so.
+
 Blocks are made and answered in one order, and several requests may be on their way. Nothing of a finished block stays
 here: what the parties keep (roots, or co-paths) is returned, and memory is that of the blocks on their way.
 """
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.errors import TransferError
 from vfxgb.ot.base_ot import BaseReceiver, BaseSender
+from vfxgb.ot.consistency import MASK_GROUPS, PROOF_BYTES, holds, prove
 from vfxgb.ot.group import ModpGroup, modp_group
 from vfxgb.ot.wire import CORRECTIONS, REQUEST, Bytes, Place, seal, unseal
 from vfxgb.threads import resolve_threads
@@ -28,11 +32,12 @@ GROUP = 128
 
 @dataclass(frozen=True)
 class _Size:
-    """Transfers of a block: `levels` per row."""
+    """Transfers of a block: `levels` per row, and those of a proof."""
 
     trees: int
     levels: int
     rows: int
+    checked: bool
 
     @property
     def transfers(self) -> int:
@@ -40,7 +45,15 @@ class _Size:
 
     @property
     def groups(self) -> int:
-        return -(-self.transfers // GROUP)
+        return -(-self.transfers // GROUP) + (MASK_GROUPS if self.checked else 0)
+
+    @property
+    def u_bytes(self) -> int:
+        return self.groups * GROUP * BLOCK_BYTES
+
+    @property
+    def request_bytes(self) -> int:
+        return self.u_bytes + (PROOF_BYTES if self.checked else 0)
 
     @property
     def corrections(self) -> int:
@@ -62,8 +75,11 @@ class HolderSession:
     peer: the other party's name, for messages. Not safe to share among threads.
     """
 
-    def __init__(self, peer: str, group: ModpGroup | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self, peer: str, group: ModpGroup | None = None, threads: int | None = None, checked: bool = False
+    ) -> None:
         self._peer = peer
+        self._checked = checked
         self._threads = resolve_threads(threads)
         self._base: BaseSender | None = BaseSender(group or modp_group(), self._threads)
         self.offer = self._base.offer
@@ -98,9 +114,13 @@ class HolderSession:
                 f"{step}: found leaf {holes[tree, row]} in row {row} of tree {tree}, wanted one below {leaves[tree]}; "
                 "every value must have a bin of the feature it was announced with"
             )
-        size = _size(leaves, holes.shape[1])
+        size = _size(leaves, holes.shape[1], self._checked)
         choices = _native.tree_choices(leaves, holes)
+        if self._checked:
+            choices += _native.random_bytes(MASK_GROUPS * GROUP // 8)
         u, t = self._receiver.extend(self._next_group, choices, self._threads)
+        if self._checked:
+            u += prove(self._session, u, choices, t, self._threads)
         self._pending[place] = _Pending(size, self._next_group, leaves, holes, t[: size.transfers])
         self._places.add(place)
         self._next_group += size.groups
@@ -141,8 +161,16 @@ class OwnerSession:
     all leaves. peer: the other party's name, for messages. Not safe to share among threads.
     """
 
-    def __init__(self, peer: str, offer: Bytes, group: ModpGroup | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        peer: str,
+        offer: Bytes,
+        group: ModpGroup | None = None,
+        threads: int | None = None,
+        checked: bool = False,
+    ) -> None:
         self._peer = peer
+        self._checked = checked
         self._threads = resolve_threads(threads)
         base = BaseReceiver(bytes(offer), group or modp_group(), self._threads, f"base transfers with {peer}")
         self.reply = base.reply
@@ -151,21 +179,30 @@ class OwnerSession:
         self._sender = _native.OtSender(base.delta, base.seeds)
         self._next_group = 0
         self._places: set[Place] = set()
+        self._broken = False
 
     def answer(
         self, place: Place, leaves: NDArray[np.int32], rows: int, request: Bytes
     ) -> tuple[NDArray[np.uint8], bytes]:
         """(roots uint8[S, rows, 16] to keep, bytes for the holder) for the holder's request.
 
-        TransferError for bytes that are not the request that is next, or not of so many rows and leaves.
+        TransferError for bytes that are not the request that is next, or not of so many rows and leaves, or without the
+        proof that was agreed on.
         """
         step = f"transfers with {self._peer}"
+        if self._broken:
+            raise TransferError(f"{step}: an earlier request did not pass its check; start a new session")
         _claim(place, self._places, self.session, f"{step}: answering {place}")
-        size = _size(leaves, rows)
-        payload = unseal(
-            request, REQUEST, self.session, place, self._next_group, size.groups * GROUP * BLOCK_BYTES, step
-        )
-        q = self._sender.extend(self._next_group, payload, self._threads)
+        size = _size(leaves, rows, self._checked)
+        payload = unseal(request, REQUEST, self.session, place, self._next_group, size.request_bytes, step)
+        u, proof = payload[: size.u_bytes], payload[size.u_bytes :]
+        q = self._sender.extend(self._next_group, u, self._threads)
+        if self._checked and not holds(self.session, u, q, self.delta, bytes(proof), self._threads):
+            self._broken = True  # every further try would tell the other party something about Delta
+            raise TransferError(
+                f"{step}: the request for {place} does not pass its check, wanted one choice in each transfer; the "
+                "other party deviates from the protocol, and the session is over"
+            )
         roots, corrections = _native.tree_corrections(
             self.session, place.domain, place.block, self.delta, leaves, rows, q[: size.transfers], self._threads
         )
@@ -183,8 +220,8 @@ def tree_depth(leaves: int) -> int:
     return max(1, (leaves - 1).bit_length())
 
 
-def _size(leaves: NDArray[np.int32], rows: int) -> _Size:
-    return _Size(len(leaves), sum(tree_depth(int(some)) for some in leaves), rows)
+def _size(leaves: NDArray[np.int32], rows: int, checked: bool) -> _Size:
+    return _Size(len(leaves), sum(tree_depth(int(some)) for some in leaves), rows, checked)
 
 
 def _claim(place: Place, used: set[Place], session: bytes, step: str) -> None:
