@@ -42,7 +42,7 @@ class ProgressBar(TrainingCallback):
             self._write(ERASE_LINE + progress_line(state, now - self._start))
         return False
 
-    def progress(self, state: TrainingState, step: str, done: int, total: int) -> None:  # noqa: ARG002 - a hook
+    def progress(self, state: TrainingState, step: str, done: int, total: int) -> None:
         """Draw a long step in place of the rounds."""
         now = time.perf_counter()
         if done == 1 or self._step_start is None:

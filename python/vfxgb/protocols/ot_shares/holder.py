@@ -98,7 +98,7 @@ class HolderKeys:
     def _base_transfers(self, stored: bool) -> None:
         context, channel = self._context, self._context.channel
         group = modp_group(self._params.group_bits, self._params.insecure)
-        self.session = HolderSession(channel.peer, group, context.threads)
+        self.session = HolderSession(channel.peer, group, context.threads, self._params.checked)
         channel.send(
             OtOffer(
                 offer=pack_bytes(self.session.offer),

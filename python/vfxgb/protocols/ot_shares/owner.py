@@ -66,7 +66,7 @@ class OwnerKeys:
                 "setup_dir"
             )
         group = modp_group(self._params.group_bits, self._params.insecure)
-        self.session = OwnerSession(peer, offer.offer, group, self._threads)
+        self.session = OwnerSession(peer, offer.offer, group, self._threads, self._params.checked)
         self._channel.send(OtReply(reply=pack_bytes(self.session.reply)))
 
     @property

@@ -30,8 +30,8 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refused. `keep_leaves`: keep the leaves of all trees within that limit instead of growing them for each sum; None:
     if they fit and the processor has no wide AES, which grows them faster than memory delivers them. `setup_dir`: an
     existing folder where each party keeps its part of the set-up, so that a later run need not repeat it. `group_bits`:
-    the prime of the base transfers; below 2048 only with `insecure`, for tests. `subtract`: sums of the smaller child
-    only.
+    the prime of the base transfers; below 2048 only with `insecure`, for tests. `checked`: a passive party proves that
+    its transfers are consistent (ot/README.md). `subtract`: sums of the smaller child only.
     """
 
     precision_bits: PrecisionBits | None = DEFAULT_PRECISION_BITS
@@ -42,6 +42,7 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setup_dir: str | None = None
     group_bits: Literal[768, 1024, 1536, 2048, 3072, 4096] = 3072
     insecure: bool = False
+    checked: bool = False
     subtract: bool = True
 
     def __post_init__(self) -> None:

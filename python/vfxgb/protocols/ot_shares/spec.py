@@ -23,8 +23,8 @@ MARKED_ROWS = (
     "only an active party that follows the protocol is covered (E63)"
 )
 CROOKED_TRANSFERS = (
-    "crooked transfers: a dishonest passive party can send requests that belong to no choice and learn the secret of all "
-    "masks bit by bit; only one that follows the protocol is covered (ot/README.md)"
+    "crooked transfers: a dishonest passive party can send requests that belong to no choice and learn the secret of "
+    "all masks bit by bit; checked=True refuses these, no other deviation (ot/README.md)"
 )
 SHAPES = (
     "shapes: the active party learns of every feature, in a secret order, how many bins it has and whether values are "
