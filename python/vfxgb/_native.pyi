@@ -736,15 +736,15 @@ def tree_leaves_punctured(
 ) -> NDArray[np.uint8]:
     """The same from the co-paths; 0 in place of the secret leaves."""
 
-# Shares of gradient sums (cpp/gbdt/share_sums.h). A pair is two numbers modulo 2^64, uint64[..., 2]. `leaves` int32[s]: of
-# the trees of each feature slot. `counter` and `run` make the tweak of a tree of boosting: never use both twice with one
-# set of trees. `slots` int32[k]: ascending; cells: the leaves of these slots together.
+# Shares of gradient sums (cpp/gbdt/share_sums.h). A pair is two numbers modulo 2^64, uint64[..., 2]. `leaves` int32[s]:
+# of the trees of each feature slot. `counter` and `run` make the tweak of a tree of boosting: never use both twice with
+# one set of trees. `slots` int32[k]: ascending; cells: the leaves of these slots together.
 
 TREES_DOMAIN: int
 
 @final
 class OwnedTrees:
-    """The active party's trees of masks: `rows` for every slot, in blocks of `block_rows` with a key of the hash each."""
+    """The active party's trees of masks: `rows` for every slot, a key of the hash for each block of `block_rows`."""
 
     def __init__(self, session: bytes, delta: bytes, leaves: NDArray[np.int32], rows: int, block_rows: int) -> None: ...
     def fill(self, block: int, roots: Buffer) -> None:

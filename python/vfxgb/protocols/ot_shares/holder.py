@@ -91,8 +91,8 @@ class HolderKeys:
 
     def _changed(self) -> TransferError:
         return TransferError(
-            f"{self._context.party} setting up: the bins have changed since the set-up was stored, and its trees lack the "
-            "leaves of other bins; remove it at both parties, or give another setup_dir"
+            f"{self._context.party} setting up: the bins have changed since the set-up was stored, and its trees lack "
+            "the leaves of other bins; remove it at both parties, or give another setup_dir"
         )
 
     def _base_transfers(self, stored: bool) -> None:

@@ -80,7 +80,7 @@ class OtAnswer(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class TreeOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in an OtOrder. `slots`: one bit each, those the tree may use, empty for all; `requests`: one per layer."""
+    """One tree in an OtOrder. `slots`: one bit each, those the tree may use, empty for all; `requests`: by layer."""
 
     slots: Bulk
     requests: list[Bulk]
@@ -92,8 +92,8 @@ class OtOrder(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ot-order"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "a hidden order of candidates: nothing; where columns are sampled by tree, which features of the secret order a "
-        "tree uses"
+        "a hidden order of candidates: nothing; where columns are sampled by tree, which features of the secret order "
+        "a tree uses"
     )
 
     round: int

@@ -1,8 +1,8 @@
 """Sums in an order that only the passive party knows: share translation between the two roles (cpp/gbdt/translation.h).
 
 X, Y: the parties' shares of n sums, of which Y - X is the sum. p: the secret order, position i shows sum p(i). A layer
-permutes within groups of places; one layer of one group does for few sums. For many there are three, over the cells of a
-matrix: rows, columns, rows. With a, b of each layer's trees of masks the active party sends
+permutes within groups of places; one layer of one group does for few sums. For many there are three, over the cells of
+a matrix: rows, columns, rows. With a, b of each layer's trees of masks the active party sends
 
     X + a1, a2 - b1, a3 - b2     (one after the other: b and a of neighbouring layers stand for the same cells)
 

@@ -119,13 +119,11 @@ class OtPassive(ShownSums):
         with context.timings.phase("wait"):
             message = context.channel.recv(OtGradients)
         what = f"{context.party} reading gradients"
-        found = (message.round, message.tree, message.first, message.count, message.n_slots)
-        wanted = (round_index, tree, first, len(rows), len(share.slots))
+        found = (message.round, message.tree, message.n_slots, message.first, message.count)
+        wanted = (round_index, tree, len(share.slots), first, len(rows))
         if found != wanted:
-            raise MessageError(
-                f"{what}: found round {found[0]}, tree {found[1]}, {found[3]} rows from {found[2]} of {found[4]} slots, "
-                f"wanted round {wanted[0]}, tree {wanted[1]}, {wanted[3]} rows from {wanted[2]} of {wanted[4]} slots"
-            )
+            text = "round {}, tree {} of {} slots, from row {} on {} rows"
+            raise MessageError(f"{what}: found {text.format(*found)}, wanted {text.format(*wanted)}")
         if message.counter != share.counter:
             again = "has been used; masks are used once" if message.counter < share.counter else "is not the next"
             raise MessageError(

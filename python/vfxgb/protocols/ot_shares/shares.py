@@ -21,7 +21,7 @@ MAX_BINS = 65_534
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The features that have trees of masks: bins of each, int32[s], at least 2; whether values are missing, bool[s]."""
+    """The features that have trees of masks: bins of each, int32[s], at least 2; whether values miss, bool[s]."""
 
     n_bins: NDArray[np.int32]
     missing: NDArray[np.bool_]
