@@ -74,6 +74,7 @@ class OtSource:
 
     def _set_up(self) -> None:
         context = self._context
+        before = sum(channel.traffic.total_bytes for channel in context.channels.values())
         # 63 bits: masks of two runs over one stored set-up never meet.
         run = int.from_bytes(_native.random_bytes(8), "little") >> 1
         keys = {
@@ -94,6 +95,8 @@ class OtSource:
             if keep and one.trees is not None:
                 one.trees.cache(context.threads)
         self._keys = keys
+        after = sum(channel.traffic.total_bytes for channel in context.channels.values())
+        context.timings.count("set-up bytes", after - before)
 
     def _read_order(self, party: str, channel: Channel, round_index: int, n_trees: int) -> None:
         with self._context.timings.phase("wait"):
