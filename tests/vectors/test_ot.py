@@ -3,6 +3,7 @@ all: a run that stored its set-up must be able to read it with another version.
 """
 
 import gmpy2
+import numpy as np
 import pytest
 
 from vfxgb import _native
@@ -30,6 +31,21 @@ def test_fips_197(monkeypatch: pytest.MonkeyPatch, path: str, key: str, plain: s
     monkeypatch.setenv("VFXGB_SIMD", path)
     found = _native.aes_encrypt(bytes.fromhex(key), bytes.fromhex(plain) * 3)
     assert [bytes(block).hex() for block in found] == [cipher] * 3
+
+
+@pytest.mark.parametrize("path", ["", "portable"])
+def test_hash_and_tree(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """Made with AES and ChaCha20 of `cryptography`."""
+    monkeypatch.setenv("VFXGB_SIMD", path)
+    session, leaf, delta = bytes(range(32)), bytes(range(16)), bytes(range(100, 116))
+    assert bytes(_native.ot_hash(session, 1, 2, 3, leaf)).hex() == "6d7e1416586d81bfe8f1fd3a7c72ea8f"
+    root = np.frombuffer(leaf, dtype=np.uint8).reshape(1, 1, 16)
+    leaves = _native.tree_leaves(session, 1, 2, delta, np.array([3], dtype=np.int32), root)
+    assert [bytes(block).hex() for block in leaves] == [
+        "5b738441cbc1961a608b6905555b6a44",
+        "5b728642cfc4901d6882630e5956644b",
+        "7f5d7c8f64eccad7d7871591fb27ece1",
+    ]
 
 
 # First and last 16 bytes of the primes as RFC 2409 (768, 1024) and RFC 3526 print them.
