@@ -187,10 +187,10 @@ OwnedTrees::OwnedTrees(SlotTrees trees, const Block& delta)
 void OwnedTrees::fill(std::size_t block, const Block* roots) { place_block(trees_, block, one, roots, roots_.data()); }
 
 void OwnedTrees::cache(std::size_t threads) {
-  leaves_ = all_leaves(trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row,
-                                   Block* out) {
-    ot::tree_leaves(hash, delta_, forest, roots_.data() + slot * trees_.forest.rows + row, out, threads);
-  });
+  leaves_ = all_leaves(
+      trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row, Block* out) {
+        ot::tree_leaves(hash, delta_, forest, roots_.data() + slot * trees_.forest.rows + row, out, threads);
+      });
   roots_ = ot::Blocks();
 }
 
@@ -236,11 +236,11 @@ void HeldTrees::fill(std::size_t block, const Block* copaths) {
 
 void HeldTrees::cache(std::size_t threads) {
   const std::vector<std::size_t> start = offsets(trees_, depth);
-  leaves_ = all_leaves(trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row,
-                                   Block* out) {
-    const Block* copaths = copaths_.data() + start[slot] + row * forest.levels;
-    ot::tree_leaves_punctured(hash, forest, holes_.data() + slot * trees_.forest.rows + row, copaths, out, threads);
-  });
+  leaves_ = all_leaves(
+      trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row, Block* out) {
+        const Block* copaths = copaths_.data() + start[slot] + row * forest.levels;
+        ot::tree_leaves_punctured(hash, forest, holes_.data() + slot * trees_.forest.rows + row, copaths, out, threads);
+      });
   copaths_ = ot::Blocks();
 }
 

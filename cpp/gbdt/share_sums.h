@@ -1,9 +1,9 @@
 // Additive shares of gradient sums, from trees of masks (protocol ot_shares; python/vfxgb/protocols/ot_shares).
 //
 // Row i and feature slot s have a tree (ot/ggm.h) of B_s leaves: one per bin and, where values are missing, one more. A
-// tweak, new for every tree of boosting, makes of leaf b a pair of masks x_b = H(leaf_b, tweak), modulo 2^64. The active
-// party *owns* the trees. The passive party *holds* them punctured at the row's bin c: it lacks x_c and nothing else. For
-// the row's pair v = (g, h) it is sent
+// tweak, new for every tree of boosting, makes of leaf b a pair of masks x_b = H(leaf_b, tweak), modulo 2^64. The
+// active party *owns* the trees. The passive party *holds* them punctured at the row's bin c: it lacks x_c and nothing
+// else. For the row's pair v = (g, h) it is sent
 //     d = v + sum_b x_b,     and takes for its share     y_b = x_b (b != c),     y_c = d - sum_(b != c) x_b = v + x_c.
 // Summed over the rows of a node, Y_b - X_b is the sum of v over the node's rows in bin b, exactly, modulo 2^64. All
 // are defined modulo 2^P, P the bits on the wire: bits above are nobody's business and must be cut off before any sum
@@ -55,8 +55,8 @@ class OwnedTrees {
   // Keeps all leaves, 16 bytes each, in place of the roots: growing trees again takes as long as hashing their leaves.
   void cache(std::size_t threads);
 
-  // OUT out: groups x cells(chosen), X of each group. totals, unless null: [slot chosen][row of the only group], the sum
-  // of x over all leaves.
+  // OUT out: groups x cells(chosen), X of each group. totals, unless null: [slot chosen][row of the only group], the
+  // sum of x over all leaves.
   void sums(const ot::Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, Pair* totals, Pair* out,
             std::size_t threads) const;
 

@@ -1,15 +1,15 @@
 // Share translation: additive shares brought into an order that only one of the parties knows.
 //
-// After Chase, Ghosh and Poburinnaya, "Secret-shared shuffle" (Asiacrypt 2020). For a secret permutation p of L places the
-// owner has L trees of L leaves (ot/ggm.h), and the party that knows p holds tree i punctured at p(i). From
-// v[i][j] = H(leaf j of tree i, tweak), modulo 2^64, both add up
+// After Chase, Ghosh and Poburinnaya, "Secret-shared shuffle" (Asiacrypt 2020). For a secret permutation p of L places
+// the owner has L trees of L leaves (ot/ggm.h), and the party that knows p holds tree i punctured at p(i). From v[i][j]
+// = H(leaf j of tree i, tweak), modulo 2^64, both add up
 //     a_j = sum_i v[i][j],     b_i = sum_j v[i][j].
 // The holder lacks v[i][p(i)] in b_i and in a_p(i), so it knows D_i = b_i - a_p(i) all the same. If the owner sends
 // X + a, the holder has X_p(i) + a_p(i) + D_i = X_p(i) + b_i: the owner's share in the new order under a mask the owner
 // knows and the holder does not.
 //
-// That takes L^2 hashes. For many places three layers of small permutations do the same: any permutation of the cells of
-// a matrix is one within each row, then one within each column, then one within each row again (Clos, 1953).
+// That takes L^2 hashes. For many places three layers of small permutations do the same: any permutation of the cells
+// of a matrix is one within each row, then one within each column, then one within each row again (Clos, 1953).
 #pragma once
 
 #include "gbdt/bin.h"
@@ -17,8 +17,8 @@
 
 namespace vfxgb::gbdt {
 
-// One layer: `groups` permutations of `size` places each. Either party's: a holder's leaves are 0 at the holes, and what
-// that hashes to cancels in D.
+// One layer: `groups` permutations of `size` places each. Either party's: a holder's leaves are 0 at the holes, and
+// what that hashes to cancels in D.
 class TranslationLayer {
  public:
   // leaves[group][tree][leaf].
@@ -36,8 +36,8 @@ class TranslationLayer {
 };
 
 // order[i] < rows * columns: where the value of cell i comes from, a permutation (row by row); columns: a power of two.
-// OUT before, across, after: within row r, cell k comes from column before[r * columns + k]; then, within column k, cell
-// r from row across[k * rows + r]; then, within row r, cell c from column after[r * columns + c].
+// OUT before, across, after: within row r, cell k comes from column before[r * columns + k]; then, within column k,
+// cell r from row across[k * rows + r]; then, within row r, cell c from column after[r * columns + c].
 void route(const i64* order, std::size_t rows, std::size_t columns, ot::Leaf* before, ot::Leaf* across,
            ot::Leaf* after);
 
