@@ -64,7 +64,7 @@ class Objective(Protocol):
         """What the start margin is estimated from: sums over rows, so that those of several tables add up."""
 
     def start_from(self, sums: FloatArray) -> FloatArray:
-        """The start margin [K] estimated from `start_sums` of the training rows. Raises LabelError where there is none."""
+        """The start margin [K] estimated from `start_sums` of all rows. Raises LabelError where there is none."""
 
     def margin_of(self, base_score: float) -> FloatArray:
         """The start margin [K] for a `base_score` in the units of the label."""

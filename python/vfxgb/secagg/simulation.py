@@ -38,12 +38,16 @@ def nobody(stage: str, user: int) -> bool:  # noqa: ARG001 - the signature of Ab
 
 @dataclass
 class StageCost:
-    """One stage, all calls together: seconds at all users, and bytes over all of them, to (`down`) and from (`up`)."""
+    """One stage, all calls together: seconds at all users, and bytes over all of them, to (`down`) and from (`up`).
+
+    `asked`: users that answered; `times`: how often users were asked, many at once counting once.
+    """
 
     user_seconds: float = 0.0
     down: int = 0
     up: int = 0
     asked: int = 0
+    times: int = 0
 
 
 @dataclass
@@ -60,6 +64,7 @@ class Loopback:
     def ask(self, stage: str, requests: Mapping[int, Message], reply: type[M]) -> Iterator[tuple[int, M]]:
         """See Exchange. A user's refusal is raised here, as it was raised there."""
         cost = self.costs.setdefault(stage, StageCost())
+        cost.times += 1
         # One message to many is encoded once.
         payloads: dict[int, bytes] = {}
         for user, request in requests.items():
@@ -117,8 +122,15 @@ def simulate(
     inputs: Callable[[int, memoryview], NDArray[np.int64]],
     absent: Absence = nobody,
     threads: int = 1,
+    messages: Sequence[type[Message]] = (),
+    handle: Callable[[int, Message, Handler], Message] | None = None,
+    observer: Observer | None = None,
 ) -> Parties:
-    """A server and its users, each with keys of its own. `inputs`: (user, task) -> its vector."""
+    """A server and its users, each with keys of its own. `inputs`: (user, task) -> its vector.
+
+    An application that talks to its users besides names its `messages` and a `handle`: (user, message, the role's own
+    way to answer) -> reply.
+    """
     run = _native.random_bytes(RUN_BYTES)
     private, directory = make_identities(users)
     dealt = Dealt() if spec.deal is None else spec.deal(params, tuple(users))
@@ -139,8 +151,13 @@ def simulate(
         )
 
     roles = {user: user_role(user) for user in users}
-    handlers: dict[int, Handler] = {user: role.handle for user, role in roles.items()}
-    exchange = Loopback(run, Catalogue(spec.messages), handlers, absent)
+
+    def handler(user: int) -> Handler:
+        own = roles[user].handle
+        return own if handle is None else lambda message: handle(user, message, own)
+
+    handlers = {user: handler(user) for user in users}
+    exchange = Loopback(run, Catalogue((*messages, *spec.messages)), handlers, absent, observer)
     timings = Timings()
     server = spec.server(
         ServerContext(
