@@ -24,6 +24,8 @@ void register_cipher_histogram(py::module_& module);
 void register_masked(py::module_& module);
 void register_noise(py::module_& module);
 void register_smm(py::module_& module);
+void register_bresson(py::module_& module);
+void register_secagg(py::module_& module);
 
 // A contiguous byte buffer of Python's, held while it is read. Checks that it holds whole items.
 class Bytes {

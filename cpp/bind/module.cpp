@@ -51,4 +51,6 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_masked(module);
   vfxgb::bind::register_noise(module);
   vfxgb::bind::register_smm(module);
+  vfxgb::bind::register_bresson(module);
+  vfxgb::bind::register_secagg(module);
 }

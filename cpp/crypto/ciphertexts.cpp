@@ -1,9 +1,6 @@
 #include "crypto/ciphertexts.h"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
-#include <cstring>
 #include <stdexcept>
 
 #include "bigint/words.h"
@@ -12,12 +9,8 @@
 namespace vfxgb {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "byte forms assume a little-endian machine");
-
 // Items per chunk: enough to fill the lanes and share a table's window, few enough to balance and to stop soon.
 constexpr std::size_t light = 1024, heavy = 256, slow = 16;
-
-std::size_t wire_half(const Ring& ring) { return (words::bit_length(ring.n().data(), ring.n().size()) + 7) / 8; }
 
 // Fresh encryptions of zero: from the pool while it lasts, the rest made here.
 template <class Owner>
@@ -28,28 +21,6 @@ void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count,
 }
 
 }  // namespace
-
-bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonical) {
-  const std::size_t half = ring.half_words();
-  if (form == Form::wire) {
-    const std::size_t bytes = wire_half(ring);
-    std::fill_n(canonical, ring.canonical_words(), 0);
-    for (int d = 0; d < ring.degree(); ++d) std::memcpy(canonical + d * half, item + d * bytes, bytes);
-  } else {
-    u64 value[words::max_words], high[words::max_words];
-    std::memcpy(value, item, ring.canonical_words() * sizeof(u64));
-    if (ring.degree() == 1) {
-      std::copy_n(value, half, canonical);
-    } else {
-      words::divrem(value, 2 * half, ring.n().data(), half, high, canonical);
-      if (!words::is_zero(high + half, half)) return false;
-      std::copy_n(high, half, canonical + half);
-    }
-  }
-  for (int d = 0; d < ring.degree(); ++d)
-    if (words::compare(canonical + d * half, ring.n().data(), half) >= 0) return false;
-  return true;
-}
 
 Ciphertexts::Ciphertexts(Key key, std::size_t count)
     : key_(std::move(key)), count_(count), data_(count * key_->ring().stride()) {}
@@ -173,66 +144,9 @@ Words decrypt(const PrivateKey& key, const Ciphertexts& x, std::size_t threads) 
   return out;
 }
 
-std::size_t form_bytes(const PublicKey& key, Form form) {
-  const Ring& ring = key.ring();
-  return form == Form::wire ? ring.degree() * wire_half(ring) : ring.canonical_words() * sizeof(u64);
-}
-
-void write(const Ciphertexts& x, Form form, unsigned char* out, std::size_t threads) {
-  const Ring& ring = x.key()->ring();
-  const std::size_t half = ring.half_words(), bytes = form_bytes(*x.key(), form);
-  parallel_for(x.size(), threads, light, [&](std::size_t begin, std::size_t end) {
-    Words canonical((end - begin) * ring.canonical_words()), value(2 * half);
-    ring.store(x.at(begin), end - begin, canonical.data());
-    for (std::size_t i = begin; i < end; ++i) {
-      const u64* digits = &canonical[(i - begin) * ring.canonical_words()];
-      unsigned char* place = out + i * bytes;
-      if (form == Form::wire || ring.degree() == 1) {
-        const std::size_t part = form == Form::wire ? wire_half(ring) : half * sizeof(u64);
-        for (int d = 0; d < ring.degree(); ++d) std::memcpy(place + d * part, digits + d * half, part);
-      } else {
-        words::mul(value.data(), digits + half, half, ring.n().data(), half);
-        const u64 carry = words::add(value.data(), value.data(), digits, half);
-        words::add_word(value.data() + half, half, carry);
-        std::memcpy(place, value.data(), bytes);
-      }
-    }
-  });
-}
-
-std::size_t check(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads) {
-  const Ring& ring = key->ring();
-  const std::size_t bytes = form_bytes(*key, form);
-  std::atomic<std::size_t> first{count};
-  const auto report = [&](std::size_t index) {
-    std::size_t known = first.load();
-    while (index < known && !first.compare_exchange_weak(known, index)) {
-    }
-  };
-  parallel_for(count, threads, light, [&](std::size_t begin, std::size_t end) {
-    Words canonical((end - begin) * ring.canonical_words()), elements((end - begin) * ring.stride());
-    std::size_t good = 0;
-    while (good < end - begin &&
-           parse(ring, form, data + (begin + good) * bytes, &canonical[good * ring.canonical_words()]))
-      ++good;
-    ring.load(canonical.data(), good, elements.data());
-    const std::size_t unit = ring.first_non_unit(elements.data(), good);
-    if (unit < end - begin) report(begin + unit);
-  });
-  return first;
-}
-
 Ciphertexts read(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads) {
-  const Ring& ring = key->ring();
-  const std::size_t bytes = form_bytes(*key, form);
   Ciphertexts out(key, count);
-  parallel_for(count, threads, light, [&](std::size_t begin, std::size_t end) {
-    Words canonical((end - begin) * ring.canonical_words());
-    for (std::size_t i = begin; i < end; ++i)
-      if (!parse(ring, form, data + i * bytes, &canonical[(i - begin) * ring.canonical_words()]))
-        throw std::invalid_argument("ciphertext out of range");
-    ring.load(canonical.data(), end - begin, out.at(begin));
-  });
+  read(key->ring(), form, data, count, out.at(0), threads);
   return out;
 }
 

@@ -30,45 +30,47 @@ __attribute__((always_inline)) inline void eight_blocks(const u32 key[8], u32 co
   }
 }
 
-__attribute__((always_inline)) inline void stream(const u32 key[8], unsigned char* out, std::size_t groups) {
+__attribute__((always_inline)) inline void stream(const u32 key[8], u32 first, unsigned char* out, std::size_t groups) {
   for (std::size_t group = 0; group < groups; ++group)
-    eight_blocks(key, static_cast<u32>(lanes * group), out + 64 * lanes * group);
+    eight_blocks(key, first + static_cast<u32>(lanes * group), out + 64 * lanes * group);
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void stream_avx2(const u32 key[8], unsigned char* out, std::size_t groups) {
-  stream(key, out, groups);
+__attribute__((target("avx2"))) void stream_avx2(const u32 key[8], u32 first, unsigned char* out, std::size_t groups) {
+  stream(key, first, out, groups);
 }
 #endif
 
-void stream_portable(const u32 key[8], unsigned char* out, std::size_t groups) { stream(key, out, groups); }
+void stream_portable(const u32 key[8], u32 first, unsigned char* out, std::size_t groups) {
+  stream(key, first, out, groups);
+}
 
-using Groups = void (*)(const u32 key[8], unsigned char* out, std::size_t groups);
+using Groups = void (*)(const u32 key[8], u32 first, unsigned char* out, std::size_t groups);
 
-void keystream(Groups make, const unsigned char key[32], unsigned char* out, std::size_t count) {
+void keystream(Groups make, const unsigned char key[32], unsigned char* out, std::size_t count, u32 first) {
   u32 words[8];
   for (int i = 0; i < 8; ++i)
     words[i] = static_cast<u32>(key[4 * i]) | static_cast<u32>(key[4 * i + 1]) << 8 |
                static_cast<u32>(key[4 * i + 2]) << 16 | static_cast<u32>(key[4 * i + 3]) << 24;
   const std::size_t groups = count / lanes;
-  make(words, out, groups);
+  make(words, first, out, groups);
   static constexpr unsigned char nonce[12] = {};
   for (std::size_t block = groups * lanes; block < count; ++block)
-    chacha20_block(key, static_cast<u32>(block), nonce, out + 64 * block);
+    chacha20_block(key, first + static_cast<u32>(block), nonce, out + 64 * block);
   wipe(words, sizeof words);
 }
 
 }  // namespace
 
-void chacha20_keystream(const unsigned char key[32], unsigned char* out, std::size_t count) {
+void chacha20_keystream(const unsigned char key[32], unsigned char* out, std::size_t count, u32 first) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return keystream(stream_avx2, key, out, count);
+  if (__builtin_cpu_supports("avx2")) return keystream(stream_avx2, key, out, count, first);
 #endif
-  keystream(stream_portable, key, out, count);
+  keystream(stream_portable, key, out, count, first);
 }
 
-void chacha20_keystream_portable(const unsigned char key[32], unsigned char* out, std::size_t count) {
-  keystream(stream_portable, key, out, count);
+void chacha20_keystream_portable(const unsigned char key[32], unsigned char* out, std::size_t count, u32 first) {
+  keystream(stream_portable, key, out, count, first);
 }
 
 void random_words(u64* out, std::size_t count) {

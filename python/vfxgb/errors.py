@@ -161,6 +161,10 @@ class ProtocolParameterError(VfxgbError, ValueError):
     """A parameter that the protocol does not have, or a value it cannot take."""
 
 
+class ShareError(VfxgbError, ValueError):
+    """Shares of a secret that do not fit: too few, of one point twice, of point 0, of another field, or damaged."""
+
+
 class PrecisionError(VfxgbError, ArithmeticError):
     """Numbers that did not come out as precisely as the next step needs."""
 

@@ -100,11 +100,12 @@ def fit_users(
         own_params,
         range(len(people)),
         lambda user, task: people[user].vector(task),
-        lambda stage, user: dropout.absent(clock.round, clock.depth, stage, user),
-        threads,
-        PUBLISHED,
-        handle,
-        ledger.record,
+        absent=lambda stage, user: dropout.absent(clock.round, clock.depth, stage, user),
+        threads=threads,
+        shared_checks=True,
+        messages=PUBLISHED,
+        handle=handle,
+        observer=ledger.record,
     )
     calls = Calls(
         parties.server,

@@ -9,6 +9,7 @@ stage; the user's answers. A user that does not answer a stage has dropped out o
     MASK     protected vectors arrive: whose do is U', and the result is the sum over U'
     SIGN     users confirm that they were told the same U'
     UNMASK   what is needed to open the sum; users of U' may drop out here too
+    RECOVER  only after that: what those users would have sent is made up from what the others hold
 
 An aggregator uses those stages it needs. Neither role knows what the vectors mean: with the MASK stage goes a *task*,
 bytes from which the application at the user (UserContext.inputs) makes its vector.
@@ -24,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import AggregationError, ParameterError
+from vfxgb.secagg.keys import Verify, verify
 from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Message
 
 M = TypeVar("M", bound=Message)
 
-JOIN, SHARE, MASK, SIGN, UNMASK = STAGES = ("join", "share", "mask", "sign", "unmask")
+JOIN, SHARE, MASK, SIGN, UNMASK, RECOVER = STAGES = ("join", "share", "mask", "sign", "unmask", "recover")
 SETUP = "set-up"
 
 # User id -> 32-byte public identity key (Ed25519): the public-key infrastructure that every side starts from.
@@ -105,7 +107,10 @@ class ServerContext:
 
 @dataclass(frozen=True)
 class UserContext:
-    """What user `user`'s role gets. `inputs`: task -> its vector int64[m]. `identity`: its private key, 32 bytes."""
+    """What user `user`'s role gets. `inputs`: task -> its vector int64[m]. `identity`: its private key, 32 bytes.
+
+    `verify`: how signatures are checked; a simulation may check each once for all of its users.
+    """
 
     run: bytes
     user: int
@@ -116,6 +121,7 @@ class UserContext:
     threads: int = 1
     public: bytes = b""
     secret: bytes = b""
+    verify: Verify = verify
 
 
 class AggregatorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
