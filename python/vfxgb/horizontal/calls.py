@@ -82,9 +82,14 @@ class Calls:
         """For every user, as soon as it is there."""
         self._published.append(message)
 
+    def finish(self) -> None:
+        """After the last round: the users that are there get the last trees."""
+        self.clock.round, self.clock.depth = self.clock.round + 1, 0
+        self._deliver()
+
     def sum(self, task: Task) -> Aggregate:
         """The sum of the users' vectors for `task`. Raises AggregationError, naming the place in the run."""
-        ready = self.deliver()
+        ready = self._deliver()
         team = [user for user in self._team if user in ready]
         spares = sorted(ready - set(self._team))
         wanted = self.threshold if isinstance(self.threshold, int) else 1
@@ -107,7 +112,7 @@ class Calls:
     def _failure(self, reason: str) -> AggregationError:
         return AggregationError(f"horizontal training, {self.clock}: {reason}")
 
-    def deliver(self) -> set[int]:
+    def _deliver(self) -> set[int]:
         """Tell users what they missed; returns those who know everything."""
         for number, message in enumerate(self._published):
             behind = [user for user in self.users if self._known[user] == number]

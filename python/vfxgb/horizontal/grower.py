@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.horizontal.calls import Calls
-from vfxgb.horizontal.messages import LevelSplits, LevelTask, TreeTask
+from vfxgb.horizontal.messages import LevelTask, TreeTask
 from vfxgb.horizontal.sums import NodeSums
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import OpenNodes
@@ -55,7 +55,7 @@ class Growing:
     candidates: CandidateList
     table: SumTable
     layout: NodeSums
-    levels: list[LevelSplits] = field(default_factory=list)
+    levels: list[Bulk] = field(default_factory=list)
     users: list[Users] = field(default_factory=list)
     allowed: NDArray[np.bool_] | None = None
 
@@ -224,15 +224,8 @@ class Grower:
         (left,) = skeleton.split(
             [NodeSplits(SERVER_PARTY, positions, chosen.left, chosen.constraint, records)], gain, last
         )
-        tree.levels.append(
-            LevelSplits(
-                nodes=pack_array(nodes),
-                left=pack_array(left),
-                feature=pack_array(resolved.feature),
-                bin=pack_array(resolved.bin),
-                default_left=pack_array(resolved.default_left),
-            )
-        )
+        splits = (nodes, left, resolved.feature, resolved.bin, resolved.default_left)
+        tree.levels.append(pack_array(np.stack(splits, axis=1).astype(np.int32)))
 
     def _allowed(self, round_index: int, depth: int, tree: Growing) -> NDArray[np.bool_] | None:
         """bool[m, features of the tree]: those each node may use; None for all."""

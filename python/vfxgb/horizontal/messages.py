@@ -12,7 +12,7 @@ from typing import ClassVar
 import msgspec
 
 from vfxgb.errors import MessageError
-from vfxgb.horizontal.quantiles import ColumnCells
+from vfxgb.horizontal.quantiles import Cells
 from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Catalogue, Message, Reveals, encode
 
 # Magnitudes are float32 numbers: powers of two from 2**LEAST_EXPONENT to 2**MOST_EXPONENT bound them.
@@ -20,34 +20,25 @@ LEAST_EXPONENT, MOST_EXPONENT = -149, 128
 EXPONENTS = MOST_EXPONENT - LEAST_EXPONENT + 1
 
 
-class LevelSplits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The k splits of one level of a tree: node, its left child (the right one comes next), and what goes left."""
-
-    nodes: Bulk
-    left: Bulk
-    feature: Bulk
-    bin: Bulk
-    default_left: Bulk
-
-
 class TreeTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One tree of a level: its splits so far, and the nodes to sum up.
 
-    `features`: those of the tree, empty for all. `allowed`: per node those it may use, m x len(features of the tree)
-    bits row by row, empty for all.
+    `levels`: per level int32[k, 5], its k splits: node, left child (the right one has the next number), feature, bin of
+    the cut, and 1 where missing values go left. `features`: those of the tree, empty for all. `allowed`: per node those
+    it may use, m x len(features of the tree) bits row by row, empty for all.
     """
 
     tree: int
-    levels: list[LevelSplits]
+    levels: list[Bulk]
     nodes: Bulk
     features: Bulk
     allowed: Bulk
 
 
 class PublishedTree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A finished tree: its splits by level, and float32 values of its nodes, what a leaf adds to the margin."""
+    """A finished tree: its splits by level (see TreeTask), and float32 values of its nodes, for margins."""
 
-    levels: list[LevelSplits]
+    levels: list[Bulk]
     values: Bulk
 
 
@@ -138,7 +129,7 @@ class StartTask(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class CellTask(Message, frozen=True, forbid_unknown_fields=True):
-    """Rows in cells of columns, column after column (see quantiles.py)."""
+    """Rows in cells of columns (see quantiles.py)."""
 
     TAG: ClassVar[str] = "cells"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
@@ -146,11 +137,11 @@ class CellTask(Message, frozen=True, forbid_unknown_fields=True):
         "how many rows of all users together have values in which cells, where cut points are searched", "counts"
     )
 
-    columns: list[ColumnCells]
+    cells: Cells
 
     def entries(self) -> int:
         """Length of the vector."""
-        return sum(one.entries() for one in self.columns)
+        return self.cells.n_counts
 
     def amount(self) -> int:
         """All counts."""

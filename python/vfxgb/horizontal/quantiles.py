@@ -13,7 +13,9 @@ Where a column's range is public, one call over evenly spaced cells does instead
 users together, and a cell that no longer matters is not looked into.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -24,6 +26,7 @@ from vfxgb.errors import MessageError
 from vfxgb.transport.messages import Bulk, pack_array, unpack_array
 
 Keys = NDArray[np.uint32]
+Wide = NDArray[np.uint64]
 
 KEY_BITS = 32
 FIRST_BITS = 8
@@ -34,21 +37,37 @@ MOST_CELLS = 1 << 16
 _SIGN = np.uint32(0x80000000)
 
 
-class ColumnCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Cells of one column to count: those with the first `bits` bits `prefixes` (uint32, ascending), in 2**step parts
-    each; or, with `cells` above 0, those that begin at so many evenly spaced points from `low` to `high`."""
+class RangeCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Cells of one column that begin at `cells` evenly spaced points from `low` to `high`."""
 
     column: int
-    bits: int = 0
-    step: int = 0
-    prefixes: Bulk = memoryview(b"")
-    low: float = 0.0
-    high: float = 0.0
-    cells: int = 0
+    low: float
+    high: float
+    cells: int
 
-    def entries(self) -> int:
-        """Number of counts."""
-        return self.cells if self.cells else (len(self.prefixes) // 4) << self.step
+
+class Cells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Cells to count, c columns of nested ones, then those of public ranges.
+
+    `columns`: int32[c, 4], ascending: column, bits of its cells, bits more by which each is divided, number of cells.
+    `starts`: uint32, first keys of the cells, ascending within a column. `ranges`: ascending by column.
+    """
+
+    columns: Bulk
+    starts: Bulk
+    ranges: list[RangeCells]
+    n_counts: int
+
+
+def pack_cells(asked: Sequence["Asked"], ranges: Sequence[RangeCells]) -> Cells:
+    """One task of all columns' questions."""
+    table = [(one.column, one.bits, one.step, len(one.starts)) for one in asked]
+    return Cells(
+        columns=pack_array(np.array(table, dtype=np.int32).reshape(-1, 4)),
+        starts=pack_array(np.concatenate([one.starts for one in asked]) if asked else np.zeros(0, np.uint32)),
+        ranges=list(ranges),
+        n_counts=sum(one.n_counts for one in asked) + sum(one.cells for one in ranges),
+    )
 
 
 def keys_of(values: NDArray[np.float32]) -> Keys:
@@ -70,38 +89,74 @@ def fine_starts(low: float, high: float, cells: int) -> NDArray[np.float32]:
     return np.linspace(low, high, cells).astype(np.float32)
 
 
-class SortedColumns:
-    """A user's columns, sorted once: X float32[n, F], NaN is missing."""
-
-    def __init__(self, X: NDArray[np.float32]) -> None:
-        missing = np.isnan(X)
-        self._present = len(X) - missing.sum(axis=0)
-        keys = np.where(missing, np.uint32(0xFFFFFFFF), keys_of(X)).astype(np.uint32)
-        self._keys = np.sort(np.ascontiguousarray(keys.T), axis=1)
-
-    def count(self, asked: ColumnCells, what: str) -> NDArray[np.int64]:
-        """Rows in each cell. Raises MessageError for cells that cannot be."""
-        _check(asked, len(self._keys), what)
-        keys = self._keys[asked.column, : self._present[asked.column]]
-        if asked.cells:
-            starts = keys_of(fine_starts(asked.low, asked.high, asked.cells))
-            # Below the first cell counts as in it.
-            reached = np.searchsorted(keys, starts[1:], side="left")
-            return np.diff(np.concatenate([[0], reached, [len(keys)]])).astype(np.int64)
-        prefixes = unpack_array(asked.prefixes, np.uint32, (len(asked.prefixes) // 4,), what)
-        starts = cell_starts(prefixes, asked.bits, asked.step)
-        begin = np.searchsorted(keys, starts, side="left")
-        width = np.uint32((1 << (KEY_BITS - asked.bits)) - 1)
-        last = np.searchsorted(keys, starts[:, 0] + width, side="right")
-        return np.diff(begin, axis=1, append=last[:, None]).reshape(-1).astype(np.int64)
+def column_keys(X: NDArray[np.float32]) -> Wide:
+    """The values of all columns, missing ones left out: column in the upper, key in the lower half of 64 bits."""
+    column = np.broadcast_to(np.arange(X.shape[1], dtype=np.uint64) << np.uint64(KEY_BITS), X.shape)
+    present = ~np.isnan(X)
+    return np.asarray(column[present] | keys_of(X[present]), dtype=np.uint64)
 
 
-def _check(asked: ColumnCells, n_features: int, what: str) -> None:
+def count_cells(keys: Wide, cells: Cells, n_features: int, what: str) -> NDArray[np.int64]:
+    """Rows in each cell, of `column_keys`. Raises MessageError for cells that cannot be."""
+    columns = unpack_array(cells.columns, np.int32, (len(cells.columns) // 16, 4), what).astype(np.int64)
+    starts = unpack_array(cells.starts, np.uint32, (len(cells.starts) // 4,), what)
+    _check(columns, len(starts), cells, n_features, what)
+    counts = np.zeros(cells.n_counts, dtype=np.int64)
+    nested = int((columns[:, 3] << columns[:, 2]).sum())
+    if nested:
+        counts[:nested] = _count_nested(keys, columns, starts, nested)
+    if cells.ranges:
+        counts[nested:] = _count_ranges(keys, cells.ranges)
+    return counts
+
+
+def _count_nested(keys: Wide, columns: NDArray[np.int64], starts: Keys, count: int) -> NDArray[np.int64]:
+    column, bits, step = (np.repeat(columns[:, i], columns[:, 3]) for i in range(3))
+    begin = (column.astype(np.uint64) << np.uint64(KEY_BITS)) | starts
+    first = np.cumsum(1 << step) - (1 << step)
+    cell = np.maximum(np.searchsorted(begin, keys, side="right") - 1, 0)
+    offset = keys - begin[cell]
+    # A key below the first cell wraps around to an offset that is too large.
+    inside = offset < (np.uint64(1) << (KEY_BITS - bits).astype(np.uint64))[cell]
+    cell, offset = cell[inside], offset[inside]
+    part = offset >> (KEY_BITS - bits - step).astype(np.uint64)[cell]
+    return np.bincount(first[cell] + part.astype(np.int64), minlength=count)
+
+
+def _count_ranges(keys: Wide, ranges: Sequence[RangeCells]) -> NDArray[np.int64]:
+    parts = []
+    for one in ranges:
+        begin = keys_of(fine_starts(one.low, one.high, one.cells)).astype(np.uint64)
+        # Below the first cell counts as in it.
+        begin[0] = 0
+        parts.append(begin | np.uint64(one.column << KEY_BITS))
+    begin = np.concatenate(parts)
+    cell = np.maximum(np.searchsorted(begin, keys, side="right") - 1, 0)
+    same = (begin[cell] >> np.uint64(KEY_BITS)) == (keys >> np.uint64(KEY_BITS))
+    return np.bincount(cell[same], minlength=len(begin))
+
+
+def _check(columns: NDArray[np.int64], n_starts: int, cells: Cells, n_features: int, what: str) -> None:
     """Raise MessageError for cells that cannot be."""
-    even = not asked.cells or (1 < asked.cells <= MOST_CELLS and -LARGEST <= asked.low < asked.high <= LARGEST)
-    nested = asked.bits >= 0 and 0 <= asked.step <= 16 and asked.bits + asked.step <= KEY_BITS
-    if not (0 <= asked.column < n_features and asked.cells >= 0 and even and nested):
-        raise MessageError(f"{what}: found column {asked.column}, {asked.cells} cells, bits {asked.bits}+{asked.step}")
+    column, bits, step, number = columns.T
+    counts = number << np.clip(step, 0, 16)
+    ok = (
+        ((column >= 0) & (column < n_features) & (bits >= 0) & (step >= 0) & (step <= 16) & (number >= 0)).all()
+        and (bits + step <= KEY_BITS).all()
+        and (np.diff(column) > 0).all()
+        and int(number.sum()) == n_starts
+        and all(
+            0 <= one.column < n_features and 1 < one.cells <= MOST_CELLS and -LARGEST <= one.low < one.high <= LARGEST
+            for one in cells.ranges
+        )
+        and all(one.column < other.column for one, other in pairwise(cells.ranges))
+        and int(counts.sum()) + sum(one.cells for one in cells.ranges) == cells.n_counts
+    )
+    if not ok:
+        raise MessageError(
+            f"{what}: found {len(columns)} columns with {n_starts} cells and {len(cells.ranges)} ranges in "
+            f"{cells.n_counts} parts that do not fit together"
+        )
 
 
 def cell_starts(prefixes: Keys, bits: int, step: int) -> Keys:
@@ -110,8 +165,23 @@ def cell_starts(prefixes: Keys, bits: int, step: int) -> Keys:
     return np.asarray(prefixes[:, None] + part[None, :], dtype=np.uint32)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The cells of one column that begin at `starts` and have `bits` bits, each in 2**step parts."""
+
+    column: int
+    bits: int
+    step: int
+    starts: Keys
+
+    @property
+    def n_counts(self) -> int:
+        """Number of parts."""
+        return len(self.starts) << self.step
+
+
 @dataclass
-class _Cells:
+class _Known:
     """Non-empty cells of a column, ascending: first key, bits, rows."""
 
     starts: Keys
@@ -123,15 +193,15 @@ class ColumnSearch:
     """The server's search for the cuts of one column. `ask` and `tell` in turn, until `ask` returns None."""
 
     def __init__(self, column: int, max_bin: int, bits: int) -> None:
-        self._column = column
+        self.column = column
         self._max_bin = max_bin
         self._final = bits
         # Everything is one cell of no bits.
-        self._cells = _Cells(np.zeros(1, np.uint32), np.zeros(1, np.int64), np.ones(1, np.int64))
+        self._cells = _Known(np.zeros(1, np.uint32), np.zeros(1, np.int64), np.ones(1, np.int64))
         self._bits = 0
         self._asked: tuple[NDArray[np.int64], int] | None = None
 
-    def ask(self) -> ColumnCells | None:
+    def ask(self) -> Asked | None:
         """The cells to count next, None when the cuts are known."""
         wanted = np.flatnonzero(self._matters() & (self._cells.bits == self._bits))
         if self._bits == self._final or len(wanted) == 0:
@@ -139,9 +209,7 @@ class ColumnSearch:
         step = FIRST_BITS if self._bits == 0 else max(2, (CELLS_PER_COLUMN // len(wanted)).bit_length() - 1)
         step = min(step, self._final - self._bits)
         self._asked = wanted, step
-        return ColumnCells(
-            column=self._column, bits=self._bits, step=step, prefixes=pack_array(self._cells.starts[wanted])
-        )
+        return Asked(self.column, self._bits, step, self._cells.starts[wanted])
 
     def tell(self, counts: NDArray[np.int64]) -> None:
         """The counts of the cells last asked for, over all users."""
@@ -157,7 +225,7 @@ class ColumnSearch:
         order = np.argsort(starts, kind="stable")
         bits = np.concatenate([cells.bits[kept], np.full(int(filled.sum()), self._bits, dtype=np.int64)])
         rows = np.concatenate([cells.rows[kept], counts[filled]])
-        self._cells = _Cells(starts[order], bits[order], rows[order])
+        self._cells = _Known(starts[order], bits[order], rows[order])
 
     def cuts(self) -> NDArray[np.float32]:
         """At most max_bin - 1 cuts, strictly ascending."""

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.errors import MessageError
-from vfxgb.horizontal.messages import LevelSplits
 from vfxgb.transport.messages import Bulk, unpack_array
 
 Float32Array = NDArray[np.float32]
+
+# Node, left child, feature, bin, default direction: see messages.TreeTask.
+SPLIT_FIELDS = 5
 
 
 @dataclass
@@ -54,7 +56,7 @@ class BinnedRows:
         n, outputs = self.margins.shape
         self._trees = [_Tree(_native.RowPartition(n, sampled)) for _ in range(outputs)]
 
-    def grow(self, tree: int, levels: Sequence[LevelSplits]) -> _native.RowPartition:
+    def grow(self, tree: int, levels: Sequence[Bulk]) -> _native.RowPartition:
         """Apply those of the tree's levels that are new. Raises MessageError for splits that cannot be."""
         if not 0 <= tree < len(self._trees):
             raise MessageError(f"{self._where}, growing a tree: found tree {tree}, wanted one of {len(self._trees)}")
@@ -64,21 +66,17 @@ class BinnedRows:
             state.depth += 1
         return state.partition
 
-    def _split(self, partition: _native.RowPartition, level: LevelSplits, what: str) -> None:
-        k = len(level.nodes) // 4
-        if k == 0:
-            return
-        nodes, left, feature, place = (
-            unpack_array(part, np.int32, (k,), what) for part in (level.nodes, level.left, level.feature, level.bin)
-        )
-        default_left = unpack_array(level.default_left, np.bool_, (k,), what)
+    def _split(self, partition: _native.RowPartition, level: Bulk, what: str) -> None:
+        k = len(level) // (4 * SPLIT_FIELDS)
+        splits = unpack_array(level, np.int32, (k, SPLIT_FIELDS), what)
+        nodes, left, feature, place, default_left = np.ascontiguousarray(splits.T)
         try:
-            bits = _native.left_bits(self.bins, partition, nodes, feature, place, default_left, self._threads)
+            bits = _native.left_bits(self.bins, partition, nodes, feature, place, default_left != 0, self._threads)
             partition.split(nodes, left, left + np.int32(1), bits, self._threads)
         except (ValueError, IndexError) as error:
             raise MessageError(f"{what}: {error}") from None
 
-    def finish(self, trees: Sequence[tuple[Sequence[LevelSplits], Bulk]]) -> None:
+    def finish(self, trees: Sequence[tuple[Sequence[Bulk], Bulk]]) -> None:
         """End the round: the rest of every tree's splits, and its values added to the margins of the rows."""
         if len(trees) != len(self._trees):
             raise MessageError(

@@ -27,7 +27,7 @@ from vfxgb.horizontal.messages import (
     StartTask,
     Trees,
 )
-from vfxgb.horizontal.quantiles import ColumnCells, ColumnSearch, cuts_of_counts, fine_starts
+from vfxgb.horizontal.quantiles import ColumnSearch, RangeCells, cuts_of_counts, fine_starts, pack_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.metric import make_metrics
 from vfxgb.model.seal import new_salt, seal_active
@@ -113,7 +113,7 @@ class Server:
         self._set_up()
         state.save = lambda folder: save(self.share(state), folder)
         run_rounds(self._params.n_estimators, state, callbacks, self._boost, self._evaluate)
-        self._calls.deliver()
+        self._calls.finish()
 
     def _set_up(self) -> None:
         params = self._params
@@ -159,35 +159,32 @@ class Server:
         if rules.given is not None:
             given = check_cuts(rules.given, self._names)
             return [given[name] for name in self._names]
+        ranges = [
+            RangeCells(column=column, low=float(low), high=float(high), cells=rules.cells)
+            for column, (low, high) in sorted(
+                (self._names.index(name), ends) for name, ends in (rules.ranges or {}).items()
+            )
+        ]
+        known = {one.column for one in ranges}
+        searches = [
+            ColumnSearch(column, max_bin, rules.bits) for column in range(len(self._names)) if column not in known
+        ]
         found: dict[int, Float32Array] = {}
-        even: list[ColumnCells] = []
-        searches: dict[int, ColumnSearch] = {}
-        for column, name in enumerate(self._names):
-            if rules.ranges is not None and name in rules.ranges:
-                low, high = rules.ranges[name]
-                even.append(ColumnCells(column=column, low=float(low), high=float(high), cells=rules.cells))
-            else:
-                searches[column] = ColumnSearch(column, max_bin, rules.bits)
         while True:
-            asked = [one for one in (search.ask() for search in searches.values()) if one is not None]
-            if not asked and not even:
+            asked = [(one, cells) for one in searches if (cells := one.ask()) is not None]
+            if not asked and not ranges:
                 break
-            counts = self._count(even + asked)
-            for one in even:
-                starts = fine_starts(one.low, one.high, one.cells)
-                found[one.column] = cuts_of_counts(starts, counts[one.column], max_bin)
-            for one in asked:
-                searches[one.column].tell(counts[one.column])
-            even = []
-        found.update({column: search.cuts() for column, search in searches.items()})
+            task = CellTask(cells=pack_cells([cells for _, cells in asked], ranges))
+            sizes = [*(cells.n_counts for _, cells in asked), *(one.cells for one in ranges)]
+            counts = np.split(self._calls.sum(task).sums, np.cumsum(sizes)[:-1])
+            for (search, _), part in zip(asked, counts[: len(asked)], strict=True):
+                search.tell(part)
+            for one, part in zip(ranges, counts[len(asked) :], strict=True):
+                found[one.column] = cuts_of_counts(fine_starts(one.low, one.high, one.cells), part, max_bin)
+            ranges = []
+        found.update({search.column: search.cuts() for search in searches})
         cuts = [found[column] for column in range(len(self._names))]
         return [cuts_with_missing(one) if some else one for one, some in zip(cuts, has_missing, strict=True)]
-
-    def _count(self, columns: list[ColumnCells]) -> dict[int, NDArray[np.int64]]:
-        task = CellTask(columns=columns)
-        counts = self._calls.sum(task).sums
-        ends = np.cumsum([one.entries() for one in columns])
-        return {one.column: part for one, part in zip(columns, np.split(counts, ends[:-1]), strict=True)}
 
     def _boost(self, round_index: int, learning_rate: float) -> None:
         assert self._grower is not None  # noqa: S101 - _set_up made it

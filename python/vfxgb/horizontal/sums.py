@@ -20,6 +20,11 @@ class NodeSums:
         self._sent = np.ones(int(n_bins.sum()), dtype=np.bool_)
         self._sent[self._last[~has_missing]] = False
 
+    @property
+    def n_features(self) -> int:
+        """F."""
+        return len(self._n_bins)
+
     def entries(self, n_nodes: int, allowed: NDArray[np.bool_] | None) -> int:
         """Length of the vector of `n_nodes` nodes; `allowed`: bool[n_nodes, F], the features each may use."""
         if allowed is None:

@@ -26,7 +26,7 @@ from vfxgb.horizontal.messages import (
     TreeTask,
     read_task,
 )
-from vfxgb.horizontal.quantiles import SortedColumns
+from vfxgb.horizontal.quantiles import column_keys, count_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.horizontal.sums import NodeSums
 from vfxgb.objective import Objective
@@ -59,7 +59,7 @@ class User:
         self._number = number
         # Raw values are for the search of cut points only.
         self._X: Float32Array | None = X
-        self._sorted: SortedColumns | None = None
+        self._keys: NDArray[np.uint64] | None = None
         self._n, self._n_features = X.shape
         self._labels = labels
         self._weights = weights
@@ -68,6 +68,8 @@ class User:
         self._rounds = -1
         self._rows: BinnedRows | None = None
         self._has_missing: NDArray[np.bool_] = np.zeros(self._n_features, dtype=np.bool_)
+        # The layout of vectors for the features last asked for: mostly all of them.
+        self._layout: tuple[bytes, NDArray[np.int32] | None, NodeSums] | None = None
         # Of the round under way: float gradients, their fixed point, and the encoded pairs by output.
         self._gradients: tuple[Float32Array, Float32Array] | None = None
         self._fixed: FixedPoint | None = None
@@ -131,10 +133,9 @@ class User:
     def _cells(self, task: CellTask) -> NDArray[np.int64]:
         what = f"{self._name}, counting rows in cells"
         X = self._raw("counting rows in cells")
-        if self._sorted is None:
-            self._sorted = SortedColumns(X)
-        counts = [self._sorted.count(one, what) for one in task.columns]
-        return np.concatenate(counts) if counts else np.zeros(0, dtype=np.int64)
+        if self._keys is None:
+            self._keys = column_keys(X)
+        return count_cells(self._keys, task.cells, self._n_features, what)
 
     def _read_plan(self, plan: Plan) -> None:
         what = f"{self._name}, reading the plan"
@@ -149,7 +150,7 @@ class User:
             self._rows = BinnedRows(X, np.split(cuts, np.cumsum(n_cuts)[:-1]), start, self._name, self._threads)
         except ValueError as error:
             raise MessageError(f"{what}: {error}") from None
-        self._X = self._sorted = None
+        self._X = self._keys = None
         self._rounds = 0
 
     def _read_trees(self, message: Trees) -> None:
@@ -207,19 +208,26 @@ class User:
         nodes = unpack_array(task.nodes, np.int32, (len(task.nodes) // 4,), what)
         if not partition.has(nodes):
             raise MessageError(f"{what}: found a node that is not open")
-        features = None
-        n_bins, has_missing = rows.bins.n_bins, self._has_missing
-        if len(task.features):
-            features = np.flatnonzero(unpack_bits(task.features, self._n_features, what)).astype(np.int32)
-            n_bins, has_missing = np.ascontiguousarray(n_bins[features]), has_missing[features]
+        features, layout = self._features(rows, task.features, what)
         allowed = None
         if len(task.allowed):
-            m, width = len(nodes), len(n_bins)
+            m, width = len(nodes), layout.n_features
             allowed = unpack_bits(task.allowed, m * width, what).reshape(m, width)
         pairs = self._encoded(task.tree, fixed)
         sums = _native.histogram(rows.bins, partition, nodes, pairs, features, self._threads)
         totals = _native.node_sums(partition, nodes, pairs, self._threads)
-        return NodeSums(n_bins, has_missing).pack(sums, totals, allowed)
+        return layout.pack(sums, totals, allowed)
+
+    def _features(self, rows: BinnedRows, packed: Bulk, what: str) -> tuple[NDArray[np.int32] | None, NodeSums]:
+        """The features of a tree, None for all, and how their sums stand in a vector."""
+        if self._layout is None or self._layout[0] != packed:
+            features = None
+            n_bins, has_missing = rows.bins.n_bins, self._has_missing
+            if len(packed):
+                features = np.flatnonzero(unpack_bits(packed, self._n_features, what)).astype(np.int32)
+                n_bins, has_missing = np.ascontiguousarray(n_bins[features]), has_missing[features]
+            self._layout = bytes(packed), features, NodeSums(n_bins, has_missing)
+        return self._layout[1:]
 
     def _encoded(self, tree: int, fixed: FixedPoint) -> NDArray[np.int64]:
         """Gradients of an output in fixed point, int64[n, 2]: the same in all calls of a round."""
