@@ -11,7 +11,7 @@ import numpy as np
 
 from vfxgb.errors import AggregationError
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
-from vfxgb.secagg.base import MASK, RECOVER, STAGES, UNMASK, Aggregate, AggregatorSpec, Dealt, threshold_of
+from vfxgb.secagg.base import MASK, RECOVER, STAGES, UNMASK, Aggregate, Dealt, threshold_of
 from vfxgb.secagg.simulation import Handler, Parties, simulate
 from vfxgb.transport.messages import Message
 
@@ -38,7 +38,7 @@ class Run:
     ) -> None:
         spec = aggregator_by_name(aggregator)
         self.params = make_aggregator_params(spec, {**spec.quick_params, **params})
-        self.spec = spec if spec.deal is None else replace(spec, deal=lambda *given: _dealt(spec, *given))
+        self.spec = spec if spec.deal is None else replace(spec, deal=lambda *given: _dealt(aggregator, *given))
         self.n_users = n_users
         self.x = np.random.default_rng(n_users).integers(-(2**50), 2**50, (n_users + n_spares, n_entries))
         self.drops: dict[int, str] = {}
@@ -123,10 +123,11 @@ class Run:
 
 
 @cache
-def _dealt(spec: AggregatorSpec, params: Any, users: tuple[int, ...]) -> Dealt:
+def _dealt(aggregator: str, params: Any, users: tuple[int, ...]) -> Dealt:
     """Keys of a key centre, which are slow to make and the same for all runs of these parameters."""
-    assert spec.deal is not None
-    return spec.deal(params, users)
+    deal = aggregator_by_name(aggregator).deal
+    assert deal is not None
+    return deal(params, users)
 
 
 def replaced(kind: type[Message], **changes: Any) -> Change:
