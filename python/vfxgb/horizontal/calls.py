@@ -13,7 +13,7 @@ import numpy as np
 
 from vfxgb.errors import AggregationError, MessageError
 from vfxgb.horizontal.messages import Plan, Received, Task, Trees, write_task
-from vfxgb.secagg.base import Aggregate, Exchange, ServerRole
+from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, require_users
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.timings import Timings
 from vfxgb.tree.sampling import random_words
@@ -38,25 +38,26 @@ class Clock:
 
 @dataclass
 class Calls:
-    """`role` sums, `exchange` publishes. `team_size`: users of a round, None for all. `threshold`: as users gave it.
+    """`role` sums, `exchange` publishes. `team_size`: users of a round, None for all.
 
-    `min_users`: fewest users whose sum may be opened. `sets`: users of each call so far in this round, oldest first.
+    `least`: users that must be there at the set-up. `min_users`: fewest users whose sum may be opened. For the ledger: `calls` so far; `smallest`: fewest users of one;
+    `narrow`: how often the users of a call differed from those of the call before, and by fewer than `min_users`.
     """
 
     role: ServerRole
     exchange: Exchange
     clock: Clock
     ledger: Ledger
+    n_users: int
     timings: Timings
-    threshold: int | float | None
+    least: int
     min_users: int
     team_size: int | None = None
     seed: int = 0
     users: tuple[int, ...] = ()
-    # How often a later call of a round was over nearly the same users as an earlier one, and not the same.
-    narrow: int = 0
-    smallest: int | None = None
     calls: int = 0
+    smallest: int | None = None
+    narrow: int = 0
     _team: list[int] = field(default_factory=list)
     _published: list[Plan | Trees] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
@@ -65,9 +66,14 @@ class Calls:
     def set_up(self) -> None:
         """Let the aggregator agree on what it needs; everybody takes part. Raises AggregationError."""
         with self.timings.phase("set-up"):
-            self.users = self._checked(self.role.set_up)
+            self.users = self._checked(self._set_up)
         self._known = dict.fromkeys(self.users, 0)
         self._team = list(self.users)
+
+    def _set_up(self) -> tuple[int, ...]:
+        users = self.role.set_up()
+        require_users(SETUP, len(users), self.n_users, self.least)
+        return users
 
     def begin_round(self, round_index: int) -> None:
         """Draw the team of a round."""
@@ -89,15 +95,12 @@ class Calls:
 
     def sum(self, task: Task) -> Aggregate:
         """The sum of the users' vectors for `task`. Raises AggregationError, naming the place in the run."""
-        ready = self._deliver()
-        team = [user for user in self._team if user in ready]
-        spares = sorted(ready - set(self._team))
-        wanted = self.threshold if isinstance(self.threshold, int) else 1
-        if len(team) + len(spares) < wanted:
-            raise self._failure(f"{len(team)} of {len(self._team)} users are there, wanted at least {wanted}")
+        self._deliver()
         data = write_task(task)
+        spares = sorted(set(self.users) - set(self._team))
         with self.timings.phase("sum over users"):
-            found = self._checked(lambda: self.role.aggregate(data, task.entries(), team, spares))
+            # The whole team, so that thresholds do not shrink with it; who is away does not answer.
+            found = self._checked(lambda: self.role.aggregate(data, task.entries(), self._team, spares))
         self.ledger.record(TOGETHER, "server", task, 0)
         self._note(frozenset(found.users))
         self._replace(found.users)
@@ -107,13 +110,14 @@ class Calls:
         try:
             return call()
         except AggregationError as error:
-            raise self._failure(str(error)) from error
+            raise AggregationError(f"horizontal training, {self.clock}: {error}") from error
 
-    def _failure(self, reason: str) -> AggregationError:
-        return AggregationError(f"horizontal training, {self.clock}: {reason}")
+    def knows_all(self, user: int) -> bool:
+        """Whether the user has read everything published: one that has not cannot make a vector, and is as if away."""
+        return self._known.get(user, 0) == len(self._published)
 
-    def _deliver(self) -> set[int]:
-        """Tell users what they missed; returns those who know everything."""
+    def _deliver(self) -> None:
+        """Tell users what they missed."""
         for number, message in enumerate(self._published):
             behind = [user for user in self.users if self._known[user] == number]
             if not behind:
@@ -124,7 +128,6 @@ class Calls:
                         f"publishing to user {user}: it knows {reply.rounds} rounds now, wanted {number}"
                     )
                 self._known[user] = number + 1
-        return {user for user in self.users if self._known[user] == len(self._published)}
 
     def _replace(self, users: Sequence[int]) -> None:
         """Spares that stepped in belong to the team from now on, in place of users that left."""

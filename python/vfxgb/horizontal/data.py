@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vfxgb.data.labels import read_weights
 from vfxgb.data.table import Table
-from vfxgb.errors import ColumnNameError, LabelError, LengthMismatchError, PartiesError
+from vfxgb.errors import ColumnNameError, LabelError, LengthMismatchError, PartiesError, TableError
 from vfxgb.estimator_base import read_target
 from vfxgb.estimator_data import Layout, has_names
 
@@ -79,7 +79,10 @@ def _read_list(given: Sequence[Any], weights: Any, missing: float) -> UsersData:
     named = has_names(pairs[0][0])
     for user, ((rows, target), own) in enumerate(zip(pairs, each, strict=True)):
         name = user_name(user)
-        table = Table.read(rows, party=name, missing=missing)
+        try:
+            table = Table.read(rows, party=name, missing=missing)
+        except TableError as error:
+            raise TableError(f"{error} Leave {name} out, or mend its table") from None
         if user == 0:
             names = table.names
         elif has_names(rows) != named:

@@ -25,7 +25,7 @@ that ends early because too few users are left, or by Ctrl-C, leaves these too, 
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.train.callbacks import TrainingCallback, as_callbacks
 from vfxgb.train.progress import make_monitor
+from vfxgb.train.session import refuse_unknown_cuts
+
+Self = TypeVar("Self", bound="UserEstimator")
 
 D = TrainParams  # every default below is written there, once
 
@@ -119,8 +122,11 @@ class UserEstimator(EstimatorBase):
         encode: Callable[[Any, int, str], NDArray[np.floating]],
         options: FitOptions,
         ranges: Mapping[str | int, tuple[float, float]] | None,
-    ) -> None:
-        """Run the server and all users in this process and keep what they leave. `labels`: of all users together."""
+    ) -> BaseException | None:
+        """Run the server and all users in this process and keep what they leave. `labels`: of all users together.
+
+        Returns what ended a run early of which finished rounds are left; to be raised in the end.
+        """
         own = self.get_params()
         if params.missing_strategy not in SUPPORTED_MISSING:
             raise ParameterError(
@@ -130,8 +136,10 @@ class UserEstimator(EstimatorBase):
         if len(data.ids) < 2:
             raise PartiesError(f"reading users: found {len(data.ids)}, wanted at least two; nothing is hidden in one")
         layout = data.layout(SERVER, params.missing)
+        cuts = read_cuts(options.cuts, layout)
+        refuse_unknown_cuts(cuts, data.names)
         rules = CutRules(
-            read_cuts(options.cuts, layout),
+            cuts,
             _read_ranges(ranges, data.names),
             _whole(own, "fine_cells", 2, MOST_CELLS),
             _whole(own, "quantile_bits", FIRST_BITS, KEY_BITS),
@@ -170,8 +178,12 @@ class UserEstimator(EstimatorBase):
         self.__dict__.pop("feature_names_in_", None)
         if data.named:
             self.feature_names_in_ = np.array(data.names, dtype=object)
-        if result.failure is not None:
-            raise result.failure
+        return result.failure
+
+    def _ended(self: Self, failure: BaseException | None) -> Self:
+        if failure is not None:
+            raise failure
+        return self
 
     def _aggregator_params(self) -> dict[str, Any]:
         own = self.get_params()
@@ -238,11 +250,10 @@ class FedXGBClassifier(ClassifierPart, UserEstimator):
         def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float32]:
             return encode_classes(read_target(labels, n_rows, SERVER, what), classes, SERVER, what)
 
-        # Known before the first round: a run that is cut short leaves a model to predict with.
-        self.classes_ = classes
         options = FitOptions(None, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        self._fit(data, self._train_params(objective, outputs), codes, encode, options, ranges)
-        return self
+        failure = self._fit(data, self._train_params(objective, outputs), codes, encode, options, ranges)
+        self.classes_ = classes
+        return self._ended(failure)
 
 
 class FedXGBRegressor(RegressorPart, UserEstimator):
@@ -273,8 +284,7 @@ class FedXGBRegressor(RegressorPart, UserEstimator):
 
         codes = read_numbers(data.labels, ALL_USERS, "y")
         options = FitOptions(None, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        self._fit(data, self._train_params(self._regression(), 1), codes, encode, options, ranges)
-        return self
+        return self._ended(self._fit(data, self._train_params(self._regression(), 1), codes, encode, options, ranges))
 
 
 def _eval_rows(sets: Sequence[Any], n_features: int) -> EvalRows:

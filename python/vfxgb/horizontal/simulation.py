@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import AggregationError
-from vfxgb.horizontal.calls import Calls, Clock
-from vfxgb.horizontal.dropout import Dropout
+from vfxgb.errors import AggregationError, ParameterError
+from vfxgb.horizontal.calls import PUBLISH, Calls, Clock
+from vfxgb.horizontal.dropout import Dropout, Nobody
 from vfxgb.horizontal.messages import PUBLISHED, Plan, Trees
 from vfxgb.horizontal.rows import Float32Array
 from vfxgb.horizontal.server import CutRules, EvalRows, Server
@@ -24,6 +24,7 @@ from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
+from vfxgb.secagg.base import AggregatorParams, AggregatorSpec, threshold_of
 from vfxgb.secagg.simulation import Handler, Loopback, simulate
 from vfxgb.threads import resolve_threads
 from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
@@ -82,6 +83,8 @@ def fit_users(
     """
     spec = aggregator_by_name(aggregator)
     own_params = make_aggregator_params(spec, aggregator_params)
+    team = len(users) if users_per_round is None else users_per_round
+    least = _fewest_users(spec, own_params, team, dropout)
     threads = resolve_threads(params.n_jobs)
     objective = make_objective(params)
     settings = UserSettings(objective, params.subsample, params.random_state)
@@ -95,12 +98,16 @@ def fit_users(
     def handle(user: int, message: Message, aggregate: Handler) -> Message:
         return people[user].read(message) if isinstance(message, Plan | Trees) else aggregate(message)
 
+    def absent(stage: str, user: int) -> bool:
+        behind = stage != PUBLISH and not calls.knows_all(user)
+        return behind or dropout.absent(clock.round, clock.depth, stage, user)
+
     parties = simulate(
         spec,
         own_params,
         range(len(people)),
         lambda user, task: people[user].vector(task),
-        absent=lambda stage, user: dropout.absent(clock.round, clock.depth, stage, user),
+        absent=absent,
         threads=threads,
         shared_checks=True,
         messages=PUBLISHED,
@@ -112,8 +119,9 @@ def fit_users(
         parties.exchange,
         clock,
         ledger,
+        len(people),
         parties.timings,
-        own_params.threshold,
+        least,
         own_params.min_users,
         users_per_round,
         params.random_state,
@@ -144,6 +152,21 @@ def fit_users(
         margins=server.margins.astype(np.float64),
         failure=failure,
     )
+
+
+def _fewest_users(spec: AggregatorSpec, params: AggregatorParams, n_users: int, dropout: Dropout) -> int:
+    """How many of `n_users` users must be there. Raises ParameterError if they are too few, or may not drop out."""
+    least = max(threshold_of(params.threshold, n_users), params.min_users)
+    if params.min_users > n_users:
+        raise ParameterError(
+            f"reading parameters: min_users={params.min_users} with {n_users} users in a round, wanted at most as many"
+        )
+    if not spec.survives_drops and not isinstance(dropout, Nobody):
+        raise ParameterError(
+            f"reading parameters: dropout with aggregator={spec.name!r}, which needs every user in every call; choose "
+            "another aggregator, or dropout=None"
+        )
+    return least
 
 
 def _save(share: ActiveShare, folder: Path) -> None:
