@@ -38,10 +38,11 @@ class Clock:
 
 @dataclass
 class Calls:
-    """`role` sums, `exchange` publishes. `team_size`: users of a round, None for all.
+    """`role` sums, `exchange` publishes; `n_users` all there are, `least` as many must come to the set-up.
 
-    `least`: users that must be there at the set-up. `min_users`: fewest users whose sum may be opened. For the ledger: `calls` so far; `smallest`: fewest users of one;
-    `narrow`: how often the users of a call differed from those of the call before, and by fewer than `min_users`.
+    `min_users`: fewest users whose sum may be opened. `team_size`: users of a round, None for all. For the ledger:
+    `calls` so far; `smallest`: fewest users of one; `narrow`: how often the users of a call differed from those of the
+    call before, and by fewer than `min_users`.
     """
 
     role: ServerRole

@@ -27,7 +27,7 @@ class Drop:
     """User `user` drops out in `round`, in the first call of level `depth`, at `stage`; back in round `until`.
 
     `user`: as in `fit`, an id, or the position in a list of users. `until` None: the next round. `stage`: one of
-    vfxgb.secagg.base.STAGES; one that the aggregator does not use counts as the next one it does.
+    vfxgb.secagg.base.STAGES; one that the aggregator does not come to counts as the next one it does.
     """
 
     user: Any
@@ -77,6 +77,9 @@ class Scheduled:
     def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:
         """Whether the user is away, or leaves just now."""
         if round_index != self._round:
+            # A stage that its round never came to is behind.
+            for late, drop in self._now.items():
+                self._away.setdefault(late, drop.round + 1 if drop.until is None else drop.until)
             self._round, self._now = round_index, self._drops(round_index)
         if round_index < self._away.get(user, round_index):
             return True

@@ -3,8 +3,8 @@
 A float32 number has a *key*, the 32-bit integer of its bits changed so that keys sort as numbers do. A *cell* is all
 numbers whose keys begin with the same bits. The search starts with cells of few bits and, call by call, divides those
 that matter into smaller ones, until they have `bits` bits: the cuts are then those that binning.cuts.make_cuts would
-find if every value were rounded down to the first `bits` bits of its key. Whole numbers below 2**(bits - 8), and
-columns of few such values, come out exact; with 32 bits every column does.
+find if every value were rounded down to the first `bits` bits of its key. Whole numbers from 0 to 2**(bits - 8) come
+out exact, negative ones are parted as exactly by cuts just below them; with 32 bits every column is exact.
 
 Which cells matter: all of them while there may be at most `max_bin` different values; else those that hold one of the
 ranks that make_cuts looks for, and the outermost two, on which these ranks depend.
@@ -30,8 +30,9 @@ Wide = NDArray[np.uint64]
 
 KEY_BITS = 32
 FIRST_BITS = 8
-# Cells a column is divided into per call, about; the more, the fewer calls.
+# Cells a column is divided into per call, about, and least bits gained by it; the more, the fewer calls.
 CELLS_PER_COLUMN = 1024
+LEAST_STEP = 3
 MOST_CELLS = 1 << 16
 
 _SIGN = np.uint32(0x80000000)
@@ -206,7 +207,7 @@ class ColumnSearch:
         wanted = np.flatnonzero(self._matters() & (self._cells.bits == self._bits))
         if self._bits == self._final or len(wanted) == 0:
             return None
-        step = FIRST_BITS if self._bits == 0 else max(2, (CELLS_PER_COLUMN // len(wanted)).bit_length() - 1)
+        step = FIRST_BITS if self._bits == 0 else max(LEAST_STEP, (CELLS_PER_COLUMN // len(wanted)).bit_length() - 1)
         step = min(step, self._final - self._bits)
         self._asked = wanted, step
         return Asked(self.column, self._bits, step, self._cells.starts[wanted])
