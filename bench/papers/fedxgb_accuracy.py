@@ -130,9 +130,9 @@ def markdown(document: dict[str, Any]) -> str:
     users, found = document["users"], document["runs"]
     about = (
         f"Written by bench/papers/fedxgb_accuracy.py: figure 4 of papers/003. {users} users with as many rows each, "
-        f"drawn at random; in every {EVERY}th round so many of them leave at a random stage of a random level, until the "
-        "round ends. Test accuracy and loss after the last round, mean (least to most) over seeds; the difference is to "
-        "xgboost on the pooled rows."
+        f"drawn at random; in every {EVERY}th round so many of them leave at a random stage of a random level, until "
+        "the round ends. Test accuracy and loss after the last round, mean (least to most) over seeds; the difference "
+        "is to xgboost on the pooled rows."
     )
     lines = ["# Accuracy with users that drop out", "", about]
     for name, task in document["tasks"].items():
