@@ -162,6 +162,12 @@ def test_below_the_threshold_nothing_is_opened() -> None:
         assert "combine" not in sides.timings.seconds
 
 
+@pytest.mark.parametrize(("users", "found"), [((10, 99), "user 99, who has no share"), ((10, 10, 11), "a user twice")])
+def test_users_that_cannot_be_asked_are_named(users: tuple[int, ...], found: str) -> None:
+    with pytest.raises(AggregationError, match=found):
+        parties().server.aggregate(b"", 5, users)
+
+
 def test_a_user_refuses_repeated_calls() -> None:
     sides = parties()
     sides.server.aggregate(b"", 5, USERS)
@@ -170,6 +176,8 @@ def test_a_user_refuses_repeated_calls() -> None:
         user.handle(EncryptTask(1, 5, pack_bytes(b"")))
     with pytest.raises(MessageError, match="user 10, opening a sum: found call 1"):
         user.handle(SumToOpen(1, pack_bytes(b"")))
+    with pytest.raises(MessageError, match="user 10, opening a sum: reading ciphertexts"):
+        user.handle(SumToOpen(2, pack_bytes(b"no ciphertexts")))
     with pytest.raises(MessageError, match="found message 'ibmhom-parts'"):
         user.handle(PartialDecryptions(1, pack_bytes(b"")))
     with pytest.raises(MessageError, match="asks for 4 entries, the task gives 5"):

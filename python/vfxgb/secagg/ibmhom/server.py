@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from vfxgb.crypto import CiphertextArray
-from vfxgb.errors import FormatError, InvalidCiphertextError, KeyMismatchError, MessageError
+from vfxgb.errors import AggregationError, MessageError
 from vfxgb.secagg.base import MASK, UNMASK, Aggregate, ServerContext, require_users, threshold_of
 from vfxgb.secagg.bcp.slots import slots_of, split_entries
 from vfxgb.secagg.ibmhom.messages import EncryptedVector, EncryptTask, PartialDecryptions, SumToOpen
@@ -27,6 +27,7 @@ class IbmhomServer:
     def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
         """See ServerRole. Nobody drops out before the vectors are asked for, so spares only help to open."""
         del spares
+        self._check_users(users)
         self._call += 1
         params = self._context.params
         count = -(-n_entries // self._slots)
@@ -40,6 +41,12 @@ class IbmhomServer:
         with self._context.timings.phase("combine"):
             plaintexts = combine(self._key, parts, params.coefficients == "reduced", self._context.threads)
         return Aggregate(split_entries(plaintexts, self._slots, n_entries), tuple(answered))
+
+    def _check_users(self, users: Sequence[int]) -> None:
+        unknown = set(users) - set(self._context.users)
+        if unknown or len(set(users)) < len(users):
+            what = f"user {min(unknown)}, who has no share of the key" if unknown else "a user twice"
+            raise AggregationError(f"summing over users: found {what}, wanted distinct users of the run")
 
     def _collect(
         self, task: bytes, n_entries: int, count: int, users: Sequence[int]
@@ -74,10 +81,7 @@ class IbmhomServer:
     def _read(self, data: Bulk, call: int, count: int, step: str) -> CiphertextArray:
         if call != self._call:
             raise MessageError(f"{step}: found call {call}, wanted {self._call}")
-        try:
-            found = CiphertextArray.from_bytes(self._key.key, data, self._context.threads)
-        except (FormatError, KeyMismatchError, InvalidCiphertextError) as error:
-            raise MessageError(f"{step}: {error}") from None
+        found = self._key.read(data, step, self._context.threads)
         if len(found) != count:
             raise MessageError(f"{step}: found {len(found)} ciphertexts, wanted {count}")
         return found

@@ -26,10 +26,10 @@ import gmpy2
 import msgspec
 
 from vfxgb import _native
-from vfxgb.crypto import CiphertextArray, PublicKey, primes
+from vfxgb.crypto import CiphertextArray, PublicKey, primes, wire
 from vfxgb.crypto.ints import width_for_bits
 from vfxgb.crypto.sizes import check_requested_bits
-from vfxgb.errors import AggregationError, FormatError
+from vfxgb.errors import AggregationError, FormatError, InvalidCiphertextError, KeyMismatchError, MessageError
 
 F = TypeVar("F", bound=msgspec.Struct)
 
@@ -57,6 +57,13 @@ class ThresholdKey:
     def delta(self) -> int:
         """n!."""
         return math.factorial(self.users)
+
+    def read(self, data: wire.Bytes, step: str, threads: int) -> CiphertextArray:
+        """Ciphertexts, or partial decryptions, from a peer. Raises MessageError that begins with `step`."""
+        try:
+            return CiphertextArray.from_bytes(self.key, data, threads)
+        except (FormatError, KeyMismatchError, InvalidCiphertextError) as error:
+            raise MessageError(f"{step}: {error}") from None
 
     def to_bytes(self) -> bytes:
         """The key for everybody."""

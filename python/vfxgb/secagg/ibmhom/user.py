@@ -1,6 +1,5 @@
 """A user of `ibmhom`: it encrypts its vector, and helps to open what the server sends it."""
 
-from vfxgb.crypto import CiphertextArray
 from vfxgb.errors import MessageError
 from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.bcp.slots import join_entries, slots_of
@@ -57,6 +56,6 @@ class IbmhomUser:
             )
         self._opened = message.call
         threads = self._context.threads
-        ciphertexts = CiphertextArray.from_bytes(self._key.key, message.ciphertexts, threads)
+        ciphertexts = self._key.read(message.ciphertexts, f"{self._name}, opening a sum", threads)
         parts = self._share.open_partly(self._key, ciphertexts, threads)
         return PartialDecryptions(message.call, pack_bytes(parts.to_bytes(threads)))
