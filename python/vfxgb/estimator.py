@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 D = TrainParams  # every default below is written there, once
 
 UNPROTECTED = "plain"
-RECOMMENDED = "batch_he"
+RECOMMENDED = "ot_shares"
 
 
 class PartyEstimator(EstimatorBase):
@@ -160,7 +160,7 @@ class PartyEstimator(EstimatorBase):
             return UNPROTECTED
         raise PartiesError(
             f"choosing a protocol: {len(layout.parties)} parties ({', '.join(layout.parties)}) and protocol=None, "
-            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} keeps gradients encrypted and is the one to "
+            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} keeps gradients hidden and is the one to "
             f"begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
         )
 
