@@ -48,7 +48,7 @@ class ModpGroup:
 
     def powers_of(self, base: bytes, exponents: bytes, threads: int) -> bytes:
         """One element to each exponent."""
-        return self.ring.fixed_power(base, exponents, EXPONENT_BITS // 8, threads=threads)
+        return self.ring.fixed_power(base, exponents, EXPONENT_BITS // 8, window=5, threads=threads)
 
     def check_elements(self, elements: bytes, step: str) -> None:
         """Raise TransferError unless every element is a square in (1, p)."""

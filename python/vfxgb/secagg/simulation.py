@@ -43,6 +43,7 @@ class StageCost:
     """One stage, all calls together: seconds at all users, and bytes over all of them, to (`down`) and from (`up`).
 
     `server_seconds`: what the server spends on writing requests and reading replies; its work is in `Timings`.
+    `asked`: users that answered; `times`: how often users were asked, many at once counting once.
     """
 
     user_seconds: float = 0.0
@@ -50,6 +51,7 @@ class StageCost:
     down: int = 0
     up: int = 0
     asked: int = 0
+    times: int = 0
 
 
 @dataclass
@@ -66,6 +68,7 @@ class Loopback:
     def ask(self, stage: str, requests: Mapping[int, Message], reply: type[M]) -> Iterator[tuple[int, M]]:
         """See Exchange. A user's refusal is raised here, as it was raised there."""
         cost = self.costs.setdefault(stage, StageCost())
+        cost.times += 1
         # One message to many is encoded once; messages to one each are not kept.
         encoded: Message | None = None
         payload = b""
@@ -129,11 +132,15 @@ def simulate(
     absent: Absence = nobody,
     threads: int = 1,
     shared_checks: bool = False,
+    messages: Sequence[type[Message]] = (),
+    handle: Callable[[int, Message, Handler], Message] | None = None,
+    observer: Observer | None = None,
 ) -> Parties:
     """A server and its users, each with keys of its own. `inputs`: (user, task) -> its vector.
 
     `shared_checks`: all users get the same signatures to check; check each once for all of them. Their time is then
-    less than it would be at users of their own.
+    less than it would be at users of their own. An application that talks to its users besides names its `messages` and
+    a `handle`: (user, message, the role's own way to answer) -> reply.
     """
     check = lru_cache(maxsize=4 * len(users))(verify) if shared_checks else verify
     run = _native.random_bytes(RUN_BYTES)
@@ -157,8 +164,13 @@ def simulate(
         )
 
     roles = {user: user_role(user) for user in users}
-    handlers: dict[int, Handler] = {user: role.handle for user, role in roles.items()}
-    exchange = Loopback(run, Catalogue(spec.messages), handlers, absent)
+
+    def handler(user: int) -> Handler:
+        own = roles[user].handle
+        return own if handle is None else lambda message: handle(user, message, own)
+
+    handlers = {user: handler(user) for user in users}
+    exchange = Loopback(run, Catalogue((*messages, *spec.messages)), handlers, absent, observer)
     timings = Timings()
     server = spec.server(
         ServerContext(
