@@ -16,9 +16,6 @@ from vfxgb.errors import MessageError
 from vfxgb.secagg.keys import SIGNATURE_BYTES, Verify, context_of
 from vfxgb.transport.messages import Bulk, pack_array, unpack_array
 
-# Shamir's points are ids plus one, in 32 bits.
-MAX_USER = 2**32 - 2
-
 
 def pack_users(users: Sequence[int]) -> Bulk:
     """Ids as they travel: 4 bytes each."""

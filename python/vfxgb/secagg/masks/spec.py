@@ -13,5 +13,5 @@ SPEC = AggregatorSpec(
     server=masks_server,
     user=masks_user,
     messages=MESSAGES,
-    security="semi-honest",
+    security="active",
 )
