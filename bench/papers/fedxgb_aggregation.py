@@ -337,7 +337,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--users", type=int, default=500)
     parser.add_argument("--entries", type=int, default=500)
     parser.add_argument("--bits", type=int, nargs="+", default=[512, 2048], help="the figures take the first")
-    parser.add_argument("--figure-users", type=int, nargs="+", default=[100, 250, 500])
+    parser.add_argument("--figure-users", type=int, nargs="+", default=[100, 200, 500])
     parser.add_argument("--figure-entries", type=int, nargs="+", default=[100, 500, 1000])
     parser.add_argument("--dropouts", type=float, nargs="+", default=[0.0, 0.1, 0.2, 0.3])
     parser.add_argument("--memory-users", type=int, default=1000)
