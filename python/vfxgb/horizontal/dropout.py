@@ -78,8 +78,8 @@ class Scheduled:
         """Whether the user is away, or leaves just now."""
         if round_index != self._round:
             # A stage that its round never came to is behind.
-            for late, drop in self._now.items():
-                self._away.setdefault(late, drop.round + 1 if drop.until is None else drop.until)
+            for late, missed in self._now.items():
+                self._away.setdefault(late, missed.round + 1 if missed.until is None else missed.until)
             self._round, self._now = round_index, self._drops(round_index)
         if round_index < self._away.get(user, round_index):
             return True
