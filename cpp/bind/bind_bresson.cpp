@@ -173,11 +173,13 @@ void register_products(py::module_& module) {
               const std::size_t bad = read_units(ring, Form::wire, data, count, x.data(), team);
               if (bad != count) return static_cast<i64>(bad);
               const Writing lock(self.guard);
-              u64* product = self.object.product.data();
+              // Into x, which takes the product's place in the end: a call that is interrupted changes nothing.
+              const u64* product = self.object.product.data();
               parallel_for(count, worthwhile(team, 1000 * count), 64, [&](std::size_t begin, std::size_t end) {
-                ring.mul(product + begin * ring.stride(), &x[begin * ring.stride()], end - begin,
-                         product + begin * ring.stride());
+                u64* place = &x[begin * ring.stride()];
+                ring.mul(product + begin * ring.stride(), place, end - begin, place);
               });
+              self.object.product.swap(x);
               return i64{-1};
             });
           },

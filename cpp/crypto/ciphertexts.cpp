@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bigint/multi_power.h"
 #include "bigint/words.h"
 #include "core/parallel.h"
 
@@ -109,6 +110,39 @@ Ciphertexts Ciphertexts::concat(const Ciphertexts& x, const Ciphertexts& y) {
   Ciphertexts out(x.key_, x.count_ + y.count_);
   std::copy(x.data_.begin(), x.data_.end(), out.data_.begin());
   std::copy(y.data_.begin(), y.data_.end(), out.data_.begin() + static_cast<std::ptrdiff_t>(x.data_.size()));
+  return out;
+}
+
+Ciphertexts Ciphertexts::combine(const std::vector<const Ciphertexts*>& arrays, const Values& values,
+                                 std::size_t threads) {
+  const Key& key = arrays.at(0)->key_;
+  const Ring& ring = key->ring();
+  const std::size_t count = arrays[0]->count_, stride = ring.stride();
+  // Terms of either sign apart; the product of the negative ones is inverted at the end.
+  std::vector<const Ciphertexts*> signed_arrays[2];
+  Words exponents[2], size(values.words);
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    if (arrays[k]->key_ != key) throw std::invalid_argument("ciphertexts under different keys");
+    if (arrays[k]->count_ != count) throw std::invalid_argument("arrays of different lengths");
+    const bool negative = magnitude(values.at(k), values.words, size.data());
+    signed_arrays[negative].push_back(arrays[k]);
+    exponents[negative].insert(exponents[negative].end(), size.begin(), size.end());
+  }
+  const MultiPower plus(ring, exponents[0].data(), values.words, signed_arrays[0].size());
+  const MultiPower minus(ring, exponents[1].data(), values.words, signed_arrays[1].size());
+  Ciphertexts out(key, count);
+  parallel_for(count, threads, slow, [&](std::size_t begin, std::size_t end) {
+    const auto starts = [&](const std::vector<const Ciphertexts*>& chosen) {
+      std::vector<const u64*> pointers;
+      for (const Ciphertexts* array : chosen) pointers.push_back(array->at(begin));
+      return pointers;
+    };
+    Words divisor((end - begin) * stride);
+    plus(starts(signed_arrays[0]).data(), end - begin, out.at(begin));
+    minus(starts(signed_arrays[1]).data(), end - begin, divisor.data());
+    ring.inverse(divisor.data(), end - begin, divisor.data());
+    ring.mul(out.at(begin), divisor.data(), end - begin, out.at(begin));
+  });
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "crypto/forms.h"
 #include "crypto/scheme.h"
@@ -30,6 +31,9 @@ class Ciphertexts {
   Ciphertexts scale(const Values& values, std::size_t threads) const;
   Ciphertexts rerandomize(std::size_t threads) const;
   static Ciphertexts concat(const Ciphertexts& x, const Ciphertexts& y);
+  // The sums over k of arrays[k] times values.at(k), entry by entry: products of powers that share their squarings.
+  // Arrays of one key and length, at least one.
+  static Ciphertexts combine(const std::vector<const Ciphertexts*>& arrays, const Values& values, std::size_t threads);
 
  private:
   Key key_;

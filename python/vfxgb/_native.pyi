@@ -6,6 +6,7 @@ one buffer. Signed values are two's complement; widths are multiples of 8 bytes.
 what this layer raises is ValueError, and means a caller's mistake.
 """
 
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -223,12 +224,15 @@ class Ciphertexts:
         """Times one signed value, or one per ciphertext."""
     def rerandomize(self, threads: int = 1) -> Ciphertexts: ...
     def concat(self, other: Ciphertexts) -> Ciphertexts: ...
+    @staticmethod
+    def combine(arrays: Sequence[Ciphertexts], values: Buffer, width: int, threads: int = 1) -> Ciphertexts:
+        """The sums over k of arrays[k] times the signed values[k], entry by entry (cpp/bigint/multi_power.h)."""
     def to_wire(self, threads: int = 1) -> bytes: ...
     def to_integers(self, threads: int = 1) -> bytes: ...
 
 @final
 class BressonGroup:
-    """Units modulo n**2 (cpp/crypto/bresson). An element is uint8[element_bytes]: its base-n digits, the lower first."""
+    """Units modulo n**2 (cpp/crypto/bresson). An element is uint8[element_bytes]: its base-n digits, lower first."""
 
     def __init__(self, n: bytes, path: str = "") -> None: ...
     @property
@@ -733,3 +737,193 @@ def independent_columns(
 
 def keyed_normals(key: bytes, first: int, count: int, threads: int = 1) -> NDArray[np.float64]:
     """Numbers first .. first + count - 1 of the standard normal numbers that belong to a key of 32 bytes."""
+
+# Oblivious transfer (cpp/ot). A block is 16 bytes. `session` (32 bytes), `domain` and `block` name the public key of
+# the hash (cpp/ot/hash.h): both parties use the same. `leaves` int32[s]: trees of so many leaves, `rows` of each.
+# Trees, transfers, corrections and co-paths stand shape by shape, row by row, level by level (cpp/ot/ggm.h). T: the
+# levels of a row's trees together, sum of max(1, ceil(log2 leaves)). `holes` uint16[s, rows]: each tree's secret leaf.
+
+def aes_path() -> str:
+    """The AES in use: "vaes", "aesni" or "portable". VFXGB_SIMD=portable forces the last."""
+
+def aes_encrypt(key: bytes, blocks: Buffer) -> NDArray[np.uint8]:
+    """AES-128 of each block, uint8[n, 16], for known-answer tests."""
+
+def ot_hash(session: bytes, domain: int, block: int, counter: int, blocks: Buffer) -> NDArray[np.uint8]:
+    """Value number `counter` of each leaf, uint8[n, 16]: its hash with tweak value_tweak(counter)."""
+
+@final
+class OtSender:
+    """Sender of correlated transfers by extension: q = t ^ choice Delta (cpp/ot/iknp.h).
+
+    seeds uint8[128, 16]: of each pair, the one that bit i of delta names.
+    """
+
+    def __init__(self, delta: bytes, seeds: NDArray[np.uint8]) -> None: ...
+    def extend(self, first_group: int, u: Buffer, threads: int = 1) -> NDArray[np.uint8]:
+        """q uint8[128 groups, 16] from the receiver's 2048 bytes a group. Never use a group's number twice."""
+
+@final
+class OtReceiver:
+    """Receiver of correlated transfers by extension; seeds uint8[128, 2, 16]."""
+
+    def __init__(self, seeds: NDArray[np.uint8]) -> None: ...
+    def extend(self, first_group: int, choices: Buffer, threads: int = 1) -> tuple[bytes, NDArray[np.uint8]]:
+        """(u to send, t uint8[128 groups, 16]) for 16 bytes of choices a group, lowest bit first."""
+
+def weighted_sum(key: bytes, rows: Buffer, threads: int = 1) -> bytes:
+    """The sum in GF(2^128) of AES(key, j) times row j (cpp/ot/consistency.h)."""
+
+def weighted_choices(key: bytes, choices: Buffer) -> bytes:
+    """The sum of AES(key, j) over the bits j that are set."""
+
+def field_product(a: bytes, b: bytes) -> bytes:
+    """A product in GF(2^128)."""
+
+def tree_choices(leaves: NDArray[np.int32], holes: NDArray[np.uint16]) -> bytes:
+    """Choices of rows * T transfers for OtReceiver.extend, then zeros. ValueError for a hole that is no leaf."""
+
+def tree_corrections(
+    session: bytes,
+    domain: int,
+    block: int,
+    delta: bytes,
+    leaves: NDArray[np.int32],
+    rows: int,
+    q: Buffer,
+    threads: int = 1,
+) -> tuple[NDArray[np.uint8], bytes]:
+    """Owner: (roots uint8[s, rows, 16] to keep, rows * (T - s) corrections to send) from rows * T transfers q."""
+
+def tree_copaths(
+    session: bytes,
+    domain: int,
+    block: int,
+    leaves: NDArray[np.int32],
+    holes: NDArray[np.uint16],
+    t: Buffer,
+    corrections: Buffer,
+    threads: int = 1,
+) -> NDArray[np.uint8]:
+    """Other party: co-paths uint8[rows * T, 16] to keep, from rows * T transfers t and the owner's corrections."""
+
+def tree_leaves(
+    session: bytes,
+    domain: int,
+    block: int,
+    delta: bytes,
+    leaves: NDArray[np.int32],
+    roots: NDArray[np.uint8],
+    threads: int = 1,
+) -> NDArray[np.uint8]:
+    """All leaves of the trees, uint8[rows * sum(leaves), 16]."""
+
+def tree_leaves_punctured(
+    session: bytes,
+    domain: int,
+    block: int,
+    leaves: NDArray[np.int32],
+    holes: NDArray[np.uint16],
+    copaths: Buffer,
+    threads: int = 1,
+) -> NDArray[np.uint8]:
+    """The same from the co-paths; 0 in place of the secret leaves."""
+
+# Shares of gradient sums (cpp/gbdt/share_sums.h). A pair is two numbers modulo 2^64, uint64[..., 2]. `leaves` int32[s]:
+# of the trees of each feature slot. `counter` and `run` make the tweak of a tree of boosting: never use both twice with
+# one set of trees. `slots` int32[k]: ascending; cells: the leaves of these slots together.
+
+TREES_DOMAIN: int
+
+@final
+class OwnedTrees:
+    """The active party's trees of masks: `rows` for every slot, a key of the hash for each block of `block_rows`."""
+
+    def __init__(self, session: bytes, delta: bytes, leaves: NDArray[np.int32], rows: int, block_rows: int) -> None: ...
+    def fill(self, block: int, roots: Buffer) -> None:
+        """The roots of a block of rows, as tree_corrections gives them for domain TREES_DOMAIN and this block."""
+    def cache(self, threads: int = 1) -> None:
+        """Keep all leaves, 16 bytes each, instead of growing them anew for each sum. No fill after it."""
+    def cover(
+        self,
+        counter: int,
+        run: int,
+        rows: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        pairs: NDArray[np.int64],
+        threads: int = 1,
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """(d uint64[k, len(rows), 2]: pairs[row] plus all masks of its tree; uint64[cells, 2]: masks summed over rows).
+
+        `rows`: ascending.
+        """
+    def sums(
+        self,
+        counter: int,
+        run: int,
+        partition: RowPartition,
+        nodes: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        threads: int = 1,
+    ) -> NDArray[np.uint64]:
+        """Masks summed over the sampled rows of each node, uint64[nodes, cells, 2]."""
+
+@final
+class HeldTrees:
+    """The passive party's: the same trees punctured at holes uint16[s, rows], the bins of its rows."""
+
+    def __init__(
+        self, session: bytes, leaves: NDArray[np.int32], holes: NDArray[np.uint16], block_rows: int
+    ) -> None: ...
+    def fill(self, block: int, copaths: Buffer) -> None:
+        """The co-paths of a block of rows, as tree_copaths gives them."""
+    def cache(self, threads: int = 1) -> None:
+        """As OwnedTrees.cache."""
+    def row_sums(
+        self,
+        counter: int,
+        run: int,
+        rows: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        d: NDArray[np.uint64],
+        place: NDArray[np.int32] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.uint64]:
+        """Shares summed over ascending `rows`, uint64[cells, 2].
+
+        d: uint64[k, places, 2], that of row i at place[i], or at i where `place` is None.
+        """
+    def sums(
+        self,
+        counter: int,
+        run: int,
+        partition: RowPartition,
+        nodes: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        d: NDArray[np.uint64],
+        place: NDArray[np.int32] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.uint64]:
+        """Shares summed over the sampled rows of each node, uint64[nodes, cells, 2]."""
+
+def pack_pairs(pairs: NDArray[np.uint64], g_bits: int, h_bits: int, threads: int = 1) -> bytes:
+    """The low bits of all pairs, one after the other without gaps (cpp/gbdt/pair_bits.h)."""
+
+def unpack_pairs(data: Buffer, count: int, g_bits: int, h_bits: int, threads: int = 1) -> NDArray[np.uint64]:
+    """The reverse, uint64[count, 2]. ValueError for another number of bytes or a spare bit set."""
+
+def left_shares(cells: NDArray[np.uint64], n_bins: NDArray[np.int32], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Left sums of all candidates, uint64[m, c, 2], from sums per leaf, uint64[m, n_bins.sum() + missing.sum(), 2]."""
+
+@final
+class TranslationLayer:
+    """`groups` secret permutations of `size` places (cpp/gbdt/translation.h); leaves: groups * size trees of `size`."""
+
+    def __init__(self, session: bytes, domain: int, block: int, leaves: Buffer, groups: int, size: int) -> None: ...
+    def masks(self, first: int, nodes: int, threads: int = 1) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """(a, b), each uint64[nodes, groups * size, 2], for counters first, first + 1, ..."""
+
+def route(
+    order: NDArray[np.int64], rows: int, columns: int
+) -> tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.uint16]]:
+    """A permutation of a matrix's cells as permutations within rows, then columns, then rows; columns: a power of 2."""

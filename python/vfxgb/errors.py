@@ -181,5 +181,9 @@ class AggregationError(VfxgbError, RuntimeError):
     """A sum over users cannot be opened: too few of them are left, or one of them is needed and gone."""
 
 
+class TransferError(VfxgbError, ValueError):
+    """An oblivious transfer whose bytes do not fit: damaged, of another session or block, sent twice, out of range."""
+
+
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""

@@ -100,10 +100,10 @@ LIES: dict[str, tuple[Change, str]] = {
     ),
     "signer twice": (replaced(UnmaskRequest, users=doubled), "duplicates"),
     "signer who is no survivor": (
-        replaced(UnmaskRequest, users=users(0, 1, 3, 4, 8, 9)),
+        replaced(UnmaskRequest, users=users(0, 1, 3, 4, 8)),
         "wanted only survivors among those who signed",
     ),
-    "signatures cut": (replaced(UnmaskRequest, signatures=shorter), "wanted 384"),
+    "signatures cut": (replaced(UnmaskRequest, signatures=shorter), "wanted 320"),
     "unmask, another call": (replaced(UnmaskRequest, call=1), "wanted call"),
 }
 

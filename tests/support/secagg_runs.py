@@ -47,7 +47,12 @@ class Run:
         self.replied: list[tuple[int, Message]] = []
         self.spares = range(n_users, n_users + n_spares)
         self.parties: Parties = simulate(
-            self.spec, self.params, range(n_users + n_spares), lambda user, _: self.x[user], self._absent
+            self.spec,
+            self.params,
+            range(n_users + n_spares),
+            lambda user, _: self.x[user],
+            self._absent,
+            shared_checks=True,
         )
         self._honest = dict(self.parties.exchange.handlers)
         self._ask = self.parties.exchange.ask

@@ -3,10 +3,11 @@
 Every configuration is trained in a process of its own (train_job.py), all parties in memory, one after the other.
 Parts:
 
-    configurations  `batch_he` with each scheme and randomness, against the arithmetic floor of the same run
+    configurations  `batch_he` with each scheme and randomness, against the arithmetic floor of the same run; beside
+                    them `ot_shares`, `plain` and xgboost
     ablation        `batch_he` with one optimisation switched off at a time; `secureboost` against `batch_he` with all
                     that both share switched off
-    linear          one tree of generated tables of growing size
+    linear          one tree of generated tables of growing size, and with `ot_shares` of more and more bins
     protocols       any protocols, the first of them being the measure of the others; broken ones are called broken
 """
 
@@ -22,7 +23,7 @@ import msgspec
 
 from vfxgb.cli.train_costs import floor_seconds
 from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
-from vfxgb.cli.train_job import XGBOOST, JobResult, TrainJob, TrainRun
+from vfxgb.cli.train_job import SETUP_BYTES, XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.crypto.sizes import check_requested_bits
 from vfxgb.errors import ParameterError, ProtocolParameterError, VfxgbError
 from vfxgb.protocols import make_protocol_params, protocol_by_name
@@ -39,13 +40,17 @@ ABLATION_CONFIGS = ("paillier-djn", "ou-short")
 LINEAR_CONFIGS = ("ou-short",)
 PROTOCOL_CONFIGS = ("paillier-djn", "ou-short")
 SWITCHES = ("joint_buckets", "pack_sums", "subtract", "pool", "stream")
-BATCH, SINGLE, PLAIN = "batch_he", "secureboost", "plain"
+BATCH, SINGLE, PLAIN, SHARES = "batch_he", "secureboost", "plain", "ot_shares"
+# The limit that its memory is measured under.
+SHARES_PARAMS = {"memory_limit": "1GB"}
+SHARES_QUICK = {"group_bits": 768, "insecure": True}
 # Trees of protocols that take milliseconds each.
 CHEAP_TREES = 20
 COST_BATCH = 4000
 LINEAR_ROWS = 1_000_000
 LINEAR_SHARES = (0.1, 0.3, 1.0)
 LINEAR_FEATURES = (5, 10, 20)
+LINEAR_BINS = (16, 32, 64)
 INTERRUPTED = 130
 
 
@@ -111,6 +116,16 @@ class Measurement:
         return floor_seconds(self.operations, costs, 1)
 
     @property
+    def once_seconds(self) -> float:
+        """Seconds of what is done once per training, in the run of one tree."""
+        return self.result.single.key_seconds
+
+    @property
+    def once_bytes(self) -> int:
+        """Bytes of it in both directions; 0 where nobody counts them."""
+        return self.result.single.operations.get(SETUP_BYTES, 0)
+
+    @property
     def ciphertext_bytes(self) -> float:
         """Bytes per tree of gradients and packed sums: one ciphertext per row, and what was decrypted."""
         return (self.result.rows + self.operations.get("decryptions", 0.0)) * self.result.wire_bytes
@@ -165,6 +180,7 @@ def _config_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     jobs = [
         (f"{BATCH} {name}", _job(settings, BATCH, name, cost_batch=COST_BATCH)) for name in settings.configs or CONFIGS
     ]
+    jobs.append((SHARES, _shares_job(settings, extra=CHEAP_TREES)))
     jobs.append((PLAIN, _job(settings, PLAIN, None, extra=CHEAP_TREES)))
     if find_spec(XGBOOST) is not None:
         jobs.append((XGBOOST, _job(settings, XGBOOST, None, extra=CHEAP_TREES)))
@@ -186,7 +202,7 @@ def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     active, passive = SYNTHETIC_FEATURES
     sizes = [(max(2, round(most * share)), passive) for share in LINEAR_SHARES]
     sizes += [(max(2, round(most * LINEAR_SHARES[0])), count) for count in LINEAR_FEATURES if count != passive]
-    return [
+    jobs = [
         (
             f"{name}, {rows:,} x ({active}+{count})",
             _job(settings, BATCH, name, data=SYNTHETIC, rows=rows, features=(active, count), extra=0),
@@ -194,6 +210,21 @@ def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
         for name in settings.configs or LINEAR_CONFIGS
         for rows, count in sizes
     ]
+    grown = [(rows, count, settings.bins) for rows, count in sizes]
+    grown += [(sizes[0][0], passive, bins) for bins in LINEAR_BINS if bins != settings.bins]
+    return jobs + [
+        (
+            f"{SHARES}, {rows:,} x ({active}+{count}), {bins} bins",
+            _shares_job(settings, data=SYNTHETIC, rows=rows, features=(active, count), bins=bins, extra=0),
+        )
+        for rows, count, bins in grown
+    ]
+
+
+def _shares_job(settings: TrainSettings, **changes: Any) -> TrainJob:
+    """A job of `ot_shares`; `insecure` means a small group for its base transfers, too."""
+    params = {**SHARES_PARAMS, **(SHARES_QUICK if settings.insecure else {})}
+    return _job(settings, SHARES, None, params=params, **changes)
 
 
 def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:

@@ -3,7 +3,7 @@
 `main` reads a job from stdin and writes its result to stdout. A job trains one tree, then `extra` + 1 trees from the
 beginning again. What the second run takes beyond the first is the cost of `extra` trees in the middle of a training:
 the first tree, in which keys and tables are made, is in both, and so is the last one, after which no randomness is made
-ahead. Key generation is left out of either.
+ahead. Key generation and set-up are left out of either.
 
 Operation costs are measured half before and half after the training, on a key of the same kind.
 """
@@ -26,7 +26,9 @@ from vfxgb.errors import MissingPackageError, VfxgbError
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 XGBOOST = "xgboost"
-KEY_PHASE = "key"
+# What is done once per training, at the active party: making keys, or a set-up; and its bytes in both directions.
+ONCE_PHASES = ("key", "set-up")
+SETUP_BYTES = "set-up bytes"
 WARM_UP_ROWS = 1000
 STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -50,8 +52,8 @@ class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TrainRun(msgspec.Struct, frozen=True):
     """One training.
 
-    `rounds`: wall seconds of each round, that of the first without `key_seconds`. `cpu_seconds`: processor time of all
-    threads over all rounds, keys included. `operations`: counted by any party.
+    `rounds`: wall seconds of each round, that of the first without `key_seconds`, which key or set-up took.
+    `cpu_seconds`: processor time of all threads over all rounds, keys included. `operations`: counted by any party.
     `phases`: party -> phase -> seconds. `sent`, `received`: bytes as the active party counts them. `peak_bytes`: beyond
     what the process held with the data loaded, of all parties together; None where the system does not tell.
     """
@@ -177,7 +179,7 @@ def _fit(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
     for counted in parties.values():
         for name, amount in counted.operations.items():
             operations[name] = operations.get(name, 0) + amount
-    key_seconds = timings.seconds.get(KEY_PHASE, 0.0)
+    key_seconds = sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES)
     clock.rounds[0] -= key_seconds
     return TrainRun(
         clock.rounds,

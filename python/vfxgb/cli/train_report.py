@@ -69,6 +69,7 @@ def _config_lines(measurements: Sequence[Measurement]) -> list[str]:
         _operation_lines(encrypted),
         _cost_lines(encrypted),
         _traffic_lines(measurements),
+        _once_lines(measurements),
         _memory_lines(measurements),
     )
     lines = [
@@ -130,6 +131,18 @@ def _traffic_lines(measurements: Sequence[Measurement]) -> list[str]:
     return lines
 
 
+def _once_lines(measurements: Sequence[Measurement]) -> list[str]:
+    return [
+        _line("once per training", ["seconds", "MB"]),
+        *(
+            _line(found.name, [f"{found.once_seconds:.3f}", f"{found.once_bytes / MEGA:.2f}"])
+            for found in measurements
+            if found.once_seconds
+        ),
+        "keys, or the set-up of masks with its bytes in both directions",
+    ]
+
+
 def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [_line("peak memory, megabytes", ["one tree", "fixed", "with pool", "rows x ct", "ratio", "less fixed"])]
     for found in measurements:
@@ -171,9 +184,9 @@ def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [
-        "the first tree, key generation left out",
+        "the first tree, key generation and set-up left out and, where there is one, beside it",
         "",
-        _line("", ["s a tree", "us a row", "us a cell", "additions", "MB", "peak MB"]),
+        _line("", ["s a tree", "us a row", "us a cell", "additions", "MB", "peak MB", "set-up s", "set-up MB"]),
     ]
     for found in measurements:
         rows = found.result.rows
@@ -186,8 +199,9 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
                     f"{1e6 * found.seconds / rows:.2f}",
                     f"{1e6 * found.seconds / cells:.2f}",
                     f"{found.operations.get('additions', 0):,.0f}",
-                    f"{(found.sent + found.received) / MEGA:.2f}",
+                    f"{(found.sent + found.received - found.once_bytes) / MEGA:.2f}",
                     _megabytes(found.peak_bytes),
+                    *([f"{found.once_seconds:.3f}", f"{found.once_bytes / MEGA:.2f}"] if found.once_bytes else []),
                 ],
             )
         )
@@ -233,6 +247,8 @@ def _measurement_json(found: Measurement) -> dict[str, Any]:
         "costs": found.costs,
         "sent": found.sent,
         "received": found.received,
+        "once_seconds": found.once_seconds,
+        "once_bytes": found.once_bytes,
         "ciphertext_bytes": found.ciphertext_bytes if encrypted else None,
         "gradients_bytes": found.gradients_bytes if encrypted else None,
         "fixed_bytes": found.result.fixed_bytes,

@@ -55,7 +55,7 @@ class BressonGroup:
         """A new group with N of exactly `bits` bits (even, 2048 to 4096; less only with `insecure`, for tests).
 
         This is the key centre's part: who knows the factors decrypts everything, so they are forgotten here (ERRATA
-        E7). Takes seconds at 2048 bits and a quarter of a minute at 3072. Raises KeySizeError.
+        E7). Takes a few seconds. Raises KeySizeError.
         """
         check_requested_bits(bits, insecure)
         q1 = primes.safe_prime(bits // 2)
@@ -193,8 +193,8 @@ class BressonGroup:
         plain, bad = self._native.open(to_fixed(private), c1, c2, resolve_threads(threads))
         if bad >= 0:
             raise InvalidCiphertextError(
-                f"decrypting: ciphertext {bad} is none of this key, wanted c2 / c1**a = 1 modulo N; it was encrypted for "
-                "another key, or damaged",
+                f"decrypting: ciphertext {bad} is none of this key, wanted c2 / c1**a = 1 modulo N; it was encrypted "
+                "for another key, or damaged",
                 bad,
             )
         return plain
@@ -249,8 +249,8 @@ class BressonGroup:
         if known != public:
             if len(public) != self.element_bytes or self._native.check(self.rows([public]), 1) >= 0:
                 raise InvalidKeyError(
-                    f"{step}: found {len(public)} bytes, wanted {self.element_bytes} of a unit of the group; it is damaged "
-                    "or of another group"
+                    f"{step}: found {len(public)} bytes, wanted {self.element_bytes} of a unit of the group; it is "
+                    "damaged or of another group"
                 )
             base = _native.BressonBase(self._native, self.rows([public]))
             self._public = (public, base)
@@ -277,8 +277,8 @@ class BressonGroup:
 def not_in_group(index: int, step: str) -> InvalidCiphertextError:
     """The error for an element that is out of range or no unit."""
     return InvalidCiphertextError(
-        f"{step}: element {index} is outside the group: a digit not below N, or a factor in common with N; it is damaged "
-        "or of another group",
+        f"{step}: element {index} is outside the group: a digit not below N, or a factor in common with N; it is "
+        "damaged or of another group",
         index,
     )
 

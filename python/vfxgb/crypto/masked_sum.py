@@ -62,7 +62,7 @@ class MaskedSum:
         self._product = _native.ElementProducts(group.native, count)
 
     def add(self, ciphertexts: Rows, threads: int | None = None) -> None:
-        """Multiply one user's vector in. Raises LengthMismatchError and InvalidCiphertextError; then nothing changed."""
+        """Multiply one user's vector in. After LengthMismatchError and InvalidCiphertextError nothing has changed."""
         step, wanted = "adding a masked vector", (self._count, self._group.element_bytes)
         if ciphertexts.dtype != np.uint8 or ciphertexts.shape != wanted:
             raise LengthMismatchError(

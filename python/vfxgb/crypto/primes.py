@@ -70,7 +70,7 @@ def random_prime(bits: int) -> int:
 
 
 def safe_prime(bits: int) -> int:
-    """A random prime q = 2 q' + 1 of exactly `bits` bits, q' an odd prime too, with its top two bits set; bits >= 5.
+    """A random prime q = 2 q' + 1 of exactly `bits` bits, q' an odd prime too, with its top two bits set; bits >= 16.
 
     Candidates q' come from random stretches of odd numbers, in random order, after a sieve for q' and q at once.
     """
@@ -88,7 +88,7 @@ def safe_prime(bits: int) -> int:
 
 
 def _safe_prime_candidates(start: int, length: int) -> NDArray[np.bool_]:
-    """Which of the odd numbers q' = start + 2 k, k < length, are such that neither q' nor 2 q' + 1 has a small factor."""
+    """Which q' of the odd numbers start + 2 k, k < length, have no small factor, nor has 2 q' + 1."""
     out = np.ones(length, dtype=bool)
     for p in _odd_primes_below(min(SIEVE_LIMIT, start)):
         half = (p + 1) // 2

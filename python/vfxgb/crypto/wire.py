@@ -168,7 +168,7 @@ def seal(kind: int, scheme_code: int, *parts: bytes) -> bytes:
 
 
 def unseal(data: Bytes, kind: int) -> tuple[int, memoryview]:
-    """Check an envelope of the wanted kind and return its scheme's number and payload; FormatError says what is wrong."""
+    """Check an envelope of the wanted kind; its scheme's number and payload. FormatError says what is wrong."""
     step = f"reading {KIND_NAMES[kind]}"
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{step}: found {type(data).__name__}, wanted bytes as to_bytes() returns them")

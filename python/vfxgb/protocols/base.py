@@ -237,7 +237,7 @@ class ActiveContext:
 
     Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
     protocol releases gradients of its own). `first_order`: see EngineOptions.
-    `note`: None unless the run is recorded.
+    `note`: None unless the run is recorded. `progress`: told how far a long step is: (step, units done, of how many).
     """
 
     channels: Mapping[str, Channel]
@@ -252,6 +252,7 @@ class ActiveContext:
     # The party's privacy events; a role adds to it.
     events: list[Event] = field(default_factory=list)
     note: Note | None = None
+    progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
 
 
 @dataclass

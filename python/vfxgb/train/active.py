@@ -113,6 +113,8 @@ class ActiveParty:
         self._trees: list[TreeShape] = []
         self._fill: tuple[float, ...] | None = None
         self._role: ActiveRole | None = None
+        # Told of long steps within a round.
+        self._progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
         # Sampled rows per leaf of the very first tree, and the learning rate it had.
         self._first_rows: NDArray[np.int64] | None = None
         self._first_rate = params.learning_rate
@@ -148,6 +150,11 @@ class ActiveParty:
     def _run(
         self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
     ) -> ActiveShare:
+        def progress(step: str, done: int, total: int) -> None:
+            for callback in callbacks:
+                callback.progress(state, step, done, total)
+
+        self._progress = progress
         self._set_up()
         state.save = lambda folder: save(self._share(state), folder)
         run_rounds(self._params.n_estimators, state, callbacks, self._boost, self._evaluate)
@@ -198,6 +205,7 @@ class ActiveParty:
                     first_order=self._options.first_order,
                     events=self.events,
                     note=self._note,
+                    progress=self._progress,
                 )
             )
         self._grower = Grower(

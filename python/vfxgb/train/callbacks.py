@@ -1,11 +1,12 @@
-"""What may watch or steer a training run: four hooks, each with a body that does nothing.
+"""What may watch or steer a training run: five hooks, each with a body that does nothing.
 
 The active party calls the hooks of every callback, in the order of the list, from the thread that called `fit`:
 
     before_training -> (before_iteration -> [one round of trees] -> after_iteration)* -> after_training
 
 A hook sees one `TrainingState`. It may set `state.learning_rate` before a round; an iteration hook that returns True
-ends the training (the round under way is kept). An exception raised by a hook ends the run at every party and
+ends the training (the round under way is kept). `progress` is called now and then during a long step of a round, such
+as the set-up of a protocol. An exception raised by a hook ends the run at every party and
 reaches the caller of `fit` unchanged. `after_training` is not called then.
 """
 
@@ -70,6 +71,9 @@ class TrainingCallback:
     def after_iteration(self, state: TrainingState) -> bool:
         """After each round, its metrics already in `state.evals_log`; True ends the training."""
         return False
+
+    def progress(self, state: TrainingState, step: str, done: int, total: int) -> None:
+        """During a round: `done` of the `total` units of a long step are done."""
 
     def after_training(self, state: TrainingState) -> None:
         """Once, after the last round, before the shares are sealed."""

@@ -26,6 +26,7 @@ class ProgressBar(TrainingCallback):
         self.stream = stream
         self.patience = patience
         self._start = 0.0
+        self._step_start: float | None = None
         self._drawn: float | None = None
 
     def before_training(self, state: TrainingState) -> None:
@@ -36,11 +37,22 @@ class ProgressBar(TrainingCallback):
     def after_iteration(self, state: TrainingState) -> bool:
         """Redraw unless the last drawing is too recent."""
         now = time.perf_counter()
-        due = now - self._start >= self.patience if self._drawn is None else now - self._drawn >= REDRAW_SECONDS
-        if due:
+        if self._due(now):
             self._drawn = now
             self._write(ERASE_LINE + progress_line(state, now - self._start))
         return False
+
+    def progress(self, state: TrainingState, step: str, done: int, total: int) -> None:
+        """Draw a long step in place of the rounds."""
+        now = time.perf_counter()
+        if done == 1 or self._step_start is None:
+            self._step_start = now
+        if self._due(now):
+            self._drawn = now
+            self._write(ERASE_LINE + step_line(step, done, total, now - self._step_start))
+
+    def _due(self, now: float) -> bool:
+        return now - self._start >= self.patience if self._drawn is None else now - self._drawn >= REDRAW_SECONDS
 
     def after_training(self, state: TrainingState) -> None:
         """Erase the bar: what follows starts on a clean line."""
@@ -65,6 +77,13 @@ def progress_line(state: TrainingState, elapsed: float) -> str:
             parts.append(f"{data}-{metric} {values[-1]:.5f}")
     parts.append(f"about {_duration(elapsed * (total - done) / done)} left")
     return "  ".join(parts)
+
+
+def step_line(step: str, done: int, total: int, elapsed: float) -> str:
+    """A step of `total` equal units as text, `elapsed` seconds after its first unit was done."""
+    filled = BAR_CELLS * done // total
+    left = _duration(elapsed * (total - done) / max(done - 1, 1))
+    return f"[{'#' * filled}{'-' * (BAR_CELLS - filled)}]  {step}: {done}/{total}  about {left} left"
 
 
 def make_monitor(verbose: bool | int | None) -> list[TrainingCallback]:

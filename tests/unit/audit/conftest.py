@@ -13,6 +13,7 @@ from vfxgb.errors import InsecureProtocolWarning
 
 PARTIES = {"bank": [0, 1], "shop": [2, 3], "club": [4]}
 QUICK_HE = {"key_bits": 256, "randomness": "short", "insecure": True}
+QUICK_OT = {"group_bits": 768, "insecure": True}
 
 Recorded = Callable[..., VFXGBClassifier]
 

@@ -9,7 +9,7 @@ from vfxgb import VFXGBRegressor
 from vfxgb.audit import audit
 from vfxgb.audit.truth import Truth
 
-from .conftest import PARTIES, QUICK_HE
+from .conftest import PARTIES, QUICK_HE, QUICK_OT
 
 # Attacks on gradients, sums and memberships. Node sets say what they say whatever the protocol (E64).
 NODE_SETS = ("leaf-purity", "node-votes")
@@ -45,6 +45,28 @@ def test_big_buckets_of_batch_he_give_nothing(recorded: Any) -> None:
     assert all(one.success == 0.0 for one in report.findings if one.attack == "small-buckets")
 
 
+def test_big_buckets_of_ot_shares_give_nothing(recorded: Any) -> None:
+    """The same sums, hidden in another way: the same attacks find as little."""
+    report = recorded("ot_shares", QUICK_OT, rows=400, min_bucket_rows=20, n_estimators=4).audit()
+    attacked = [one for one in report.summary if one.attack not in NODE_SETS]
+    assert {one.attack for one in attacked} == {"equal-masks", "small-buckets"}
+    assert {one.attacker for one in attacked} == {"bank", "shop", "club"}
+    assert not any(one.better or one.success > one.guess + one.margin for one in attacked)
+    assert all(one.success == 0.0 for one in report.findings if one.attack == "small-buckets")
+
+
+def test_masks_that_come_again_would_show(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One mask for all rows, put into a transcript: the attack must see it."""
+    from vfxgb.audit.attacks import equal_masks
+
+    transcript = recorded("ot_shares", QUICK_OT, rows=120).transcript_
+    labels = Truth(transcript).labels.astype(np.uint64)
+    monkeypatch.setattr(equal_masks, "_pairs", lambda *_: {0: np.stack([labels + 77, labels * 0 + 5], axis=1)})
+    (first, *_) = audit(transcript, ["equal-masks"]).of("equal-masks")
+    assert first.success == 1.0
+    assert first.better
+
+
 def test_node_sets_are_compared_with_own_features(recorded: Any) -> None:
     report = recorded("batch_he", QUICK_HE, rows=400, min_bucket_rows=20, n_estimators=4).audit(NODE_SETS)
     votes, purity = report.of("node-votes"), report.of("leaf-purity")
@@ -58,7 +80,7 @@ def test_node_sets_are_compared_with_own_features(recorded: Any) -> None:
     assert "reduced_leakage" in alone.not_run[0].why
 
 
-@pytest.mark.parametrize(("protocol", "own"), [("plain", None), ("secureboost", QUICK_HE)])
+@pytest.mark.parametrize(("protocol", "own"), [("plain", None), ("secureboost", QUICK_HE), ("ot_shares", QUICK_OT)])
 def test_small_buckets_are_solved(recorded: Any, protocol: str, own: Any) -> None:
     """E62. In later rounds rows have gradients of their own, and small buckets are found, nearly all rightly."""
     report = recorded(protocol, own, rows=100, max_bin=64, n_estimators=5).audit(["small-buckets"])

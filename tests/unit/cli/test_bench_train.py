@@ -33,10 +33,15 @@ def test_configurations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     captured = capsys.readouterr()
     for wanted in ("generated table, 300 x (5+5) in place of give_credit", "batch_he ou-short", "plain", "busy floor"):
         assert wanted in captured.out
-    assert "(1 of 3)" in captured.err
+    assert "(1 of 4)" in captured.err
     numbers = json.loads(file.read_text())
-    encrypted, plain, xgboost = numbers["configurations"]
-    assert [found["name"] for found in (encrypted, plain, xgboost)] == ["batch_he ou-short", "plain", "xgboost"]
+    encrypted, shares, plain, xgboost = numbers["configurations"]
+    names = [found["name"] for found in (encrypted, shares, plain, xgboost)]
+    assert names == ["batch_he ou-short", "ot_shares", "plain", "xgboost"]
+    # Once: five trees of masks a row, of up to 4 levels, both ways.
+    assert 300 * 5 * 16 < shares["once_bytes"] < 300 * 5 * 200
+    assert shares["once_seconds"] > 0
+    assert shares["sent"] < encrypted["sent"]
     # Of trees this small the longer run may come out shorter.
     assert np.isfinite(encrypted["seconds"])
     assert encrypted["operations"]["encryptions"] >= 300

@@ -177,10 +177,12 @@ class ServerCall:
     def _collect_openings(self, survivors: tuple[int, ...], signatures: dict[int, bytes]) -> dict[int, Unmasking]:
         signers = sorted(signatures)
         n_absent = len(self._shared) - len(survivors)
+        # As many signatures as users look at.
+        shown = signers[: self._threshold]
         request = UnmaskRequest(
             call=self._number,
-            users=pack_users(signers),
-            signatures=pack_bytes(b"".join(signatures[user] for user in signers)),
+            users=pack_users(shown),
+            signatures=pack_bytes(b"".join(signatures[user] for user in shown)),
         )
         replies = {}
         for user, reply in self._context.exchange.ask(UNMASK, dict.fromkeys(signers, request), Unmasking):

@@ -1,0 +1,327 @@
+// Shares of gradient sums from trees of masks, their packing, and their translation into a secret order.
+#include <pybind11/stl.h>
+
+#include <cstring>
+
+#include "bind/arrays.h"
+#include "bind/locked.h"
+#include "gbdt/pair_bits.h"
+#include "gbdt/share_sums.h"
+#include "gbdt/translation.h"
+
+namespace vfxgb::bind {
+namespace {
+
+using gbdt::i32;
+using gbdt::Pair;
+using ot::Block;
+using OwnedTrees = Locked<gbdt::OwnedTrees>;
+using HeldTrees = Locked<gbdt::HeldTrees>;
+
+py::ssize_t extent(std::size_t count) { return static_cast<py::ssize_t>(count); }
+
+const unsigned char* session_of(const py::bytes& session) {
+  const std::string_view view = session;
+  if (view.size() != ot::session_bytes) throw std::invalid_argument("session takes 32 bytes");
+  return reinterpret_cast<const unsigned char*>(view.data());
+}
+
+// Python's bytes need not stand at a multiple of 16: a copy that does, wiped in the end.
+ot::Blocks blocks_of(const py::buffer& buffer, std::size_t count, const char* name) {
+  const Bytes bytes(buffer, sizeof(Block));
+  if (bytes.count() != count)
+    throw std::invalid_argument(std::string(name) + " holds " + std::to_string(bytes.count()) + " blocks; wanted " +
+                                std::to_string(count));
+  ot::Blocks out(count);
+  if (count > 0) std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+Array<u64> array_of_pairs(const gbdt::Pairs& pairs, std::vector<py::ssize_t> shape) {
+  shape.push_back(2);
+  Array<u64> out(shape);
+  if (!pairs.empty()) std::memcpy(out.mutable_data(), pairs.data(), pairs.size() * sizeof(Pair));
+  return out;
+}
+
+gbdt::Pairs pairs_of(const Array<u64>& array, const char* name) {
+  if (array.ndim() < 1 || array.shape(array.ndim() - 1) != 2)
+    throw std::invalid_argument(std::string(name) + " must be pairs");
+  gbdt::Pairs out(static_cast<std::size_t>(array.size()) / 2);
+  if (!out.empty()) std::memcpy(out.data(), array.data(), out.size() * sizeof(Pair));
+  return out;
+}
+
+// The tweak of a tree of boosting. The upper half is never that of ot::value_tweak or of growing trees.
+Block tweak_of(u64 counter, u64 run) { return {counter, run | u64{1} << 63}; }
+
+std::size_t block_number(const gbdt::SlotTrees& trees, py::ssize_t block) {
+  const std::size_t number = not_negative(block, "block");
+  if (number >= trees.blocks())
+    throw std::invalid_argument("block " + std::to_string(number) + "; there are " + std::to_string(trees.blocks()));
+  return number;
+}
+
+gbdt::RowGroups groups_of(const gbdt::RowPartition& partition, const std::vector<i32>& nodes) {
+  gbdt::RowGroups groups;
+  for (const i32 node : nodes) groups.push_back(partition.sampled(node));
+  return groups;
+}
+
+void check_ascending(const std::vector<i32>& rows) {
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (rows[i] <= rows[i - 1]) throw std::invalid_argument("rows must be strictly ascending");
+}
+
+std::unique_ptr<OwnedTrees> make_owned(const py::bytes& session, const py::bytes& delta, const Array<i32>& leaves,
+                                       py::ssize_t rows, py::ssize_t block_rows) {
+  const std::string_view view = delta;
+  if (view.size() != sizeof(Block)) throw std::invalid_argument("delta takes 16 bytes");
+  Block secret;
+  std::memcpy(&secret, view.data(), sizeof secret);
+  return std::make_unique<OwnedTrees>(
+      gbdt::SlotTrees(session_of(session), list_of(leaves, "leaves"), not_negative(rows, "rows"),
+                      not_negative(block_rows, "block_rows")),
+      secret);
+}
+
+void fill_owned(OwnedTrees& self, py::ssize_t block, const py::buffer& roots) {
+  const gbdt::SlotTrees& trees = self.object.trees();
+  const std::size_t number = block_number(trees, block);
+  const ot::Blocks own = blocks_of(roots, trees.slots() * trees.rows_of(number), "roots");
+  const Writing lock(self.guard);
+  self.object.fill(number, own.data());
+}
+
+py::tuple cover(const OwnedTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
+                const Array<i64>& pairs, py::ssize_t threads) {
+  const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
+  const std::size_t team = positive(threads), all = list.size();
+  check_ascending(list);
+  const i64* gh = shaped(pairs, {-1, 2}, "pairs");
+  if (!list.empty() && (list[0] < 0 || list.back() >= pairs.shape(0)))
+    throw std::invalid_argument("a row that has no pair");
+  gbdt::Pairs sums(self.object.trees().cells(chosen)), d(chosen.size() * all);
+  interruptible([&] {
+    const Reading lock(self.guard);
+    self.object.sums(tweak_of(counter, run), {list}, chosen, d.data(), sums.data(), team);
+    for (std::size_t k = 0; k < chosen.size(); ++k)
+      for (std::size_t i = 0; i < all; ++i) {
+        const i64* pair = gh + 2 * static_cast<std::size_t>(list[i]);
+        d[k * all + i] += Pair{static_cast<u64>(pair[0]), static_cast<u64>(pair[1])};
+      }
+    return true;
+  });
+  return py::make_tuple(array_of_pairs(d, {extent(chosen.size()), extent(all)}),
+                        array_of_pairs(sums, {extent(sums.size())}));
+}
+
+Array<u64> owned_sums(const OwnedTrees& self, u64 counter, u64 run, const RowPartition& partition,
+                      const Array<i32>& nodes, const Array<i32>& slots, py::ssize_t threads) {
+  const std::vector<i32> list = list_of(nodes, "nodes"), chosen = list_of(slots, "slots");
+  const std::size_t team = positive(threads), cells = self.object.trees().cells(chosen);
+  gbdt::Pairs out(list.size() * cells);
+  interruptible([&] {
+    const Reading own(self.guard), lock(partition.guard);
+    self.object.sums(tweak_of(counter, run), groups_of(partition.object, list), chosen, nullptr, out.data(), team);
+    return true;
+  });
+  return array_of_pairs(out, {extent(list.size()), extent(cells)});
+}
+
+std::unique_ptr<HeldTrees> make_held(const py::bytes& session, const Array<i32>& leaves, const Array<ot::Leaf>& holes,
+                                     py::ssize_t block_rows) {
+  shaped(holes, {leaves.size(), -1}, "holes");
+  return std::make_unique<HeldTrees>(
+      gbdt::SlotTrees(session_of(session), list_of(leaves, "leaves"), static_cast<std::size_t>(holes.shape(1)),
+                      not_negative(block_rows, "block_rows")),
+      holes.data());
+}
+
+void fill_held(HeldTrees& self, py::ssize_t block, const py::buffer& copaths) {
+  const gbdt::SlotTrees& trees = self.object.trees();
+  const std::size_t number = block_number(trees, block);
+  const ot::Blocks own = blocks_of(copaths, trees.forest.levels * trees.rows_of(number), "copaths");
+  const Writing lock(self.guard);
+  self.object.fill(number, own.data());
+}
+
+// d[slot chosen][place], and where each row's is.
+struct Covered {
+  Covered(const Array<u64>& array, std::size_t slots, const std::optional<Array<i32>>& where, std::size_t rows)
+      : places(static_cast<std::size_t>(array.ndim() == 3 ? array.shape(1) : 0)) {
+    shaped(array, {extent(slots), -1, 2}, "d");
+    if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(Pair) != 0)
+      throw std::invalid_argument("d must stand at a multiple of 16 bytes");
+    d = reinterpret_cast<const Pair*>(array.data());
+    if (where) place = list_of(*where, "place", extent(rows));
+  }
+  // Throws std::invalid_argument for a row without a d.
+  void check(const gbdt::RowGroups& groups) const {
+    for (const std::span<const i32> group : groups)
+      for (const i32 row : group) {
+        const i64 at = place.empty() ? row : place.at(static_cast<std::size_t>(row));
+        if (at < 0 || static_cast<std::size_t>(at) >= places)
+          throw std::invalid_argument("row " + std::to_string(row) + " has no masked gradients");
+      }
+  }
+  const i32* where() const { return place.empty() ? nullptr : place.data(); }
+  const Pair* d;
+  std::size_t places;
+  std::vector<i32> place;
+};
+
+gbdt::Pairs held_groups(const HeldTrees& self, const Block& tweak, const gbdt::RowGroups& groups,
+                        const std::vector<i32>& chosen, const Covered& covered, std::size_t team) {
+  gbdt::Pairs out(groups.size() * self.object.trees().cells(chosen));
+  self.object.trees().check(groups);
+  covered.check(groups);
+  self.object.sums(tweak, groups, chosen, covered.d, covered.places, covered.where(), out.data(), team);
+  return out;
+}
+
+Array<u64> held_rows(const HeldTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
+                     const Array<u64>& d, const std::optional<Array<i32>>& place, py::ssize_t threads) {
+  const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
+  const std::size_t team = positive(threads);
+  check_ascending(list);
+  const Covered covered(d, chosen.size(), place, self.object.trees().forest.rows);
+  const gbdt::Pairs out = interruptible([&] {
+    const Reading lock(self.guard);
+    return held_groups(self, tweak_of(counter, run), {list}, chosen, covered, team);
+  });
+  return array_of_pairs(out, {extent(out.size())});
+}
+
+Array<u64> held_sums(const HeldTrees& self, u64 counter, u64 run, const RowPartition& partition,
+                     const Array<i32>& nodes, const Array<i32>& slots, const Array<u64>& d,
+                     const std::optional<Array<i32>>& place, py::ssize_t threads) {
+  const std::vector<i32> list = list_of(nodes, "nodes"), chosen = list_of(slots, "slots");
+  const std::size_t team = positive(threads);
+  const Covered covered(d, chosen.size(), place, self.object.trees().forest.rows);
+  const gbdt::Pairs out = interruptible([&] {
+    const Reading own(self.guard), lock(partition.guard);
+    return held_groups(self, tweak_of(counter, run), groups_of(partition.object, list), chosen, covered, team);
+  });
+  return array_of_pairs(out, {extent(list.size()), list.empty() ? 0 : extent(out.size() / list.size())});
+}
+
+template <class Trees>
+void cache(Trees& self, py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  interruptible([&] {
+    const Writing lock(self.guard);
+    self.object.cache(team);
+    return true;
+  });
+}
+
+gbdt::PairBits bits_of(unsigned g, unsigned h) {
+  if (g < 1 || g > 64 || h < 1 || h > 64) throw std::invalid_argument("bits must be 1 to 64");
+  return {g, h};
+}
+
+py::bytes pack_pairs(const Array<u64>& pairs, unsigned g_bits, unsigned h_bits, py::ssize_t threads) {
+  const gbdt::PairBits bits = bits_of(g_bits, h_bits);
+  const std::size_t team = positive(threads);
+  const gbdt::Pairs in = pairs_of(pairs, "pairs");
+  std::string out(bits.bytes(in.size()), '\0');
+  interruptible([&] {
+    gbdt::pack_pairs(in.data(), in.size(), bits, reinterpret_cast<unsigned char*>(out.data()), team);
+    return true;
+  });
+  return out;
+}
+
+Array<u64> unpack_pairs(const py::buffer& data, py::ssize_t count, unsigned g_bits, unsigned h_bits,
+                        py::ssize_t threads) {
+  const gbdt::PairBits bits = bits_of(g_bits, h_bits);
+  const std::size_t pairs = not_negative(count, "count"), team = positive(threads);
+  const Bytes bytes(data, 1);
+  if (bytes.size() != bits.bytes(pairs))
+    throw std::invalid_argument("found " + std::to_string(bytes.size()) + " bytes, wanted " +
+                                std::to_string(bits.bytes(pairs)));
+  gbdt::Pairs read(pairs);
+  if (!interruptible([&] { return gbdt::unpack_pairs(bytes.data(), pairs, bits, read.data(), team); }))
+    throw std::invalid_argument("found bits beyond the last pair");
+  return array_of_pairs(read, {count});
+}
+
+Array<u64> left_shares(const Array<u64>& cells, const Array<i32>& n_bins, const Array<bool>& missing) {
+  const std::vector<i32> bins = list_of(n_bins, "n_bins");
+  const bool* has = shaped(missing, {n_bins.size()}, "missing");
+  const std::vector<bool> gaps(has, has + missing.size());
+  std::size_t width = 0, count = 0;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    if (bins[i] < 1) throw std::invalid_argument("n_bins must be at least 1");
+    const auto wide = static_cast<std::size_t>(bins[i]);
+    width += wide + gaps[i];
+    count += (wide - 1) * (gaps[i] ? 2 : 1);
+  }
+  shaped(cells, {-1, extent(width), 2}, "cells");
+  const auto nodes = static_cast<std::size_t>(cells.shape(0));
+  const gbdt::Pairs in = pairs_of(cells, "cells");
+  gbdt::Pairs out(nodes * count);
+  gbdt::left_shares(in.data(), nodes, bins, gaps, out.data());
+  return array_of_pairs(out, {extent(nodes), extent(count)});
+}
+
+gbdt::TranslationLayer make_layer(const py::bytes& session, u32 domain, u64 block, const py::buffer& leaves,
+                                  py::ssize_t groups, py::ssize_t size) {
+  const std::size_t many = not_negative(groups, "groups"), each = not_negative(size, "size");
+  return {ot::Hash(session_of(session), domain, block), blocks_of(leaves, many * each * each, "leaves"), many, each};
+}
+
+py::tuple layer_masks(const gbdt::TranslationLayer& self, u64 first, py::ssize_t nodes, py::ssize_t threads) {
+  const std::size_t many = not_negative(nodes, "nodes"), team = positive(threads);
+  gbdt::Pairs a(many * self.places()), b(many * self.places());
+  interruptible([&] {
+    self.masks(first, many, a.data(), b.data(), team);
+    return true;
+  });
+  const std::vector<py::ssize_t> shape = {nodes, extent(self.places())};
+  return py::make_tuple(array_of_pairs(a, shape), array_of_pairs(b, shape));
+}
+
+py::tuple route(const Array<i64>& order, py::ssize_t rows, py::ssize_t columns) {
+  const std::size_t down = not_negative(rows, "rows"), wide = not_negative(columns, "columns"), cells = down * wide;
+  if (wide == 0 || (wide & (wide - 1)) != 0 || wide > 65536 || down > 65536)
+    throw std::invalid_argument("columns must be a power of two, and rows and columns at most 65536");
+  places(order, cells);  // checks that it is a permutation
+  const std::vector<i64> list = list_of(order, "order");
+  Array<ot::Leaf> before(extent(cells)), across(extent(cells)), after(extent(cells));
+  gbdt::route(list.data(), down, wide, before.mutable_data(), across.mutable_data(), after.mutable_data());
+  return py::make_tuple(before, across, after);
+}
+
+}  // namespace
+
+void register_shares(py::module_& module) {
+  using py::arg;
+  py::class_<OwnedTrees>(module, "OwnedTrees")
+      .def(py::init(&make_owned), arg("session"), arg("delta"), arg("leaves"), arg("rows"), arg("block_rows"))
+      .def("fill", fill_owned, arg("block"), arg("roots"))
+      .def("cache", cache<OwnedTrees>, arg("threads") = 1)
+      .def("cover", cover, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("pairs"), arg("threads") = 1)
+      .def("sums", owned_sums, arg("counter"), arg("run"), arg("partition"), arg("nodes"), arg("slots"),
+           arg("threads") = 1);
+  py::class_<HeldTrees>(module, "HeldTrees")
+      .def(py::init(&make_held), arg("session"), arg("leaves"), arg("holes"), arg("block_rows"))
+      .def("fill", fill_held, arg("block"), arg("copaths"))
+      .def("cache", cache<HeldTrees>, arg("threads") = 1)
+      .def("row_sums", held_rows, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("d"),
+           arg("place") = py::none(), arg("threads") = 1)
+      .def("sums", held_sums, arg("counter"), arg("run"), arg("partition"), arg("nodes"), arg("slots"), arg("d"),
+           arg("place") = py::none(), arg("threads") = 1);
+  module.attr("TREES_DOMAIN") = gbdt::SlotTrees::domain;
+  module.def("pack_pairs", pack_pairs, arg("pairs"), arg("g_bits"), arg("h_bits"), arg("threads") = 1);
+  module.def("unpack_pairs", unpack_pairs, arg("data"), arg("count"), arg("g_bits"), arg("h_bits"), arg("threads") = 1);
+  module.def("left_shares", left_shares, arg("cells"), arg("n_bins"), arg("missing"));
+  py::class_<gbdt::TranslationLayer>(module, "TranslationLayer")
+      .def(py::init(&make_layer), arg("session"), arg("domain"), arg("block"), arg("leaves"), arg("groups"),
+           arg("size"))
+      .def("masks", layer_masks, arg("first"), arg("nodes"), arg("threads") = 1);
+  module.def("route", route, arg("order"), arg("rows"), arg("columns"));
+}
+
+}  // namespace vfxgb::bind

@@ -1,0 +1,73 @@
+"""The groups of the base transfers: squares modulo the primes of RFC 2409 and RFC 3526 (MODP groups).
+
+    p = 2^b - 2^(b - 64) - 1 + 2^64 (floor(2^(b - 130) pi) + c),
+
+c the least number from 0 that makes p and (p - 1) / 2 prime; the RFCs give it. p is 7 modulo 8, so 2 is a square and
+generates all of them, a group of prime order (p - 1) / 2: an element is in it if it is a square and not 1.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import gmpy2
+
+from vfxgb import _native
+from vfxgb.crypto.sizes import check_modulus_bits
+from vfxgb.errors import KeySizeError, TransferError
+
+DEFAULT_BITS = 3072
+# RFC 3526 section 8 asks for exponents of 260 to 420 bits with 3072 of the prime: twice the strength in bits.
+EXPONENT_BITS = 384
+_OFFSETS = {768: 149_686, 1024: 129_093, 1536: 741_804, 2048: 124_476, 3072: 1_690_314, 4096: 240_904}
+
+
+@dataclass(frozen=True)
+class ModpGroup:
+    """Squares modulo a safe prime; elements are little-endian bytes of `width`, a batch of them one buffer."""
+
+    bits: int
+    prime: int
+
+    @property
+    def width(self) -> int:
+        """Bytes of an element."""
+        return self.bits // 8
+
+    @property
+    def ring(self) -> _native.Ring:
+        """Arithmetic modulo the prime."""
+        return _native.Ring(self.prime.to_bytes(self.width, "little"))
+
+    def random_exponents(self, count: int) -> bytes:
+        """Secret exponents, EXPONENT_BITS / 8 bytes each."""
+        return _native.random_bytes(count * EXPONENT_BITS // 8)
+
+    def generator_powers(self, exponents: bytes, threads: int) -> bytes:
+        """2 to each exponent."""
+        return self.powers_of((2).to_bytes(self.width, "little"), exponents, threads)
+
+    def powers_of(self, base: bytes, exponents: bytes, threads: int) -> bytes:
+        """One element to each exponent."""
+        return self.ring.fixed_power(base, exponents, EXPONENT_BITS // 8, window=5, threads=threads)
+
+    def check_elements(self, elements: bytes, step: str) -> None:
+        """Raise TransferError unless every element is a square in (1, p)."""
+        for i in range(0, len(elements), self.width):
+            value = gmpy2.mpz(int.from_bytes(elements[i : i + self.width], "little"))
+            if not 1 < value < self.prime or gmpy2.jacobi(value, self.prime) != 1:
+                raise TransferError(
+                    f"{step}: element {i // self.width} does not lie in the group, wanted a square modulo the prime of "
+                    f"{self.bits} bits; the bytes were damaged on the way or the other party deviates"
+                )
+
+
+@lru_cache
+def modp_group(bits: int = DEFAULT_BITS, insecure: bool = False) -> ModpGroup:
+    """The MODP group with a prime of `bits` bits; below 2048 only with insecure=True, for tests. KeySizeError else."""
+    step = "choosing the group of the base transfers"
+    if bits not in _OFFSETS:
+        raise KeySizeError(f"{step}: found {bits!r} bits, wanted one of {', '.join(map(str, _OFFSETS))}")
+    check_modulus_bits(bits, insecure, step)
+    over, under = gmpy2.const_pi(bits + 64).as_integer_ratio()
+    scaled = int((over << bits - 130) // under)
+    return ModpGroup(bits, 2**bits - 2 ** (bits - 64) - 1 + 2**64 * (scaled + _OFFSETS[bits]))

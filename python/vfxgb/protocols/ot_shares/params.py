@@ -1,0 +1,76 @@
+"""Parameters of `ot_shares`."""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+
+from vfxgb.protocols.base import EngineOptions, PrecisionBits
+
+ChunkRows = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+Bytes = Annotated[int, msgspec.Meta(ge=1)]
+
+# With 150,000 rows a masked pair takes 99 bits, which keeps five features below a quarter of the 256 bytes that a row
+# costs with Okamoto-Uchiyama, the traffic of the levels included.
+DEFAULT_PRECISION_BITS = 31
+# Rows per message of masked gradients: enough for the kernels, few enough for the passive party to begin early.
+DEFAULT_CHUNK_ROWS = 16_384
+# Rows per block of the set-up, each under a key of its own of the hash (cpp/ot/hash.h).
+DEFAULT_SETUP_ROWS = 4096
+_UNITS = "KMGT"
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
+
+
+class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How masks are agreed on and kept.
+
+    `precision_bits`: fractional bits of gradients, None for as many as stay exact; each costs two bits per row and
+    feature and tree on the wire. `chunk_rows`: rows per message of masked gradients. `setup_rows`: rows per block of
+    the set-up. `memory_limit`: what the keys of one party may take, in bytes or as in "1GB"; a run that needs more is
+    refused. `keep_leaves`: keep the leaves of all trees within that limit instead of growing them for each sum; None:
+    if they fit and the processor has no wide AES, which grows them faster than memory delivers them. `setup_dir`: an
+    existing folder where each party keeps its part of the set-up, so that a later run need not repeat it. `group_bits`:
+    the prime of the base transfers; below 2048 only with `insecure`, for tests. `checked`: a passive party proves that
+    its transfers are consistent (ot/README.md). `subtract`: sums of the smaller child only.
+    """
+
+    precision_bits: PrecisionBits | None = DEFAULT_PRECISION_BITS
+    chunk_rows: ChunkRows = DEFAULT_CHUNK_ROWS
+    setup_rows: ChunkRows = DEFAULT_SETUP_ROWS
+    memory_limit: Bytes | str | None = None
+    keep_leaves: bool | None = None
+    setup_dir: str | None = None
+    group_bits: Literal[768, 1024, 1536, 2048, 3072, 4096] = 3072
+    insecure: bool = False
+    checked: bool = False
+    subtract: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.memory_limit, str):
+            read_size(self.memory_limit)
+        if self.group_bits < 2048 and not self.insecure:
+            raise ValueError(
+                f"group_bits={self.group_bits} is no protection: take at least 2048, or pass insecure=True"
+            )
+        if self.keep_leaves and self.memory_limit is None:
+            raise ValueError("keep_leaves=True needs a memory_limit: leaves take 16 bytes per row, feature and bin")
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """`memory_limit` in bytes."""
+        return read_size(self.memory_limit) if isinstance(self.memory_limit, str) else self.memory_limit
+
+
+def read_size(text: str) -> int:
+    """Bytes of "1GB" (10^9), "512 MiB" (2^29) or "1000". Raises ValueError."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"memory_limit={text!r}: wanted a number of bytes, or one with a unit as in '1GB' or '512MiB'")
+    number, unit, binary = found.groups()
+    power = _UNITS.index(unit.upper()) + 1 if unit else 0
+    return int(float(number) * (1024 if binary else 1000) ** power)
+
+
+def ot_options(params: OtSharesParams) -> EngineOptions:
+    """What the parameters ask of the common code."""
+    return EngineOptions(precision_bits=params.precision_bits, subtract=params.subtract)

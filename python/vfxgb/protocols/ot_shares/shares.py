@@ -1,0 +1,138 @@
+"""What both roles know of the shares: the slots of the trees of masks, and the bits of pairs on the wire."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.codec.exact import ExactCode
+from vfxgb.errors import CapacityError, MessageError
+from vfxgb.ot.session import tree_depth
+from vfxgb.protocols.ot_shares.params import OtSharesParams
+from vfxgb.transport.messages import Bulk, pack_bytes
+from vfxgb.tree.fixed_point import fraction_bits
+
+BLOCK_BYTES = 16
+MAX_BINS = 65_534
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """The features that have trees of masks: bins of each, int32[s], at least 2; whether values miss, bool[s]."""
+
+    n_bins: NDArray[np.int32]
+    missing: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.n_bins)
+
+    @cached_property
+    def leaves(self) -> NDArray[np.int32]:
+        """Of each slot's trees: its bins, and one for missing values where there are any."""
+        return (self.n_bins + self.missing).astype(np.int32)
+
+    @cached_property
+    def levels(self) -> int:
+        """Of a row's trees together."""
+        return sum(tree_depth(count) for count in self.leaves.tolist())
+
+    @cached_property
+    def candidates(self) -> NDArray[np.int64]:
+        """Candidate splits of each slot, int64[s]."""
+        return (self.n_bins.astype(np.int64) - 1) * (1 + self.missing)
+
+    def same(self, other: "Slots") -> bool:
+        """Whether both look alike."""
+        return np.array_equal(self.n_bins, other.n_bins) and np.array_equal(self.missing, other.missing)
+
+    def left_shares(self, cells: NDArray[np.uint64], slots: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Sums left of the candidates of `slots`, slot by slot, from sums per leaf uint64[m, leaves, 2]."""
+        bins, missing = np.ascontiguousarray(self.n_bins[slots]), np.ascontiguousarray(self.missing[slots])
+        return _native.left_shares(cells, bins, missing)
+
+
+@dataclass(frozen=True)
+class PairCodec:
+    """Pairs as they travel: modulo 2^g_bits and 2^h_bits, which hold any sum over `rows` rows."""
+
+    rows: int
+    fraction_bits: int
+    threads: int
+
+    @cached_property
+    def exact(self) -> ExactCode:
+        """The code that every exact protocol has: it knows how large sums become."""
+        return ExactCode(self.rows, self.fraction_bits)
+
+    def pack(self, pairs: NDArray[np.uint64]) -> Bulk:
+        """The low bits of uint64[..., 2]. What lies above them never leaves a party: carries there tell rows apart."""
+        widths = self.exact.widths
+        return pack_bytes(_native.pack_pairs(pairs, widths.g_bits, widths.h_bits, self.threads))
+
+    def unpack(self, data: Bulk, shape: tuple[int, ...], what: str) -> NDArray[np.uint64]:
+        """uint64[*shape, 2]. Raises MessageError for another number of bytes."""
+        widths, count = self.exact.widths, int(np.prod(shape, dtype=np.int64))
+        try:
+            pairs = _native.unpack_pairs(data, count, widths.g_bits, widths.h_bits, self.threads)
+        except ValueError as error:
+            raise MessageError(f"{what}: {error} for {count} pairs of {widths.g_bits} + {widths.h_bits} bits") from None
+        return pairs.reshape(*shape, 2)
+
+    def open(self, pairs: NDArray[np.uint64], what: str) -> NDArray[np.int64]:
+        """The sums that pairs stand for, g signed and h not. Raises CapacityError for what no rows can have."""
+        widths = self.exact.widths
+        g_shift, h_shift = np.uint64(64 - widths.g_bits), np.uint64(64 - widths.h_bits)
+        sums = np.empty(pairs.shape, dtype=np.int64)
+        sums[..., 0] = (pairs[..., 0] << g_shift).view(np.int64) >> g_shift.astype(np.int64)
+        sums[..., 1] = ((pairs[..., 1] << h_shift) >> h_shift).astype(np.int64)
+        most = self.rows << self.fraction_bits
+        if int(np.abs(sums).max(initial=0)) > most:
+            raise CapacityError(
+                f"{what}: found a sum beyond what {self.rows} rows can have; the message was damaged, or the parties "
+                "hold masks of different set-ups"
+            )
+        return sums
+
+
+def pair_codec(params: OtSharesParams, n_train: int, threads: int) -> PairCodec:
+    """The codec of a run: it follows from public numbers, never from the data."""
+    return PairCodec(n_train, fraction_bits(n_train, params.precision_bits), threads)
+
+
+def block_count(n_rows: int, block_rows: int) -> int:
+    """Blocks of the set-up."""
+    return -(-n_rows // block_rows)
+
+
+def key_bytes(slots: Slots, n_rows: int, owner: bool) -> int:
+    """What the keys of one set of trees take at a party."""
+    return BLOCK_BYTES * n_rows * (len(slots) if owner else slots.levels)
+
+
+def leaf_bytes(slots: Slots, n_rows: int) -> int:
+    """What all leaves take."""
+    return BLOCK_BYTES * n_rows * int(slots.leaves.sum())
+
+
+def keeps_leaves(params: OtSharesParams, slots: Sequence[Slots], n_rows: int, owner: bool, party: str) -> bool:
+    """Whether leaves are to be kept. Raises CapacityError where keys, or leaves that must be kept, exceed the limit."""
+    limit = params.limit_bytes
+    if limit is None:
+        return False
+    keys = sum(key_bytes(one, n_rows, owner) for one in slots)
+    # While leaves are made, the keys they are made from are still there.
+    leaves = keys + sum(leaf_bytes(one, n_rows) for one in slots)
+    needed = leaves if params.keep_leaves else keys
+    if needed > limit:
+        raise CapacityError(
+            f"{party} setting up ot_shares: {'keys and leaves' if params.keep_leaves else 'keys'} take {needed:,} "
+            f"bytes, wanted at most memory_limit={params.memory_limit}; raise it, "
+            + ("give up keep_leaves, " if params.keep_leaves else "")
+            + "or use fewer rows or bins"
+        )
+    if params.keep_leaves is not None:
+        return params.keep_leaves
+    return leaves <= limit and _native.aes_path() != "vaes"

@@ -1,0 +1,230 @@
+"""Messages of `ot_shares` that are not what they should be: each refused, with its own error."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tampering import Change, error_of, replaced, toy_run
+from vfxgb.errors import CapacityError, MessageError, PeerError, TransferError, VfxgbError
+from vfxgb.ot import HolderSession, modp_group
+from vfxgb.protocols.ot_shares.messages import (
+    OtAnswer,
+    OtGradients,
+    OtOffer,
+    OtOrder,
+    OtOrderAnswer,
+    OtReply,
+    OtRequest,
+    OtShares,
+    OtStart,
+    OtSums,
+)
+from vfxgb.transport.messages import pack_array, pack_bytes
+
+QUICK = {"group_bits": 768, "insecure": True, "chunk_rows": 25, "setup_rows": 25}
+EMPTY = pack_bytes(b"")
+
+
+@pytest.fixture
+def tampered(monkeypatch) -> Callable[..., VfxgbError]:
+    """tampered(change, at): see tampering.error_of."""
+
+    def run(change: Change, at: str, **params: Any) -> VfxgbError:
+        return error_of(monkeypatch, change, at, "ot_shares", {**QUICK, **params})
+
+    return run
+
+
+def cut(data: memoryview) -> memoryview:
+    return data[:-1]
+
+
+def more(data: memoryview) -> memoryview:
+    return pack_bytes(bytes(data) + b"\0")
+
+
+def spare_bit(data: memoryview) -> memoryview:
+    return pack_bytes(bytes(data[:-1]) + bytes([data[-1] | 0x80]))
+
+
+def flipped(place: int) -> Callable[[memoryview], memoryview]:
+    """One bit of a byte turned."""
+
+    def change(data: memoryview) -> memoryview:
+        changed = bytearray(data)
+        changed[place] ^= 1
+        return pack_bytes(bytes(changed))
+
+    return change
+
+
+def first(**changes: Any) -> Callable[[list[Any]], list[Any]]:
+    """A list of structs, the first of them changed; a callable gets the old value."""
+
+    def change(trees: list[Any]) -> list[Any]:
+        values = {name: new(getattr(trees[0], name)) if callable(new) else new for name, new in changes.items()}
+        return [msgspec.structs.replace(trees[0], **values), *trees[1:]]
+
+    return change
+
+
+def each(change: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
+    return lambda found: [change(one) for one in found]
+
+
+def second_round(message: Any) -> bool:
+    return bool(message.round == 1)
+
+
+def last_block(message: Any) -> bool:
+    return bool(message.block == 2)
+
+
+def other_session(data: memoryview) -> memoryview:
+    """The session's tag in the header of a block of transfers."""
+    return flipped(24)(data)
+
+
+OTHER_OFFER = HolderSession("bank", modp_group(1024, insecure=True), 1).offer
+
+
+def test_an_honest_run_ends_well() -> None:
+    assert toy_run("ot_shares", QUICK).active_share.n_rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "match"),
+    [
+        (replaced(OtStart, run=-1), MessageError, "shop setting up: found run -1"),
+        (replaced(OtStart, run=1 << 63), MessageError, "wanted a number of 63 bits"),
+        (replaced(OtReply, reply=cut), TransferError, "base transfers with bank: found .* bytes, wanted"),
+        (
+            replaced(OtReply, reply=pack_bytes(bytes(32 + 128 * 96))),
+            TransferError,
+            "element 0 does not lie in the group",
+        ),
+        (replaced(OtAnswer, block=1), MessageError, "shop setting up: found block 1, wanted 0"),
+        (replaced(OtAnswer, last_block, block=1), MessageError, "found block 1, wanted 2"),
+        (replaced(OtAnswer, answer=cut), TransferError, "transfers with bank: found .* bytes for block 0"),
+        (replaced(OtAnswer, answer=EMPTY), TransferError, "found 0 bytes that are no block of transfers"),
+        (replaced(OtAnswer, answer=flipped(60)), TransferError, "the digest of block 0 of domain 1 does not match"),
+        (replaced(OtAnswer, last_block, answer=flipped(-1)), TransferError, "the digest of block 2 of domain 1"),
+        (replaced(OtAnswer, answer=other_session), TransferError, "found a block of session .*, wanted session"),
+        (replaced(OtAnswer, answer=flipped(8)), TransferError, "found block 1 of domain 1"),
+        (replaced(OtOrderAnswer, round=1), MessageError, r"found round 1 with \[1\] layers, wanted round 0"),
+        (replaced(OtOrderAnswer, second_round, round=0), MessageError, "found round 0 .* wanted round 1"),
+        (replaced(OtOrderAnswer, trees=[]), MessageError, r"with \[\] layers, wanted"),
+        (replaced(OtOrderAnswer, trees=[[]]), MessageError, r"with \[0\] layers, wanted"),
+        (replaced(OtOrderAnswer, trees=each(each(flipped(50)))), TransferError, "digest of block 0 of domain 2"),
+        (replaced(OtGradients, round=7), MessageError, "reading gradients: found round 7, tree 0 of 2 slots"),
+        (replaced(OtGradients, second_round, round=0), MessageError, "found round 0, .* wanted round 1"),
+        (replaced(OtGradients, tree=1), MessageError, "found round 0, tree 1 of 2 slots"),
+        (replaced(OtGradients, n_slots=1), MessageError, "tree 0 of 1 slots"),
+        (replaced(OtGradients, first=25), MessageError, "from row 25 on 25 rows, wanted .* from row 0 on 25 rows"),
+        (replaced(OtGradients, count=24), MessageError, "on 24 rows"),
+        (
+            replaced(OtGradients, second_round, counter=0),
+            MessageError,
+            "found masks number 0, wanted 1: that number has been used; masks are used once",
+        ),
+        (replaced(OtGradients, counter=5), MessageError, "found masks number 5, wanted 0: that number is not the next"),
+        (replaced(OtGradients, pairs=cut), MessageError, "bytes, wanted .* for 50 pairs of 38 [+] 37 bits"),
+        (replaced(OtGradients, pairs=more), MessageError, "for 50 pairs"),
+        (replaced(OtGradients, lambda m: m.first == 50, pairs=spare_bit), MessageError, "bits beyond the last pair"),
+        (replaced(OtShares, round=1), MessageError, "reading shares: found round 1, depth 0"),
+        (replaced(OtShares, depth=1), MessageError, "found round 0, depth 1, .* wanted round 0, depth 0"),
+        (replaced(OtShares, second_round, round=0), MessageError, "found round 0, .* wanted round 1"),
+        (replaced(OtShares, trees=[]), MessageError, r"trees \[\], wanted"),
+        (replaced(OtShares, trees=first(tree=1)), MessageError, r"trees \[1\]"),
+        (replaced(OtShares, trees=first(layers=[])), MessageError, "shares of tree 0: found 0 layers, wanted 1"),
+        (replaced(OtShares, trees=first(layers=each(cut))), MessageError, "reading shares of tree 0: found"),
+        (replaced(OtShares, trees=first(layers=each(more))), MessageError, "reading shares of tree 0: found"),
+    ],
+)
+def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
+    error = tampered(change, "bank")
+    assert isinstance(error, kind)
+    assert re.search(match, str(error))
+    # The active party was told that, and nothing else.
+    assert isinstance(error.__cause__, PeerError)
+    assert f"{kind.__name__} at shop" in str(error.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "match"),
+    [
+        (replaced(OtOffer, n_bins=cut), MessageError, "setting up with shop, bins: found 7 bytes, wanted 8"),
+        (replaced(OtOffer, missing=cut), MessageError, "setting up with shop, bins: found 8 bytes, wanted 4"),
+        (replaced(OtOffer, missing=pack_bytes(b"\2\0")), MessageError, "a feature without cuts or with more than"),
+        (replaced(OtOffer, n_bins=pack_array(np.array([1, 8], np.int32))), MessageError, "a feature without cuts"),
+        (replaced(OtOffer, n_bins=pack_array(np.array([1 << 20, 8], np.int32))), MessageError, "more than 65534 bins"),
+        (replaced(OtOffer, stored=True), MessageError, "it has kept a set-up that was not named"),
+        (replaced(OtOffer, offer=cut), TransferError, "base transfers with shop: found .* bytes, wanted"),
+        (replaced(OtOffer, offer=pack_bytes(OTHER_OFFER)), TransferError, "both parties must use the same group"),
+        # Other bins than the trees that are then asked for.
+        (
+            replaced(OtOffer, n_bins=pack_array(np.array([40, 8], np.int32))),
+            TransferError,
+            "the parties disagree on the number of rows or leaves",
+        ),
+        (replaced(OtRequest, block=1), MessageError, "setting up with shop: found block 1, wanted 0"),
+        (replaced(OtRequest, request=cut), TransferError, "transfers with shop: found .* bytes for block 0"),
+        (replaced(OtRequest, request=flipped(100)), TransferError, "the digest of block 0 of domain 1 does not match"),
+        (replaced(OtRequest, last_block, request=EMPTY), TransferError, "no block of transfers of version 1"),
+        (replaced(OtRequest, request=other_session), TransferError, "found a block of session .*, wanted session"),
+        (replaced(OtOrder, round=1), MessageError, "reading the order of shop: found 1 trees of round 1"),
+        (replaced(OtOrder, second_round, round=0), MessageError, "found 1 trees of round 0, wanted 1 of round 1"),
+        (replaced(OtOrder, trees=[]), MessageError, "found 0 trees of round 0"),
+        (replaced(OtOrder, trees=first(requests=[])), MessageError, "found 0 layers, wanted 1 for 14 candidates"),
+        (replaced(OtOrder, trees=first(requests=each(cut))), TransferError, "bytes for block 0 of domain 2"),
+        (replaced(OtOrder, trees=first(requests=each(flipped(99)))), TransferError, "digest of block 0 of domain 2"),
+        (replaced(OtOrder, trees=first(slots=pack_bytes(b"\4"))), MessageError, "found a slot beyond the 2 there are"),
+        (replaced(OtOrder, trees=first(slots=pack_bytes(b"\1\0"))), MessageError, "found 2 bytes, wanted 1"),
+        (replaced(OtOrder, trees=first(slots=pack_bytes(b"\1"))), TransferError, "for block 0 of domain 2"),
+        (replaced(OtSums, round=3), MessageError, "reading sums of shop: found 1 trees of round 3"),
+        (
+            replaced(OtSums, second_round, round=0),
+            MessageError,
+            "found 1 trees of round 0, depth 0, wanted 1 of round 1",
+        ),
+        (replaced(OtSums, depth=1), MessageError, "depth 1, wanted 1 of round 0, depth 0"),
+        (replaced(OtSums, trees=[]), MessageError, "found 0 trees"),
+        (
+            replaced(OtSums, trees=first(n_candidates=13)),
+            MessageError,
+            "found 13 candidates in 1 nodes, wanted 14 in 1",
+        ),
+        (replaced(OtSums, trees=first(n_nodes=2)), MessageError, "in 2 nodes"),
+        (replaced(OtSums, trees=first(sums=cut)), MessageError, "reading sums of shop, tree 0: found"),
+        (replaced(OtSums, trees=first(sums=more)), MessageError, "reading sums of shop, tree 0: found"),
+        (replaced(OtSums, trees=first(withheld=pack_bytes(b"\0"))), MessageError, "found 1 bytes, wanted 2"),
+        (replaced(OtSums, trees=first(withheld=pack_bytes(b"\0\xff"))), MessageError, "found bits beyond the 14 sums"),
+        (replaced(OtSums, trees=first(constraint=pack_bytes(b"1"))), MessageError, "found 1 bytes, wanted 0"),
+    ],
+)
+def test_an_active_party_refuses(change, kind, match, tampered) -> None:
+    error = tampered(change, "shop")
+    assert isinstance(error, kind)
+    assert re.search(match, str(error))
+
+
+def test_sums_that_no_rows_have(tampered) -> None:
+    """An answer made of other masks opens to anything, most of it beyond what rows can add up to."""
+
+    def noise(data: memoryview) -> memoryview:
+        changed = np.random.default_rng(1).integers(0, 256, len(data), dtype=np.uint8)
+        changed[-1] = 0
+        return pack_array(changed)
+
+    error = tampered(replaced(OtSums, trees=first(sums=noise)), "shop")
+    assert isinstance(error, CapacityError)
+    assert "reading sums of shop, tree 0: found a sum beyond what 60 rows can have" in str(error)
+
+
+def test_requests_without_the_proof_that_was_agreed_on(tampered) -> None:
+    error = tampered(replaced(OtRequest, request=flipped(2000)), "shop", checked=True)
+    assert isinstance(error, TransferError)

@@ -1,0 +1,139 @@
+"""The hash, transfers and punctured trees against forms of their definitions in Python, over AES of `cryptography`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from vfxgb import _native
+
+SESSION = bytes(range(32))
+HALF = 2**64
+ALL = HALF**2 - 1
+
+
+@pytest.fixture(params=["", "portable"], autouse=True)
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VFXGB_SIMD", request.param)
+
+
+def aes(key: bytes, number: int) -> int:
+    encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    return int.from_bytes(encryptor.update(number.to_bytes(16, "little")), "little")
+
+
+def numbers(blocks: NDArray[np.uint8] | bytes) -> list[int]:
+    data = bytes(blocks)
+    return [int.from_bytes(data[i : i + 16], "little") for i in range(0, len(data), 16)]
+
+
+def random_blocks(count: int, seed: int = 1) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, (count, 16), dtype=np.uint8)
+
+
+def naive_hash(domain: int, block: int, number: int, tweak: int) -> int:
+    nonce = domain.to_bytes(4, "little") + block.to_bytes(8, "little")
+    key = _native.chacha20_block(SESSION, 0, nonce)[:16]
+    high, low = divmod(number, HALF)
+    mixed = (high ^ low) * HALF + high
+    return aes(key, mixed ^ tweak) ^ mixed
+
+
+def naive_leaves(domain: int, block: int, delta: int, leaves: int, root: int) -> list[int]:
+    """All nodes of every level, then the first `leaves` of the last."""
+    level = [root, root ^ delta]
+    while len(level) < leaves:
+        left = [naive_hash(domain, block, node, 0) for node in level]
+        level = [child for node, child in zip(level, left, strict=True) for child in (child, child ^ node)]
+    return level[:leaves]
+
+
+@dataclass(frozen=True)
+class Base:
+    """Base transfers by someone both parties trust."""
+
+    delta: bytes
+    pairs: NDArray[np.uint8]
+
+    @property
+    def bits(self) -> list[int]:
+        return [self.delta[i // 8] >> i % 8 & 1 for i in range(128)]
+
+    def sender(self) -> _native.OtSender:
+        return _native.OtSender(self.delta, np.ascontiguousarray(self.pairs[np.arange(128), self.bits]))
+
+    def receiver(self) -> _native.OtReceiver:
+        return _native.OtReceiver(self.pairs)
+
+
+BASE = Base(bytes(random_blocks(1, 2)), random_blocks(256, 3).reshape(128, 2, 16))
+
+
+def test_hash() -> None:
+    blocks = random_blocks(19)
+    counter = 2**64 - 2
+    found = _native.ot_hash(SESSION, 3, 2**40 + 5, counter, blocks)
+    wanted = [naive_hash(3, 2**40 + 5, number, HALF + counter) for number in numbers(blocks)]
+    assert numbers(found) == wanted
+
+
+def test_transfers() -> None:
+    choices = bytes(random_blocks(3, 4))
+    u, t = BASE.receiver().extend(2**33, choices)
+    assert len(u) == 3 * 128 * 16
+    q = BASE.sender().extend(2**33, u, threads=2)
+    delta = int.from_bytes(BASE.delta, "little")
+    chosen = [choices[j // 8] >> j % 8 & 1 for j in range(3 * 128)]
+    assert numbers(q) == [row ^ (delta if bit else 0) for row, bit in zip(numbers(t), chosen, strict=True)]
+    # t, bit by bit, from the first seeds of the pairs
+    columns = [aes(bytes(BASE.pairs[i, 0]), 2**33 + 1) for i in range(128)]
+    assert numbers(t)[128 + 77] == sum((column >> 77 & 1) << i for i, column in enumerate(columns))
+    # one column of u, by its definition
+    mask = aes(bytes(BASE.pairs[9, 1]), 2**33 + 1) ^ columns[9]
+    assert numbers(u)[128 + 9] == mask ^ numbers(choices)[1]
+
+
+@pytest.mark.parametrize("leaves", [[1, 2, 3], [33, 32, 5], [100]])
+def test_trees(leaves: list[int]) -> None:
+    rows = 11
+    sizes = np.array(leaves, dtype=np.int32)
+    holes = np.random.default_rng(5).integers(0, sizes[:, np.newaxis], (len(leaves), rows)).astype(np.uint16)
+    holes[:, 0], holes[:, 1] = 0, sizes - 1
+    levels = sum(max(1, (some - 1).bit_length()) for some in leaves)
+    u, t = BASE.receiver().extend(0, _native.tree_choices(sizes, holes))
+    q = BASE.sender().extend(0, u)
+    roots, corrections = _native.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, rows, q[: rows * levels])
+    assert roots.shape == (len(leaves), rows, 16)
+    assert len(corrections) == 16 * rows * (levels - len(leaves))
+    copaths = _native.tree_copaths(SESSION, 1, 2, sizes, holes, t[: rows * levels], corrections)
+    full = numbers(_native.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots))
+    punctured = numbers(_native.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths))
+    delta = int.from_bytes(BASE.delta, "little")
+    at = 0
+    for tree, some in enumerate(leaves):
+        for row in range(rows):
+            wanted = naive_leaves(1, 2, delta, some, numbers(roots[tree, row])[0])
+            assert full[at : at + some] == wanted
+            wanted[holes[tree, row]] = 0
+            assert punctured[at : at + some] == wanted
+            at += some
+    assert at == len(full) == len(punctured)
+
+
+def test_many_leaves() -> None:
+    """A permutation's trees: as many as leaves, a thousand of them."""
+    count = 1000
+    sizes = np.array([count], dtype=np.int32)
+    holes = np.random.default_rng(6).permutation(count).astype(np.uint16)[np.newaxis]
+    u, t = BASE.receiver().extend(0, _native.tree_choices(sizes, holes))
+    q = BASE.sender().extend(0, u)
+    roots, corrections = _native.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, count, q[: 10 * count], 2)
+    copaths = _native.tree_copaths(SESSION, 1, 2, sizes, holes, t[: 10 * count], corrections, 2)
+    full = _native.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots, 2).reshape(count, count, 16)
+    punctured = _native.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths, 2).reshape(count, count, 16)
+    known = np.ones((count, count), dtype=bool)
+    known[np.arange(count), holes[0]] = False
+    np.testing.assert_array_equal(punctured[known], full[known])
+    assert not punctured[~known].any()

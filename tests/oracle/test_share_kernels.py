@@ -1,0 +1,255 @@
+"""The kernels of `ot_shares` against their definitions in Python's integers (tests/support/ot_twin.py)."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import ot_twin as twin
+from vfxgb import _native
+
+SESSION = bytes(range(7, 39))
+RUN, COUNTER = 2**63 - 12345, 2**64 - 3
+ROWS, BLOCK_ROWS = 45, 20
+# A power of two, one more, one fewer, the least, and a missing leaf beyond an even number.
+LEAVES = (8, 9, 7, 2, 13)
+
+
+@pytest.fixture(params=["", "portable"], autouse=True)
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VFXGB_SIMD", request.param)
+
+
+def block_bytes(numbers: Any) -> bytes:
+    return b"".join(number.to_bytes(16, "little") for number in numbers)
+
+
+def pairs_of(array: NDArray[np.uint64]) -> list[twin.Pair]:
+    return [(int(g), int(h)) for g, h in array.reshape(-1, 2)]
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees of all rows and slots: all masks of one tweak, and both parties' native objects."""
+
+    masks: list[list[list[twin.Pair]]]  # [slot][row][leaf]
+    holes: NDArray[np.uint16]
+    owned: _native.OwnedTrees
+    held: _native.HeldTrees
+
+
+def make(cached: bool) -> Forest:
+    rng = np.random.default_rng(3)
+    delta = int.from_bytes(rng.bytes(16), "little")
+    roots = [[int.from_bytes(rng.bytes(16), "little") for _ in range(ROWS)] for _ in LEAVES]
+    holes = np.stack([rng.integers(0, count, ROWS) for count in LEAVES]).astype(np.uint16)
+    hashes = [twin.Hash(SESSION, _native.TREES_DOMAIN, block) for block in range(-(-ROWS // BLOCK_ROWS))]
+    levels = [
+        [twin.levels_of(hashes[row // BLOCK_ROWS], delta, count, root) for row, root in enumerate(own)]
+        for count, own in zip(LEAVES, roots, strict=True)
+    ]
+    tweak = twin.tree_tweak(COUNTER, RUN)
+    masks = [
+        [twin.masks_of(hashes[row // BLOCK_ROWS], tree[-1], tweak) for row, tree in enumerate(trees)]
+        for trees in levels
+    ]
+    leaves = np.array(LEAVES, dtype=np.int32)
+    owned = _native.OwnedTrees(SESSION, delta.to_bytes(16, "little"), leaves, ROWS, BLOCK_ROWS)
+    held = _native.HeldTrees(SESSION, leaves, holes, BLOCK_ROWS)
+    for block in range(len(hashes)):
+        rows = range(block * BLOCK_ROWS, min(ROWS, (block + 1) * BLOCK_ROWS))
+        owned.fill(block, block_bytes(roots[slot][row] for slot in range(len(LEAVES)) for row in rows))
+        copaths = [
+            node
+            for slot, count in enumerate(LEAVES)
+            for row in rows
+            for node in twin.copath_of(levels[slot][row], count, int(holes[slot, row]))
+        ]
+        held.fill(block, block_bytes(copaths))
+    if cached:
+        owned.cache(2)
+        held.cache(2)
+    return Forest(masks, holes, owned, held)
+
+
+@pytest.fixture(params=[False, True], ids=["grown", "kept"])
+def forest(request: pytest.FixtureRequest, path: None) -> Forest:
+    return make(request.param)
+
+
+def values() -> NDArray[np.int64]:
+    return np.random.default_rng(4).integers(-(2**50), 2**50, (ROWS, 2))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("slots", [(0, 1, 2, 3, 4), (1, 4), (3,)])
+def test_both_shares(forest: Forest, slots: tuple[int, ...], threads: int) -> None:
+    """Masked pairs and the sums of both parties, bit by bit; their difference is the sum of the values per bin."""
+    # Rows left out, so that groups of eight are not full.
+    rows = np.array([row for row in range(ROWS) if row % 5 != 2], dtype=np.int32)
+    pairs, chosen = values(), np.array(slots, dtype=np.int32)
+    d, own = forest.owned.cover(COUNTER, RUN, rows, chosen, pairs, threads)
+    wanted_d = [
+        twin.plus(tuple(int(v) % twin.HALF for v in pairs[row]), twin.total(forest.masks[slot][row]))
+        for slot in slots
+        for row in rows
+    ]
+    assert pairs_of(d) == wanted_d
+    wanted_own = [
+        twin.total([forest.masks[slot][row][b] for row in rows]) for slot in slots for b in range(LEAVES[slot])
+    ]
+    assert pairs_of(own) == wanted_own
+    place = np.full(ROWS, -1, dtype=np.int32)
+    place[rows] = np.arange(len(rows))
+    theirs = forest.held.row_sums(COUNTER, RUN, rows, chosen, d, place, threads)
+    shares = [
+        [
+            twin.held_share(forest.masks[slot][row], int(forest.holes[slot, row]), wanted_d[k * len(rows) + i])
+            for i, row in enumerate(rows)
+        ]
+        for k, slot in enumerate(slots)
+    ]
+    assert pairs_of(theirs) == [
+        twin.total([share[b] for share in shares[k]]) for k, slot in enumerate(slots) for b in range(LEAVES[slot])
+    ]
+    plain = [pairs[rows][forest.holes[slot, rows] == b].sum(axis=0) for slot in slots for b in range(LEAVES[slot])]
+    assert np.array_equal((theirs - own).view(np.int64), np.array(plain))
+
+
+def test_nodes_of_a_partition(forest: Forest) -> None:
+    sampled = np.arange(0, ROWS, 2, dtype=np.int32)
+    partition = _native.RowPartition(ROWS, sampled)
+    bits = np.packbits(np.arange(len(sampled)) % 3 == 0, bitorder="little").tobytes()
+    other = np.packbits(np.ones(ROWS - len(sampled), dtype=bool), bitorder="little").tobytes()
+    nodes = np.array([1, 2], dtype=np.int32)
+    partition.split(np.zeros(1, dtype=np.int32), nodes[:1], nodes[1:], bits + other)
+    pairs, slots = values(), np.array([0, 2, 4], dtype=np.int32)
+    d, _ = forest.owned.cover(COUNTER, RUN, np.arange(ROWS, dtype=np.int32), slots, pairs)
+    own = forest.owned.sums(COUNTER, RUN, partition, nodes, slots, 2)
+    theirs = forest.held.sums(COUNTER, RUN, partition, nodes, slots, d, None, 2)
+    for k, node in enumerate(nodes):
+        rows = partition.rows(int(node))
+        one = forest.owned.cover(COUNTER, RUN, rows, slots, pairs)[1]
+        assert np.array_equal(own[k], one)
+        plain = [pairs[rows][forest.holes[s, rows] == b].sum(axis=0) for s in slots for b in range(LEAVES[s])]
+        assert np.array_equal((theirs[k] - own[k]).view(np.int64), np.array(plain))
+
+
+def test_another_counter_or_run_has_other_masks(forest: Forest) -> None:
+    slots, rows = np.arange(len(LEAVES), dtype=np.int32), np.arange(ROWS, dtype=np.int32)
+    nothing = np.zeros((ROWS, 2), dtype=np.int64)
+    seen = [
+        forest.owned.cover(counter, run, rows, slots, nothing)[0]
+        for counter, run in ((COUNTER, RUN), (COUNTER - 1, RUN), (COUNTER, RUN - 1))
+    ]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert (seen[one] != seen[other]).all()
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 40), st.integers(1, 64), st.integers(1, 64), st.integers(0, 2**32))
+def test_packing(count: int, g_bits: int, h_bits: int, seed: int) -> None:
+    pairs = np.random.default_rng(seed).integers(0, 2**64, (count, 2), dtype=np.uint64)
+    data = _native.pack_pairs(pairs, g_bits, h_bits)
+    assert data == twin.pack(pairs_of(pairs), g_bits, h_bits)
+    most = np.array([2**g_bits - 1, 2**h_bits - 1], dtype=np.uint64)
+    assert np.array_equal(_native.unpack_pairs(data, count, g_bits, h_bits), pairs & most)
+
+
+def test_packing_in_pieces_by_threads() -> None:
+    pairs = np.random.default_rng(1).integers(0, 2**50, (200_001, 2), dtype=np.uint64)
+    data = _native.pack_pairs(pairs, 50, 51, 2)
+    assert data == _native.pack_pairs(pairs, 50, 51, 1)
+    assert np.array_equal(_native.unpack_pairs(data, len(pairs), 50, 51, 2), pairs)
+
+
+def test_left_shares() -> None:
+    n_bins, missing = np.array([4, 2, 3], dtype=np.int32), np.array([True, False, True])
+    width = int(n_bins.sum() + missing.sum())
+    cells = np.random.default_rng(2).integers(0, 2**64, (3, width, 2), dtype=np.uint64)
+    found = _native.left_shares(cells, n_bins, missing)
+    start = np.append(0, np.cumsum(n_bins + missing))
+    for node in range(3):
+        wanted = [
+            one
+            for slot, (first, last) in enumerate(pairwise(start))
+            for one in twin.left_of(pairs_of(cells[node, first:last]), int(n_bins[slot]), bool(missing[slot]))
+        ]
+        assert pairs_of(found[node]) == wanted
+
+
+@pytest.mark.parametrize(("groups", "size"), [(1, 1), (1, 11), (3, 4), (2, 17)])
+def test_translation_masks(groups: int, size: int) -> None:
+    rng = np.random.default_rng(5)
+    leaves = [
+        [[int.from_bytes(rng.bytes(16), "little") for _ in range(size)] for _ in range(size)] for _ in range(groups)
+    ]
+    flat = block_bytes(leaf for group in leaves for tree in group for leaf in tree)
+    layer = _native.TranslationLayer(SESSION, 9, 77, flat, groups, size)
+    a, b = layer.masks(6, 2, 2)
+    for node in range(2):
+        wanted = [twin.translation_masks(twin.Hash(SESSION, 9, 77), group, 6 + node) for group in leaves]
+        assert pairs_of(a[node]) == [pair for one, _ in wanted for pair in one]
+        assert pairs_of(b[node]) == [pair for _, one in wanted for pair in one]
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 9), st.integers(0, 4), st.integers(0, 2**32))
+def test_routes(rows: int, log_columns: int, seed: int) -> None:
+    """Within rows, within columns, within rows: together the permutation that was asked for."""
+    columns = 1 << log_columns
+    order = np.random.default_rng(seed).permutation(rows * columns)
+    before, across, after = _native.route(order, rows, columns)
+    cells = np.arange(rows * columns).reshape(rows, columns)
+    cells = np.take_along_axis(cells, before.reshape(rows, columns).astype(np.int64), axis=1)
+    cells = np.take_along_axis(cells.T, across.reshape(columns, rows).astype(np.int64), axis=1).T
+    cells = np.take_along_axis(cells, after.reshape(rows, columns).astype(np.int64), axis=1)
+    assert np.array_equal(cells.ravel(), order)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (
+            lambda f: _native.HeldTrees(SESSION, np.array([4], np.int32), np.array([[4]], np.uint16), 5),
+            "leaf 4 in row 0",
+        ),
+        (lambda f: _native.OwnedTrees(b"short", bytes(16), np.array([4], np.int32), 3, 2), "session takes 32 bytes"),
+        (lambda f: _native.OwnedTrees(SESSION, bytes(15), np.array([4], np.int32), 3, 2), "delta takes 16 bytes"),
+        (lambda f: _native.OwnedTrees(SESSION, bytes(16), np.array([0], np.int32), 3, 2), "0 leaves"),
+        (lambda f: _native.OwnedTrees(SESSION, bytes(16), np.array([4], np.int32), 0, 2), "trees need rows"),
+        (lambda f: f.owned.fill(3, b""), "block 3; there are 3"),
+        (lambda f: f.owned.fill(0, bytes(16)), "roots holds 1 blocks; wanted 100"),
+        (lambda f: f.held.fill(0, bytes(32)), "copaths holds 2 blocks"),
+        (lambda f: cover(f, rows=[0, ROWS]), "a row that has no pair"),
+        (lambda f: cover(f, rows=[3, 3]), "strictly ascending"),
+        (lambda f: cover(f, slots=[1, 0]), "ascending and below 5"),
+        (lambda f: cover(f, slots=[5]), "ascending and below 5"),
+        (lambda f: held(f, places=2), "row 2 has no masked gradients"),
+        (lambda f: held(f, rows=[ROWS]), "has no trees"),
+        (lambda f: _native.unpack_pairs(bytes(3), 2, 8, 8), "found 3 bytes, wanted 4"),
+        (lambda f: _native.unpack_pairs(b"\xff", 1, 3, 3), "bits beyond the last pair"),
+        (lambda f: _native.pack_pairs(np.zeros((1, 2), np.uint64), 65, 3), "bits must be 1 to 64"),
+        (lambda f: _native.route(np.array([0, 0]), 1, 2), "permutation"),
+        (lambda f: _native.route(np.arange(3), 1, 3), "power of two"),
+    ],
+)
+def test_bad_input(call: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        call(make(cached=False))
+
+
+def cover(forest: Forest, rows: Any = (0, 1), slots: Any = (0,)) -> None:
+    forest.owned.cover(
+        1, 1, np.array(rows, np.int32), np.array(slots, np.int32), np.zeros((ROWS + 5, 2), np.int64)[:ROWS]
+    )
+
+
+def held(forest: Forest, rows: Any = (0, 1, 2), places: int = ROWS) -> None:
+    d = np.zeros((1, places, 2), np.uint64)
+    forest.held.row_sums(1, 1, np.array(rows, np.int32), np.zeros(1, np.int32), d)

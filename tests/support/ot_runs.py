@@ -1,0 +1,125 @@
+"""Small runs of `ot_shares` between bank (active) and shop, watched from inside."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vfxgb import _native
+from vfxgb.data.table import Table
+from vfxgb.ot import HolderSession, OwnerSession, Place
+from vfxgb.params import TrainParams
+from vfxgb.train import passive, session
+
+QUICK: dict[str, Any] = {"group_bits": 768, "insecure": True, "chunk_rows": 16, "setup_rows": 15}
+
+
+def tables(rows: int = 40, seed: int = 0, missing: float = 0.2) -> tuple[dict[str, Table], np.ndarray]:
+    """Two columns each, some values of the shop's first one missing; and a score that all columns take part in."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4)).astype(np.float32)
+    score = X.sum(axis=1) + 0.3 * rng.normal(size=rows)
+    X[rng.random(rows) < missing, 2] = np.nan
+    names = ["f0", "f1", "f2", "f3"]
+    parts = {party: slice(2 * i, 2 * i + 2) for i, party in enumerate(("bank", "shop"))}
+    return {party: Table.read(X[:, part], names=names[part], party=party) for party, part in parts.items()}, score
+
+
+def train(
+    own: dict[str, Any] | None = None,
+    protocol: str = "ot_shares",
+    data: tuple[dict[str, Table], np.ndarray] | None = None,
+    y: np.ndarray | None = None,
+    record: bool = False,
+    **settings: Any,
+) -> session.FitResult:
+    """A training; `own`: parameters of the protocol beyond QUICK, `y`: labels instead of score > 0."""
+    parts, score = data or tables()
+    y = (score > 0).astype(np.float64) if y is None else y
+    usual = {"objective": "binary:logistic", "n_estimators": 2, "max_depth": 3, "max_bin": 8, "n_jobs": 1}
+    given = {**QUICK, **(own or {})} if protocol == "ot_shares" else own
+    return session.fit(
+        parts,
+        "bank",
+        y,
+        None,
+        len(y),
+        TrainParams(**(usual | settings)),
+        protocol=protocol,
+        protocol_params=given,
+        record=record,
+    )
+
+
+@dataclass
+class Secrets:
+    """What both sessions kept to themselves: per place the roots, the secret leaves, the sizes of the trees."""
+
+    delta: bytes = b""
+    session: bytes = b""
+    roots: dict[Place, np.ndarray] = field(default_factory=dict)
+    holes: dict[Place, np.ndarray] = field(default_factory=dict)
+    copaths: dict[Place, np.ndarray] = field(default_factory=dict)
+    leaves: dict[Place, list[int]] = field(default_factory=dict)
+
+
+def watch(monkeypatch: pytest.MonkeyPatch) -> Secrets:
+    """Filled while a run with one passive party goes on."""
+    seen = Secrets()
+    answer, request, finish = OwnerSession.answer, HolderSession.request, HolderSession.finish
+
+    def answering(self: OwnerSession, place: Place, leaves: Any, rows: int, data: Any) -> Any:
+        roots, sent = answer(self, place, leaves, rows, data)
+        seen.delta, seen.session = self.delta, self.session
+        seen.roots[place], seen.leaves[place] = roots, leaves.tolist()
+        return roots, sent
+
+    def requesting(self: HolderSession, place: Place, leaves: Any, holes: Any) -> bytes:
+        seen.holes[place] = holes
+        return request(self, place, leaves, holes)
+
+    def finishing(self: HolderSession, place: Place, data: Any) -> Any:
+        seen.copaths[place] = finish(self, place, data)
+        return seen.copaths[place]
+
+    monkeypatch.setattr(OwnerSession, "answer", answering)
+    monkeypatch.setattr(HolderSession, "request", requesting)
+    monkeypatch.setattr(HolderSession, "finish", finishing)
+    return seen
+
+
+def seed_randomness(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Every party draws from a stream of its own that depends on `seed` alone."""
+    streams: dict[str, Iterator[bytes]] = {}
+
+    def stream(name: str) -> Iterator[bytes]:
+        number = 0
+        while True:
+            yield hashlib.sha256(f"{seed} {name} {number}".encode()).digest()
+            number += 1
+
+    def draw(count: int) -> bytes:
+        # The first run of this seed and the second one may have another main thread, never another passive one.
+        name = "shop" if threading.current_thread().name == "vfxgb-shop" else "bank"
+        blocks = streams.setdefault(name, stream(name))
+        return b"".join(next(blocks) for _ in range(-(-count // 32)))[:count]
+
+    monkeypatch.setattr(_native, "random_bytes", draw)
+    monkeypatch.setattr(passive, "PassiveContext", partial(passive.PassiveContext, random=draw))
+
+
+def messages_to(
+    result: session.FitResult, party: str, peer: str, kinds: Callable[[str], bool]
+) -> list[tuple[str, bytes]]:
+    """(tag, payload) of what `party` received, in order."""
+    assert result.transcript is not None
+    return [
+        (one.tag, bytes(one.payload))
+        for one in result.transcript.records[party].messages
+        if one.peer == peer and not one.sent and kinds(one.tag)
+    ]
