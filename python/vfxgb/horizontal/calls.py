@@ -40,9 +40,9 @@ class Clock:
 class Calls:
     """`role` sums, `exchange` publishes; `n_users` all there are, `least` as many must come to the set-up.
 
-    `min_users`: fewest users whose sum may be opened. `team_size`: users of a round, None for all. For the ledger:
-    `calls` so far; `smallest`: fewest users of one; `narrow`: how often the users of a call differed from those of the
-    call before, and by fewer than `min_users`.
+    `team_size`: users of a round, None for all. For the ledger: `calls` so far; `smallest`: fewest users of one;
+    `changes`: how often the users of a call were others than those of the call before in the same round, and `nearest`:
+    by how many at least.
     """
 
     role: ServerRole
@@ -52,13 +52,13 @@ class Calls:
     n_users: int
     timings: Timings
     least: int
-    min_users: int
     team_size: int | None = None
     seed: int = 0
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
-    narrow: int = 0
+    changes: int = 0
+    nearest: int | None = None
     _team: list[int] = field(default_factory=list)
     _published: list[Plan | Trees] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
@@ -141,6 +141,8 @@ class Calls:
     def _note(self, users: frozenset[int]) -> None:
         self.calls += 1
         self.smallest = len(users) if self.smallest is None else min(self.smallest, len(users))
-        if self._last is not None and 0 < len(users ^ self._last) < self.min_users:
-            self.narrow += 1
+        if self._last is not None and users != self._last:
+            by = len(users ^ self._last)
+            self.changes += 1
+            self.nearest = by if self.nearest is None else min(self.nearest, by)
         self._last = users

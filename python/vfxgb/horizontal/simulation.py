@@ -122,7 +122,6 @@ def fit_users(
         len(people),
         parties.timings,
         least,
-        own_params.min_users,
         users_per_round,
         params.random_state,
     )
@@ -188,10 +187,10 @@ def _say(ledger: Ledger, calls: Calls) -> None:
         f"server: each of the {calls.calls:,} sums it opened was over at least {calls.smallest} of {len(calls.users)} "
         "users; it also saw who took part in which"
     )
-    if calls.narrow:
+    if calls.changes:
         ledger.notes.append(
-            f"server: {calls.narrow:,} times the users of a call differed from those of the call before by fewer than "
-            f"{calls.min_users}; the difference of such sums tells of these few users alone"
+            f"server: in {calls.changes:,} calls the users were others than in the call before, by as few as "
+            f"{calls.nearest}; differences of such sums tell of these users alone"
         )
 
 

@@ -19,6 +19,7 @@ class NodeSums:
         # Which bins travel, of all bins one after the other.
         self._sent = np.ones(int(n_bins.sum()), dtype=np.bool_)
         self._sent[self._last[~has_missing]] = False
+        self._places = np.flatnonzero(self._sent)
 
     @property
     def n_features(self) -> int:
@@ -32,11 +33,21 @@ class NodeSums:
         return 2 * (n_nodes + int(self._mask(allowed).sum()))
 
     def pack(
-        self, sums: NDArray[np.int64], totals: NDArray[np.int64], allowed: NDArray[np.bool_] | None
-    ) -> NDArray[np.int64]:
-        """The vector of histograms int64[m, bins, 2] and totals int64[m, 2]."""
-        kept = sums[:, self._sent] if allowed is None else sums[self._mask(allowed)]
-        return np.concatenate([totals.reshape(-1), kept.reshape(-1)])
+        self,
+        sums: NDArray[np.int64],
+        totals: NDArray[np.int64],
+        allowed: NDArray[np.bool_] | None,
+        out: NDArray[np.int64],
+    ) -> None:
+        """Write histograms int64[m, bins, 2] and totals int64[m, 2] to `out`, int64[entries(m, allowed)]."""
+        m = len(totals)
+        out[: 2 * m] = totals.reshape(-1)
+        rest = out[2 * m :]
+        if allowed is None:
+            # "clip" spares numpy a buffer; no index is out of range.
+            np.take(sums, self._places, axis=1, out=rest.reshape(m, -1, 2), mode="clip")
+        else:
+            rest[:] = sums[self._mask(allowed)].reshape(-1)
 
     def unpack(
         self, vector: NDArray[np.int64], n_nodes: int, allowed: NDArray[np.bool_] | None

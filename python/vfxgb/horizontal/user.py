@@ -30,9 +30,12 @@ from vfxgb.horizontal.quantiles import column_keys, count_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.horizontal.sums import NodeSums
 from vfxgb.objective import Objective
-from vfxgb.transport.messages import Bulk, Message, unpack_array
+from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, unpack_array
 from vfxgb.tree.fixed_point import MAX_FRACTION_BITS, FixedPoint, power_of_two_above
 from vfxgb.tree.sampling import random_words
+
+# More than any message could carry.
+MAX_ENTRIES = BULK_BYTES // 8
 
 
 @dataclass(frozen=True)
@@ -199,10 +202,20 @@ class User:
         if self._fixed is not None and fixed != self._fixed:
             raise MessageError(f"{self._name}, summing gradients: found another fixed point than before in the round")
         self._fixed = fixed
-        parts = [self._tree(rows, one, fixed) for one in task.trees]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        if not 0 <= task.n_entries <= MAX_ENTRIES:
+            raise MessageError(f"{self._name}, summing gradients: asked for {task.n_entries} entries")
+        vector = np.empty(task.n_entries, dtype=np.int64)
+        end = 0
+        for one in task.trees:
+            end += self._tree(rows, one, fixed, vector[end:])
+        if end != len(vector):
+            raise MessageError(
+                f"{self._name}, summing gradients: asked for {len(vector)} entries, the task gives {end}"
+            )
+        return vector
 
-    def _tree(self, rows: BinnedRows, task: TreeTask, fixed: FixedPoint) -> NDArray[np.int64]:
+    def _tree(self, rows: BinnedRows, task: TreeTask, fixed: FixedPoint, out: NDArray[np.int64]) -> int:
+        """Write the sums of one tree to the front of `out`; returns how many."""
         what = f"{self._name}, summing gradients of tree {task.tree}"
         partition = rows.grow(task.tree, task.levels)
         nodes = unpack_array(task.nodes, np.int32, (len(task.nodes) // 4,), what)
@@ -216,7 +229,11 @@ class User:
         pairs = self._encoded(task.tree, fixed)
         sums = _native.histogram(rows.bins, partition, nodes, pairs, features, self._threads)
         totals = _native.node_sums(partition, nodes, pairs, self._threads)
-        return layout.pack(sums, totals, allowed)
+        count = layout.entries(len(nodes), allowed)
+        if count > len(out):
+            raise MessageError(f"{what}: asked for {len(out)} entries more, the task gives {count}")
+        layout.pack(sums, totals, allowed, out[:count])
+        return count
 
     def _features(self, rows: BinnedRows, packed: Bulk, what: str) -> tuple[NDArray[np.int32] | None, NodeSums]:
         """The features of a tree, None for all, and how their sums stand in a vector."""

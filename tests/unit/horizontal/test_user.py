@@ -40,7 +40,7 @@ PLAN = Plan(
     start=pack_array(np.zeros(1)),
 )
 ROOT = TreeTask(tree=0, levels=[], nodes=pack_array(np.zeros(1, np.int32)), features=EMPTY, allowed=EMPTY)
-LEVEL = LevelTask(round=0, depth=0, exponent=0, bits=20, n_entries=0, trees=[ROOT])
+LEVEL = LevelTask(round=0, depth=0, exponent=0, bits=20, n_entries=14, trees=[ROOT])
 # Node 0 by feature 0 below 0.5, missing values left: children 1 and 2.
 SPLIT = pack_array(np.array([[0, 1, 0, 1, 1]], np.int32))
 TREES = Trees(round=0, trees=[PublishedTree(levels=[SPLIT], values=pack_array(np.array([0, 0.5, -0.5], np.float32)))])
@@ -110,7 +110,7 @@ def test_sums_of_a_level_against_loops() -> None:
     below = TreeTask(
         tree=0, levels=[SPLIT], nodes=pack_array(np.array([1, 2], np.int32)), features=EMPTY, allowed=EMPTY
     )
-    found = vector(user, msgspec.structs.replace(LEVEL, depth=1, trees=[below]))
+    found = vector(user, msgspec.structs.replace(LEVEL, depth=1, n_entries=28, trees=[below]))
     expected = [sums_of(left, np.zeros(40)), sums_of(~left, np.zeros(40))]
     assert found.tolist() == expected[0][:2] + expected[1][:2] + expected[0][2:] + expected[1][2:]
     # The next round starts from the margins that the tree leaves.
@@ -131,12 +131,12 @@ def test_a_user_that_was_away_for_the_whole_round() -> None:
 def test_features_and_nodes_that_are_not_asked_for() -> None:
     user = ready()
     one = msgspec.structs.replace(ROOT, features=pack_array(np.array([0b010], np.uint8)))
-    assert vector(user, msgspec.structs.replace(LEVEL, trees=[one])).tolist() == [
+    assert vector(user, msgspec.structs.replace(LEVEL, n_entries=6, trees=[one])).tolist() == [
         *sums_of(np.ones(40, bool), np.zeros(40))[:2],
         *sums_of(np.ones(40, bool), np.zeros(40))[8:12],
     ]
     some = msgspec.structs.replace(ROOT, allowed=pack_array(np.array([0b001], np.uint8)))
-    assert vector(user, msgspec.structs.replace(LEVEL, trees=[some])).tolist() == [
+    assert vector(user, msgspec.structs.replace(LEVEL, n_entries=8, trees=[some])).tolist() == [
         *sums_of(np.ones(40, bool), np.zeros(40))[:8]
     ]
 
@@ -178,6 +178,9 @@ def asked_cells() -> CellTask:
         ScaleTask(round=1),
         msgspec.structs.replace(LEVEL, round=1),
         msgspec.structs.replace(LEVEL, bits=50),
+        msgspec.structs.replace(LEVEL, n_entries=13),
+        msgspec.structs.replace(LEVEL, n_entries=15),
+        msgspec.structs.replace(LEVEL, n_entries=-1),
         msgspec.structs.replace(LEVEL, trees=[msgspec.structs.replace(ROOT, tree=1)]),
         msgspec.structs.replace(LEVEL, trees=[msgspec.structs.replace(ROOT, nodes=pack_array(np.ones(1, np.int32)))]),
         msgspec.structs.replace(LEVEL, trees=[msgspec.structs.replace(ROOT, features=pack_bytes(b"12"))]),
