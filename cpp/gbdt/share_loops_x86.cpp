@@ -22,6 +22,8 @@ namespace narrow {
 using namespace ot::x86_128;
 VFXGB_AESNI_INLINE Int add64(Int a, Int b) { return _mm_add_epi64(a, b); }
 VFXGB_AESNI_INLINE __m128i fold(Int x) { return x; }
+VFXGB_AESNI_INLINE Int aes_round(Int x, Int key) { return _mm_aesenc_si128(x, key); }
+VFXGB_AESNI_INLINE Int aes_last_round(Int x, Int key) { return _mm_aesenclast_si128(x, key); }
 #define VFXGB_LOOP VFXGB_AESNI
 #define VFXGB_LOOP_INLINE VFXGB_AESNI_INLINE
 #include "gbdt/share_loops.inc"
@@ -35,6 +37,8 @@ VFXGB_VAES_INLINE Int add64(Int a, Int b) { return _mm256_add_epi64(a, b); }
 VFXGB_VAES_INLINE __m128i fold(Int x) {
   return _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
 }
+VFXGB_VAES_INLINE Int aes_round(Int x, Int key) { return _mm256_aesenc_epi128(x, key); }
+VFXGB_VAES_INLINE Int aes_last_round(Int x, Int key) { return _mm256_aesenclast_epi128(x, key); }
 #define VFXGB_LOOP VFXGB_VAES
 #define VFXGB_LOOP_INLINE VFXGB_VAES_INLINE
 #include "gbdt/share_loops.inc"

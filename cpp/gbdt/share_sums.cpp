@@ -26,7 +26,8 @@ struct Few {
   std::size_t slot, position;  // position: among the chosen slots
   TreeShape shape;
   const i32* rows;
-  std::size_t first, count;  // first: of rows[0], counted within its group
+  std::size_t first, count;   // first: of rows[0], counted within its group
+  std::span<const i32> next;  // the rows after them
   const ot::Hash* hash;
 };
 
@@ -61,7 +62,9 @@ void each_few(const SlotTrees& trees, const Task& task, std::size_t slot, std::s
     std::size_t count = 1;
     while (count < lane_count && i + count < task.rows.size() && static_cast<std::size_t>(rows[i + count]) < limit)
       ++count;
-    visit(Few{slot, position, trees.forest.shapes[slot], rows + i, task.first + i, count, &trees.hashes[block]}, cells);
+    const std::span<const i32> next = task.rows.subspan(i + count, std::min(lane_count, task.rows.size() - i - count));
+    visit(Few{slot, position, trees.forest.shapes[slot], rows + i, task.first + i, count, next, &trees.hashes[block]},
+          cells);
     i += count;
   }
 }
@@ -140,8 +143,8 @@ ot::Blocks all_leaves(const SlotTrees& trees, Grow grow) {
   return out;
 }
 
-void prefetch(const Block* leaves, std::size_t count) {
-  for (std::size_t i = 0; i < count; i += 4) __builtin_prefetch(leaves + i);
+void prefetch(const Block* blocks, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += 4) __builtin_prefetch(blocks + i);
 }
 
 }  // namespace
@@ -213,6 +216,9 @@ void OwnedTrees::sums(const Block& tweak, const RowGroups& groups, const std::ve
         }
         return;
       }
+      // Rows of a node are scattered: what the next ones need is fetched while these are worked on.
+      for (const i32 row : few.next)
+        __builtin_prefetch(roots_.data() + few.slot * trees_.forest.rows + static_cast<std::size_t>(row));
       Lanes roots = {};
       for (std::size_t i = 0; i < few.count; ++i)
         roots.block[i] = roots_[few.slot * trees_.forest.rows + static_cast<std::size_t>(few.rows[i])];
@@ -254,11 +260,17 @@ void HeldTrees::sums(const Block& tweak, const RowGroups& groups, const std::vec
       const Leaf* holes = holes_.data() + few.slot * trees_.forest.rows;
       Leaf hole[lane_count] = {};
       Pair total[lane_count];
+      for (const i32 row : few.next) {
+        __builtin_prefetch(holes + row);
+        __builtin_prefetch(d + few.position * places + static_cast<std::size_t>(place ? place[row] : row));
+      }
       for (std::size_t i = 0; i < few.count; ++i) hole[i] = holes[few.rows[i]];
       if (leaves_.empty()) {
         const std::size_t levels = few.shape.depth();
         Lanes copath[max_levels];
         for (std::size_t level = 0; level < levels; ++level) copath[level] = Lanes{};
+        for (const i32 row : few.next)
+          prefetch(copaths_.data() + start[few.slot] + static_cast<std::size_t>(row) * levels, levels + 3);
         for (std::size_t i = 0; i < few.count; ++i) {
           const Block* own = copaths_.data() + start[few.slot] + static_cast<std::size_t>(few.rows[i]) * levels;
           for (std::size_t level = 0; level < levels; ++level) copath[level].block[i] = own[level];
