@@ -141,7 +141,13 @@ def training_parts(results: dict[str, Any]) -> list[str]:
             cells[1:] = [number(line["floor"]), f"{line['seconds'] / line['floor']:.2f}"]
         sent = ["", ""] if line["name"] == "xgboost" else [f"{line[way] / 1e6:.1f}" for way in ("sent", "received")]
         lines.append(f"| {line['name']} | " + " | ".join([*cells, *sent, peak]) + " |")
-    return [about(results, found[0]), "\n".join(lines)]
+    once = [
+        f"{line['name']} takes {number(line['once_seconds'])} s and {number(line['once_bytes'] / 1e6)} MB"
+        for line in found
+        if line.get("once_bytes")
+    ]
+    text = [f"Set-up, once per training and not in the table: {'; '.join(once)}."] if once else []
+    return [about(results, found[0]), "\n".join(lines), *text]
 
 
 def about(results: dict[str, Any], first: dict[str, Any]) -> str:
@@ -178,12 +184,26 @@ def ablation_parts(results: dict[str, Any]) -> list[str]:
 
 
 def linear_parts(results: dict[str, Any]) -> list[str]:
-    sizes = ", ".join(
-        f"{line['result']['rows']:,} x ({'+'.join(map(str, line['result']['features']))}): {number(line['seconds'])} s"
-        for line in results["linear"]
-    )
-    config = results["linear"][0]["name"].split(",")[0]
-    return [f"Growth with rows and features, one tree of generated tables, {config}: {sizes}."]
+    """One paragraph per configuration; where there is a set-up, its seconds and megabytes, too."""
+    by_config: dict[str, list[dict[str, Any]]] = {}
+    for line in results["linear"]:
+        by_config.setdefault(line["name"].split(",")[0], []).append(line)
+    parts = []
+    for config, lines in by_config.items():
+        sizes = ", ".join(linear_size(line, config) for line in lines)
+        bins = ", bins and set-up" if any(line.get("once_bytes") for line in lines) else ""
+        parts.append(f"Growth with rows and features{bins}, one tree of generated tables, {config}: {sizes}.")
+    return parts
+
+
+def linear_size(line: dict[str, Any], config: str) -> str:
+    size = f"{line['result']['rows']:,} x ({'+'.join(map(str, line['result']['features']))})"
+    if not line.get("once_bytes"):
+        return f"{size}: {number(line['seconds'])} s"
+    # The name says how many bins, too.
+    size = line["name"].removeprefix(f"{config}, ")
+    once = f"{number(line['once_seconds'])} s and {number(line['once_bytes'] / 1e6)} MB"
+    return f"{size}: {number(line['seconds'])} s after {once}"
 
 
 def protocol_parts(results: dict[str, Any]) -> list[str]:

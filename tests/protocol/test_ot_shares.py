@@ -17,13 +17,14 @@ from vfxgb.data.table import Table
 from vfxgb.errors import CapacityError, FormatError, ProtocolParameterError, TransferError
 from vfxgb.model.pooled import PooledModel
 from vfxgb.ot import HolderSession, OwnerSession, Place, modp_group
+from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares import order as orders
 from vfxgb.protocols.ot_shares import shares
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtOffer, OtOrder, OtShares, OtStart, OtSums
 from vfxgb.protocols.ot_shares.params import read_size
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.progress import step_line
+from vfxgb.train.session import fit
 
 G, H = 38, 37  # bits of a pair: sums over 40 rows of up to 2^31 each
 
@@ -409,14 +410,10 @@ def test_progress_of_the_set_up() -> None:
         def progress(self, state: Any, step: str, done: int, total: int) -> None:
             told.append((step, done, total))
 
-    from vfxgb.params import TrainParams
-    from vfxgb.train.session import fit
-
     parts, score = tables()
     params = TrainParams(objective="reg:squarederror", n_estimators=2, max_depth=2, n_jobs=1)
     fit(parts, "bank", score, None, 40, params, protocol="ot_shares", protocol_params=QUICK, callbacks=[Watch()])
     assert told == [("setting up ot_shares", done, 3) for done in (1, 2, 3)]
-    assert step_line("setting up", 5, 10, 8.0) == "[##########----------]  setting up: 5/10  about 10 s left"
 
 
 # Stored set-ups.

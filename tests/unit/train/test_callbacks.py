@@ -17,7 +17,7 @@ from vfxgb.train.callbacks import (
     TrainingState,
     as_callbacks,
 )
-from vfxgb.train.progress import ProgressBar, make_monitor, progress_line
+from vfxgb.train.progress import ProgressBar, make_monitor, progress_line, step_line
 
 
 def play(callback: TrainingCallback, values: list[float], metric: str = "logloss") -> tuple[TrainingState, int]:
@@ -181,6 +181,19 @@ def test_a_patient_bar_is_silent_in_a_short_run() -> None:
     stream = io.StringIO()
     play(ProgressBar(stream, patience=60.0), [0.3, 0.2])
     assert stream.getvalue() == ""
+
+
+def test_a_bar_shows_a_long_step_in_place_of_the_rounds() -> None:
+    stream = io.StringIO()
+    bar, state = ProgressBar(stream), TrainingState(n_estimators=2, learning_rate=0.3)
+    bar.before_training(state)
+    bar.progress(state, "setting up", 1, 4)
+    assert stream.getvalue() == progress.ERASE_LINE + "[#####---------------]  setting up: 1/4  about 0 s left"
+    bar.progress(state, "setting up", 2, 4)
+    assert "2/4" not in stream.getvalue(), "too soon"
+    bar.after_training(state)
+    assert stream.getvalue().endswith(progress.ERASE_LINE)
+    assert step_line("setting up", 5, 10, 8.0) == "[##########----------]  setting up: 5/10  about 10 s left"
 
 
 class Terminal(io.StringIO):
