@@ -139,8 +139,9 @@ class AggregatorSpec:
     """What an aggregator says about itself.
 
     `params`: a subclass of AggregatorParams. `deal`: the key centre, (params, users) -> Dealt, or None where there is
-    none. `survives_drops`: whether users may leave at or after MASK. `security`: whether a user's vector is
-    safe from the server: not at all, from one that follows the protocol, or even from one that lies. `attacks`: what is known against it, in plain words. `quick_params`: settings for fast tests.
+    none. `survives_drops`: whether users may leave at or after MASK. `security`: whether a user's vector is safe from
+    the server: not at all, from one that follows the protocol, or even from one that lies. `attacks`: what is known
+    against it, in plain words. `quick_params`: settings for fast tests.
     """
 
     name: str
