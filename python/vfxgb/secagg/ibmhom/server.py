@@ -36,7 +36,8 @@ class IbmhomServer:
             MASK, len(answered), len(users), max(params.min_users, threshold_of(params.threshold, len(users)))
         )
         assert total is not None  # noqa: S101 - min_users and thresholds are at least 1
-        helpers = [*answered, *(user for user in self._context.users if user not in set(users))]
+        asked = set(users)
+        helpers = [*answered, *(user for user in self._context.users if user not in asked)]
         parts = self._ask_parts(total, helpers)
         with self._context.timings.phase("combine"):
             plaintexts = combine(self._key, parts, params.coefficients == "reduced", self._context.threads)
