@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from vfxgb.crypto import CiphertextArray
 from vfxgb.errors import AggregationError, MessageError
 from vfxgb.secagg.base import MASK, UNMASK, Aggregate, ServerContext, require_users, threshold_of
-from vfxgb.secagg.bcp.slots import slots_of, split_entries
 from vfxgb.secagg.ibmhom.messages import EncryptedVector, EncryptTask, PartialDecryptions, SumToOpen
 from vfxgb.secagg.ibmhom.threshold import combine, read_key
+from vfxgb.secagg.slots import slots_of, split_entries
 from vfxgb.transport.messages import Bulk, pack_bytes
 
 
