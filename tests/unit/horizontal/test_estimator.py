@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from vfxgb.errors import (
     UnknownNameError,
     WeightError,
 )
+from vfxgb.model.file import load_share
+from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams, parameter_names
 
 RNG = np.random.default_rng(2)
@@ -104,6 +107,13 @@ def test_early_stopping_and_callbacks() -> None:
     model.fit(PARTS, eval_set=[(X, noise)])
     assert model.best_iteration_ is not None
     assert model.model_.n_rounds == model.best_iteration_ + 4
+
+
+def test_a_checkpoint_is_the_model(tmp_path: Path) -> None:
+    model = clf().fit(PARTS, callbacks=[vfxgb.callbacks.Checkpoint(tmp_path)])
+    share = load_share(tmp_path / "server.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["server.json"]
+    assert np.array_equal(PooledModel(share, {}).margins(X), model.model_.pooled.margins(X))
 
 
 def test_a_fit_that_fails_leaves_the_last_one() -> None:
