@@ -15,6 +15,7 @@
     python bench/papers/dp.py --rows 10000
     python bench/papers/batch_he.py
     python bench/e2e/overflow.py
+    python bench/papers/fedxgb_aggregation.py
     python bench/update_readme.py
 
 A test compares README.md with what this script would write, so the tables cannot differ from the files. Of training,
@@ -119,6 +120,7 @@ def training_section(folder: Path = RESULTS) -> str:
     for name in COMPARED:
         parts += from_file(folder / f"protocols_{name}.json", protocol_parts)
     parts += from_file(folder / "batch_he.json", accuracy_parts)
+    parts += from_file(folder / "fedxgb_aggregation.json", aggregation_parts)
     return "\n\n".join(parts)
 
 
@@ -229,6 +231,30 @@ def accuracy_parts(results: dict[str, Any]) -> list[str]:
         "between `batch_he` and xgboost ([docs/results/batch_he.md](docs/results/batch_he.md))."
     )
     return [text]
+
+
+def aggregation_parts(results: dict[str, Any]) -> list[str]:
+    """One sum over many users: what it costs the server and a user, aggregator by aggregator."""
+    if "table" not in results:
+        return []
+    table = results["table"]["results"]
+    bits = list(table)
+    size = table[bits[0]]["bcp"]
+    heads = [f"{n} bits: server s | user s | user MB out" for n in bits]
+    lines = ["| one sum | " + " | ".join(heads) + " |", "|---|" + "---:|" * (3 * len(bits))]
+    for label in dict.fromkeys(label for rows in table.values() for label in rows):
+        cells = []
+        for rows in table.values():
+            row = rows.get(label)
+            cells += [""] * 3 if row is None else [f"{row['server seconds']:.2f}", f"{row['user seconds']:.3f}"]
+            cells += [] if row is None else [f"{row['user sent'] / 1e6:.3f}"]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    about = (
+        f"Horizontal: a sum of {size['entries']} entries over {size['users']} users (table III of FEDXGB; 512-bit keys "
+        "are the paper's and protect nothing; "
+        "[docs/results/fedxgb_aggregation.md](docs/results/fedxgb_aggregation.md)):"
+    )
+    return [about, "\n".join(lines)]
 
 
 def replaced(readme: str, begin: str, end: str, text: str) -> str:

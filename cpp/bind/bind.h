@@ -26,6 +26,8 @@ void register_noise(py::module_& module);
 void register_ot(py::module_& module);
 void register_shares(py::module_& module);
 void register_smm(py::module_& module);
+void register_bresson(py::module_& module);
+void register_secagg(py::module_& module);
 
 // A contiguous byte buffer of Python's, held while it is read. Checks that it holds whole items.
 class Bytes {

@@ -259,6 +259,19 @@ void register_ciphertexts(py::module_& module) {
             return interruptible([&] { return Ciphertexts::concat(self, other); });
           },
           py::arg("other"))
+      .def_static(
+          "combine",
+          [](const std::vector<const Ciphertexts*>& arrays, const py::buffer& values, std::size_t width,
+             py::ssize_t threads) {
+            const ValueBuffer input(values, width);
+            if (arrays.empty() || input.count() != arrays.size())
+              throw std::invalid_argument("wanted one value for each of at least one array");
+            for (const Ciphertexts* array : arrays)
+              if (array == nullptr) throw py::type_error("found None among the arrays");
+            const std::size_t team = positive(threads);
+            return interruptible([&] { return Ciphertexts::combine(arrays, input.values(), team); });
+          },
+          py::arg("arrays"), py::arg("values"), py::arg("width"), py::arg("threads") = 1)
       .def(
           "to_wire", [](const Ciphertexts& self, py::ssize_t threads) { return written(self, Form::wire, threads); },
           py::arg("threads") = 1)

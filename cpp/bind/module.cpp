@@ -53,4 +53,6 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_ot(module);
   vfxgb::bind::register_shares(module);
   vfxgb::bind::register_smm(module);
+  vfxgb::bind::register_bresson(module);
+  vfxgb::bind::register_secagg(module);
 }

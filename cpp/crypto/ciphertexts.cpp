@@ -1,23 +1,17 @@
 #include "crypto/ciphertexts.h"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
-#include <cstring>
 #include <stdexcept>
 
+#include "bigint/multi_power.h"
 #include "bigint/words.h"
 #include "core/parallel.h"
 
 namespace vfxgb {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "byte forms assume a little-endian machine");
-
 // Items per chunk: enough to fill the lanes and share a table's window, few enough to balance and to stop soon.
 constexpr std::size_t light = 1024, heavy = 256, slow = 16;
-
-std::size_t wire_half(const Ring& ring) { return (words::bit_length(ring.n().data(), ring.n().size()) + 7) / 8; }
 
 // Fresh encryptions of zero: from the pool while it lasts, the rest made here.
 template <class Owner>
@@ -28,28 +22,6 @@ void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count,
 }
 
 }  // namespace
-
-bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonical) {
-  const std::size_t half = ring.half_words();
-  if (form == Form::wire) {
-    const std::size_t bytes = wire_half(ring);
-    std::fill_n(canonical, ring.canonical_words(), 0);
-    for (int d = 0; d < ring.degree(); ++d) std::memcpy(canonical + d * half, item + d * bytes, bytes);
-  } else {
-    u64 value[words::max_words], high[words::max_words];
-    std::memcpy(value, item, ring.canonical_words() * sizeof(u64));
-    if (ring.degree() == 1) {
-      std::copy_n(value, half, canonical);
-    } else {
-      words::divrem(value, 2 * half, ring.n().data(), half, high, canonical);
-      if (!words::is_zero(high + half, half)) return false;
-      std::copy_n(high, half, canonical + half);
-    }
-  }
-  for (int d = 0; d < ring.degree(); ++d)
-    if (words::compare(canonical + d * half, ring.n().data(), half) >= 0) return false;
-  return true;
-}
 
 Ciphertexts::Ciphertexts(Key key, std::size_t count)
     : key_(std::move(key)), count_(count), data_(count * key_->ring().stride()) {}
@@ -141,6 +113,39 @@ Ciphertexts Ciphertexts::concat(const Ciphertexts& x, const Ciphertexts& y) {
   return out;
 }
 
+Ciphertexts Ciphertexts::combine(const std::vector<const Ciphertexts*>& arrays, const Values& values,
+                                 std::size_t threads) {
+  const Key& key = arrays.at(0)->key_;
+  const Ring& ring = key->ring();
+  const std::size_t count = arrays[0]->count_, stride = ring.stride();
+  // Terms of either sign apart; the product of the negative ones is inverted at the end.
+  std::vector<const Ciphertexts*> signed_arrays[2];
+  Words exponents[2], size(values.words);
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    if (arrays[k]->key_ != key) throw std::invalid_argument("ciphertexts under different keys");
+    if (arrays[k]->count_ != count) throw std::invalid_argument("arrays of different lengths");
+    const bool negative = magnitude(values.at(k), values.words, size.data());
+    signed_arrays[negative].push_back(arrays[k]);
+    exponents[negative].insert(exponents[negative].end(), size.begin(), size.end());
+  }
+  const MultiPower plus(ring, exponents[0].data(), values.words, signed_arrays[0].size());
+  const MultiPower minus(ring, exponents[1].data(), values.words, signed_arrays[1].size());
+  Ciphertexts out(key, count);
+  parallel_for(count, threads, slow, [&](std::size_t begin, std::size_t end) {
+    const auto starts = [&](const std::vector<const Ciphertexts*>& chosen) {
+      std::vector<const u64*> pointers;
+      for (const Ciphertexts* array : chosen) pointers.push_back(array->at(begin));
+      return pointers;
+    };
+    Words divisor((end - begin) * stride);
+    plus(starts(signed_arrays[0]).data(), end - begin, out.at(begin));
+    minus(starts(signed_arrays[1]).data(), end - begin, divisor.data());
+    ring.inverse(divisor.data(), end - begin, divisor.data());
+    ring.mul(out.at(begin), divisor.data(), end - begin, out.at(begin));
+  });
+  return out;
+}
+
 Ciphertexts encrypt(const Key& key, const Values& values, std::size_t count, std::size_t threads) {
   Ciphertexts out(key, count);
   key->prepare(count);
@@ -173,66 +178,9 @@ Words decrypt(const PrivateKey& key, const Ciphertexts& x, std::size_t threads) 
   return out;
 }
 
-std::size_t form_bytes(const PublicKey& key, Form form) {
-  const Ring& ring = key.ring();
-  return form == Form::wire ? ring.degree() * wire_half(ring) : ring.canonical_words() * sizeof(u64);
-}
-
-void write(const Ciphertexts& x, Form form, unsigned char* out, std::size_t threads) {
-  const Ring& ring = x.key()->ring();
-  const std::size_t half = ring.half_words(), bytes = form_bytes(*x.key(), form);
-  parallel_for(x.size(), threads, light, [&](std::size_t begin, std::size_t end) {
-    Words canonical((end - begin) * ring.canonical_words()), value(2 * half);
-    ring.store(x.at(begin), end - begin, canonical.data());
-    for (std::size_t i = begin; i < end; ++i) {
-      const u64* digits = &canonical[(i - begin) * ring.canonical_words()];
-      unsigned char* place = out + i * bytes;
-      if (form == Form::wire || ring.degree() == 1) {
-        const std::size_t part = form == Form::wire ? wire_half(ring) : half * sizeof(u64);
-        for (int d = 0; d < ring.degree(); ++d) std::memcpy(place + d * part, digits + d * half, part);
-      } else {
-        words::mul(value.data(), digits + half, half, ring.n().data(), half);
-        const u64 carry = words::add(value.data(), value.data(), digits, half);
-        words::add_word(value.data() + half, half, carry);
-        std::memcpy(place, value.data(), bytes);
-      }
-    }
-  });
-}
-
-std::size_t check(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads) {
-  const Ring& ring = key->ring();
-  const std::size_t bytes = form_bytes(*key, form);
-  std::atomic<std::size_t> first{count};
-  const auto report = [&](std::size_t index) {
-    std::size_t known = first.load();
-    while (index < known && !first.compare_exchange_weak(known, index)) {
-    }
-  };
-  parallel_for(count, threads, light, [&](std::size_t begin, std::size_t end) {
-    Words canonical((end - begin) * ring.canonical_words()), elements((end - begin) * ring.stride());
-    std::size_t good = 0;
-    while (good < end - begin &&
-           parse(ring, form, data + (begin + good) * bytes, &canonical[good * ring.canonical_words()]))
-      ++good;
-    ring.load(canonical.data(), good, elements.data());
-    const std::size_t unit = ring.first_non_unit(elements.data(), good);
-    if (unit < end - begin) report(begin + unit);
-  });
-  return first;
-}
-
 Ciphertexts read(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads) {
-  const Ring& ring = key->ring();
-  const std::size_t bytes = form_bytes(*key, form);
   Ciphertexts out(key, count);
-  parallel_for(count, threads, light, [&](std::size_t begin, std::size_t end) {
-    Words canonical((end - begin) * ring.canonical_words());
-    for (std::size_t i = begin; i < end; ++i)
-      if (!parse(ring, form, data + i * bytes, &canonical[(i - begin) * ring.canonical_words()]))
-        throw std::invalid_argument("ciphertext out of range");
-    ring.load(canonical.data(), end - begin, out.at(begin));
-  });
+  read(key->ring(), form, data, count, out.at(0), threads);
   return out;
 }
 

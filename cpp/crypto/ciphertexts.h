@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "crypto/forms.h"
 #include "crypto/scheme.h"
 
 namespace vfxgb {
@@ -29,6 +31,9 @@ class Ciphertexts {
   Ciphertexts scale(const Values& values, std::size_t threads) const;
   Ciphertexts rerandomize(std::size_t threads) const;
   static Ciphertexts concat(const Ciphertexts& x, const Ciphertexts& y);
+  // The sums over k of arrays[k] times values.at(k), entry by entry: products of powers that share their squarings.
+  // Arrays of one key and length, at least one.
+  static Ciphertexts combine(const std::vector<const Ciphertexts*>& arrays, const Values& values, std::size_t threads);
 
  private:
   Key key_;
@@ -42,15 +47,14 @@ Ciphertexts encrypt(PrivateKey& key, const Values& values, std::size_t count, st
 // key.plaintext_words() words for each ciphertext.
 Words decrypt(const PrivateKey& key, const Ciphertexts& x, std::size_t threads);
 
-// The wire form of a ciphertext: the base-n digits of the canonical form, each in as many bytes as n has.
-// The integer form: canonical_words() words, little endian.
-enum class Form { wire, integer };
-std::size_t form_bytes(const PublicKey& key, Form form);
-// The canonical form of one item, or false if a digit is not below n.
-bool parse(const Ring& ring, Form form, const unsigned char* item, u64* canonical);
-void write(const Ciphertexts& x, Form form, unsigned char* out, std::size_t threads);
-// Index of the first of `count` items that is no unit of the ring in canonical range, or count.
-std::size_t check(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads);
+// Ciphertexts as bytes (crypto/forms.h).
+inline std::size_t form_bytes(const PublicKey& key, Form form) { return form_bytes(key.ring(), form); }
+inline void write(const Ciphertexts& x, Form form, unsigned char* out, std::size_t threads) {
+  write(x.key()->ring(), form, x.at(0), x.size(), out, threads);
+}
+inline std::size_t check(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads) {
+  return check(key->ring(), form, data, count, threads);
+}
 // Throws std::invalid_argument if an item is out of range.
 Ciphertexts read(const Key& key, Form form, const unsigned char* data, std::size_t count, std::size_t threads);
 

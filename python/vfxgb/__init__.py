@@ -1,6 +1,7 @@
 """XGBoost trained across organisations that may not pool their data.
 
-`VFXGBClassifier` and `VFXGBRegressor` are the way in; `callbacks` holds what may watch and steer a training.
+`VFXGBClassifier` and `VFXGBRegressor` are the way in where parties hold columns, `FedXGBClassifier` and
+`FedXGBRegressor` where users hold rows; `callbacks` holds what may watch and steer a training.
 `vfxgb.crypto` holds the additively homomorphic encryption everything else stands on, `vfxgb.errors` every
 error the package raises on purpose. All are loaded when first used, so `import vfxgb` stays light.
 """
@@ -12,10 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vfxgb import crypto, errors
     from vfxgb.estimator import VFXGBClassifier, VFXGBRegressor
+    from vfxgb.horizontal.estimator import FedXGBClassifier, FedXGBRegressor
     from vfxgb.train import callbacks
 else:
     # name -> (module, name in it or None for the module itself)
     _LAZY = {
+        "FedXGBClassifier": ("horizontal.estimator", "FedXGBClassifier"),
+        "FedXGBRegressor": ("horizontal.estimator", "FedXGBRegressor"),
         "VFXGBClassifier": ("estimator", "VFXGBClassifier"),
         "VFXGBRegressor": ("estimator", "VFXGBRegressor"),
         "callbacks": ("train.callbacks", None),
@@ -38,4 +42,13 @@ except PackageNotFoundError:
     # A source tree that was never installed has no metadata to ask.
     __version__ = "0+unknown"
 
-__all__ = ["VFXGBClassifier", "VFXGBRegressor", "__version__", "callbacks", "crypto", "errors"]
+__all__ = [
+    "FedXGBClassifier",
+    "FedXGBRegressor",
+    "VFXGBClassifier",
+    "VFXGBRegressor",
+    "__version__",
+    "callbacks",
+    "crypto",
+    "errors",
+]

@@ -6,6 +6,7 @@ one buffer. Signed values are two's complement; widths are multiples of 8 bytes.
 what this layer raises is ValueError, and means a caller's mistake.
 """
 
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -27,6 +28,40 @@ def chacha20_block(key: bytes, counter: int, nonce: bytes) -> bytes:
 
 def chacha20_keystream(key: bytes, blocks: int) -> bytes:
     """The first blocks of the ChaCha20 key stream with nonce 0, several at a time, for known-answer tests."""
+
+def add_masks(keys: NDArray[np.uint8], signs: NDArray[np.int8], values: NDArray[np.uint64], threads: int = 1) -> None:
+    """values[j] += sum over i of signs[i] * word j of the ChaCha20 key stream of keys[i] (uint8[k, 32]), modulo 2**64.
+
+    In place; signs are 1 and -1.
+    """
+
+def wide_masks(
+    keys: NDArray[np.uint8], signs: NDArray[np.int8], count: int, modulus: bytes, threads: int = 1
+) -> NDArray[np.uint8]:
+    """sum over i of signs[i] * piece j of the key stream of keys[i], modulo an odd modulus, for j < count.
+
+    Pieces have the modulus' bits and 128 more, rounded up to whole 64-bit words, so that they are uniform for all that
+    matters. uint8[count, w], w the bytes of the modulus.
+    """
+
+def shamir_share(
+    prime: bytes,
+    secrets: NDArray[np.uint8],
+    threshold: int,
+    points: NDArray[np.uint32],
+    threads: int = 1,
+    coefficients: NDArray[np.uint8] | None = None,
+) -> NDArray[np.uint8]:
+    """Shares uint8[k, n, w] of secrets uint8[k, w] at n points (cpp/crypto/shamir.h).
+
+    Random polynomials, unless their coefficients uint8[k, threshold - 1, w] above the constant one are given, for
+    known-answer tests.
+    """
+
+def shamir_reconstruct(
+    prime: bytes, points: NDArray[np.uint32], shares: NDArray[np.uint8], threads: int = 1
+) -> NDArray[np.uint8]:
+    """Secrets uint8[k, w] from shares uint8[k, t, w] at t distinct points."""
 
 def random_normals(count: int) -> NDArray[np.float64]:
     """Standard normal numbers from the CSPRNG (cpp/noise/normal.h)."""
@@ -189,8 +224,66 @@ class Ciphertexts:
         """Times one signed value, or one per ciphertext."""
     def rerandomize(self, threads: int = 1) -> Ciphertexts: ...
     def concat(self, other: Ciphertexts) -> Ciphertexts: ...
+    @staticmethod
+    def combine(arrays: Sequence[Ciphertexts], values: Buffer, width: int, threads: int = 1) -> Ciphertexts:
+        """The sums over k of arrays[k] times the signed values[k], entry by entry (cpp/bigint/multi_power.h)."""
     def to_wire(self, threads: int = 1) -> bytes: ...
     def to_integers(self, threads: int = 1) -> bytes: ...
+
+@final
+class BressonGroup:
+    """Units modulo n**2 (cpp/crypto/bresson). An element is uint8[element_bytes]: its base-n digits, lower first."""
+
+    def __init__(self, n: bytes, path: str = "") -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def element_bytes(self) -> int: ...
+    def check(self, elements: NDArray[np.uint8], threads: int = 1) -> int:
+        """Index of the first of elements[k, element_bytes] that is out of range or no unit, or -1."""
+    def powers(
+        self,
+        base: NDArray[np.uint8],
+        exponents: NDArray[np.uint8],
+        messages: NDArray[np.uint8] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.uint8]:
+        """base[1, element_bytes] to exponents[k, any], each times 1 + messages[k, bytes of n] n if given."""
+    def open(
+        self, exponent: bytes, c1: NDArray[np.uint8], c2: NDArray[np.uint8], threads: int = 1
+    ) -> tuple[NDArray[np.uint8], int]:
+        """(m, -1) with 1 + m n = c2 / c1**exponent, m uint8[k, bytes of n].
+
+        Or the index of the first ciphertext of which the quotient is nothing like that in the place of -1.
+        """
+
+@final
+class BressonBase:
+    """An element, given as base[1, element_bytes], of which many powers are wanted: makes a table when it pays."""
+
+    def __init__(self, group: BressonGroup, base: NDArray[np.uint8]) -> None: ...
+    def powers(
+        self, exponents: NDArray[np.uint8], messages: NDArray[np.uint8] | None = None, threads: int = 1
+    ) -> NDArray[np.uint8]:
+        """As BressonGroup.powers; exponents of no more bits than n."""
+
+@final
+class ElementProducts:
+    """`count` running products of elements of a group, 1 in the beginning."""
+
+    def __init__(self, group: BressonGroup, count: int) -> None: ...
+    def multiply(self, factors: NDArray[np.uint8], threads: int = 1) -> int:
+        """-1; or the index of the first factor that is out of range or no unit, and then nothing is multiplied."""
+    def elements(self, threads: int = 1) -> NDArray[np.uint8]: ...
+
+@final
+class PowerProducts:
+    """prod over u of base[u]**exponent[u, e] for e < count, bases coming as they like (cpp/bigint/power_products.h)."""
+
+    def __init__(self, group: BressonGroup, count: int, exponent_bits: int, window: int = 0) -> None: ...
+    def multiply(self, bases: NDArray[np.uint8], exponents: NDArray[np.uint8], threads: int = 1) -> None:
+        """bases[k, element_bytes], exponents[k, count, any]."""
+    def elements(self, threads: int = 1) -> NDArray[np.uint8]: ...
 
 @final
 class CipherRows:

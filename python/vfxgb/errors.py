@@ -161,6 +161,10 @@ class ProtocolParameterError(VfxgbError, ValueError):
     """A parameter that the protocol does not have, or a value it cannot take."""
 
 
+class ShareError(VfxgbError, ValueError):
+    """Shares of a secret that do not fit: too few, of one point twice, of point 0, of another field, or damaged."""
+
+
 class PrecisionError(VfxgbError, ArithmeticError):
     """Numbers that did not come out as precisely as the next step needs."""
 
@@ -171,6 +175,10 @@ class DpError(VfxgbError, ValueError):
 
 class NoGuaranteeError(VfxgbError, ValueError):
     """An epsilon asked for where some release has no guarantee. No number is reported then."""
+
+
+class AggregationError(VfxgbError, RuntimeError):
+    """A sum over users cannot be opened: too few of them are left, or one of them is needed and gone."""
 
 
 class TransferError(VfxgbError, ValueError):

@@ -20,29 +20,173 @@ feature_names_in_ (if X has names), feature_importances_, transcript_ (if record
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import LabelError, LengthMismatchError, ParameterError
-from vfxgb.estimator_base import CUSTOM, EstimatorBase, FitOptions, read_target
-from vfxgb.estimator_data import read_training
-from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.data.labels import read_weights
+from vfxgb.errors import ParameterError, PartiesError, UnfittedError
+from vfxgb.estimator_base import EstimatorBase, FitOptions, hide_unknown, read_target
+from vfxgb.estimator_data import (
+    Layout,
+    Tables,
+    drop_weightless,
+    read_cuts,
+    read_eval_sets,
+    read_training,
+    stack_rows,
+    stack_weights,
+)
+from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
+from vfxgb.model.fitted import FittedModel
+from vfxgb.params import TrainParams
+from vfxgb.protocols import protocol_names
+from vfxgb.train.callbacks import TrainingCallback, as_callbacks
+from vfxgb.train.progress import make_monitor, tell
+from vfxgb.train.session import fit as train
 
-BINARY = "binary:logistic"
-MULTI = "multi:softprob"
-DEFAULT_REGRESSION = "reg:squarederror"
+if TYPE_CHECKING:
+    from vfxgb.audit import AuditReport
+
+D = TrainParams  # every default below is written there, once
+
+UNPROTECTED = "plain"
+RECOMMENDED = "ot_shares"
 
 
-class VFXGBClassifier(EstimatorBase):
+class PartyEstimator(EstimatorBase):
+    """Training with the columns of several parties."""
+
+    _own = ("parties", "active", "protocol", "protocol_params", "importance_type", "record")
+
+    def __init__(
+        self,
+        *,
+        parties: Mapping[str, Sequence[str | int]] | None = None,
+        active: str | None = None,
+        protocol: str | None = None,
+        protocol_params: Mapping[str, Any] | None = None,
+        n_estimators: int = D.n_estimators,
+        max_depth: int = D.max_depth,
+        learning_rate: float = D.learning_rate,
+        reg_lambda: float = D.reg_lambda,
+        reg_alpha: float = D.reg_alpha,
+        gamma: float = D.gamma,
+        min_child_weight: float = D.min_child_weight,
+        max_delta_step: float | None = D.max_delta_step,
+        max_bin: int = D.max_bin,
+        subsample: float = D.subsample,
+        sampling_method: str = D.sampling_method,
+        top_rate: float = D.top_rate,
+        other_rate: float = D.other_rate,
+        colsample_bytree: float = D.colsample_bytree,
+        colsample_bylevel: float = D.colsample_bylevel,
+        colsample_bynode: float = D.colsample_bynode,
+        scale_pos_weight: float = D.scale_pos_weight,
+        base_score: float | None = D.base_score,
+        objective: str | Callable[..., Any] | None = None,
+        eval_metric: Any = D.eval_metric,
+        early_stopping_rounds: int | None = D.early_stopping_rounds,
+        missing: float = D.missing,
+        missing_strategy: str = D.missing_strategy,
+        monotone_constraints: Mapping[str, int] | Sequence[int] | None = D.monotone_constraints,
+        random_state: int = D.random_state,
+        n_jobs: int | None = D.n_jobs,
+        min_bucket_rows: int = D.min_bucket_rows,
+        reduced_leakage: bool = D.reduced_leakage,
+        importance_type: str = "gain",
+        record: bool = False,
+        **unknown: Any,
+    ) -> None:
+        self._store(locals())
+
+    def _fit(
+        self,
+        tables: Tables,
+        layout: Layout,
+        params: TrainParams,
+        labels: NDArray[np.floating],
+        encode: Callable[[Any, int, str], NDArray[np.floating]],
+        options: "FitOptions",
+    ) -> None:
+        """Run all parties in this process and keep what they leave. `encode` reads the labels of eval sets."""
+        record = self.get_params()["record"]
+        if not isinstance(record, bool):
+            raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
+        hooks = [*as_callbacks(options.callbacks), *make_monitor(options.verbose)]
+        weight = read_weights(options.sample_weight, len(labels), layout.active)
+        tables, labels, weight = drop_weightless(tables, labels, weight)
+        sets = read_eval_sets(options.eval_set, options.eval_weights, layout, encode, type(self).__name__)
+        rows, slices = stack_rows(tables, sets)
+        result = train(
+            rows,
+            layout.active,
+            np.concatenate([labels, *(entry.labels for entry in sets)]) if sets else labels,
+            stack_weights(weight, len(labels), sets),
+            len(labels),
+            params,
+            self._protocol(layout),
+            self.get_params()["protocol_params"],
+            slices,
+            hooks,
+            read_cuts(options.cuts, layout),
+            record,
+        )
+        if len(result.ledger.privacy):
+            tell(result.ledger.privacy.summary(), options.verbose)
+        self._layout = layout
+        self.model_ = FittedModel(result.active_share, result.passive_shares)
+        self.ledger_ = result.ledger
+        self.traffic_ = result.traffic
+        self.timings_ = result.timings
+        self.evals_result_ = result.evals_result
+        self.best_iteration_ = result.best_iteration
+        self.best_score_ = result.best_score
+        self.__dict__.pop("transcript_", None)
+        if result.transcript is not None:
+            self.transcript_ = result.transcript
+        self.n_features_in_ = len(layout.order)
+        self.__dict__.pop("feature_names_in_", None)
+        if layout.named:
+            self.feature_names_in_ = np.array(layout.order, dtype=object)
+
+    def _protocol(self, layout: Layout) -> str:
+        """The protocol asked for; a single party needs none, as nothing leaves it."""
+        protocol = self.get_params()["protocol"]
+        if protocol is not None:
+            return str(protocol)
+        if len(layout.parties) == 1:
+            return UNPROTECTED
+        raise PartiesError(
+            f"choosing a protocol: {len(layout.parties)} parties ({', '.join(layout.parties)}) and protocol=None, "
+            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} keeps gradients hidden and is the one to "
+            f"begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
+        )
+
+    def audit(self, attacks: Sequence[str] | None = None) -> "AuditReport":
+        """What a curious party could have learned from the fit, found by attacking its transcript (vfxgb.audit).
+
+        `attacks`: names, None for all. Raises UnfittedError unless the model was fitted with record=True,
+        UnknownNameError for an attack that does not exist.
+        """
+        from vfxgb.audit import audit
+
+        self._fitted()
+        if not hasattr(self, "transcript_"):
+            raise UnfittedError(f"auditing {type(self).__name__}: the fit was not recorded; set record=True, fit again")
+        return audit(self.transcript_, attacks)
+
+
+hide_unknown(PartyEstimator.__init__)
+
+
+class VFXGBClassifier(ClassifierPart, PartyEstimator):
     """Boosted trees over several parties' columns, for labels of two or more classes.
 
     `objective` None is binary:logistic for two classes and multi:softprob for more. See the module for the parameters.
     With a callable objective margins are taken for log-odds.
     """
-
-    _estimator_type = "classifier"
 
     def fit(
         self,
@@ -70,72 +214,23 @@ class VFXGBClassifier(EstimatorBase):
         params = self.get_params()
         tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
         target = read_target(y, tables[layout.active].n_rows, layout.active)
-        classes, codes = _find_classes(target, layout.active)
+        classes, codes = find_classes(target, layout.active)
         objective, outputs = self._objective(len(classes))
 
         def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float32]:
-            return _encode(read_target(labels, n_rows, layout.active, what), classes, layout.active, what)
+            return encode_classes(read_target(labels, n_rows, layout.active, what), classes, layout.active, what)
 
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
         self._fit(tables, layout, self._train_params(objective, outputs), codes, encode, options)
         self.classes_ = classes
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities float64[n, n_classes], columns in the order of classes_."""
-        found = self._predictions(X)
-        if self.model_.active_share.objective == CUSTOM:
-            found = _from_log_odds(found)
-        return found if found.ndim == 2 else np.column_stack([1.0 - found, found])
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        # Of equal probabilities the first class wins, as in XGBoost: p > 1/2 is class 1.
-        best = self.predict_proba(X).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[best]
-        return found
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows whose class is predicted, weighted if asked."""
-        found = self.predict(X)
-        hits = found == _truth(y, len(found))
-        return float(np.average(hits, weights=sample_weight))
-
-    def _objective(self, n_classes: int) -> tuple[str | Callable[..., Any], int]:
-        """Objective and number of outputs."""
-        objective = self.get_params()["objective"]
-        if objective is None:
-            objective = BINARY if n_classes == 2 else MULTI
-        if objective == BINARY and n_classes > 2:
-            raise ParameterError(
-                f"reading parameters: objective={BINARY!r} with {n_classes} classes in y, wanted {MULTI!r}; leave "
-                "objective out to have it chosen"
-            )
-        if objective not in (BINARY, MULTI) and objective in OTHER_OBJECTIVES:
-            raise ParameterError(
-                f"reading parameters: objective={objective!r}, wanted {BINARY!r}, {MULTI!r} or a callable for a "
-                "classifier; use VFXGBRegressor"
-            )
-        return objective, (n_classes if objective == MULTI or (callable(objective) and n_classes > 2) else 1)
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(allow_nan=True),
-        )
-
-
-class VFXGBRegressor(EstimatorBase):
+class VFXGBRegressor(RegressorPart, PartyEstimator):
     """Boosted trees over several parties' columns, for numbers: reg:squarederror (default), count:poisson, a callable.
 
     See the module for the parameters.
     """
-
-    _estimator_type = "regressor"
 
     def fit(
         self,
@@ -154,114 +249,9 @@ class VFXGBRegressor(EstimatorBase):
         tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
 
         def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float64]:
-            return _numbers(read_target(labels, n_rows, layout.active, what), layout.active, what)
+            return read_numbers(read_target(labels, n_rows, layout.active, what), layout.active, what)
 
         codes = encode(y, tables[layout.active].n_rows, "y")
-        objective = DEFAULT_REGRESSION if params["objective"] is None else params["objective"]
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        self._fit(tables, layout, self._train_params(objective, 1), codes, encode, options)
+        self._fit(tables, layout, self._train_params(self._regression(), 1), codes, encode, options)
         return self
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The predicted number of each row, float64[n]: value, rate (count:poisson) or margin (callable objective)."""
-        return self._predictions(X)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 = 1 - sum w (y - f)^2 / sum w (y - mean)^2; 1 is perfect, 0 is the constant mean."""
-        found = self.predict(X)
-        truth = _truth(y, len(found)).astype(np.float64)
-        w = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        residual = float(w @ (truth - found) ** 2)
-        spread = float(w @ (truth - np.average(truth, weights=w)) ** 2)
-        if spread == 0.0:
-            return 1.0 if residual == 0.0 else 0.0
-        return 1.0 - residual / spread
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="regressor",
-            target_tags=TargetTags(required=True),
-            regressor_tags=RegressorTags(),
-            input_tags=InputTags(allow_nan=True),
-        )
-
-
-# Known objectives that are no classifier's.
-OTHER_OBJECTIVES = (DEFAULT_REGRESSION, "count:poisson")
-
-
-def _find_classes(y: NDArray[Any], party: str) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """The classes in ascending order, and each row's position among them. Raises LabelError where y has no classes."""
-    if y.dtype.kind == "f":
-        _numbers(y, party, "y")
-        if (y != np.floor(y)).any():
-            row = int(np.argmax(y != np.floor(y)))
-            raise LabelError(
-                f"reading labels of party {party!r}: Unknown label type: continuous; row {row} holds {y[row]}, wanted "
-                "classes; use VFXGBRegressor for numbers"
-            )
-    try:
-        classes, codes = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise LabelError(
-            f"reading labels of party {party!r}: Unknown label type: classes cannot be ordered ({error}); use one type"
-        ) from error
-    if len(classes) < 2:
-        raise LabelError(
-            f"reading labels of party {party!r}: found 1 class, {classes[0]!r}, in {len(y)} rows, wanted at least two "
-            "classes; train on rows that have both"
-        )
-    return classes, codes.astype(np.float32)
-
-
-def _encode(y: NDArray[Any], classes: NDArray[Any], party: str, what: str) -> NDArray[np.float32]:
-    """Positions in `classes`. Raises LabelError for a class that training did not have."""
-    try:
-        codes = np.clip(np.searchsorted(classes, y), 0, len(classes) - 1)
-        wrong = np.asarray(classes[codes] != y)
-    except TypeError as error:
-        raise LabelError(
-            f"reading {what} of party {party!r}: labels do not compare with the classes of training ({error})"
-        ) from error
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise LabelError(
-            f"reading {what} of party {party!r}: row {row} has label {y[row]!r} ({int(wrong.sum())} such rows), wanted "
-            f"one of the classes of training, {classes[:20].tolist()}; drop these rows"
-        )
-    return codes.astype(np.float32)
-
-
-def _numbers(y: NDArray[Any], party: str, what: str) -> NDArray[np.float64]:
-    """Labels as float64. Raises LabelError where one is not a finite number."""
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise LabelError(
-            f"reading {what} of party {party!r}: labels are not numbers ({error}); VFXGBClassifier takes classes"
-        ) from error
-    if not np.isfinite(values).all():
-        row = int(np.argmax(~np.isfinite(values)))
-        raise LabelError(
-            f"reading {what} of party {party!r}: Input y contains infinity or a value too large for dtype('float64'): "
-            f"row {row} holds {values[row]}, wanted a finite number; drop the row"
-        )
-    return values
-
-
-def _truth(y: Any, n_rows: int) -> NDArray[Any]:
-    truth = np.asarray(y)
-    truth = truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
-    if truth.shape != (n_rows,):
-        raise LengthMismatchError(f"scoring: y has shape {truth.shape}, wanted ({n_rows},), one label per row of X")
-    return truth
-
-
-def _from_log_odds(margins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of margins from a callable objective: logistic [n] or softmax [n, K]."""
-    if margins.ndim == 1:
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(margins, -700.0, 700.0))))
-    e = np.exp(margins - margins.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))

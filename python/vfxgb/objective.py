@@ -19,7 +19,7 @@ class shares, and one Newton step from zero for binary:logistic with scale_pos_w
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,11 @@ class Objective(Protocol):
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """Labels as float32[n]. Raises LabelError, naming party, row and value, where the loss is not defined."""
 
-    def base_margin(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
-        """The start margin [K] estimated from the training rows. Raises LabelError where there is none."""
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """What the start margin is estimated from: sums over rows, so that those of several tables add up."""
+
+    def start_from(self, sums: FloatArray) -> FloatArray:
+        """The start margin [K] estimated from `start_sums` of all rows. Raises LabelError where there is none."""
 
     def margin_of(self, base_score: float) -> FloatArray:
         """The start margin [K] for a `base_score` in the units of the label."""
@@ -73,6 +76,10 @@ class Objective(Protocol):
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Predictions from margins [n, K]: [n] when K is 1 (probability, value or rate), else probabilities [n, K]."""
+
+    @property
+    def unit_gradients(self) -> bool:
+        """Whether |g| <= 1 and h <= 1 for every row of weight 1."""
 
     def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """S of the fixed point: a power of two, at least every |g| and h, at least 1 for a loss with |g|, h <= 1."""
@@ -97,7 +104,7 @@ def start_margin(
     """The margin [K] every row starts from: `params.base_score` if given, else estimated from the training rows."""
     if params.base_score is not None:
         return objective.margin_of(float(params.base_score))
-    return objective.base_margin(labels, weights)
+    return objective.start_from(objective.start_sums(labels, weights))
 
 
 @dataclass(frozen=True)
@@ -116,14 +123,29 @@ class Logistic:
         refuse_labels(values, (values < 0) | (values > 1), party, "a label between 0 and 1 for binary:logistic")
         return values
 
-    def base_margin(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
-        """logit of the mean label; with scale_pos_weight one Newton step from margin 0."""
-        if abs(self.scale_pos_weight - 1.0) > 1e-6:
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """Sums of labels and weights; with scale_pos_weight those of g and h at margin 0."""
+        if self._scaled:
             g, h = self.gradients(np.zeros((len(labels), 1), dtype=np.float32), labels, weights)
-            step = np.float32(-g.sum() / h.sum())
+            return np.array([g.sum(), h.sum()], dtype=np.float64)
+        return _label_sums(labels, weights)
+
+    def start_from(self, sums: FloatArray) -> FloatArray:
+        """logit of the mean label; with scale_pos_weight one Newton step from margin 0."""
+        if self._scaled:
+            step = -np.float32(sums[0]) / np.float32(sums[1])
             # XGBoost stores the start as a probability and goes back through the link.
             return self.margin_of(float(_sigmoid(np.array([step]))[0]))
-        return self.margin_of(_mean(labels, weights))
+        return self.margin_of(float(sums[0] / sums[1]))
+
+    @property
+    def _scaled(self) -> bool:
+        return abs(self.scale_pos_weight - 1.0) > 1e-6
+
+    @property
+    def unit_gradients(self) -> bool:
+        """Unless scale_pos_weight makes them larger."""
+        return self.scale_pos_weight <= 1.0
 
     def margin_of(self, base_score: float) -> FloatArray:
         """logit(base_score), a probability; 0 and 1 are moved inside by 1e-6."""
@@ -158,6 +180,7 @@ class Softprob:
     n_outputs: int
     name: str = "multi:softprob"
     default_metric: str = "mlogloss"
+    unit_gradients: ClassVar[bool] = True
 
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """float32[n] of whole numbers from 0 to K-1."""
@@ -166,11 +189,14 @@ class Softprob:
         refuse_labels(values, outside, party, f"a class number from 0 to {self.n_outputs - 1} for multi:softprob")
         return values
 
-    def base_margin(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
-        """log(share of the class + 1e-6), minus the mean of these."""
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """The weight of each class."""
         w = None if weights is None else weights.astype(np.float64)
-        shares = np.bincount(labels.astype(np.int64), weights=w, minlength=self.n_outputs).astype(np.float64)
-        logs = np.log(shares / shares.sum() + 1e-6)
+        return np.bincount(labels.astype(np.int64), weights=w, minlength=self.n_outputs).astype(np.float64)
+
+    def start_from(self, sums: FloatArray) -> FloatArray:
+        """log(share of the class + 1e-6), minus the mean of these."""
+        logs = np.log(sums / sums.sum() + 1e-6)
         return np.asarray((logs - logs.mean()).astype(np.float32), dtype=np.float64)
 
     def margin_of(self, base_score: float) -> FloatArray:
@@ -209,14 +235,19 @@ class SquaredError:
     name: str = "reg:squarederror"
     n_outputs: int = 1
     default_metric: str = "rmse"
+    unit_gradients: ClassVar[bool] = False
 
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """float32[n], finite."""
         return numeric_labels(labels, party)
 
-    def base_margin(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """Sums of labels and weights."""
+        return _label_sums(labels, weights)
+
+    def start_from(self, sums: FloatArray) -> FloatArray:
         """The mean label."""
-        return self.margin_of(_mean(labels, weights))
+        return self.margin_of(float(sums[0] / sums[1]))
 
     def margin_of(self, base_score: float) -> FloatArray:
         """The score itself."""
@@ -246,6 +277,7 @@ class Poisson:
     name: str = "count:poisson"
     n_outputs: int = 1
     default_metric: str = "poisson-nloglik"
+    unit_gradients: ClassVar[bool] = False
 
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """float32[n], not negative."""
@@ -253,9 +285,13 @@ class Poisson:
         refuse_labels(values, values < 0, party, "a count of at least 0 for count:poisson")
         return values
 
-    def base_margin(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """Sums of labels and weights."""
+        return _label_sums(labels, weights)
+
+    def start_from(self, sums: FloatArray) -> FloatArray:
         """log of the mean label. Raises LabelError when all labels are 0, where XGBoost starts from -inf."""
-        mean = _mean(labels, weights)
+        mean = float(sums[0] / sums[1])
         if mean <= 0.0:
             raise LabelError(
                 "estimating base_score: every label is 0, so count:poisson has no finite start; pass base_score above 0"
@@ -300,12 +336,17 @@ class CustomObjective:
     n_outputs: int = 1
     name: str = "custom"
     default_metric: str = "rmse"
+    unit_gradients: ClassVar[bool] = False
 
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """float32[n], finite."""
         return numeric_labels(labels, party)
 
-    def base_margin(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:  # noqa: ARG002
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:  # noqa: ARG002
+        """None are needed."""
+        return np.zeros(0)
+
+    def start_from(self, sums: FloatArray) -> FloatArray:  # noqa: ARG002
         """0.5, whatever the labels."""
         return self.margin_of(0.5)
 
@@ -365,11 +406,12 @@ def _weighted(g: Float32Array, h: Float32Array, weights: Float32Array | None) ->
     return g[:, None], h[:, None]
 
 
-def _mean(labels: Float32Array, weights: Float32Array | None) -> float:
+def _label_sums(labels: Float32Array, weights: Float32Array | None) -> FloatArray:
+    """Sums of w y and w."""
     if weights is None:
-        return float(labels.mean(dtype=np.float64))
+        return np.array([labels.sum(dtype=np.float64), len(labels)], dtype=np.float64)
     w = weights.astype(np.float64)
-    return float(labels.astype(np.float64) @ w / w.sum())
+    return np.array([labels.astype(np.float64) @ w, w.sum()], dtype=np.float64)
 
 
 def _largest(gradients: AnyFloat, hessians: AnyFloat) -> float:

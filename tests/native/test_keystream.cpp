@@ -13,7 +13,7 @@ using namespace vfxgb;
 
 namespace {
 
-using Stream = void (*)(const unsigned char[32], unsigned char*, std::size_t);
+using Stream = void (*)(const unsigned char[32], unsigned char*, std::size_t, u32);
 
 void blocks(Stream stream) {
   for (const std::size_t count : {0, 1, 7, 8, 9, 16, 100}) {
@@ -21,12 +21,14 @@ void blocks(Stream stream) {
     for (unsigned char& byte : key) byte = static_cast<unsigned char>(test::generator()());
     const unsigned char nonce[12] = {};
     std::vector<unsigned char> out(64 * count + 1, 0xA5);
-    stream(key, out.data(), count);
-    for (std::size_t block = 0; block < count; ++block) {
-      chacha20_block(key, static_cast<u32>(block), nonce, wanted);
-      CHECK(std::memcmp(out.data() + 64 * block, wanted, 64) == 0);
+    for (const u32 first : {u32{0}, u32{5}, u32{1} << 31, ~u32{0} - 99}) {
+      stream(key, out.data(), count, first);
+      for (std::size_t block = 0; block < count; ++block) {
+        chacha20_block(key, first + static_cast<u32>(block), nonce, wanted);
+        CHECK(std::memcmp(out.data() + 64 * block, wanted, 64) == 0);
+      }
+      CHECK(out.back() == 0xA5);  // nothing is written beyond
     }
-    CHECK(out.back() == 0xA5);  // nothing is written beyond
   }
 }
 
@@ -40,7 +42,7 @@ void rfc8439(Stream stream) {
   const unsigned char second[8] = {0x9f, 0x07, 0xe7, 0xbe, 0x55, 0x51, 0x38, 0x7a};
   const unsigned char key[32] = {};
   unsigned char out[64 * 8];
-  stream(key, out, 8);
+  stream(key, out, 8, 0);
   CHECK(std::memcmp(out, first, sizeof first) == 0);
   CHECK(std::memcmp(out + 64, second, sizeof second) == 0);
 }

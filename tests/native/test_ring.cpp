@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bigint/fixed_base.h"
+#include "bigint/multi_power.h"
 #include "bigint/ring.h"
 #include "bigint/words.h"
 #include "check.h"
@@ -113,6 +114,41 @@ void powers(const Twin& twin) {
   }
   ring.power(base.data(), 1, Words{}, out.data());
   CHECK(twin.integer(out.data()) == words::mod(Words{1}, twin.modulus));
+}
+
+// Products of powers with shared exponents, against powers one by one; zero exponents and no terms among them.
+void multi_powers(const Twin& twin) {
+  const Ring& ring = twin.ring;
+  const std::vector<Words> values = twin.samples();
+  const std::size_t count = 5, words = 5, most = 4;
+  std::vector<Words> arrays(most);
+  for (std::size_t k = 0; k < most; ++k)
+    for (std::size_t i = 0; i < count; ++i) {
+      const Words element = twin.element(values[(2 * k + i) % values.size()]);
+      arrays[k].insert(arrays[k].end(), element.begin(), element.end());
+    }
+  for (const std::size_t window : {0, 1, 3, 8})
+    for (const std::size_t terms : {std::size_t{0}, std::size_t{1}, most}) {
+      std::vector<const u64*> bases;
+      Words exponents, out(count * ring.stride());
+      for (std::size_t k = 0; k < terms; ++k) {
+        bases.push_back(arrays[k].data());
+        const Words exponent = words::padded(k == 2 ? Words{} : random_integer(3 + 99 * k), words);
+        exponents.insert(exponents.end(), exponent.begin(), exponent.end());
+      }
+      MultiPower(ring, exponents.data(), words, terms, window)(bases.data(), count, out.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        Words expected = words::mod(Words{1}, twin.modulus);
+        for (std::size_t k = 0; k < terms; ++k) {
+          const auto start = exponents.begin() + static_cast<std::ptrdiff_t>(k * words);
+          const Words exponent = words::trim(Words(start, start + static_cast<std::ptrdiff_t>(words)));
+          const Words power = words::power(values[(2 * k + i) % values.size()], exponent, twin.modulus);
+          expected = words::mod(words::multiply(expected, power), twin.modulus);
+        }
+        CHECK(twin.integer(&out[i * ring.stride()]) == expected);
+      }
+    }
+  CHECK_THROWS(MultiPower(ring, nullptr, words, 0, 9));
 }
 
 // Segments of all lengths, some onto what is there, items from two arrays; and pairs.
@@ -237,6 +273,7 @@ int main() {
           lifting(twin);
           segments(twin);
           if (bits <= 1024) powers(twin);
+          if (bits <= 1024) multi_powers(twin);
         }
       }
   CHECK_THROWS(Ring(Words{4}, 1, Path::portable));

@@ -85,7 +85,7 @@ def test_poisson_refuses_rates_beyond_float32_and_only_zeros() -> None:
     with pytest.raises(GradientError, match="margin 90"):
         objective.gradients(np.array([[90.0]]), np.zeros(1, dtype=np.float32))
     with pytest.raises(LabelError, match="every label is 0"):
-        objective.base_margin(np.zeros(5, dtype=np.float32))
+        objective.start_from(objective.start_sums(np.zeros(5, dtype=np.float32)))
 
 
 def custom(result: Any, outputs: int = 1) -> Any:

@@ -57,6 +57,7 @@ def test_training_tables_are_written_from_the_files_there_are(script: ModuleType
     ]
     ablation = [{**line, "name": "ou-short, all on"}, *off, *none, {**line, "name": "ou-djn, all on"}]
     shares = {**plain, "name": "ot_shares", "once_seconds": 1.5, "once_bytes": 108_000_000}
+    one_sum = {"users": 500, "entries": 400, "server seconds": 2.5, "user seconds": 0.25, "user sent": 1e5}
     files = {
         "train_give_credit": {**head, "configurations": [line, plain, shares]},
         "ablation_give_credit": {**head, "ablation": ablation},
@@ -71,6 +72,7 @@ def test_training_tables_are_written_from_the_files_there_are(script: ModuleType
         "batch_he": {
             "differences": dict.fromkeys(["batch against non-batch", "batch against plain", "batch against xgboost"], 0)
         },
+        "fedxgb_aggregation": {"table": {"results": {"512": {"bcp": one_sum}, "2048": {"bcp": one_sum, "x": one_sum}}}},
     }
     for name, numbers in files.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(numbers))
@@ -87,6 +89,9 @@ def test_training_tables_are_written_from_the_files_there_are(script: ModuleType
         "and set-up, one tree of generated tables, ot_shares: 900 x (5+5), 32 bins: 0.05 s after 1.50 s and 108 MB.",
         "| masked | 3.000 | 60.00 | 4.000 | 4.6 | 5 |",
         "0.000000 between `batch_he` and xgboost",
+        "a sum of 400 entries over 500 users",
+        "| bcp | 2.50 | 0.250 | 0.100 | 2.50 | 0.250 | 0.100 |",
+        "| x |  |  |  | 2.50 | 0.250 | 0.100 |",
     ):
         assert wanted in written
     assert script.updated(written, tmp_path) == written

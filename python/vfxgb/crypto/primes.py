@@ -4,10 +4,13 @@ All randomness comes from the one generator of the package, `_native.random_byte
 gmpy2's: key generation is a one-off, and nothing here runs per ciphertext.
 """
 
+import math
 from functools import cache
 from math import gcd
 
 import gmpy2
+import numpy as np
+from numpy.typing import NDArray
 
 from vfxgb import _native
 
@@ -66,6 +69,41 @@ def random_prime(bits: int) -> int:
             return x
 
 
+def safe_prime(bits: int) -> int:
+    """A random prime q = 2 q' + 1 of exactly `bits` bits, q' an odd prime too, with its top two bits set; bits >= 16.
+
+    Candidates q' come from random stretches of odd numbers, in random order, after a sieve for q' and q at once.
+    """
+    low, count = 3 << (bits - 3), 1 << (bits - 4)  # q' is one of `count` odd numbers from `low` on
+    length = min(count, max(1024, bits * bits // 4))  # about as many as hold one
+    while True:
+        start = low + 1 + 2 * random_below(count - length + 1)
+        left = np.flatnonzero(_safe_prime_candidates(start, length))
+        while left.size:
+            index = random_below(left.size)
+            half = start + 2 * int(left[index])
+            if _is_safe_half(half):
+                return 2 * half + 1
+            left = np.delete(left, index)
+
+
+def _safe_prime_candidates(start: int, length: int) -> NDArray[np.bool_]:
+    """Which q' of the odd numbers start + 2 k, k < length, have no small factor, nor has 2 q' + 1."""
+    out = np.ones(length, dtype=bool)
+    for p in _odd_primes_below(min(SIEVE_LIMIT, start)):
+        half = (p + 1) // 2
+        rest = start % p
+        out[-rest * half % p :: p] = False
+        out[-(2 * rest + 1) * half * half % p :: p] = False
+    return out
+
+
+def _is_safe_half(half: int) -> bool:
+    """Whether both q' and 2 q' + 1 are prime; most are ruled out by the first, cheap test."""
+    q = 2 * half + 1
+    return power(2, half - 1, half) == 1 and power(2, q - 1, q) == 1 and is_prime(half) and is_prime(q)
+
+
 def order_bits(prime_bits: int) -> int:
     """Bits of the prime factor u of p - 1 for a prime p of `prime_bits` bits."""
     return ORDER_BITS if prime_bits >= MIN_PRIME_BITS_FOR_FULL_ORDER else prime_bits // 2
@@ -95,6 +133,17 @@ def element_of_order(u: int, p: int) -> int:
         x = power(random_unit(p), (p - 1) // u, p)
         if x != 1:
             return x
+
+
+@cache
+def _odd_primes_below(limit: int) -> list[int]:
+    sieve = np.ones(max(limit, 3), dtype=bool)
+    sieve[:2] = sieve[4::2] = False
+    for p in range(3, math.isqrt(len(sieve)) + 1, 2):
+        if sieve[p]:
+            sieve[p * p :: 2 * p] = False
+    found: list[int] = np.flatnonzero(sieve)[1:].tolist()
+    return found
 
 
 @cache

@@ -5,8 +5,8 @@ Every object is one envelope:
     offset  bytes  field
     0       8      magic 93 "vfxgb" CR LF (the high bit and the line end show transfers that mangled the bytes)
     8       2      format version
-    10      1      kind: 1 public key, 2 private key, 3 ciphertexts
-    11      1      scheme: 1 Paillier, 2 Okamoto-Uchiyama
+    10      1      kind: 1 public key, 2 private key, 3 ciphertexts, 4 group
+    11      1      scheme: 1 Paillier, 2 Okamoto-Uchiyama, 3 Bresson (groups only)
     12      8      payload length L
     20      L      payload
     20 + L  16     BLAKE2b digest of everything before it: finds corruption, does not authenticate
@@ -17,6 +17,7 @@ Payloads:
                   h (Paillier) or g, h (Okamoto-Uchiyama)
     private key   the payload of the public key, then 4 bytes per number w', w' each for p, q, order_p, order_q
     ciphertexts   32 fingerprint of the public key, 8 count, 4 bytes per ciphertext w, count times w
+    group         4 bytes per number w, w for n, w each for the low and the high digit of g in base n
 
 A ciphertext always takes the same number of bytes under one key, and no field depends on what it encrypts.
 """
@@ -38,7 +39,14 @@ VERSION = 1
 KIND_PUBLIC_KEY = 1
 KIND_PRIVATE_KEY = 2
 KIND_CIPHERTEXTS = 3
-KIND_NAMES = {KIND_PUBLIC_KEY: "a public key", KIND_PRIVATE_KEY: "a private key", KIND_CIPHERTEXTS: "ciphertexts"}
+KIND_GROUP = 4
+KIND_NAMES = {
+    KIND_PUBLIC_KEY: "a public key",
+    KIND_PRIVATE_KEY: "a private key",
+    KIND_CIPHERTEXTS: "ciphertexts",
+    KIND_GROUP: "a group",
+}
+BRESSON_CODE = 3
 
 HEADER = struct.Struct("<8sHBBQ")
 DIGEST_BYTES = 16
@@ -71,9 +79,10 @@ def dump_public(public: PublicParameters) -> bytes:
 
 def load_public(data: Bytes) -> PublicParameters:
     """Numbers of a public key, not yet checked; FormatError when the bytes are no such envelope."""
-    scheme, payload = unseal(data, KIND_PUBLIC_KEY)
-    reader = _Reader(payload, "reading a public key")
-    public = _read_public(reader, scheme)
+    code, payload = unseal(data, KIND_PUBLIC_KEY)
+    step = "reading a public key"
+    reader = _Reader(payload, step)
+    public = _read_public(reader, scheme_by_code(code, step))
     reader.finish()
     return public
 
@@ -94,9 +103,10 @@ def dump_private(private: PrivateParameters) -> bytes:
 
 def load_private(data: Bytes) -> PrivateParameters:
     """Numbers of a private key, not yet checked; FormatError when the bytes are no such envelope."""
-    scheme, payload = unseal(data, KIND_PRIVATE_KEY)
-    reader = _Reader(payload, "reading a private key")
-    public = _read_public(reader, scheme)
+    code, payload = unseal(data, KIND_PRIVATE_KEY)
+    step = "reading a private key"
+    reader = _Reader(payload, step)
+    public = _read_public(reader, scheme_by_code(code, step))
     width = reader.width()
     p, q, order_p, order_q = (reader.number(width) for _ in range(4))
     reader.finish()
@@ -110,8 +120,9 @@ def dump_ciphertexts(scheme: Scheme, key_fingerprint: bytes, count: int, width: 
 
 def load_ciphertexts(data: Bytes) -> WireCiphertexts:
     """Contents of a ciphertext envelope; FormatError when the bytes are none or the lengths disagree."""
-    scheme, payload = unseal(data, KIND_CIPHERTEXTS)
+    code, payload = unseal(data, KIND_CIPHERTEXTS)
     step = "reading ciphertexts"
+    scheme = scheme_by_code(code, step)
     reader = _Reader(payload, step)
     key_fingerprint = bytes(reader.take(FINGERPRINT_BYTES))
     count, width = struct.unpack("<QI", reader.take(12))
@@ -124,6 +135,29 @@ def load_ciphertexts(data: Bytes) -> WireCiphertexts:
     return WireCiphertexts(scheme, key_fingerprint, count, width, rest)
 
 
+def dump_group(n: int, g: int) -> bytes:
+    """Bresson's group as an envelope; g below n**2."""
+    width = _byte_length(n)
+    high, low = divmod(g, n)
+    numbers = (number.to_bytes(width, "little") for number in (n, low, high))
+    return seal(KIND_GROUP, BRESSON_CODE, struct.pack("<I", width), *numbers)
+
+
+def load_group(data: Bytes) -> tuple[int, int]:
+    """n and g of Bresson's group, not yet checked; FormatError when the bytes are no such envelope."""
+    step = "reading a group"
+    code, payload = unseal(data, KIND_GROUP)
+    if code != BRESSON_CODE:
+        raise FormatError(f"{step}: found scheme {code}, wanted {BRESSON_CODE}; it was written wrongly, ask its sender")
+    reader = _Reader(payload, step)
+    width = reader.width()
+    n, low, high = (reader.number(width) for _ in range(3))
+    reader.finish()
+    if max(low, high) >= n:
+        raise FormatError(f"{step}: a digit of g is not below the modulus; it was written wrongly, ask its sender")
+    return n, low + n * high
+
+
 def seal(kind: int, scheme_code: int, *parts: bytes) -> bytes:
     """Wrap a payload, given in parts, into an envelope."""
     header = HEADER.pack(MAGIC, VERSION, kind, scheme_code, sum(map(len, parts)))
@@ -133,8 +167,8 @@ def seal(kind: int, scheme_code: int, *parts: bytes) -> bytes:
     return b"".join([header, *parts, digest.digest()])
 
 
-def unseal(data: Bytes, kind: int) -> tuple[Scheme, memoryview]:
-    """Check an envelope of the wanted kind and return its scheme and payload; FormatError says what is wrong."""
+def unseal(data: Bytes, kind: int) -> tuple[int, memoryview]:
+    """Check an envelope of the wanted kind; its scheme's number and payload. FormatError says what is wrong."""
     step = f"reading {KIND_NAMES[kind]}"
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{step}: found {type(data).__name__}, wanted bytes as to_bytes() returns them")
@@ -165,7 +199,7 @@ def unseal(data: Bytes, kind: int) -> tuple[Scheme, memoryview]:
         raise FormatError(
             f"{step}: found {name}, wanted {KIND_NAMES[kind]}; pass the bytes to the class they belong to"
         )
-    return scheme_by_code(scheme_code, step), body[HEADER.size :]
+    return scheme_code, body[HEADER.size :]
 
 
 class _Reader:

@@ -54,14 +54,13 @@ class Gradients:
 
 
 @dataclass(frozen=True)
-class LevelNodes:
-    """The open nodes of one tree at one level, at the active party. m nodes, ascending ids.
+class OpenNodes:
+    """The open nodes of one tree at one level, where splits are chosen. m nodes, ascending ids.
 
     `tree`: the output it belongs to. `totals`: int64[m, 2], the nodes' gradient sums. `bounds`: float64[m, 2], limits
     of the weights under monotone constraints, or None. `build`: positions (in `nodes`) of the nodes whose sums are to
     be made; the sums of any other are those of its parent, at position `parent` of the level before, minus those of its
-    sibling, at position `sibling` of this level; both int64[m], -1 where built. `rule` scores sums. `partition`: the
-    tree's rows; it goes on changing with the tree.
+    sibling, at position `sibling` of this level; both int64[m], -1 where built. `rule` scores sums.
     """
 
     tree: int
@@ -72,6 +71,12 @@ class LevelNodes:
     sibling: NDArray[np.int64]
     parent: NDArray[np.int64]
     rule: _native.SplitRule
+
+
+@dataclass(frozen=True)
+class LevelNodes(OpenNodes):
+    """Open nodes at the active party. `partition`: the tree's rows; it goes on changing with the tree."""
+
     partition: _native.RowPartition
 
     def left_sums(

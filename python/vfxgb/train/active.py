@@ -35,6 +35,7 @@ from vfxgb.protocols.base import (
 )
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
+from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
@@ -156,22 +157,7 @@ class ActiveParty:
         self._progress = progress
         self._set_up()
         state.save = lambda folder: save(self._share(state), folder)
-        for callback in callbacks:
-            callback.before_training(state)
-        for round_index in range(self._params.n_estimators):
-            state.iteration = round_index
-            # Every callback sees every round, whatever another one wants.
-            stops = [callback.before_iteration(state) for callback in callbacks]
-            if any(stops):
-                break
-            self._boost(round_index, state.learning_rate)
-            with self.timings.phase("evaluate"):
-                self._evaluate(state)
-            stops = [callback.after_iteration(state) for callback in callbacks]
-            if any(stops):
-                break
-        for callback in callbacks:
-            callback.after_training(state)
+        run_rounds(self._params.n_estimators, state, callbacks, self._boost, self._evaluate)
         return self._seal(state)
 
     def _set_up(self) -> None:
@@ -305,12 +291,16 @@ class ActiveParty:
         return found
 
     def _evaluate(self, state: TrainingState) -> None:
-        for name, rows in self._given.evals:
-            predictions = self._objective.transform(self.margins[rows])
-            weights = None if self._given.weights is None else self._given.weights[rows]
-            log = state.evals_log.setdefault(name, {})
-            for metric in self._metrics:
-                log.setdefault(metric.name, []).append(metric(self._labels[rows], predictions, weights))
+        with self.timings.phase("evaluate"):
+            evaluate(
+                state.evals_log,
+                self._given.evals,
+                self._objective,
+                self._metrics,
+                self.margins,
+                self._labels,
+                self._given.weights,
+            )
 
     def _share(self, state: TrainingState) -> ActiveShare:
         feature, cut, default_left = zip(*self._own.records, strict=True) if self._own.records else ((), (), ())

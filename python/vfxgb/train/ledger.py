@@ -70,7 +70,7 @@ class Ledger:
             lines.append(f"{party} learned:")
             for entry in self.learned_by(party):
                 amount = f" ({entry.amount:,} {entry.unit})" if entry.unit else ""
-                size = f"{entry.messages:,} x {entry.message}, {entry.bytes:,} bytes"
+                size = f"{entry.messages:,} x {entry.message}" + (f", {entry.bytes:,} bytes" if entry.bytes else "")
                 lines.append(f"  from {entry.sender}: {entry.reveals}{amount} [{size}]")
         for party, count in self.small_sums.items():
             lines.append(

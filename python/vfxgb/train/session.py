@@ -100,7 +100,7 @@ def fit(
     hooks = _hooks(callbacks, params)
     threads = resolve_threads(params.n_jobs)
     names = [name for table in tables.values() for name in table.names]
-    _refuse_unknown_cuts(cuts, names)
+    refuse_unknown_cuts(cuts, names)
     directions = _directions(tables, params, names)
     run = random_bytes(RUN_BYTES)
     ledger = Ledger()
@@ -189,7 +189,8 @@ def _cuts_of(cuts: Mapping[str, Any] | None, table: Table) -> dict[str, Any] | N
     return None if cuts is None else {name: cuts[name] for name in table.names if name in cuts}
 
 
-def _refuse_unknown_cuts(cuts: Mapping[str, Any] | None, names: list[str]) -> None:
+def refuse_unknown_cuts(cuts: Mapping[str, Any] | None, names: Sequence[str]) -> None:
+    """Raise CutsError for cuts of a column that is none of `names`."""
     for name in cuts or {}:
         if name not in names:
-            raise CutsError(f"imposing cuts: there is no column {name!r}; the columns are {names[:20]}")
+            raise CutsError(f"imposing cuts: there is no column {name!r}; the columns are {list(names[:20])}")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ChosenSums, LevelNodes, Proposals
+from vfxgb.protocols.base import ChosenSums, OpenNodes, Proposals
 
 
 class SumTable:
@@ -28,7 +28,7 @@ class SumTable:
         """c, once sums have been seen: the same in all levels of a tree."""
         return None if self._sums is None else self._sums.shape[1]
 
-    def propose(self, level: LevelNodes, built: NDArray[np.int64]) -> Proposals:
+    def propose(self, level: OpenNodes, built: NDArray[np.int64]) -> Proposals:
         """The best splits of a level, from the sums int64[len(level.build), c, 2] of its built nodes."""
         self._sums = self._complete(level, built)
         if self._sums.shape[1] == 0:
@@ -40,7 +40,7 @@ class SumTable:
             self._proposals = Proposals(*scored)
         return self._proposals
 
-    def _complete(self, level: LevelNodes, built: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _complete(self, level: OpenNodes, built: NDArray[np.int64]) -> NDArray[np.int64]:
         if len(level.build) == len(level.nodes):
             return built
         assert self._sums is not None  # noqa: S101 - only a level below the first leaves nodes out

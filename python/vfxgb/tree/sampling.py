@@ -44,7 +44,7 @@ def sample_rows(params: TrainParams, round_index: int, gradients: FloatArray, he
         return _goss(params, round_index, gradients, hessians)
     if params.subsample >= 1.0:
         return RowSample(None, gradients, hessians)
-    words = _words(params.random_state, n, "rows", round_index)
+    words = random_words(params.random_state, n, "rows", round_index)
     # 53 bits compare exactly with a float64 probability.
     chosen = np.flatnonzero((words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < params.subsample)
     if len(chosen) == 0:
@@ -61,7 +61,7 @@ def _goss(params: TrainParams, round_index: int, gradients: FloatArray, hessians
     magnitude = np.abs(gradients).sum(axis=1, dtype=np.float64)
     ranked = np.argsort(-magnitude, kind="stable")
     rest = np.sort(ranked[n_top:])
-    words = _words(params.random_state, n, "goss", round_index)
+    words = random_words(params.random_state, n, "goss", round_index)
     drawn = rest[np.argsort(words[rest], kind="stable")[:n_other]]
     # (n - n_top) / n_other is (1 - a) / b after both counts were rounded to rows.
     factor = (n - n_top) / n_other
@@ -106,11 +106,11 @@ class ColumnSampler:
             return pool
         kept = max(1, int(rate * len(pool)))
         # One word per global id: whether a feature is drawn does not depend on how ids are spread over parties.
-        words = _words(self.params.random_state, self.n_features, "columns", *place)[pool]
+        words = random_words(self.params.random_state, self.n_features, "columns", *place)[pool]
         return np.sort(pool[np.argsort(words, kind="stable")[:kept]])
 
 
-def _words(seed: int, count: int, purpose: str, *place: int) -> NDArray[np.uint64]:
+def random_words(seed: int, count: int, purpose: str, *place: int) -> NDArray[np.uint64]:
     """`count` random 64-bit words that are a function of the arguments alone."""
     text = ":".join([str(seed), purpose, *(str(number) for number in place)])
     key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u8").astype(np.uint64)

@@ -12,7 +12,6 @@ import pytest
 
 from vfxgb import VFXGBClassifier, VFXGBRegressor
 from vfxgb.errors import UnfittedError, UnknownNameError
-from vfxgb.estimator_base import OWN
 from vfxgb.params import TrainParams, parameter_names
 
 sklearn = pytest.importorskip("sklearn")
@@ -49,7 +48,7 @@ def test_nothing_of_sklearn_is_loaded_by_training() -> None:
 
 def test_the_parameters_are_those_of_training_and_the_estimators_own() -> None:
     # num_class comes from the labels.
-    assert set(VFXGBClassifier().get_params()) == set(parameter_names()) - {"num_class"} | set(OWN)
+    assert set(VFXGBClassifier().get_params()) == set(parameter_names()) - {"num_class"} | set(VFXGBClassifier._own)
 
 
 def test_defaults_are_those_of_training() -> None:

@@ -1,0 +1,273 @@
+"""Growth of a round's trees at the server (SecBoost and SecFind of papers/003, ERRATA E1 to E3).
+
+A level of all trees is one call: the vector holds the sums of every open node, or of the smaller of two siblings, whose
+brother's are the parent's minus its own. That is right only if the same users took part in both calls; where they did
+not, the brother's sums are asked for in a further call. All sums of a node come from one call, its total with them, and
+the weight of a leaf comes from the last call that covered it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.horizontal.calls import Calls
+from vfxgb.horizontal.messages import LevelTask, TreeTask
+from vfxgb.horizontal.sums import NodeSums
+from vfxgb.params import TrainParams
+from vfxgb.protocols.base import OpenNodes
+from vfxgb.train.timings import Timings
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
+from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.fixed_point import FixedPoint
+from vfxgb.tree.grower import best_party, pack_bits
+from vfxgb.tree.proposal import SumTable
+from vfxgb.tree.sampling import ColumnSampler
+from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
+
+# A level whose vector is longer goes into several calls; no node is divided.
+MAX_ENTRIES = 1 << 22
+SERVER_PARTY = 0
+_EMPTY = pack_bytes(b"")
+
+Users = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is public about the columns: cut points, which miss values, monotone directions (int8, or None)."""
+
+    cuts: Sequence[NDArray[np.float32]]
+    has_missing: NDArray[np.bool_]
+    constraints: NDArray[np.int8] | None
+    bins: _native.Bins
+
+
+@dataclass
+class Growing:
+    """A tree of the round under way. `users`: of each open node of the level before, who is in its sums."""
+
+    tree: int
+    features: NDArray[np.int32]
+    skeleton: TreeSkeleton
+    candidates: CandidateList
+    table: SumTable
+    layout: NodeSums
+    levels: list[Bulk] = field(default_factory=list)
+    users: list[Users] = field(default_factory=list)
+    allowed: NDArray[np.bool_] | None = None
+
+    def entries(self, position: int) -> int:
+        """Entries of one node of the open level in a vector."""
+        return self.layout.entries(1, None if self.allowed is None else self.allowed[position : position + 1])
+
+
+@dataclass
+class _Found:
+    """The sums of nodes of a tree's open level, by position, as calls bring them."""
+
+    left: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    totals: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    users: dict[int, Users] = field(default_factory=dict)
+
+
+class Grower:
+    """Grows the trees of one round after the other; `records`: (feature, cut, default left) of every split so far."""
+
+    def __init__(self, params: TrainParams, columns: Columns, calls: Calls, threads: int, timings: Timings) -> None:
+        self._params = params
+        self._columns = columns
+        self._calls = calls
+        self._threads = threads
+        self._timings = timings
+        self._sampler = ColumnSampler(len(columns.cuts), params)
+        self._by_node = min(params.colsample_bylevel, params.colsample_bynode) < 1.0
+        self.records: list[tuple[int, float, bool]] = []
+
+    def grow(self, round_index: int, n_outputs: int, fixed: FixedPoint) -> list[Growing]:
+        """The trees of a round, one per output. A round that fails leaves no records."""
+        params = self._params
+        rule = _native.SplitRule(
+            fixed.step, params.reg_lambda, params.reg_alpha, params.min_child_weight, params.delta_step
+        )
+        n_records = len(self.records)
+        trees = [self._begin(round_index, tree, rule, fixed.step) for tree in range(n_outputs)]
+        try:
+            for depth in range(params.max_depth):
+                grown = [tree for tree in trees if len(tree.skeleton.nodes)]
+                if not grown:
+                    break
+                self._calls.clock.depth = depth
+                self._grow_level(round_index, depth, grown, rule, fixed)
+        except BaseException:
+            del self.records[n_records:]
+            raise
+        return trees
+
+    def _begin(self, round_index: int, tree: int, rule: _native.SplitRule, step: float) -> Growing:
+        columns = self._columns
+        features = self._sampler.tree(round_index, tree)
+        candidates = CandidateList(
+            columns.bins, columns.has_missing, features, columns.constraints, None, self._threads
+        )
+        # The root's sums come with the first call.
+        skeleton = TreeSkeleton(np.zeros((1, 2), dtype=np.int64), rule, step, columns.constraints is not None)
+        layout = NodeSums(candidates.n_bins, candidates.has_missing)
+        return Growing(tree, features, skeleton, candidates, SumTable(candidates.constraint, self._threads), layout)
+
+    def _grow_level(
+        self, round_index: int, depth: int, trees: list[Growing], rule: _native.SplitRule, fixed: FixedPoint
+    ) -> None:
+        found = {tree.tree: _Found() for tree in trees}
+        for tree in trees:
+            tree.allowed = self._allowed(round_index, depth, tree)
+        wanted = [(tree, self._smaller(tree)) for tree in trees]
+        self._collect(round_index, depth, wanted, fixed, found)
+        rest = [(tree, self._underivable(tree, found[tree.tree])) for tree in trees]
+        self._collect(round_index, depth, [(tree, more) for tree, more in rest if len(more)], fixed, found)
+        with self._timings.phase("choose splits"):
+            for tree in trees:
+                self._split(tree, found[tree.tree], rule, depth + 1 == self._params.max_depth)
+
+    def _smaller(self, tree: Growing) -> NDArray[np.int64]:
+        """Positions of the nodes to ask for: of two siblings that of the smaller hessian sum, the left of equals."""
+        m = len(tree.skeleton.nodes)
+        if self._by_node or m == 1:
+            return np.arange(m, dtype=np.int64)
+        hessians = tree.skeleton.totals[:, 1]
+        return np.arange(0, m, 2, dtype=np.int64) + (hessians[0::2] > hessians[1::2])
+
+    def _underivable(self, tree: Growing, found: _Found) -> list[int]:
+        """Nodes that were left out, and whose siblings' sums are not over the users of their parents'."""
+        parents = tree.skeleton.parents
+        return [
+            position ^ 1
+            for position, users in found.users.items()
+            if position ^ 1 < len(parents)
+            and position ^ 1 not in found.users
+            and users != tree.users[int(parents[position])]
+        ]
+
+    def _collect(
+        self,
+        round_index: int,
+        depth: int,
+        wanted: Sequence[tuple[Growing, Sequence[int] | NDArray[np.int64]]],
+        fixed: FixedPoint,
+        found: dict[int, _Found],
+    ) -> None:
+        """Ask for the sums of the nodes at these positions, in as few calls as their length allows."""
+        exponent = int(np.frexp(fixed.scale)[1]) - 1
+        for part in _parts(wanted):
+            tasks = [_tree_task(tree, positions, len(self._columns.cuts)) for tree, positions in part]
+            lengths = [tree.layout.entries(len(at), _rows(tree.allowed, at)) for tree, at in part]
+            answer = self._calls.sum(
+                LevelTask(
+                    round=round_index,
+                    depth=depth,
+                    exponent=exponent,
+                    bits=fixed.bits,
+                    n_entries=sum(lengths),
+                    trees=tasks,
+                )
+            )
+            with self._timings.phase("choose splits"):
+                begin = 0
+                for (tree, positions), length in zip(part, lengths, strict=True):
+                    self._read(tree, positions, answer.sums[begin : begin + length], answer.users, found[tree.tree])
+                    begin += length
+
+    def _read(
+        self, tree: Growing, positions: NDArray[np.int64], vector: NDArray[np.int64], users: Users, found: _Found
+    ) -> None:
+        sums, totals = tree.layout.unpack(vector, len(positions), _rows(tree.allowed, positions))
+        candidates = tree.candidates
+        left = _native.left_sums(
+            sums, np.ascontiguousarray(totals), candidates.n_bins, candidates.has_missing, None, self._threads
+        )
+        for row, position in enumerate(positions.tolist()):
+            found.left[position], found.totals[position], found.users[position] = left[row], totals[row], users
+
+    def _split(self, tree: Growing, found: _Found, rule: _native.SplitRule, last: bool) -> None:
+        """Score the open level of a tree from its sums, and apply the best splits."""
+        skeleton = tree.skeleton
+        m = len(skeleton.nodes)
+        build = np.array(sorted(found.users), dtype=np.int64)
+        sibling = np.full(m, NONE, dtype=np.int64)
+        derived = np.setdiff1d(np.arange(m), build)
+        sibling[derived] = derived ^ 1
+        # Those of a derived node are what is left of its parent's: the skeleton has them.
+        totals = skeleton.totals.copy()
+        totals[build] = [found.totals[position] for position in build.tolist()]
+        skeleton.revise(totals)
+        level = OpenNodes(
+            tree.tree, skeleton.nodes, skeleton.totals, skeleton.bounds, build, sibling, skeleton.parents, rule
+        )
+        proposals = tree.table.propose(level, np.stack([found.left[position] for position in build.tolist()]))
+        gain, winners = best_party({SERVER_PARTY: proposals}, self._params.gamma)
+        positions = winners.get(SERVER_PARTY, np.zeros(0, dtype=np.int64))
+        tree.users = [found.users.get(position) or found.users[position ^ 1] for position in range(m)]
+        if len(positions) == 0:
+            skeleton.split([], gain, last)
+            return
+        resolved = tree.candidates.resolve(*_native.select_tokens(proposals.start, proposals.tokens, positions))
+        chosen = tree.table.chosen(positions, resolved.tokens)
+        first = len(self.records)
+        for feature, cut, default_left in zip(
+            resolved.feature.tolist(), resolved.bin.tolist(), resolved.default_left.tolist(), strict=True
+        ):
+            self.records.append((feature, float(self._columns.cuts[feature][cut]), default_left))
+        records = np.arange(first, len(self.records), dtype=np.int32)
+        nodes = np.ascontiguousarray(skeleton.nodes[positions])
+        (left,) = skeleton.split(
+            [NodeSplits(SERVER_PARTY, positions, chosen.left, chosen.constraint, records)], gain, last
+        )
+        splits = (nodes, left, resolved.feature, resolved.bin, resolved.default_left)
+        tree.levels.append(pack_array(np.stack(splits, axis=1).astype(np.int32)))
+
+    def _allowed(self, round_index: int, depth: int, tree: Growing) -> NDArray[np.bool_] | None:
+        """bool[m, features of the tree]: those each node may use; None for all."""
+        if not self._by_node:
+            return None
+        nodes = tree.skeleton.nodes.tolist()
+        return np.array(
+            [np.isin(tree.features, self._sampler.node(round_index, tree.tree, depth, node)) for node in nodes]
+        ).reshape(len(nodes), len(tree.features))
+
+
+def _rows(allowed: NDArray[np.bool_] | None, positions: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    return None if allowed is None else allowed[positions]
+
+
+def _parts(
+    wanted: Sequence[tuple[Growing, Sequence[int] | NDArray[np.int64]]],
+) -> Iterator[list[tuple[Growing, NDArray[np.int64]]]]:
+    """The nodes in lists of at most MAX_ENTRIES entries each, or of one node."""
+    part: list[tuple[Growing, list[int]]] = []
+    size = 0
+    for tree, positions in wanted:
+        for position in sorted(int(one) for one in positions):
+            entries = tree.entries(position)
+            if size and size + entries > MAX_ENTRIES:
+                yield [(one, np.array(at, dtype=np.int64)) for one, at in part]
+                part, size = [], 0
+            if not part or part[-1][0] is not tree:
+                part.append((tree, []))
+            part[-1][1].append(position)
+            size += entries
+    if part:
+        yield [(one, np.array(at, dtype=np.int64)) for one, at in part]
+
+
+def _tree_task(tree: Growing, positions: NDArray[np.int64], n_features: int) -> TreeTask:
+    allowed = _rows(tree.allowed, positions)
+    features: Bulk = _EMPTY if len(tree.features) == n_features else pack_bits(tree.features, n_features)
+    return TreeTask(
+        tree=tree.tree,
+        levels=tree.levels,
+        nodes=pack_array(np.ascontiguousarray(tree.skeleton.nodes[positions])),
+        features=features,
+        allowed=_EMPTY if allowed is None else pack_array(np.packbits(allowed, bitorder="little")),
+    )

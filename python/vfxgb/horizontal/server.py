@@ -1,0 +1,256 @@
+"""The server in training: what it learns of the users' rows are sums over many users, and what follows from them.
+
+Before the first round: how many rows there are and which columns miss values, where margins start, where to cut. Then
+round by round trees, which every user gets. The server may hold eval rows of its own; they follow the trees as the
+users' rows do.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.binning.cuts import check_cuts, cuts_with_missing
+from vfxgb.errors import AggregationError
+from vfxgb.horizontal.calls import Calls
+from vfxgb.horizontal.grower import Columns, Grower
+from vfxgb.horizontal.messages import (
+    LEAST_EXPONENT,
+    CellTask,
+    CountTask,
+    Plan,
+    PublishedTree,
+    ScaleTask,
+    StartTask,
+    Trees,
+)
+from vfxgb.horizontal.quantiles import ColumnSearch, RangeCells, cuts_of_counts, fine_starts, pack_cells
+from vfxgb.horizontal.rows import BinnedRows, Float32Array
+from vfxgb.metric import make_metrics
+from vfxgb.model.seal import new_salt, seal_active
+from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
+from vfxgb.objective import make_objective
+from vfxgb.params import TrainParams
+from vfxgb.train.active import plain_params
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
+from vfxgb.train.rounds import evaluate, run_rounds
+from vfxgb.transport.messages import pack_array
+from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
+from vfxgb.tree.grower import pack_bits
+
+SERVER = "server"
+
+
+@dataclass(frozen=True)
+class CutRules:
+    """Where cut points come from: `given` (column -> cuts) for all columns; else public `ranges` (column -> low, high)
+    in `cells` evenly spaced cells, where there is one; else a search over `bits` bits of the values."""
+
+    given: Mapping[str, Any] | None = None
+    ranges: Mapping[str, tuple[float, float]] | None = None
+    cells: int = 256
+    bits: int = 22
+
+
+@dataclass(frozen=True)
+class EvalRows:
+    """The server's own rows: X float32[n, F] (NaN is missing), labels and weights [n]; `sets` names slices of them."""
+
+    X: Float32Array
+    labels: NDArray[Any]
+    weights: Float32Array | None
+    sets: Sequence[tuple[str, slice]]
+
+
+class Server:
+    """One run of the server. `names`: the columns; `weighted`: users weigh their rows."""
+
+    def __init__(
+        self,
+        run: str,
+        names: Sequence[str],
+        params: TrainParams,
+        rules: CutRules,
+        evals: EvalRows,
+        weighted: bool,
+        calls: Calls,
+        threads: int,
+    ) -> None:
+        self._run = run
+        self._names = tuple(names)
+        self._params = params
+        self._rules = rules
+        self._evals = evals
+        self._calls = calls
+        self._threads = threads
+        self._objective = make_objective(params)
+        self._metrics = make_metrics(params.eval_metric, self._objective.default_metric)
+        self._eval_labels = self._objective.check_labels(evals.labels, SERVER)
+        # Else every |g| and h is at most 1, which needs no asking.
+        self._asks_scale = weighted or not self._objective.unit_gradients
+        self._trees: list[TreeShape] = []
+        self._grower: Grower | None = None
+        self.n_rows = 0
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds finished so far."""
+        return len(self._trees) // self._objective.n_outputs
+
+    @property
+    def margins(self) -> Float32Array:
+        """Of the eval rows, float32[n, K]."""
+        return self._rows.margins
+
+    def run(
+        self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
+    ) -> None:
+        """Train to the end; `share` gives what there is, after an error too. `save`: for callbacks that ask for it."""
+        self._calls.set_up()
+        self._set_up()
+        state.save = lambda folder: save(self.share(state), folder)
+        run_rounds(self._params.n_estimators, state, callbacks, self._boost, self._evaluate)
+        self._calls.finish()
+
+    def _set_up(self) -> None:
+        params = self._params
+        n_features = len(self._names)
+        answer = self._calls.sum(CountTask(n_features=n_features, votes=self._asks_scale))
+        self.n_rows = int(answer.sums[0])
+        if self.n_rows < 1:
+            raise AggregationError("setting up horizontal training: the users have no rows; wanted at least one")
+        # Users that are away now may come back: their rows are taken to be as many as the others'.
+        expected = -(-self.n_rows * len(self._calls.users) // len(answer.users))
+        self._bits = fraction_bits(expected)
+        has_missing = answer.sums[1 : 1 + n_features] > 0
+        self._start = self._find_start(_exponent(answer.sums[1 + n_features :]))
+        cuts = self._find_cuts(has_missing)
+        self._rows = BinnedRows(self._evals.X, cuts, self._start, SERVER, self._threads)
+        signs = params.constraints(self._names)
+        columns = Columns(cuts, has_missing, np.array(signs, dtype=np.int8) if signs else None, self._rows.bins)
+        self._grower = Grower(params, columns, self._calls, self._threads, self._calls.timings)
+        self._calls.publish(
+            Plan(
+                n_cuts=pack_array(np.array([len(one) for one in cuts], dtype=np.int32)),
+                cuts=pack_array(np.concatenate(cuts).astype(np.float32)),
+                has_missing=pack_bits(np.flatnonzero(has_missing).astype(np.int32), n_features),
+                start=pack_array(self._start),
+            )
+        )
+
+    def _find_start(self, exponent: int) -> NDArray[np.float64]:
+        """The start margin [K]."""
+        params, objective = self._params, self._objective
+        if params.base_score is not None:
+            return objective.margin_of(float(params.base_score))
+        n_sums = len(objective.start_sums(np.zeros(1, dtype=np.float32), None))
+        if n_sums == 0:
+            return objective.start_from(np.zeros(0))
+        fixed = FixedPoint(self._bits, 2.0**exponent)
+        answer = self._calls.sum(StartTask(n_sums=n_sums, exponent=exponent, bits=self._bits))
+        return objective.start_from(answer.sums.astype(np.float64) * fixed.step)
+
+    def _find_cuts(self, has_missing: NDArray[np.bool_]) -> list[Float32Array]:
+        """The cuts of every column; the users look for them together unless they are given."""
+        rules, max_bin = self._rules, self._params.max_bin
+        if rules.given is not None:
+            given = check_cuts(rules.given, self._names)
+            return [given[name] for name in self._names]
+        ranges = [
+            RangeCells(column=column, low=float(low), high=float(high), cells=rules.cells)
+            for column, (low, high) in sorted(
+                (self._names.index(name), ends) for name, ends in (rules.ranges or {}).items()
+            )
+        ]
+        known = {one.column for one in ranges}
+        searches = [
+            ColumnSearch(column, max_bin, rules.bits) for column in range(len(self._names)) if column not in known
+        ]
+        found: dict[int, Float32Array] = {}
+        while True:
+            asked = [(one, cells) for one in searches if (cells := one.ask()) is not None]
+            if not asked and not ranges:
+                break
+            task = CellTask(cells=pack_cells([cells for _, cells in asked], ranges))
+            sizes = [*(cells.n_counts for _, cells in asked), *(one.cells for one in ranges)]
+            counts = np.split(self._calls.sum(task).sums, np.cumsum(sizes)[:-1])
+            for (search, _), part in zip(asked, counts[: len(asked)], strict=True):
+                search.tell(part)
+            for one, part in zip(ranges, counts[len(asked) :], strict=True):
+                found[one.column] = cuts_of_counts(fine_starts(one.low, one.high, one.cells), part, max_bin)
+            ranges = []
+        found.update({search.column: search.cuts() for search in searches})
+        cuts = [found[column] for column in range(len(self._names))]
+        return [cuts_with_missing(one) if some else one for one, some in zip(cuts, has_missing, strict=True)]
+
+    def _boost(self, round_index: int, learning_rate: float) -> None:
+        assert self._grower is not None  # noqa: S101 - _set_up made it
+        objective = self._objective
+        self._calls.begin_round(round_index)
+        exponent = 0
+        if self._asks_scale:
+            exponent = _exponent(self._calls.sum(ScaleTask(round=round_index)).sums)
+        fixed = FixedPoint(self._bits, 2.0**exponent)
+        grown = self._grower.grow(round_index, objective.n_outputs, fixed)
+        shapes = [tree.skeleton.shape(learning_rate) for tree in grown]
+        message = Trees(
+            round=round_index,
+            trees=[
+                PublishedTree(levels=tree.levels, values=pack_array(shape.value.astype(np.float32)))
+                for tree, shape in zip(grown, shapes, strict=True)
+            ],
+        )
+        self._rows.begin(None)
+        self._rows.finish([(tree.levels, tree.values) for tree in message.trees])
+        self._calls.publish(message)
+        self._trees += shapes
+
+    def _evaluate(self, state: TrainingState) -> None:
+        with self._calls.timings.phase("evaluate"):
+            evaluate(
+                state.evals_log,
+                self._evals.sets,
+                self._objective,
+                self._metrics,
+                self._rows.margins,
+                self._eval_labels,
+                self._evals.weights,
+            )
+
+    def share(self, state: TrainingState) -> ActiveShare:
+        """The model as it stands, sealed."""
+        assert self._grower is not None  # noqa: S101 - there is no model before the set-up
+        records = self._grower.records
+        feature, cut, default_left = zip(*records, strict=True) if records else ((), (), ())
+        start = self._start
+        # Of several outputs XGBoost, too, keeps the start in margins.
+        score = start if len(start) > 1 else self._objective.transform(start[None, :])
+        share = ActiveShare(
+            run=self._run,
+            party=SERVER,
+            parties=(SERVER,),
+            n_outputs=self._objective.n_outputs,
+            objective=self._objective.name,
+            base_margin=start,
+            base_score=score,
+            missing_strategy=self._params.missing_strategy,
+            params=plain_params(self._params),
+            trees=tuple(self._trees),
+            records=SplitRecords(
+                self._names,
+                np.array(feature, dtype=np.int32),
+                np.array(cut, dtype=np.float64),
+                np.array(default_left, dtype=np.bool_),
+            ),
+            best_iteration=state.best_iteration,
+        )
+        return seal_active(share, new_salt(), {})
+
+
+def _exponent(votes: NDArray[np.int64]) -> int:
+    """The largest exponent anybody voted for; 0 where nobody did, or nobody was asked."""
+    places = np.flatnonzero(votes)
+    return int(places[-1]) + LEAST_EXPONENT if len(places) else 0

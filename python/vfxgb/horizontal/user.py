@@ -1,0 +1,285 @@
+"""A user: its rows and labels, which never leave it, and the vectors it makes of them.
+
+A vector is made of one task, whatever was asked before; between tasks the user keeps its margins, which follow the
+published trees, and for the round under way its gradients and the node of every row. A user that was away reads what
+was published meanwhile before it takes part again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.errors import MessageError
+from vfxgb.horizontal.messages import (
+    EXPONENTS,
+    LEAST_EXPONENT,
+    CellTask,
+    CountTask,
+    LevelTask,
+    Plan,
+    Received,
+    ScaleTask,
+    StartTask,
+    Trees,
+    TreeTask,
+    read_task,
+)
+from vfxgb.horizontal.quantiles import column_keys, count_cells
+from vfxgb.horizontal.rows import BinnedRows, Float32Array
+from vfxgb.horizontal.sums import NodeSums
+from vfxgb.objective import Objective
+from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, unpack_array
+from vfxgb.tree.fixed_point import MAX_FRACTION_BITS, FixedPoint, power_of_two_above
+from vfxgb.tree.sampling import random_words
+
+# More than any message could carry.
+MAX_ENTRIES = BULK_BYTES // 8
+
+
+@dataclass(frozen=True)
+class UserSettings:
+    """What the users of a run agree on before it: the loss, and how rows are sampled."""
+
+    objective: Objective
+    subsample: float
+    random_state: int
+    threads: int = 1
+
+
+class User:
+    """User `number` with rows X float32[n, F] (NaN is missing), labels float32[n] and weights float32[n] or None."""
+
+    def __init__(
+        self,
+        number: int,
+        X: Float32Array,
+        labels: Float32Array,
+        weights: Float32Array | None,
+        settings: UserSettings,
+    ) -> None:
+        self._number = number
+        # Raw values are for the search of cut points only.
+        self._X: Float32Array | None = X
+        self._keys: NDArray[np.uint64] | None = None
+        self._n, self._n_features = X.shape
+        self._labels = labels
+        self._weights = weights
+        self._settings = settings
+        self._objective = settings.objective
+        self._rounds = -1
+        self._rows: BinnedRows | None = None
+        self._has_missing: NDArray[np.bool_] = np.zeros(self._n_features, dtype=np.bool_)
+        # The layout of vectors for the features last asked for: mostly all of them.
+        self._layout: tuple[bytes, NDArray[np.int32] | None, NodeSums] | None = None
+        # Of the round under way: float gradients, their fixed point, and the encoded pairs by output.
+        self._gradients: tuple[Float32Array, Float32Array] | None = None
+        self._fixed: FixedPoint | None = None
+        self._pairs: dict[int, NDArray[np.int64]] = {}
+        self._sampled: NDArray[np.int32] | None = None
+
+    def read(self, message: Message) -> Received:
+        """Take in what the server published. Raises MessageError for what is out of turn or cannot be."""
+        if isinstance(message, Plan):
+            self._read_plan(message)
+        elif isinstance(message, Trees):
+            self._read_trees(message)
+        else:
+            raise MessageError(f"{self._name}: found message {message.TAG!r}, wanted the plan or trees")
+        return Received(rounds=self._rounds)
+
+    def vector(self, data: memoryview) -> NDArray[np.int64]:
+        """The vector of the task in `data`."""
+        task = read_task(data)
+        if isinstance(task, CountTask):
+            return self._count(task)
+        if isinstance(task, StartTask):
+            return self._start(task)
+        if isinstance(task, CellTask):
+            return self._cells(task)
+        if isinstance(task, ScaleTask):
+            return self._scale(task)
+        return self._level(task)
+
+    @property
+    def _name(self) -> str:
+        return f"user {self._number}"
+
+    def _raw(self, what: str) -> Float32Array:
+        if self._X is None:
+            raise MessageError(f"{self._name}, {what}: asked for after the plan, wanted it before")
+        return self._X
+
+    def _count(self, task: CountTask) -> NDArray[np.int64]:
+        X = self._raw("counting rows")
+        if task.n_features != self._n_features:
+            raise MessageError(
+                f"{self._name}, counting rows: the server asks for {task.n_features} columns, found {self._n_features}"
+            )
+        counts = np.concatenate([[self._n], np.isnan(X).sum(axis=0)]).astype(np.int64)
+        if not task.votes:
+            return counts
+        sums = self._objective.start_sums(self._labels, self._weights)
+        return np.concatenate([counts, _vote(float(np.abs(sums).max(initial=0.0)) / self._n)])
+
+    def _start(self, task: StartTask) -> NDArray[np.int64]:
+        self._raw("summing labels")
+        sums = self._objective.start_sums(self._labels, self._weights)
+        if task.n_sums != len(sums):
+            raise MessageError(f"{self._name}, summing labels: asked for {task.n_sums} sums, wanted {len(sums)}")
+        fixed = self._fixed_point(task.exponent, task.bits)
+        # A user that was away when magnitudes were compared may have larger ones.
+        limit = self._n * fixed.scale
+        return np.rint(np.clip(sums, -limit, limit) / fixed.step).astype(np.int64)
+
+    def _cells(self, task: CellTask) -> NDArray[np.int64]:
+        what = f"{self._name}, counting rows in cells"
+        X = self._raw("counting rows in cells")
+        if self._keys is None:
+            self._keys = column_keys(X)
+        return count_cells(self._keys, task.cells, self._n_features, what)
+
+    def _read_plan(self, plan: Plan) -> None:
+        what = f"{self._name}, reading the plan"
+        X = self._raw("reading the plan")
+        n_cuts = unpack_array(plan.n_cuts, np.int32, (self._n_features,), what)
+        if (n_cuts < 0).any():
+            raise MessageError(f"{what}: found a column with {int(n_cuts.min())} cuts")
+        cuts = unpack_array(plan.cuts, np.float32, (int(n_cuts.sum(dtype=np.int64)),), what)
+        start = unpack_array(plan.start, np.float64, (self._objective.n_outputs,), what)
+        self._has_missing = unpack_bits(plan.has_missing, self._n_features, what)
+        try:
+            self._rows = BinnedRows(X, np.split(cuts, np.cumsum(n_cuts)[:-1]), start, self._name, self._threads)
+        except ValueError as error:
+            raise MessageError(f"{what}: {error}") from None
+        self._X = self._keys = None
+        self._rounds = 0
+
+    def _read_trees(self, message: Trees) -> None:
+        rows = self._binned(message.round, "reading trees")
+        if not rows.begun:
+            rows.begin(None)
+        rows.finish([(tree.levels, tree.values) for tree in message.trees])
+        self._gradients = self._fixed = None
+        self._pairs = {}
+        self._rounds += 1
+
+    def _binned(self, round_index: int, what: str) -> BinnedRows:
+        if self._rows is None or round_index != self._rounds:
+            raise MessageError(
+                f"{self._name}, {what}: the server is in round {round_index}, this user knows {self._rounds} rounds"
+            )
+        return self._rows
+
+    def _begin(self, round_index: int, what: str) -> BinnedRows:
+        """The rows with the gradients of a round."""
+        rows = self._binned(round_index, what)
+        if self._gradients is None:
+            self._gradients = self._objective.gradients(rows.margins, self._labels, self._weights)
+            self._sampled = self._sample(round_index)
+            rows.begin(self._sampled)
+        return rows
+
+    def _sample(self, round_index: int) -> NDArray[np.int32] | None:
+        """Each row with probability `subsample`, drawn by the user itself; None for all."""
+        settings = self._settings
+        if settings.subsample >= 1.0:
+            return None
+        words = random_words(settings.random_state, self._n, "user rows", round_index, self._number)
+        chosen = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < settings.subsample
+        return np.flatnonzero(chosen).astype(np.int32)
+
+    def _scale(self, task: ScaleTask) -> NDArray[np.int64]:
+        self._begin(task.round, "comparing magnitudes")
+        assert self._gradients is not None  # noqa: S101 - _begin made them
+        g, h = self._gradients
+        return _vote(self._objective.gradient_scale(g, h) if g.any() or h.any() else 0.0)
+
+    def _level(self, task: LevelTask) -> NDArray[np.int64]:
+        rows = self._begin(task.round, "summing gradients")
+        fixed = self._fixed_point(task.exponent, task.bits)
+        if self._fixed is not None and fixed != self._fixed:
+            raise MessageError(f"{self._name}, summing gradients: found another fixed point than before in the round")
+        self._fixed = fixed
+        if not 0 <= task.n_entries <= MAX_ENTRIES:
+            raise MessageError(f"{self._name}, summing gradients: asked for {task.n_entries} entries")
+        vector = np.empty(task.n_entries, dtype=np.int64)
+        end = 0
+        for one in task.trees:
+            end += self._tree(rows, one, fixed, vector[end:])
+        if end != len(vector):
+            raise MessageError(
+                f"{self._name}, summing gradients: asked for {len(vector)} entries, the task gives {end}"
+            )
+        return vector
+
+    def _tree(self, rows: BinnedRows, task: TreeTask, fixed: FixedPoint, out: NDArray[np.int64]) -> int:
+        """Write the sums of one tree to the front of `out`; returns how many."""
+        what = f"{self._name}, summing gradients of tree {task.tree}"
+        partition = rows.grow(task.tree, task.levels)
+        nodes = unpack_array(task.nodes, np.int32, (len(task.nodes) // 4,), what)
+        if not partition.has(nodes):
+            raise MessageError(f"{what}: found a node that is not open")
+        features, layout = self._features(rows, task.features, what)
+        allowed = None
+        if len(task.allowed):
+            m, width = len(nodes), layout.n_features
+            allowed = unpack_bits(task.allowed, m * width, what).reshape(m, width)
+        pairs = self._encoded(task.tree, fixed)
+        sums = _native.histogram(rows.bins, partition, nodes, pairs, features, self._threads)
+        totals = _native.node_sums(partition, nodes, pairs, self._threads)
+        count = layout.entries(len(nodes), allowed)
+        if count > len(out):
+            raise MessageError(f"{what}: asked for {len(out)} entries more, the task gives {count}")
+        layout.pack(sums, totals, allowed, out[:count])
+        return count
+
+    def _features(self, rows: BinnedRows, packed: Bulk, what: str) -> tuple[NDArray[np.int32] | None, NodeSums]:
+        """The features of a tree, None for all, and how their sums stand in a vector."""
+        if self._layout is None or self._layout[0] != packed:
+            features = None
+            n_bins, has_missing = rows.bins.n_bins, self._has_missing
+            if len(packed):
+                features = np.flatnonzero(unpack_bits(packed, self._n_features, what)).astype(np.int32)
+                n_bins, has_missing = np.ascontiguousarray(n_bins[features]), has_missing[features]
+            self._layout = bytes(packed), features, NodeSums(n_bins, has_missing)
+        return self._layout[1:]
+
+    def _encoded(self, tree: int, fixed: FixedPoint) -> NDArray[np.int64]:
+        """Gradients of an output in fixed point, int64[n, 2]: the same in all calls of a round."""
+        pairs = self._pairs.get(tree)
+        if pairs is None:
+            assert self._gradients is not None  # noqa: S101 - _begin made them
+            g, h = (part[:, tree] for part in self._gradients)
+            # A user that was away when the round's scale was found may have larger gradients.
+            g, h = np.clip(g, -fixed.scale, fixed.scale), np.minimum(h, fixed.scale)
+            pairs = self._pairs[tree] = fixed.encode_pairs(g, h, self._sampled, self._threads)
+        return pairs
+
+    def _fixed_point(self, exponent: int, bits: int) -> FixedPoint:
+        if not (0 <= exponent - LEAST_EXPONENT < EXPONENTS and 0 <= bits <= MAX_FRACTION_BITS):
+            raise MessageError(
+                f"{self._name}, choosing fixed point: found 2**{exponent} with {bits} bits, wanted a power of two of "
+                f"float32 and 0 to {MAX_FRACTION_BITS} bits"
+            )
+        return FixedPoint(bits, 2.0**exponent)
+
+    @property
+    def _threads(self) -> int:
+        return self._settings.threads
+
+
+def _vote(magnitude: float) -> NDArray[np.int64]:
+    """A one at the power of two that is at least `magnitude`; only zeros for 0. int64[EXPONENTS]."""
+    ballot = np.zeros(EXPONENTS, dtype=np.int64)
+    if magnitude != 0.0:
+        exponent = int(np.frexp(power_of_two_above(magnitude))[1]) - 1
+        ballot[min(max(exponent - LEAST_EXPONENT, 0), EXPONENTS - 1)] = 1
+    return ballot
+
+
+def unpack_bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_]:
+    """`count` flags, one bit each, lowest bit of a byte first. Raises MessageError for another number of bytes."""
+    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
+    return np.unpackbits(packed, bitorder="little")[:count].astype(np.bool_)

@@ -1,0 +1,182 @@
+"""What an aggregator is: how a server learns the sum of its users' vectors and nothing else of them.
+
+Users hold vectors of int64; the server asks for their sum, entry by entry, once per *call*. An aggregator is a folder
+with two roles. The server's asks its users in *stages* over an `Exchange`, one message and one reply per user and
+stage; the user's answers. A user that does not answer a stage has dropped out of the call and is not asked again in it:
+
+    JOIN     who takes part; a user that is gone is replaced by a spare where there is one
+    SHARE    secrets are shared out among those who joined
+    MASK     protected vectors arrive: whose do is U', and the result is the sum over U'
+    SIGN     users confirm that they were told the same U'
+    UNMASK   what is needed to open the sum; users of U' may drop out here too
+    RECOVER  only after that: what those users would have sent is made up from what the others hold
+
+An aggregator uses those stages it needs. Neither role knows what the vectors mean: with the MASK stage goes a *task*,
+bytes from which the application at the user (UserContext.inputs) makes its vector.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import AggregationError, ParameterError
+from vfxgb.secagg.keys import Verify, verify
+from vfxgb.train.timings import Timings
+from vfxgb.transport.messages import Message
+
+M = TypeVar("M", bound=Message)
+
+JOIN, SHARE, MASK, SIGN, UNMASK, RECOVER = STAGES = ("join", "share", "mask", "sign", "unmask", "recover")
+SETUP = "set-up"
+
+# User id -> 32-byte public identity key (Ed25519): the public-key infrastructure that every side starts from.
+Directory: TypeAlias = Mapping[int, bytes]
+
+
+class Exchange(Protocol):
+    """How the server reaches its users. Users are numbered from 0."""
+
+    def ask(self, stage: str, requests: Mapping[int, Message], reply: type[M]) -> Iterator[tuple[int, M]]:
+        """Send every user its request; yields (user, reply) as replies arrive, without those who do not answer.
+
+        The iterator must be used up. Raises MessageError for a reply of another type.
+        """
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What a call gives: `sums` int64[m] over the vectors of `users` (U'), ascending."""
+
+    sums: NDArray[np.int64]
+    users: tuple[int, ...]
+
+
+class ServerRole(Protocol):
+    """The server's side of one run."""
+
+    def set_up(self) -> tuple[int, ...]:
+        """Once, before the first call. Returns the users that took part and can be asked from now on, ascending."""
+
+    def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
+        """The sum of the vectors int64[n_entries] that `users` make of `task`; every true sum lies in (-2**62, 2**62).
+
+        `users`, `spares`: distinct ids of users that were set up; a spare takes the place of a user that drops out
+        before its vector is asked for. Raises AggregationError when too few are left; nothing is opened then, and a
+        later call may be tried.
+        """
+
+
+class UserRole(Protocol):
+    """One user's side of one run."""
+
+    def handle(self, message: Message) -> Message:
+        """The reply to a message of the server. Raises MessageError for one that an honest server would not send."""
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """What a trusted key centre hands out before a run and then forgets.
+
+    `public`: for everybody. `server`, `users[u]`: for them alone.
+    """
+
+    public: bytes = b""
+    server: bytes = b""
+    users: Mapping[int, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ServerContext:
+    """What the server's role gets. `users`: all of them. `run`: 16 bytes, the same at every side and never reused."""
+
+    run: bytes
+    users: tuple[int, ...]
+    params: Any
+    directory: Directory
+    exchange: Exchange
+    threads: int
+    timings: Timings
+    public: bytes = b""
+    secret: bytes = b""
+
+
+@dataclass(frozen=True)
+class UserContext:
+    """What user `user`'s role gets. `inputs`: task -> its vector int64[m]. `identity`: its private key, 32 bytes.
+
+    `verify`: how signatures are checked; a simulation may check each once for all of its users.
+    """
+
+    run: bytes
+    user: int
+    params: Any
+    directory: Directory
+    identity: bytes
+    inputs: Callable[[memoryview], NDArray[np.int64]]
+    threads: int = 1
+    public: bytes = b""
+    secret: bytes = b""
+    verify: Verify = verify
+
+
+class AggregatorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`threshold`: how many users must be left, a number or a share of those of the call; None: see `threshold_of`.
+
+    `min_users`: fewest users whose sum may be opened.
+    """
+
+    threshold: int | float | None = None
+    min_users: int = 2
+
+
+@dataclass(frozen=True)
+class AggregatorSpec:
+    """What an aggregator says about itself.
+
+    `params`: a subclass of AggregatorParams. `deal`: the key centre, (params, users) -> Dealt, or None where there is
+    none. `survives_drops`: whether users may leave at or after MASK. `security`: whether a user's vector is safe from
+    the server: not at all, from one that follows the protocol, or even from one that lies. `attacks`: what is known
+    against it, in plain words. `quick_params`: settings for fast tests.
+    """
+
+    name: str
+    summary: str
+    params: type[AggregatorParams]
+    server: Callable[[ServerContext], ServerRole]
+    user: Callable[[UserContext], UserRole]
+    messages: tuple[type[Message], ...]
+    security: Literal["none", "semi-honest", "active"]
+    survives_drops: bool = True
+    deal: Callable[[Any, tuple[int, ...]], Dealt] | None = None
+    attacks: tuple[str, ...] = ()
+    quick_params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def threshold_of(given: float | None, n_users: int) -> int:
+    """t for a call of n users: floor(2n/3) + 1 unless given, so that no two lists can each have t honest signers.
+
+    A float is a share of n, rounded up. Raises ParameterError unless n/2 < t <= n.
+    """
+    if given is None:
+        return min(n_users, 2 * n_users // 3 + 1)
+    t = given if isinstance(given, int) else math.ceil(given * n_users)
+    if not n_users / 2 < t <= n_users:
+        raise ParameterError(
+            f"reading parameters: threshold={given!r} asks for {t} of {n_users} users, wanted more than half of them "
+            "and at most all; give a whole number, a share such as 0.67, or None"
+        )
+    return t
+
+
+def require_users(stage: str, left: int, asked: int, wanted: int) -> None:
+    """Raise AggregationError unless at least `wanted` of the `asked` users are left after `stage`."""
+    if left < wanted:
+        raise AggregationError(
+            f"summing over users: {left} of {asked} users are left after stage {stage!r}, wanted at least {wanted}; "
+            "nothing of this call was opened; try again when more users are there, or lower threshold or min_users"
+        )

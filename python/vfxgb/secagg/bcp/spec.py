@@ -1,0 +1,28 @@
+"""What `bcp` is."""
+
+from vfxgb.crypto.bresson import BressonGroup
+from vfxgb.secagg.base import AggregatorSpec, Dealt
+from vfxgb.secagg.bcp.params import BcpParams
+from vfxgb.secagg.bcp.server import bcp_server
+from vfxgb.secagg.bcp.user import bcp_user
+from vfxgb.secagg.double_mask.messages import MESSAGES
+
+
+def deal_group(params: BcpParams, users: tuple[int, ...]) -> Dealt:
+    """The key centre: it makes the group, forgets the factors of N (ERRATA E7) and hands out nothing secret."""
+    del users
+    return Dealt(public=BressonGroup.generate(params.key_bits, insecure=params.insecure).to_bytes())
+
+
+SPEC = AggregatorSpec(
+    name="bcp",
+    summary="pairwise masks under Bresson's cryptosystem, corrected and with fresh keys for every call (papers/003)",
+    params=BcpParams,
+    server=bcp_server,
+    user=bcp_user,
+    messages=MESSAGES,
+    security="active",
+    deal=deal_group,
+    attacks=("who made the group and did not forget its factors opens the encryption; the pairwise masks remain (E7)",),
+    quick_params={"key_bits": 256, "insecure": True},
+)

@@ -1,0 +1,240 @@
+"""The messages of a run, in the order in which they travel. Requests are the server's, replies the user's.
+
+Lists of users are ascending ids (lists.py). Rows that belong to users come in the order of the list they go with.
+"""
+
+from typing import ClassVar
+
+from vfxgb.secagg.double_mask.shares import SHARE_BYTES
+from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Reveals
+
+
+class Hello(Message, frozen=True, forbid_unknown_fields=True):
+    """Set-up: asks for an encryption key. `server_key`: what the masking needs of the server, if anything."""
+
+    TAG: ClassVar[str] = "secagg-hello"
+    REVEALS: ClassVar[Reveals] = Reveals("a public key of the server")
+
+    server_key: Bulk
+
+
+class EncryptionKey(Message, frozen=True, forbid_unknown_fields=True):
+    """Set-up: the user's public encryption key of this run, signed with its identity."""
+
+    TAG: ClassVar[str] = "secagg-key"
+    REVEALS: ClassVar[Reveals] = Reveals("a public key of the user")
+
+    key: bytes
+    signature: bytes
+
+
+class KeyDirectory(Message, frozen=True, forbid_unknown_fields=True):
+    """Set-up: everybody's encryption keys, uint8[n, 32], and signatures, uint8[n, 64]."""
+
+    TAG: ClassVar[str] = "secagg-directory"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("who takes part, and their public keys", "users")
+
+    users: Bulk
+    keys: Bulk
+    signatures: Bulk
+
+    def amount(self) -> int:
+        """Users in the directory."""
+        return len(self.users) // 4
+
+
+class Ready(Message, frozen=True, forbid_unknown_fields=True):
+    """Set-up: the directory is in order."""
+
+    TAG: ClassVar[str] = "secagg-ready"
+    REVEALS: ClassVar[Reveals] = Reveals("that the user can take part")
+
+    n_users: int
+
+
+class CallOpened(Message, frozen=True, forbid_unknown_fields=True):
+    """JOIN: a call begins."""
+
+    TAG: ClassVar[str] = "secagg-call"
+    REVEALS: ClassVar[Reveals] = Reveals("that the server wants a sum")
+
+    call: int
+
+
+class MaskKey(Message, frozen=True, forbid_unknown_fields=True):
+    """JOIN: the user's mask key of this call, and a commitment to what will take its own mask off."""
+
+    TAG: ClassVar[str] = "secagg-mask-key"
+    REVEALS: ClassVar[Reveals] = Reveals("that the user is there, and a fresh public key")
+
+    call: int
+    key: bytes
+    commitment: bytes
+
+
+class ShareRequest(Message, frozen=True, forbid_unknown_fields=True):
+    """SHARE: who joined, and how many of them are to be needed."""
+
+    TAG: ClassVar[str] = "secagg-joined"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("who joined the call", "users")
+
+    call: int
+    threshold: int
+    users: Bulk
+
+    def amount(self) -> int:
+        """Users in the list."""
+        return len(self.users) // 4
+
+
+class SealedShares(Message, frozen=True, forbid_unknown_fields=True):
+    """SHARE: for each other user of the list one sealed record (shares.py)."""
+
+    TAG: ClassVar[str] = "secagg-shares"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("nothing: shares of keys, sealed for other users")
+
+    call: int
+    sealed: Bulk
+
+
+class MaskRequest(Message, frozen=True, forbid_unknown_fields=True):
+    """MASK: who shared, the records they sealed for the receiver, and what to make a vector of."""
+
+    TAG: ClassVar[str] = "secagg-task"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "what the server wants summed, and shares of others' keys of this call", "shares"
+    )
+
+    call: int
+    n_entries: int
+    users: Bulk
+    sealed: Bulk
+    task: Bulk
+
+    def amount(self) -> int:
+        """Users whose shares these are."""
+        return len(self.users) // 4 - 1
+
+
+class MaskedVector(Message, frozen=True, forbid_unknown_fields=True):
+    """MASK: the user's vector, masked twice."""
+
+    TAG: ClassVar[str] = "secagg-vector"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("nothing but the sum over all users whose vectors arrive, once it is opened")
+
+    call: int
+    values: Bulk
+
+
+class SignRequest(Message, frozen=True, forbid_unknown_fields=True):
+    """SIGN: whose vectors arrived, U'."""
+
+    TAG: ClassVar[str] = "secagg-survivors"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("whose vectors are in the sum", "users")
+
+    call: int
+    users: Bulk
+
+    def amount(self) -> int:
+        """Users in the list."""
+        return len(self.users) // 4
+
+
+class Signed(Message, frozen=True, forbid_unknown_fields=True):
+    """SIGN: the user's signature of what it was told of the call."""
+
+    TAG: ClassVar[str] = "secagg-signature"
+    REVEALS: ClassVar[Reveals] = Reveals("that the user was told the same as others")
+
+    call: int
+    signature: bytes
+
+
+class UnmaskRequest(Message, frozen=True, forbid_unknown_fields=True):
+    """UNMASK: who signed, and the signatures, uint8[k, 64]."""
+
+    TAG: ClassVar[str] = "secagg-signatures"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("that others were told the same", "signatures")
+
+    call: int
+    users: Bulk
+    signatures: Bulk
+
+    def amount(self) -> int:
+        """Signatures."""
+        return len(self.users) // 4
+
+
+class Unmasking(Message, frozen=True, forbid_unknown_fields=True):
+    """UNMASK: what takes the user's own mask off, and its shares of the mask keys of those who sent no vector."""
+
+    TAG: ClassVar[str] = "secagg-unmasking"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "what opens the sum: the user's own mask of this call, and shares of the mask keys of absent users", "shares"
+    )
+
+    call: int
+    opening: bytes
+    key_shares: Bulk
+
+    def amount(self) -> int:
+        """Shares."""
+        return len(self.key_shares) // SHARE_BYTES
+
+
+class RecoverRequest(Message, frozen=True, forbid_unknown_fields=True):
+    """RECOVER: survivors that left before they sent their openings."""
+
+    TAG: ClassVar[str] = "secagg-missing"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("who left while the sum was being opened", "users")
+
+    call: int
+    users: Bulk
+
+    def amount(self) -> int:
+        """Users in the list."""
+        return len(self.users) // 4
+
+
+class SeedShares(Message, frozen=True, forbid_unknown_fields=True):
+    """RECOVER: shares of the seeds of those users."""
+
+    TAG: ClassVar[str] = "secagg-seed-shares"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("shares of the seeds of users whose vectors are in the sum", "shares")
+
+    call: int
+    shares: Bulk
+
+    def amount(self) -> int:
+        """Shares."""
+        return len(self.shares) // SHARE_BYTES
+
+
+MESSAGES: tuple[type[Message], ...] = (
+    Hello,
+    EncryptionKey,
+    KeyDirectory,
+    Ready,
+    CallOpened,
+    MaskKey,
+    ShareRequest,
+    SealedShares,
+    MaskRequest,
+    MaskedVector,
+    SignRequest,
+    Signed,
+    UnmaskRequest,
+    Unmasking,
+    RecoverRequest,
+    SeedShares,
+)

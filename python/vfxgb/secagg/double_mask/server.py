@@ -1,0 +1,99 @@
+"""The server of `masks` and `bcp`: who takes part in a call, and how its sum is opened.
+
+set_up collects and hands out the users' signed encryption keys. aggregate runs the stages of a call; a user that drops
+out before its vector is asked for is replaced by a spare. What the replies of a call have to be is in server_call.py.
+"""
+
+from collections.abc import Sequence
+
+from vfxgb.errors import AggregationError, MessageError
+from vfxgb.secagg.base import JOIN, SETUP, SHARE, Aggregate, ServerContext, require_users, threshold_of
+from vfxgb.secagg.double_mask.messages import EncryptionKey, Hello, KeyDirectory, Ready
+from vfxgb.secagg.double_mask.modes import ServerMasking
+from vfxgb.secagg.double_mask.peers import key_statement
+from vfxgb.secagg.double_mask.server_call import ServerCall
+from vfxgb.secagg.double_mask.user import require_two_users
+from vfxgb.secagg.keys import KEY_BYTES, verify
+from vfxgb.secagg.lists import pack_users
+from vfxgb.transport.messages import pack_bytes
+
+
+class DoubleMaskServer:
+    """A ServerRole."""
+
+    def __init__(self, context: ServerContext, masking: ServerMasking) -> None:
+        require_two_users(context.params)
+        self._context = context
+        self._masking = masking
+        self._calls = 0
+        self._ready: frozenset[int] = frozenset()
+
+    def set_up(self) -> tuple[int, ...]:
+        """See ServerRole: two questions, one for the keys and one that hands them out."""
+        context = self._context
+        hello = Hello(server_key=pack_bytes(self._masking.server_key()))
+        keys: dict[int, EncryptionKey] = {}
+        for user, reply in context.exchange.ask(SETUP, dict.fromkeys(context.users, hello), EncryptionKey):
+            with context.timings.phase(SETUP):
+                self._check_key(user, reply)
+                keys[user] = reply
+        users = sorted(keys)
+        require_users(SETUP, len(users), len(context.users), context.params.min_users)
+        directory = KeyDirectory(
+            users=pack_users(users),
+            keys=pack_bytes(b"".join(keys[user].key for user in users)),
+            signatures=pack_bytes(b"".join(keys[user].signature for user in users)),
+        )
+        ready = []
+        for user, answer in context.exchange.ask(SETUP, dict.fromkeys(users, directory), Ready):
+            if answer.n_users != len(users):
+                raise MessageError(
+                    f"server, {SETUP}: user {user} knows {answer.n_users} keys, wanted those of {len(users)} users"
+                )
+            ready.append(user)
+        require_users(SETUP, len(ready), len(context.users), context.params.min_users)
+        self._ready = frozenset(ready)
+        return tuple(sorted(ready))
+
+    def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
+        """See ServerRole."""
+        self._check_users(users, spares)
+        params = self._context.params
+        threshold = threshold_of(params.threshold, len(users))
+        wanted = max(threshold, params.min_users)
+        members, waiting = sorted(users), list(spares)
+        while True:
+            call = self._next_call(threshold, wanted)
+            joined = call.join(members, waiting)
+            require_users(JOIN, len(joined), len(users), wanted)
+            shared = call.share()
+            lost = len(joined) - len(shared)
+            if not lost or not waiting:
+                break
+            # With a spare at hand the call is not worth going on with: its sum would lack a user.
+            members = sorted([*shared, *waiting[:lost]])
+            del waiting[:lost]
+        require_users(SHARE, len(shared), len(users), wanted)
+        return call.finish(task, n_entries)
+
+    def _next_call(self, threshold: int, wanted: int) -> ServerCall:
+        self._calls += 1
+        return ServerCall(self._context, self._masking, self._calls, threshold, wanted)
+
+    def _check_key(self, user: int, reply: EncryptionKey) -> None:
+        context = self._context
+        statement = key_statement(context.run, user, reply.key)
+        if len(reply.key) != KEY_BYTES or not verify(context.directory[user], statement, reply.signature):
+            raise MessageError(
+                f"server, {SETUP}: the encryption key of user {user} is not signed with its identity; give the server "
+                "the right directory"
+            )
+
+    def _check_users(self, users: Sequence[int], spares: Sequence[int]) -> None:
+        everybody = [*users, *spares]
+        unknown = set(everybody) - self._ready
+        if unknown or len(set(everybody)) < len(everybody):
+            what = f"user {min(unknown)}, who was not set up" if unknown else "a user twice"
+            raise AggregationError(
+                f"summing over users: found {what}, wanted distinct users among those that set_up() returned"
+            )

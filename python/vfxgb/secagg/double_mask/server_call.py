@@ -1,0 +1,271 @@
+"""One call at the server: the stages, what is checked of the replies, and how the sum is opened.
+
+    U0 joined, U1 shared their secrets, U' sent vectors, U'' sent their openings
+
+The sum over U' still holds the masks between U' and U1 \\ U', which follow from the mask keys of the latter, and the
+masks of the users of U' themselves, which follow from their
+openings. Mask keys are put together from the shares of U'';
+so are the seeds of U' \\ U'', if there are any (ERRATA E18).
+"""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from vfxgb.errors import MessageError, ShareError
+from vfxgb.secagg.base import (
+    JOIN,
+    MASK,
+    RECOVER,
+    SHARE,
+    SIGN,
+    UNMASK,
+    Aggregate,
+    ServerContext,
+    require_users,
+)
+from vfxgb.secagg.double_mask.messages import (
+    CallOpened,
+    MaskedVector,
+    MaskKey,
+    MaskRequest,
+    RecoverRequest,
+    SealedShares,
+    SeedShares,
+    ShareRequest,
+    Signed,
+    SignRequest,
+    Unmasking,
+    UnmaskRequest,
+)
+from vfxgb.secagg.double_mask.modes import ServerMasking, VectorSum
+from vfxgb.secagg.double_mask.shares import (
+    SEALED_BYTES,
+    SHARE_BYTES,
+    PairKeys,
+    Rows,
+    commitment_to,
+    pair_key,
+    pair_sign,
+    recover,
+    vector_context,
+)
+from vfxgb.secagg.keys import KEY_BYTES, AgreementKey, verify
+from vfxgb.secagg.lists import Statement, pack_users, task_digest
+from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
+
+OPEN = "open"
+
+
+class ServerCall:
+    """The state of a call: join, share, then finish.
+
+    `threshold`: t, users that have to help to open the sum. `wanted`: fewest users in it, at least t.
+    """
+
+    def __init__(
+        self, context: ServerContext, masking: ServerMasking, number: int, threshold: int, wanted: int
+    ) -> None:
+        self._context = context
+        self._masking = masking
+        self._number = number
+        self._vector_context = vector_context(context.run, number)
+        self._threshold = threshold
+        self._wanted = wanted
+        self._keys: dict[int, MaskKey] = {}
+        self._joined: tuple[int, ...] = ()
+        self._shared: tuple[int, ...] = ()
+        self._sealed: Rows = np.empty((0, 0, SEALED_BYTES), np.uint8)
+
+    def join(self, users: Sequence[int], spares: list[int]) -> tuple[int, ...]:
+        """Ask users, and for each that does not answer a spare, which is taken off `spares`. Returns U0."""
+        asked: Sequence[int] = users
+        while asked:
+            self._ask_to_join(asked)
+            lost = len(users) - len(self._keys)
+            asked = spares[:lost]
+            del spares[:lost]
+        self._joined = tuple(sorted(self._keys))
+        return self._joined
+
+    def share(self) -> tuple[int, ...]:
+        """Collect the sealed shares. Returns U1."""
+        users = self._joined
+        position = {user: i for i, user in enumerate(users)}
+        # [receiver, sender]: what a receiver is sent lies together.
+        self._sealed = np.empty((len(users), len(users), SEALED_BYTES), np.uint8)
+        request = ShareRequest(call=self._number, threshold=self._threshold, users=pack_users(users))
+        shared = []
+        for user, reply in self._context.exchange.ask(SHARE, dict.fromkeys(users, request), SealedShares):
+            with self._context.timings.phase(SHARE):
+                step = self._check_call(SHARE, user, reply.call)
+                i = position[user]
+                rows = unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
+                self._sealed[:i, i], self._sealed[i + 1 :, i] = rows[:i], rows[i:]
+                shared.append(user)
+        self._shared = tuple(sorted(shared))
+        return self._shared
+
+    def finish(self, task: bytes, n_entries: int) -> Aggregate:
+        """All that follows."""
+        vectors = self._masking.begin(n_entries, self._vector_context)
+        survivors = self._collect_vectors(vectors, task, n_entries)
+        require_users(MASK, len(survivors), len(self._joined), self._wanted)
+        statement = Statement(
+            run=self._context.run,
+            call=self._number,
+            threshold=self._threshold,
+            n_entries=n_entries,
+            joined=self._joined,
+            shared=self._shared,
+            survivors=survivors,
+            task=task_digest(task),
+        )
+        signatures = self._collect_signatures(statement)
+        self._require(SIGN, signatures)
+        replies = self._collect_openings(survivors, signatures)
+        self._require(UNMASK, replies)
+        openings = {user: reply.opening for user, reply in replies.items()}
+        missing = [user for user in survivors if user not in openings]
+        if missing:
+            openings |= self._recover_openings(missing, sorted(openings))
+        with self._context.timings.phase(OPEN):
+            sums = vectors.open(openings, self._remaining_masks(survivors, replies))
+        return Aggregate(sums, survivors)
+
+    def _ask_to_join(self, users: Sequence[int]) -> None:
+        request = CallOpened(call=self._number)
+        for user, reply in self._context.exchange.ask(JOIN, dict.fromkeys(users, request), MaskKey):
+            with self._context.timings.phase(JOIN):
+                step = self._check_call(JOIN, user, reply.call)
+                _require_size(reply.key, KEY_BYTES, step, "mask key")
+                _require_size(reply.commitment, KEY_BYTES, step, "commitment")
+                self._keys[user] = reply
+
+    def _collect_vectors(self, vectors: VectorSum, task: bytes, n_entries: int) -> tuple[int, ...]:
+        users = self._shared
+        with self._context.timings.phase(MASK):
+            rows = np.searchsorted(self._joined, users)
+            names, contents = pack_users(users), pack_bytes(task)
+            requests = {}
+            for user, row in zip(users, rows, strict=True):
+                sealed = self._sealed[row, rows[rows != row]]
+                requests[user] = MaskRequest(
+                    call=self._number, n_entries=n_entries, users=names, sealed=pack_array(sealed), task=contents
+                )
+            self._sealed = self._sealed[:0]
+        arrived = []
+        for user, reply in self._context.exchange.ask(MASK, requests, MaskedVector):
+            with self._context.timings.phase(MASK):
+                self._check_call(MASK, user, reply.call)
+                vectors.add(user, reply.values)
+                arrived.append(user)
+        return tuple(sorted(arrived))
+
+    def _collect_signatures(self, statement: Statement) -> dict[int, bytes]:
+        request = SignRequest(call=self._number, users=pack_users(statement.survivors))
+        signed = statement.signed_bytes()
+        signatures = {}
+        for user, reply in self._context.exchange.ask(SIGN, dict.fromkeys(statement.survivors, request), Signed):
+            with self._context.timings.phase(SIGN):
+                step = self._check_call(SIGN, user, reply.call)
+                if not verify(self._context.directory[user], signed, reply.signature):
+                    raise MessageError(f"{step}: its signature is not one of the list of survivors it was sent")
+                signatures[user] = reply.signature
+        return signatures
+
+    def _collect_openings(self, survivors: tuple[int, ...], signatures: dict[int, bytes]) -> dict[int, Unmasking]:
+        signers = sorted(signatures)
+        n_absent = len(self._shared) - len(survivors)
+        # As many signatures as users look at.
+        shown = signers[: self._threshold]
+        request = UnmaskRequest(
+            call=self._number,
+            users=pack_users(shown),
+            signatures=pack_bytes(b"".join(signatures[user] for user in shown)),
+        )
+        replies = {}
+        for user, reply in self._context.exchange.ask(UNMASK, dict.fromkeys(signers, request), Unmasking):
+            with self._context.timings.phase(UNMASK):
+                step = self._check_call(UNMASK, user, reply.call)
+                self._check_opening(user, reply.opening, step)
+                _require_size(reply.key_shares, n_absent * SHARE_BYTES, step, "shares of mask keys")
+                replies[user] = reply
+        return replies
+
+    def _recover_openings(self, missing: Sequence[int], holders: Sequence[int]) -> dict[int, bytes]:
+        """The openings of survivors that left, from the shares of those who are still there."""
+        request = RecoverRequest(call=self._number, users=pack_users(missing))
+        shares = {}
+        for user, reply in self._context.exchange.ask(RECOVER, dict.fromkeys(holders, request), SeedShares):
+            with self._context.timings.phase(RECOVER):
+                step = self._check_call(RECOVER, user, reply.call)
+                _require_size(reply.shares, len(missing) * SHARE_BYTES, step, "shares of seeds")
+                shares[user] = reply.shares
+        self._require(RECOVER, shares)
+        with self._context.timings.phase(RECOVER):
+            openings = {
+                user: self._masking.opening(seed, self._vector_context)
+                for user, seed in self._from_shares(missing, shares, "seed").items()
+            }
+            for user, opening in openings.items():
+                self._check_opening(
+                    user, opening, f"server, call {self._number}, reconstructing the seed of user {user}"
+                )
+        return openings
+
+    def _remaining_masks(self, survivors: tuple[int, ...], replies: dict[int, Unmasking]) -> PairKeys:
+        """The masks between survivors and those who shared and sent nothing, with the sign that takes them off."""
+        absent = [user for user in self._shared if user not in set(survivors)]
+        if not absent:
+            return PairKeys.of([], [])
+        private = self._from_shares(absent, {user: reply.key_shares for user, reply in replies.items()}, "mask key")
+        keys, signs = [], []
+        for user in absent:
+            own = AgreementKey(private[user])
+            if own.public != self._keys[user].key:
+                raise MessageError(
+                    f"server, call {self._number}, reconstructing the mask key of user {user}: the shares do not give "
+                    "the key it joined with; some user holds or sent wrong ones"
+                )
+            for survivor in survivors:
+                public = self._keys[survivor].key
+                keys.append(pair_key(own, user, public, survivor, self._context.run, self._number))
+                # The mask of the absent one would have cancelled that of the survivor.
+                signs.append(pair_sign(user, survivor))
+        return PairKeys.of(keys, signs)
+
+    def _from_shares(self, owners: Sequence[int], shares: dict[int, memoryview], what: str) -> dict[int, bytes]:
+        holders = sorted(shares)
+        step = f"server, call {self._number}, reconstructing the {what}s of {len(owners)} users"
+        shape = (len(owners), SHARE_BYTES)
+        rows = np.stack([unpack_array(shares[user], np.uint8, shape, step) for user in holders], axis=1)
+        try:
+            secrets = recover(holders, rows, self._threshold, self._context.threads)
+        except ShareError as error:
+            raise MessageError(f"{step}: {error}; some user holds or sent wrong shares") from None
+        found = {}
+        for user, secret in zip(owners, secrets, strict=True):
+            if secret is None:
+                raise MessageError(f"{step}: the shares of user {user}'s give no {what}; some user sent wrong ones")
+            found[user] = secret
+        return found
+
+    def _check_opening(self, user: int, opening: bytes, step: str) -> None:
+        if commitment_to(opening, self._context.run, self._number, user) != self._keys[user].commitment:
+            raise MessageError(f"{step}: it is not what user {user} committed itself to when it joined")
+
+    def _check_call(self, stage: str, user: int, call: int) -> str:
+        step = f"server, call {self._number}, stage {stage!r}, reply of user {user}"
+        if call != self._number:
+            raise MessageError(f"{step}: found call {call}, wanted {self._number}")
+        return step
+
+    def _require(self, stage: str, users: Collection[int]) -> None:
+        """After MASK the sum is made; it takes t users to open it."""
+        require_users(stage, len(users), len(self._joined), self._threshold)
+
+
+def _require_size(data: bytes | memoryview, wanted: int, step: str, what: str) -> None:
+    if len(data) != wanted:
+        raise MessageError(f"{step}: found {what} of {len(data)} bytes, wanted {wanted}")

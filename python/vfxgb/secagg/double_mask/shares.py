@@ -1,0 +1,91 @@
+"""What a user keeps secret in a call, how it is shared out, and how it is put together again.
+
+Two secrets, drawn afresh for every call (ERRATA E16): the private *mask key*, from which the masks with every other
+user follow, and the *seed* of the user's own mask. Each other user v gets a *record*: the public mask key and a share
+of either secret, sealed under a key of the pair that the server does not know. What is reconstructed later is the mask
+key of a user that sent no vector, or the seed of one that did: never both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.secagg import shamir
+from vfxgb.secagg.keys import KEY_BYTES, SEAL_BYTES, AgreementKey, context_of, derive, random_seed
+
+SHARE_BYTES = shamir.share_bytes()
+RECORD_BYTES = KEY_BYTES + 2 * SHARE_BYTES
+SEALED_BYTES = RECORD_BYTES + SEAL_BYTES
+
+Rows = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CallSecrets:
+    """The secrets of one user in one call."""
+
+    mask_key: AgreementKey = field(default_factory=AgreementKey, repr=False)
+    seed: bytes = field(default_factory=random_seed, repr=False)
+
+    def records(self, users: Sequence[int], threshold: int, threads: int) -> Rows:
+        """The records for `users`, any `threshold` of whom can give a secret back: uint8[n, RECORD_BYTES]."""
+        secrets = [int.from_bytes(secret, "little") for secret in (self.mask_key.private, self.seed)]
+        shares = shamir.share(secrets, threshold, points_of(users), threads=threads)
+        public = np.broadcast_to(np.frombuffer(self.mask_key.public, np.uint8), (len(users), KEY_BYTES))
+        return np.concatenate([public, shares[0], shares[1]], axis=1)
+
+
+def record_parts(records: Rows) -> tuple[Rows, Rows, Rows]:
+    """(public mask keys, shares of mask keys, shares of seeds), one row for each record."""
+    parts = np.split(records, (KEY_BYTES, KEY_BYTES + SHARE_BYTES), axis=1)
+    return parts[0], parts[1], parts[2]
+
+
+def recover(holders: Sequence[int], shares: Rows, threshold: int, threads: int) -> list[bytes | None]:
+    """The secrets of shares[i, j] held by holders[j]; None for shares that are not those of 32 bytes.
+
+    Raises ShareError when there are too few, or when they do not fit together.
+    """
+    secrets = shamir.reconstruct(points_of(holders), shares, threshold, threads=threads)
+    return [secret.to_bytes(KEY_BYTES, "little") if secret < 1 << 8 * KEY_BYTES else None for secret in secrets]
+
+
+def points_of(users: Sequence[int]) -> list[int]:
+    """Where a user's share of a polynomial is taken: never at 0, where the secret is."""
+    return [user + 1 for user in users]
+
+
+def commitment_to(opening: bytes, run: bytes, call: int, user: int) -> bytes:
+    """32 bytes that tell whether an opening is the one a user began the call with, and nothing else of it."""
+    return derive(opening, context_of("commitment", run, call, user))
+
+
+def vector_context(run: bytes, call: int) -> bytes:
+    """Bytes of a call that masks of vectors are derived with."""
+    return context_of("vector", run, call)
+
+
+@dataclass(frozen=True)
+class PairKeys:
+    """Keys of masks between pairs of users, uint8[k, 32], and with which sign, int8[k], each mask is added."""
+
+    keys: Rows = field(repr=False)
+    signs: NDArray[np.int8]
+
+    @staticmethod
+    def of(keys: Sequence[bytes], signs: Sequence[int]) -> "PairKeys":
+        """From one entry for each."""
+        rows = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), KEY_BYTES)
+        return PairKeys(rows, np.array(signs, dtype=np.int8))
+
+
+def pair_key(own: AgreementKey, user: int, public: bytes, peer: int, run: bytes, call: int) -> bytes:
+    """The key of the mask between `user`, which owns `own`, and `peer`: the same from both sides."""
+    return own.agree(public, context_of("mask", run, call, min(user, peer), max(user, peer)))
+
+
+def pair_sign(user: int, peer: int) -> int:
+    """The sign with which `user` adds the mask it has with `peer`: opposite at the two, so that masks cancel."""
+    return 1 if user < peer else -1

@@ -1,0 +1,109 @@
+"""A user of `masks` or `bcp`: which message may come next. What is answered to it is in user_call.py."""
+
+from typing import TypeAlias
+
+from vfxgb.errors import MessageError, ParameterError
+from vfxgb.secagg.base import JOIN, SETUP, AggregatorParams, UserContext
+from vfxgb.secagg.double_mask.messages import (
+    CallOpened,
+    Hello,
+    KeyDirectory,
+    MaskRequest,
+    Ready,
+    RecoverRequest,
+    ShareRequest,
+    SignRequest,
+    UnmaskRequest,
+)
+from vfxgb.secagg.double_mask.modes import UserMasking
+from vfxgb.secagg.double_mask.peers import Peers
+from vfxgb.secagg.double_mask.user_call import UserCall
+from vfxgb.transport.messages import Message
+
+# What follows the opening of a call, each once and in this order.
+StageRequest: TypeAlias = ShareRequest | MaskRequest | SignRequest | UnmaskRequest | RecoverRequest
+_ORDER: tuple[type[Message], ...] = (ShareRequest, MaskRequest, SignRequest, UnmaskRequest, RecoverRequest)
+MAX_CALL = 2**63 - 1
+
+
+class DoubleMaskUser:
+    """A UserRole. A message out of order, or one that fails a check, ends the call for this user."""
+
+    def __init__(self, context: UserContext, masking: UserMasking) -> None:
+        require_two_users(context.params)
+        self._context = context
+        self._masking = masking
+        self._peers = Peers(context)
+        self._set_up: list[type[Message]] = [Hello, KeyDirectory]
+        self._last_call = 0
+        self._call: UserCall | None = None
+        self._expected: tuple[type[Message], ...] = ()
+
+    def handle(self, message: Message) -> Message:
+        """See UserRole."""
+        if isinstance(message, Hello | KeyDirectory):
+            return self._answer_set_up(message)
+        call, expected = self._call, self._expected
+        # Whatever fails from here on leaves no call behind: the server gets one attempt.
+        self._call = None
+        if isinstance(message, CallOpened):
+            return self._open_call(message)
+        if call is None or not expected or not isinstance(message, StageRequest) or type(message) is not expected[0]:
+            wanted = expected[0].TAG if call is not None and expected else CallOpened.TAG
+            raise MessageError(f"user {self._context.user}: found message {message.TAG!r}, wanted {wanted!r}")
+        if message.call != call.number:
+            raise MessageError(
+                f"user {self._context.user}: found message {message.TAG!r} of call {message.call}, wanted call "
+                f"{call.number}"
+            )
+        reply = _answer(call, message)
+        self._call, self._expected = call, expected[1:]
+        return reply
+
+    def _answer_set_up(self, message: Hello | KeyDirectory) -> Message:
+        step = f"user {self._context.user}, {SETUP}"
+        if not self._set_up or not isinstance(message, self._set_up[0]):
+            raise MessageError(f"{step}: found message {message.TAG!r} a second time or out of order")
+        if isinstance(message, Hello):
+            self._masking.read_server_key(message.server_key)
+            reply: Message = self._peers.own_key()
+        else:
+            reply = Ready(n_users=self._peers.accept(message, step))
+        self._set_up.pop(0)
+        return reply
+
+    def _open_call(self, message: CallOpened) -> Message:
+        step = f"user {self._context.user}, stage {JOIN!r}"
+        if self._set_up:
+            raise MessageError(f"{step}: a call is opened before the directory of keys came")
+        if not self._last_call < message.call <= MAX_CALL:
+            raise MessageError(
+                f"{step}: found call number {message.call}, wanted one above {self._last_call}; a number is used once"
+            )
+        self._last_call = message.call
+        self._call = UserCall(self._context, self._masking, self._peers, message.call)
+        self._expected = _ORDER
+        return self._call.join()
+
+
+def _answer(call: UserCall, message: StageRequest) -> Message:
+    match message:
+        case ShareRequest():
+            return call.share(message)
+        case MaskRequest():
+            return call.mask(message)
+        case SignRequest():
+            return call.sign(message)
+        case UnmaskRequest():
+            return call.unmask(message)
+        case RecoverRequest():
+            return call.recover(message)
+
+
+def require_two_users(params: AggregatorParams) -> None:
+    """Raise ParameterError if the sum over a single user could be asked for."""
+    if params.min_users < 2:
+        raise ParameterError(
+            f"reading parameters: found min_users={params.min_users}, wanted at least 2: the sum over one user is its "
+            "vector"
+        )

@@ -1,0 +1,1 @@
+"""Aggregator `fpe`: functional encryption of sums."""

@@ -1,0 +1,50 @@
+"""The messages of `ibmhom`. Ciphertexts travel in the format of crypto/wire.py, checked against the key on arrival."""
+
+from typing import ClassVar
+
+from vfxgb.transport.messages import BULK_BYTES, NOTHING, Bulk, Message, Reveals
+
+
+class EncryptTask(Message, frozen=True, forbid_unknown_fields=True):
+    """Server to user: what to make a vector of."""
+
+    TAG: ClassVar[str] = "ibmhom-task"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("what the server wants summed")
+
+    call: int
+    n_entries: int
+    task: Bulk
+
+
+class EncryptedVector(Message, frozen=True, forbid_unknown_fields=True):
+    """User to server: its vector, encrypted; fewer than the threshold of users cannot open it."""
+
+    TAG: ClassVar[str] = "ibmhom-vector"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    call: int
+    ciphertexts: Bulk
+
+
+class SumToOpen(Message, frozen=True, forbid_unknown_fields=True):
+    """Server to user: ciphertexts to decrypt partly. The user cannot tell whether they are sums over many users."""
+
+    TAG: ClassVar[str] = "ibmhom-sum"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    call: int
+    ciphertexts: Bulk
+
+
+class PartialDecryptions(Message, frozen=True, forbid_unknown_fields=True):
+    """User to server: its part in opening the sums."""
+
+    TAG: ClassVar[str] = "ibmhom-parts"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("with those of as many users as the threshold: what was sent to be opened")
+
+    call: int
+    parts: Bulk

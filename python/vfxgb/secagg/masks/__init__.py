@@ -1,0 +1,1 @@
+"""Aggregator `masks`: pairwise masks and self-masks modulo 2**64."""

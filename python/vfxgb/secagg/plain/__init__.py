@@ -1,0 +1,1 @@
+"""Aggregator `plain`: vectors in clear."""

@@ -1,0 +1,54 @@
+"""The rounds of a training, whoever trains: callbacks around each, and metrics after it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.metric import Metric
+from vfxgb.objective import Objective
+from vfxgb.train.callbacks import EvalsLog, TrainingCallback, TrainingState
+
+
+def run_rounds(
+    n_rounds: int,
+    state: TrainingState,
+    callbacks: Sequence[TrainingCallback],
+    boost: Callable[[int, float], None],
+    evaluate: Callable[[TrainingState], None],
+) -> None:
+    """Up to `n_rounds` times boost(round, learning rate), evaluate(state); callbacks may end it early."""
+    for callback in callbacks:
+        callback.before_training(state)
+    for round_index in range(n_rounds):
+        state.iteration = round_index
+        # Every callback sees every round, whatever another one wants.
+        stops = [callback.before_iteration(state) for callback in callbacks]
+        if any(stops):
+            break
+        boost(round_index, state.learning_rate)
+        evaluate(state)
+        stops = [callback.after_iteration(state) for callback in callbacks]
+        if any(stops):
+            break
+    for callback in callbacks:
+        callback.after_training(state)
+
+
+def evaluate(
+    log: EvalsLog,
+    evals: Sequence[tuple[str, slice]],
+    objective: Objective,
+    metrics: Sequence[Metric],
+    margins: NDArray[np.float32],
+    labels: NDArray[Any],
+    weights: NDArray[np.float32] | None,
+) -> None:
+    """Append to `log` the metrics of each eval set, a named slice of the rows of margins [n, K] and labels [n]."""
+    for name, rows in evals:
+        predictions = objective.transform(margins[rows])
+        of_set = log.setdefault(name, {})
+        for metric in metrics:
+            value = metric(labels[rows], predictions, None if weights is None else weights[rows])
+            of_set.setdefault(metric.name, []).append(value)

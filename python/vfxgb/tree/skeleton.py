@@ -1,0 +1,156 @@
+"""One tree while it grows, as far as sums tell: its nodes, their numbers, sums and weights. Who is in them is not said.
+
+Nodes get the numbers XGBoost's depth-wise growth gives them: level by level, the children of the level's split nodes in
+the order of their parents, left before right.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.model.shares import LEAF, TreeShape
+
+NONE = -1
+
+
+@dataclass(frozen=True)
+class NodeSplits:
+    """The splits that one party won in one level of a tree: k of them.
+
+    `party`: its position in party order. `positions`: int64[k], ascending, in the level's nodes; `left_sums`: int64[k,
+    2]; `constraint`: int8[k]; `records`: int32[k].
+    """
+
+    party: int
+    positions: NDArray[np.int64]
+    left_sums: NDArray[np.int64]
+    constraint: NDArray[np.int8]
+    records: NDArray[np.int32]
+
+
+class TreeSkeleton:
+    """A tree that is a root at first, of gradient sums `totals`, int64[1, 2].
+
+    `rule` weighs; `step` is the value of the integer 1; `bounded`: the run has monotone constraints. Of the open level,
+    m nodes: `nodes` int32[m]; `totals` int64[m, 2]; `bounds` float64[m, 2], limits of the weights, or None; `parents`
+    int64[m], positions in the level before, -1 for the root.
+    """
+
+    def __init__(self, totals: NDArray[np.int64], rule: _native.SplitRule, step: float, bounded: bool) -> None:
+        self._rule = rule
+        self._step = step
+        self.nodes: NDArray[np.int32] = np.zeros(1, dtype=np.int32)
+        self.totals = totals
+        self.bounds = np.array([[-np.inf, np.inf]]) if bounded else None
+        self.parents: NDArray[np.int64] = np.array([NONE], dtype=np.int64)
+        self._n_nodes = 1
+        self._party = [np.array([LEAF], dtype=np.int16)]
+        self._record = [np.array([NONE], dtype=np.int32)]
+        self._children = [np.array([[NONE, NONE]], dtype=np.int32)]
+        self._parent = [np.array([NONE], dtype=np.int32)]
+        self._weight = [rule.weights(totals, self.bounds)]
+        self._gain = [np.zeros(1)]
+        self._totals = [totals]
+
+    def revise(self, totals: NDArray[np.int64]) -> None:
+        """Replace the sums of the open level, because other rows than before were added up for it.
+
+        The weight of a node whose sums are others follows them, within the node's own limits, so that a constrained
+        split above stays monotone.
+        """
+        changed = np.flatnonzero((totals != self.totals).any(axis=1))
+        if len(changed) == 0:
+            return
+        bounds = None if self.bounds is None else np.ascontiguousarray(self.bounds[changed])
+        self._weight[-1][changed] = self._rule.weights(np.ascontiguousarray(totals[changed]), bounds)
+        self.totals = self._totals[-1] = totals
+
+    def split(self, splits: Sequence[NodeSplits], gain: NDArray[np.float64], last: bool) -> list[NDArray[np.int32]]:
+        """Split nodes of the open level; afterwards the next one is open, without nodes if nothing was split.
+
+        `gain`: float64[m], of every node of the level. `last`: the children are leaves, by depth. Returns the left
+        children of each entry of `splits`, int32[k]; a right child has the number after its sibling's.
+        """
+        positions = np.concatenate([one.positions for one in splits]) if splits else np.zeros(0, np.int64)
+        order = np.argsort(positions, kind="stable")
+        k = len(positions)
+        # Where each owner's splits stand among all of the level, which are numbered by node.
+        place = np.empty(k, dtype=np.int64)
+        place[order] = np.arange(k)
+        numbers = (self._n_nodes + 2 * place).astype(np.int32)
+        left: list[NDArray[np.int32]] = []
+        begin = 0
+        for one in splits:
+            end = begin + len(one.positions)
+            left.append(numbers[begin:end])
+            self._party[-1][one.positions] = one.party
+            self._record[-1][one.positions] = one.records
+            self._children[-1][one.positions, 0] = left[-1]
+            self._children[-1][one.positions, 1] = left[-1] + np.int32(1)
+            begin = end
+        self._gain[-1][positions] = gain[positions]
+        self._add_children(splits, positions, order, last)
+        return left
+
+    def _add_children(
+        self, splits: Sequence[NodeSplits], positions: NDArray[np.int64], order: NDArray[np.int64], last: bool
+    ) -> None:
+        k = len(positions)
+        parents = positions[order]
+        totals = np.empty((2 * k, 2), dtype=np.int64)
+        bounds = None if self.bounds is None else self.bounds[:0]
+        nodes = np.arange(self._n_nodes, self._n_nodes + 2 * k, dtype=np.int32)
+        self._n_nodes += 2 * k
+        if k:
+            totals[0::2] = np.concatenate([one.left_sums for one in splits])[order]
+            totals[1::2] = self.totals[parents] - totals[0::2]
+            inherited = None if self.bounds is None else np.repeat(self.bounds[parents], 2, axis=0)
+            # As in XGBoost a child's weight is bounded by its parent's limits; its own bind its children.
+            weights = self._rule.weights(totals, inherited)
+            if inherited is not None:
+                bounds = _child_bounds(inherited, weights, np.concatenate([one.constraint for one in splits])[order])
+            self._party.append(np.full(2 * k, LEAF, dtype=np.int16))
+            self._record.append(np.full(2 * k, NONE, dtype=np.int32))
+            self._children.append(np.full((2 * k, 2), NONE, dtype=np.int32))
+            self._parent.append(np.repeat(self.nodes[parents], 2))
+            self._weight.append(weights)
+            self._gain.append(np.zeros(2 * k))
+            self._totals.append(totals)
+        if last:
+            nodes, totals, parents = nodes[:0], totals[:0], parents[:0]
+            bounds = None if bounds is None else bounds[:0]
+        self.nodes, self.totals, self.bounds = nodes, totals, bounds
+        self.parents = np.repeat(parents, 2).astype(np.int64)
+
+    def shape(self, learning_rate: float) -> TreeShape:
+        """The finished tree. Values are float32 products, as XGBoost's."""
+        children = np.concatenate(self._children)
+        value = np.concatenate(self._weight).astype(np.float32) * np.float32(learning_rate)
+        return TreeShape(
+            party=np.concatenate(self._party),
+            record=np.concatenate(self._record),
+            left=np.ascontiguousarray(children[:, 0]),
+            right=np.ascontiguousarray(children[:, 1]),
+            parent=np.concatenate(self._parent),
+            value=value.astype(np.float64),
+            gain=np.concatenate(self._gain),
+            cover=np.concatenate(self._totals)[:, 1].astype(np.float64) * self._step,
+        )
+
+
+def _child_bounds(
+    inherited: NDArray[np.float64], weights: NDArray[np.float64], constraint: NDArray[np.int8]
+) -> NDArray[np.float64]:
+    """Limits float64[2k, 2] of the children's own children: a constrained split parts the range at the middle."""
+    bounds = inherited.copy()
+    left, right = weights[0::2].astype(np.float32), weights[1::2].astype(np.float32)
+    middle = ((left + right) / np.float32(2)).astype(np.float64)
+    rising, falling = constraint > 0, constraint < 0
+    bounds[0::2, 1][rising] = middle[rising]
+    bounds[1::2, 0][rising] = middle[rising]
+    bounds[0::2, 0][falling] = middle[falling]
+    bounds[1::2, 1][falling] = middle[falling]
+    return bounds

@@ -1,0 +1,150 @@
+// Shamir's sharing and the masks of secure aggregation, against plain arithmetic.
+#include <algorithm>
+#include <vector>
+
+#include "bigint/words.h"
+#include "check.h"
+#include "crypto/masks.h"
+#include "crypto/shamir.h"
+#include "rand/csprng.h"
+
+using namespace vfxgb;
+
+namespace {
+
+// 2^256 + 297, 2^521 - 1, 257, 3 and a prime of 128 bits, 2^128 - 159; 2^64 - 59 has no bit to spare in its word.
+std::vector<Words> fields() {
+  const Words one{1};
+  return {words::add(words::power_of_two(256), Words{297}),
+          words::subtract(words::power_of_two(521), one),
+          Words{257},
+          Words{3},
+          Words{~u64{0} - 58},
+          words::subtract(words::power_of_two(128), Words{159})};
+}
+
+// f(x) by powers, everything reduced at once.
+Words naive(const Words& secret, const Words& coefficients, u32 point, const Words& p) {
+  Words sum = secret, power{1};
+  for (std::size_t i = 0; i < coefficients.size(); i += p.size()) {
+    const auto first = coefficients.begin() + static_cast<std::ptrdiff_t>(i);
+    power = words::mod(words::multiply(power, Words{point}), p);
+    sum = words::mod(
+        words::add(sum,
+                   words::multiply(power, words::trim(Words(first, first + static_cast<std::ptrdiff_t>(p.size()))))),
+        p);
+  }
+  return words::padded(sum, p.size());
+}
+
+void shares(const Words& p) {
+  const ShamirField field(p);
+  const std::size_t n = p.size();
+  const std::vector<u32> candidates = {1, 2, 3, 7, 255, 256, 1000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+  std::vector<u32> points;
+  for (const u32 point : candidates) {
+    const Words x = words::mod(Words{point}, p);
+    bool fresh = !x.empty();
+    for (const u32 other : points) fresh = fresh && words::mod(Words{other}, p) != x;
+    if (fresh) points.push_back(point);
+  }
+  for (std::size_t threshold = 1; threshold <= points.size(); ++threshold) {
+    for (const bool largest : {false, true}) {
+      Words secret(n), coefficients = field.random_coefficients(threshold);
+      random_below(secret.data(), p, 1);
+      const Words top = words::padded(words::subtract(p, Words{1}), n);
+      if (largest) {
+        secret = top;
+        for (std::size_t i = 0; i < coefficients.size(); ++i) coefficients[i] = top[i % n];
+      }
+      Words out(points.size() * n);
+      field.share(secret.data(), coefficients, points.data(), points.size(), out.data(), 2);
+      for (std::size_t j = 0; j < points.size(); ++j) {
+        const Words wanted = naive(words::trim(secret), coefficients, points[j], p);
+        CHECK(std::equal(wanted.begin(), wanted.end(), &out[j * n]));
+      }
+      // The last `threshold` points give the secret back.
+      const std::size_t skip = points.size() - threshold;
+      Words found(n);
+      field.combine(field.weights(&points[skip], threshold, 2), &out[skip * n], found.data());
+      CHECK(found == secret);
+    }
+  }
+}
+
+void refused() {
+  for (const Words& p : {Words{}, Words{1}, Words{256}, words::power_of_two(256), words::power_of_two(8192)})
+    CHECK_THROWS(ShamirField(p));
+  const ShamirField field(Words{257});
+  for (const std::vector<u32>& points :
+       {std::vector<u32>{1, 1}, std::vector<u32>{0, 1}, std::vector<u32>{1, 258}, std::vector<u32>{257}})
+    CHECK_THROWS(field.weights(points.data(), points.size(), 1));
+}
+
+// Masks by one block of the key stream after the other.
+u64 word_of(const unsigned char* key, std::size_t index) {
+  const unsigned char nonce[12] = {};
+  unsigned char block[64];
+  chacha20_block(key, static_cast<u32>(index / 8), nonce, block);
+  return words::padded(words::from_bytes(block + 8 * (index % 8), 8), 1)[0];
+}
+
+struct Keys {
+  std::vector<unsigned char> bytes;
+  std::vector<std::int8_t> signs;
+};
+
+Keys random_keys(std::size_t count) {
+  Keys out{std::vector<unsigned char>(32 * count), std::vector<std::int8_t>(count)};
+  for (unsigned char& byte : out.bytes) byte = static_cast<unsigned char>(test::generator()());
+  for (std::int8_t& sign : out.signs) sign = test::generator()() % 2 ? 1 : -1;
+  return out;
+}
+
+void word_masks() {
+  for (const std::size_t keys : {0, 1, 3, 70})
+    for (const std::size_t size : {0, 1, 7, 8, 9, 4100}) {
+      const Keys own = random_keys(keys);
+      std::vector<u64> values(size + 1, 5);
+      add_masks(own.bytes.data(), own.signs.data(), keys, values.data(), size, 2);
+      CHECK(values.back() == 5);
+      for (std::size_t j = 0; j < size; j += size < 100 ? 1 : 1024) {
+        u64 wanted = 5;
+        for (std::size_t i = 0; i < keys; ++i)
+          wanted += static_cast<u64>(own.signs[i]) * word_of(&own.bytes[32 * i], j);
+        CHECK(values[j] == wanted);
+      }
+    }
+}
+
+void piece_masks() {
+  for (const Words& modulus : {Words{161}, Words{~u64{0}}, test::random_integer(65), test::random_integer(512)})
+    for (const std::size_t keys : {0, 1, 5, 40}) {
+      const Keys own = random_keys(keys);
+      const std::size_t size = 70, n = modulus.size(), piece = mask_piece_words(modulus);
+      CHECK(64 * piece >= words::bit_length(modulus.data(), n) + 128);
+      Words out(size * n);
+      wide_masks(own.bytes.data(), own.signs.data(), keys, modulus, size, out.data(), 2);
+      for (const std::size_t j : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, size - 1}) {
+        Words wanted;
+        for (std::size_t i = 0; i < keys; ++i) {
+          Words value(piece);
+          for (std::size_t w = 0; w < piece; ++w) value[w] = word_of(&own.bytes[32 * i], j * piece + w);
+          value = words::mod(words::trim(value), modulus);
+          wanted = words::mod(words::add(wanted, own.signs[i] > 0 ? value : words::subtract(modulus, value)), modulus);
+        }
+        wanted = words::padded(wanted, n);
+        CHECK(std::equal(wanted.begin(), wanted.end(), &out[j * n]));
+      }
+    }
+}
+
+}  // namespace
+
+int main() {
+  for (const Words& p : fields()) shares(p);
+  refused();
+  word_masks();
+  piece_masks();
+  return test::report();
+}
