@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from vfxgb.errors import InvalidCiphertextError, InvalidKeyError, MessageError
 from vfxgb.secagg import keys
-from vfxgb.secagg.bcp.slots import join_entries, slots_of, split_entries
 from vfxgb.secagg.lists import Statement, pack_users, read_users, require_within
 from vfxgb.secagg.simulation import make_identities
+from vfxgb.secagg.slots import join_entries, slots_of, split_entries
 
 RUN = bytes(range(16))
 

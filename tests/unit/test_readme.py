@@ -56,8 +56,8 @@ def test_training_tables_are_written_from_the_files_there_are(script: ModuleType
         {**line, "name": "ou-short, secureboost, all off", "seconds": 6},
     ]
     ablation = [{**line, "name": "ou-short, all on"}, *off, *none, {**line, "name": "ou-djn, all on"}]
-    shares = {**plain, "name": "ot_shares", "once_seconds": 1.5, "once_bytes": 108_000_000}
     one_sum = {"users": 500, "entries": 400, "server seconds": 2.5, "user seconds": 0.25, "user sent": 1e5}
+    shares = {**plain, "name": "ot_shares", "once_seconds": 1.5, "once_bytes": 108_000_000}
     files = {
         "train_give_credit": {**head, "configurations": [line, plain, shares]},
         "ablation_give_credit": {**head, "ablation": ablation},
@@ -101,10 +101,10 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8")
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 4
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["train", "audit", "encrypt"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=["train", "users", "audit", "encrypt"])
 def test_example_runs(example: str) -> None:
     assert "\nassert " in example
     exec(compile(example, "README.md", "exec"), {})

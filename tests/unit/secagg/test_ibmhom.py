@@ -121,6 +121,13 @@ def test_small_keys_are_refused() -> None:
         threshold.deal(512, 6, 4, insecure=False)
 
 
+def test_more_users_than_exponents_can_hold_are_refused() -> None:
+    with pytest.raises(ParameterError, match="2500 users"):
+        threshold.deal_from_primes(P, Q, 2500, 1500, insecure=True)
+    key, (share, *_) = threshold.deal_from_primes(P, Q, 1900, 1, insecure=True)
+    assert share.open_partly(key, key.key.encrypt([1]), 1).tolist()[0] > 0
+
+
 def test_shares_are_not_printed(dealt: tuple[threshold.ThresholdKey, list[threshold.KeyShare]]) -> None:
     share = dealt[1][0]
     assert str(share.share) not in repr(share)

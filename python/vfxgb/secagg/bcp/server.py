@@ -9,11 +9,11 @@ from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.crypto.masked_sum import MaskedSum
 from vfxgb.errors import InvalidCiphertextError, MessageError
 from vfxgb.secagg.base import ServerContext, ServerRole
-from vfxgb.secagg.bcp.slots import slots_of, split_entries
 from vfxgb.secagg.bcp.user import blinder, pairwise_masks
 from vfxgb.secagg.double_mask.modes import VectorSum
 from vfxgb.secagg.double_mask.server import DoubleMaskServer
 from vfxgb.secagg.double_mask.shares import PairKeys
+from vfxgb.secagg.slots import slots_of, split_entries
 from vfxgb.transport.messages import Bulk, unpack_array
 
 

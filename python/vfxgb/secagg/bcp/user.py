@@ -13,9 +13,9 @@ from vfxgb.crypto import masked_sum
 from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.errors import InvalidKeyError, MessageError
 from vfxgb.secagg.base import UserContext, UserRole
-from vfxgb.secagg.bcp.slots import join_entries, slots_of
 from vfxgb.secagg.double_mask.shares import PairKeys
 from vfxgb.secagg.double_mask.user import DoubleMaskUser
+from vfxgb.secagg.slots import join_entries, slots_of
 from vfxgb.transport.messages import Bulk, pack_array
 
 

@@ -49,6 +49,8 @@ class UserCall:
         self._masking = masking
         self._peers = peers
         self._secrets = CallSecrets()
+        self._vector_context = vector_context(context.run, call)
+        self._opening = masking.opening(self._secrets.seed, self._vector_context)
         self._threshold = 0
         self._joined: tuple[int, ...] = ()
         self._others: tuple[int, ...] = ()  # who else shared; rows of the next two go with it
@@ -58,7 +60,7 @@ class UserCall:
 
     def join(self) -> MaskKey:
         """A fresh mask key."""
-        commitment = commitment_to(self._opening(), self._context.run, self.number, self._context.user)
+        commitment = commitment_to(self._opening, self._context.run, self.number, self._context.user)
         return MaskKey(call=self.number, key=self._secrets.mask_key.public, commitment=commitment)
 
     def share(self, request: ShareRequest) -> SealedShares:
@@ -103,7 +105,7 @@ class UserCall:
             survivors=(),
             task=task_digest(request.task),
         )
-        masked = self._masking.mask(values, vector_context(context.run, self.number), self._secrets.seed, pairs)
+        masked = self._masking.mask(values, self._vector_context, self._secrets.seed, pairs)
         return MaskedVector(call=self.number, values=masked)
 
     def sign(self, request: SignRequest) -> Signed:
@@ -123,7 +125,7 @@ class UserCall:
         context = self._context
         check_signatures(statement, signers, request.signatures, context.directory, context.verify, step)
         absent = np.isin(self._others, statement.survivors, invert=True)
-        return Unmasking(call=self.number, opening=self._opening(), key_shares=pack_array(self._key_shares[absent]))
+        return Unmasking(call=self.number, opening=self._opening, key_shares=pack_array(self._key_shares[absent]))
 
     def recover(self, request: RecoverRequest) -> SeedShares:
         """Shares of the seeds of survivors that have left: nobody's whose mask key was given away."""
@@ -132,9 +134,6 @@ class UserCall:
         others = set(self._others).intersection(self._known_statement().survivors)
         require_within(missing, others, step, "other users whose vectors are in the sum")
         return SeedShares(call=self.number, shares=pack_array(self._seed_shares[np.isin(self._others, missing)]))
-
-    def _opening(self) -> bytes:
-        return self._masking.opening(self._secrets.seed, vector_context(self._context.run, self.number))
 
     def _step(self, stage: str) -> str:
         return f"user {self._context.user}, call {self.number}, stage {stage!r}"

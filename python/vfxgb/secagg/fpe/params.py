@@ -23,4 +23,4 @@ class FpeParams(AggregatorParams, frozen=True, forbid_unknown_fields=True):
     key_bits: KeyBits = DEFAULT_BITS
     insecure: bool = False
     slots: Slots | None = None
-    prepared: Prepared = 4096
+    prepared: Prepared = 1 << 14

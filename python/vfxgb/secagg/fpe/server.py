@@ -7,9 +7,9 @@ import numpy as np
 from vfxgb.crypto.ints import unpack_unsigned
 from vfxgb.errors import AggregationError, InvalidCiphertextError, MessageError
 from vfxgb.secagg.base import MASK, Aggregate, ServerContext, require_users
-from vfxgb.secagg.bcp.slots import slots_of, split_entries
 from vfxgb.secagg.fpe.messages import FunctionalTask, FunctionalVector
 from vfxgb.secagg.fpe.scheme import SEED_BYTES, RunningSum, read_scheme
+from vfxgb.secagg.slots import slots_of, split_entries
 from vfxgb.transport.messages import pack_bytes, unpack_array
 
 

@@ -26,9 +26,9 @@ SPEC = AggregatorSpec(
     server=FpeServer,
     user=FpeUser,
     messages=(FunctionalTask, FunctionalVector),
-    security="semi-honest",
+    security="active",
     survives_drops=False,
     deal=deal_keys,
     attacks=("who dealt the keys and kept the users' seeds reads every vector",),
-    quick_params={"key_bits": 128, "insecure": True, "prepared": 1024},
+    quick_params={"key_bits": 256, "insecure": True, "prepared": 8192},
 )

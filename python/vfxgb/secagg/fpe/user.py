@@ -2,9 +2,9 @@
 
 from vfxgb.errors import MessageError
 from vfxgb.secagg.base import UserContext
-from vfxgb.secagg.bcp.slots import join_entries, slots_of
 from vfxgb.secagg.fpe.messages import FunctionalTask, FunctionalVector
 from vfxgb.secagg.fpe.scheme import Seeds, read_scheme
+from vfxgb.secagg.slots import join_entries, slots_of
 from vfxgb.transport.messages import Message, pack_array
 
 

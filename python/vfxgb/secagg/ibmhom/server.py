@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from vfxgb.crypto import CiphertextArray
 from vfxgb.errors import AggregationError, MessageError
 from vfxgb.secagg.base import MASK, UNMASK, Aggregate, ServerContext, require_users, threshold_of
-from vfxgb.secagg.bcp.slots import slots_of, split_entries
 from vfxgb.secagg.ibmhom.messages import EncryptedVector, EncryptTask, PartialDecryptions, SumToOpen
 from vfxgb.secagg.ibmhom.threshold import combine, read_key
+from vfxgb.secagg.slots import slots_of, split_entries
 from vfxgb.transport.messages import Bulk, pack_bytes
 
 
@@ -36,7 +36,8 @@ class IbmhomServer:
             MASK, len(answered), len(users), max(params.min_users, threshold_of(params.threshold, len(users)))
         )
         assert total is not None  # noqa: S101 - min_users and thresholds are at least 1
-        helpers = [*answered, *(user for user in self._context.users if user not in set(users))]
+        asked = set(users)
+        helpers = [*answered, *(user for user in self._context.users if user not in asked)]
         parts = self._ask_parts(total, helpers)
         with self._context.timings.phase("combine"):
             plaintexts = combine(self._key, parts, params.coefficients == "reduced", self._context.threads)

@@ -2,10 +2,10 @@
 
 from vfxgb.errors import MessageError
 from vfxgb.secagg.base import UserContext
-from vfxgb.secagg.bcp.slots import join_entries, slots_of
 from vfxgb.secagg.ibmhom.messages import EncryptedVector, EncryptTask, PartialDecryptions, SumToOpen
 from vfxgb.secagg.ibmhom.noise import add_noise, user_sigma
 from vfxgb.secagg.ibmhom.threshold import KeyShare, read_key
+from vfxgb.secagg.slots import join_entries, slots_of
 from vfxgb.transport.messages import Message, pack_bytes
 
 
