@@ -5,13 +5,10 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from vfxgb.errors import ProtocolParameterError, UnknownNameError
+from vfxgb.errors import ProtocolParameterError
+from vfxgb.registry import load_spec, make_params, registered
 
 if TYPE_CHECKING:
     from vfxgb.protocols.base import ProtocolSpec
@@ -20,30 +17,19 @@ if TYPE_CHECKING:
 @cache
 def protocol_names() -> tuple[str, ...]:
     """The names of all protocols, sorted."""
-    folder = Path(__file__).parent
-    return tuple(sorted(spec.parent.name for spec in folder.glob("*/spec.py")))
+    return registered(__file__)
 
 
 @cache
 def protocol_by_name(name: str) -> "ProtocolSpec":
     """The protocol of that name. Raises UnknownNameError."""
-    if name not in protocol_names():
-        raise UnknownNameError(f"choosing a protocol: found {name!r}, wanted one of {', '.join(protocol_names())}")
-    spec: ProtocolSpec = import_module(f"{__name__}.{name}.spec").SPEC
-    if spec.name != name:
-        raise UnknownNameError(f"loading protocol {name!r}: its folder describes {spec.name!r}; rename one of them")
+    spec: ProtocolSpec = load_spec(__name__, "protocol", name, protocol_names())
     return spec
 
 
 def make_protocol_params(spec: "ProtocolSpec", given: Mapping[str, Any] | None) -> Any:
     """`given` as the protocol's own class of parameters. Raises ProtocolParameterError, naming what does not fit."""
-    try:
-        return msgspec.convert(dict(given or {}), spec.params)
-    except msgspec.ValidationError as error:
-        known = ", ".join(spec.params.__struct_fields__) or "none"
-        raise ProtocolParameterError(
-            f"reading protocol_params of {spec.name!r}: {error}; its parameters are: {known}"
-        ) from None
+    return make_params(spec, "protocol", given)
 
 
 def broken(spec: "ProtocolSpec") -> str:
