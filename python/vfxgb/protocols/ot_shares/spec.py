@@ -24,8 +24,8 @@ MARKED_ROWS = (
 )
 CROOKED_TRANSFERS = (
     "crooked transfers: a dishonest passive party can send requests that belong to no choice and learn the secret of "
-    "all masks bit by bit, which checked=True refuses; or name a leaf beyond those of a feature, where their number is no "
-    "power of two, and read gradients; only one that follows the protocol is covered (ot/README.md)"
+    "all masks bit by bit, which checked=True refuses; or name a leaf beyond those of a feature, where their number is "
+    "no power of two, and read gradients; only one that follows the protocol is covered (ot/README.md)"
 )
 SHAPES = (
     "shapes: the active party learns of every feature, in a secret order, how many bins it has and whether values are "
