@@ -6,6 +6,7 @@
         --benchmark_filter='^(product/avx2|openssl)' --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
     vfxgb bench train --data give_credit --json docs/results/train_give_credit.json
     vfxgb bench train --data default_credit --trees 6 --json docs/results/train_default_credit.json
+    vfxgb bench train --data synthetic --rows 30000 --features 5 50 --bins 64 --json docs/results/train_wide.json
     vfxgb bench train --data give_credit --ablation --json docs/results/ablation_give_credit.json
     vfxgb bench train --linear --json docs/results/linear.json
     vfxgb bench train --data default_credit --protocols PROTOCOLS --json docs/results/protocols_default_credit.json
@@ -112,7 +113,7 @@ def speed_section() -> str:
 def training_section(folder: Path = RESULTS) -> str:
     """Seconds per tree, what each optimisation brings, growth with size, accuracy: as far as there are files."""
     parts: list[str] = []
-    for name in DATA:
+    for name in (*DATA, "wide"):
         parts += from_file(folder / f"train_{name}.json", training_parts)
     for name in DATA:
         parts += from_file(folder / f"ablation_{name}.json", ablation_parts)
