@@ -185,5 +185,21 @@ class TransferError(VfxgbError, ValueError):
     """An oblivious transfer whose bytes do not fit: damaged, of another session or block, sent twice, out of range."""
 
 
+class ConfigError(VfxgbError, ValueError):
+    """A configuration file that cannot be followed: unreadable, a key too many, a value that is none."""
+
+
+class CertificateError(VfxgbError, ValueError):
+    """A certificate or private key that cannot be used: missing, expired, of another party, readable by others."""
+
+
+class CheckpointError(VfxgbError, ValueError):
+    """A checkpoint that cannot be resumed: damaged, of other data or settings, or of another state than the peer's."""
+
+
+class ConsentError(VfxgbError, PermissionError):
+    """A request beyond what a party's configuration allows. Its text is written to be sent to the party that asked."""
+
+
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""
