@@ -107,7 +107,8 @@ class EstimatorBase:
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         """What the objective's link makes of the margins: [n], or class probabilities [n, n_outputs]."""
-        return values_of(self.model_.active_share, self._margins(X))
+        margins = self._margins(X)
+        return values_of(self.model_.active_share, margins)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each row reaches in each tree, int32[n, n_trees], as XGBoost numbers them within a tree."""
