@@ -96,14 +96,22 @@ def test_the_passive_party_has_lost_its_checkpoint(tmp_path: Path) -> None:
     assert "bank goes on after 1 rounds with this party, of which 0 are kept here" in str(error)
 
 
-def test_the_active_party_has_lost_its_checkpoint(tmp_path: Path) -> None:
-    """It begins anew, under the same run id; the other one goes back to the beginning with it."""
-    training = begun(tmp_path)
+@pytest.mark.parametrize("kept", [1, 3])
+def test_the_active_party_has_lost_its_checkpoint(kept: int, tmp_path: Path) -> None:
+    """It begins anew, under the same run id; the other goes back one round with it, and never further."""
+    training = problem("plain")
+    attempt(training, tmp_path)
+    state = states(tmp_path)[1]
+    save_state(msgspec.structs.replace(state, marks=state.marks[:kept]), tmp_path / "shop.run")
     (tmp_path / "bank.run").unlink()
     found = attempt(training, tmp_path)
-    assert not found.errors
-    assert found.lead is not None
-    assert found.lead.resumed_at == 0
+    if kept == 1:
+        assert not found.errors
+        assert found.lead is not None
+        assert found.lead.resumed_at == 0
+    else:
+        assert isinstance(found.errors["shop"], CheckpointError)
+        assert "goes back to 0 rounds with this party, of which 3 are kept here" in str(found.errors["shop"])
 
 
 def test_checkpoints_of_two_runs_with_one_id(tmp_path: Path) -> None:

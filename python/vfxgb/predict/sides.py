@@ -38,8 +38,8 @@ def lead_prediction(
     `channels`: to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
     first so many; None is best_iteration + 1 where early stopping set it, else all. `what`: "margin": float64[n,
     n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
-    int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: None or at least
-    1; a party's part is gathers and comparisons that gain nothing from more than one, whatever it says.
+    int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: None or at
+    least 1; a party's part is gathers and comparisons that gain nothing from more than one, whatever it says.
 
     Raises ShareMismatchError (a party of the model without a channel), ColumnNameError, MessageError, PeerError.
     """
