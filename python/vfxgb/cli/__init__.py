@@ -7,7 +7,8 @@ stderr, never a traceback.
 import sys
 from collections.abc import Sequence
 
-from vfxgb.cli.arguments import UsageError, build_parser
+from vfxgb.cli.arguments import build_parser
+from vfxgb.cli.parser import UsageError
 from vfxgb.errors import VfxgbError
 
 EXIT_USAGE = 2

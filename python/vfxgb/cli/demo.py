@@ -5,6 +5,7 @@ them per bucket of its feature without reading them and rerandomises, the bank d
 SecureBoost-like training; everything else of training comes later.
 """
 
+import argparse
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.cli.loan_table import LoanTable, load_loan_table
+from vfxgb.cli.parser import Commands, positive_int
 from vfxgb.cli.progress import Progress
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import Lane, plan_slots
-from vfxgb.crypto import CiphertextArray, PrivateKey, PublicKey, generate
+from vfxgb.crypto import CiphertextArray, PrivateKey, PublicKey, generate, scheme_names
 from vfxgb.crypto.ints import pack_signed, unpack_signed
 from vfxgb.tree.fixed_point import FixedPoint
 
@@ -59,6 +61,26 @@ class Stopwatch:
         start = time.perf_counter()
         yield
         self.steps[name] = (time.perf_counter() - start, operations)
+
+
+def add(commands: Commands) -> None:
+    """Add `demo` to the commands."""
+    parser = commands.add_parser(
+        "demo",
+        help="encrypt, sum and decrypt the gradients of a loan table",
+        description="Two parties in one process: gradients of a loan table are encrypted, summed per bucket by a "
+        "party that cannot read them, decrypted, and compared with the plain sums. Uses give_credit.csv.gz of the "
+        "folder VFXGB_DATA, or else a generated table.",
+    )
+    parser.add_argument("--rows", type=positive_int, default=DEFAULT_ROWS, help="rows of the table (%(default)s)")
+    parser.add_argument("--bits", type=positive_int, choices=(2048, 3072), default=3072, help="key bits (%(default)s)")
+    parser.add_argument("--scheme", choices=scheme_names(), default="paillier", help="(%(default)s)")
+    parser.add_argument("--threads", type=positive_int, default=None, help="threads (all cores)")
+    parser.set_defaults(run=_run_demo)
+
+
+def _run_demo(arguments: argparse.Namespace) -> int:
+    return run(DemoSettings(arguments.rows, arguments.bits, arguments.scheme, arguments.threads))
 
 
 def run(settings: DemoSettings) -> int:
