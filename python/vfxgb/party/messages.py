@@ -4,7 +4,7 @@
     Hello                  ------------->    consent is checked
                            <-------------    Welcome, or Abort with the reason
     train:    alignment, Setup ... Sealed (vfxgb.align, vfxgb.train)
-    predict:  Batch, alignment or lookup, prediction; any number of times; Goodbye
+    predict:  alignment, then prediction of the common rows; or lookups, each followed by prediction of its rows
     check:    nothing more
     join:     what vfxgb.party.users says
 
@@ -42,9 +42,9 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which rows are to be predicted and how they are matched: `matching` "psi" or "lookup"."""
+    """How rows are matched, "psi" once or "lookup" again and again, and how many ids there are (0: not yet known)."""
 
-    n_rows: int
+    n_rows: int = 0
     matching: Literal["psi", "lookup"] = "psi"
 
 
@@ -82,23 +82,4 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     n_features: int = 0
 
 
-class Batch(Message, frozen=True, forbid_unknown_fields=True):
-    """Rows to predict follow; `n_rows` is how many ids the active party will ask about."""
-
-    TAG: ClassVar[str] = "batch"
-    REVEALS: ClassVar[Reveals] = Reveals("how many rows are to be predicted", "rows")
-
-    n_rows: int
-
-    def amount(self) -> int:
-        """Rows asked for."""
-        return self.n_rows
-
-
-class Goodbye(Message, frozen=True, forbid_unknown_fields=True):
-    """No more is asked for; the session ends well."""
-
-    TAG: ClassVar[str] = "goodbye"
-
-
-PARTY_MESSAGES: tuple[type[Message], ...] = (Hello, Welcome, Batch, Goodbye)
+PARTY_MESSAGES: tuple[type[Message], ...] = (Hello, Welcome)
