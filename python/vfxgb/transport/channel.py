@@ -117,6 +117,10 @@ class Channel:
             )
         return message
 
+    def use(self, catalogue: Catalogue) -> None:
+        """Accept other messages from now on; both sides change at the same point of their talk."""
+        self._catalogue = catalogue
+
     def _decode(self, header_bytes: bytes, payload: bytes) -> Message:
         header = read_header(header_bytes, self.peer)
         if header.run != self._run:
