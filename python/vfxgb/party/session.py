@@ -69,7 +69,11 @@ class Session:
 
 
 def hello(
-    kind: Kind, run: str = "", purpose: str = "", train: TrainRequest | None = None, predict: PredictRequest | None = None
+    kind: Kind,
+    run: str = "",
+    purpose: str = "",
+    train: TrainRequest | None = None,
+    predict: PredictRequest | None = None,
 ) -> Hello:
     """The first message of the side that dialled."""
     return Hello(TALK_VERSION, kind, __version__, now(), run, purpose, train, predict)
