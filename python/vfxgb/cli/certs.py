@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _hosts(given: list[str], parties: list[str]) -> dict[str, tuple[str, ...]]:
-    hosts: dict[str, tuple[str, ...]] = {party: () for party in parties}
+    hosts: dict[str, tuple[str, ...]] = dict.fromkeys(parties, ())
     for entry in given:
         party, equals, host = entry.partition("=")
         if not equals or not host or party not in hosts:

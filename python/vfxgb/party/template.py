@@ -6,7 +6,7 @@ TOP = """\
 # `vfxgb check {file}` looks at all of it before a run.
 
 party = "{party}"
-role = "{role}"              # active: holds the labels. passive: holds further columns. server, user: rows at many users
+role = "{role}"              # active: has the labels. passive: has further columns. server, user: rows at many users
 folder = "vfxgb-{party}"     # runs, models, checkpoints, log; readable by its owner only
 """
 LISTEN = """\
