@@ -10,12 +10,14 @@ from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.folder import TrafficRecord, now
 from vfxgb.party.messages import PARTY_MESSAGES, TALK_VERSION, Hello, Kind, PredictRequest, TrainRequest, Welcome
 from vfxgb.predict.messages import PREDICTION_MESSAGES
-from vfxgb.protocols import protocol_by_name
-from vfxgb.train.messages import TRAINING_MESSAGES
-from vfxgb.transport.channel import Channel, Observer
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.sides import training_messages
+from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Catalogue, Message
 from vfxgb.transport.network import Identity, Limits, NetworkLink, Peer
 
+# How long the first words may take: a table may have to be read before they are answered.
+GREET_SECONDS = 300.0
 # A difference of clocks that certificates and logs do not stand well.
 CLOCK_SECONDS = 300.0
 
@@ -40,18 +42,21 @@ class Network:
 
 @dataclass
 class Session:
-    """A link to one peer with a channel on it."""
+    """A link to one peer with a channel on it, and the ledger that is told of every message."""
 
     link: NetworkLink
     channel: Channel
+    ledger: Ledger
 
     @classmethod
-    def over(cls, own: str, link: NetworkLink, observer: Observer | None = None) -> "Session":
+    def over(cls, own: str, link: NetworkLink, ledger: Ledger) -> "Session":
         """A session that speaks the first words only, until `speak`."""
-        return cls(link, Channel(own, link.peer, link, Catalogue(PARTY_MESSAGES), link.session, observer))
+        first = Catalogue(PARTY_MESSAGES)
+        channel = Channel(own, link.peer, link, first, link.session, ledger.record, timeout=GREET_SECONDS)
+        return cls(link, channel, ledger)
 
     def speak(self, messages: Iterable[type[Message]]) -> None:
-        """Further messages that may pass from now on."""
+        """Further messages that may pass from now on; the limits of the network say how long one may take."""
         self.channel.use(Catalogue((*PARTY_MESSAGES, *messages)))
 
     def traffic(self) -> TrafficRecord:
@@ -101,12 +106,12 @@ def check_talk(own: str, peer: str, talk: int, version: str) -> None:
         )
 
 
-def training_messages(protocol: str) -> tuple[type[Message], ...]:
+def training_talk(protocol: str) -> tuple[type[Message], ...]:
     """Everything that may pass in a training session."""
-    return (*ALIGN_MESSAGES, *TRAINING_MESSAGES, *protocol_by_name(protocol).messages)
+    return (*ALIGN_MESSAGES, *training_messages(protocol))
 
 
-def prediction_messages() -> tuple[type[Message], ...]:
+def prediction_talk() -> tuple[type[Message], ...]:
     """Everything that may pass in a prediction session."""
     return (*ALIGN_MESSAGES, *PREDICTION_MESSAGES)
 

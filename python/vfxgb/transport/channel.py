@@ -117,9 +117,9 @@ class Channel:
             )
         return message
 
-    def use(self, catalogue: Catalogue) -> None:
-        """Accept other messages from now on; both sides change at the same point of their talk."""
-        self._catalogue = catalogue
+    def use(self, catalogue: Catalogue, timeout: float | None = None) -> None:
+        """Accept other messages and wait so long from now on; both sides change at the same point of their talk."""
+        self._catalogue, self._timeout = catalogue, timeout
 
     def _decode(self, header_bytes: bytes, payload: bytes) -> Message:
         header = read_header(header_bytes, self.peer)
