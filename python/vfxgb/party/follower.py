@@ -1,6 +1,7 @@
 """A passive party in a training: from the words that ask for it to the share on disk."""
 
 import time
+from pathlib import Path
 
 import msgspec
 
@@ -18,11 +19,9 @@ from vfxgb.party.tables import PartyTable, agreed
 from vfxgb.protocols import protocol_by_name
 from vfxgb.threads import resolve_threads
 from vfxgb.train.checkpoint import PassiveState, load_state, save_state
-from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import Setup
 from vfxgb.train.passive import PassiveInput
 from vfxgb.train.sides import FollowResult, follow
-from vfxgb.transport.messages import Message
 
 
 class Follower:
@@ -34,7 +33,6 @@ class Follower:
         self._consent = consent
         self._folder = folder
         self._log = log
-        self._ledger = Ledger()
         self._setup: Setup | None = None
 
     def take_part(self, session: Session, words: Hello, request: TrainRequest, held: PartyTable) -> None:
@@ -51,7 +49,6 @@ class Follower:
             rounds = -1 if known is None else state.marks[-1].round + 1 if state is not None and state.marks else 0
             session.channel.send(welcome(rounds, offered.n_rows, offered.n_features))
             session.speak(training_talk(request.protocol))
-            session.channel.observe(self._ledger.record)
             folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
             if known is None:
@@ -71,7 +68,7 @@ class Follower:
                 words.run,
                 given,
                 session.channel,
-                ledger=self._ledger,
+                ledger=session.ledger,
                 save=lambda share: save_share(share, folder.share_file),
                 keep=lambda kept: save_state(kept, folder.checkpoint_file),
                 resumed=state,
@@ -96,7 +93,7 @@ class Follower:
         self._consent.setup(setup)
         self._setup = setup
 
-    def _files(self) -> tuple[()] | tuple[object, ...]:
+    def _files(self) -> tuple[Path, ...]:
         return () if self._config.data.train is None else (self._config.data.train,)
 
     def _record(self, words: Hello, request: TrainRequest, held: PartyTable) -> RunRecord:
@@ -123,7 +120,6 @@ class Follower:
     def _end(
         self, session: Session, record: RunRecord, state: State, error: str, start: float, result: FollowResult | None
     ) -> None:
-        told: Message | None = self._setup
         known = msgspec.to_builtins(self._setup) if self._setup is not None else {}
         shown = ("n_rounds", "n_outputs", "max_depth", "max_bin", "missing_strategy", "min_bucket_rows")
         record = msgspec.structs.replace(
@@ -132,7 +128,7 @@ class Follower:
             error=error,
             ended=now(),
             seconds=time.perf_counter() - start,
-            train={name: known[name] for name in shown} if told is not None else {},
+            train={name: known[name] for name in shown} if known else {},
             planned_rounds=known.get("n_rounds", record.planned_rounds),
             timings={} if result is None else {self._config.party: dict(result.timings.seconds)},
             operations={} if result is None else dict(result.timings.operations),
@@ -140,8 +136,7 @@ class Follower:
             model=self._folder.share_file.name if result is not None else "",
         )
         self._folder.write(record)
-        if len(self._ledger):
-            self._folder.write_ledger(self._ledger)
+        self._folder.write_ledger(session.ledger)
 
 
 def _state_after(error: BaseException) -> State:
