@@ -7,7 +7,8 @@ One that broke off is resumed by calling both again with new channels, the same 
 last (checkpoint.py): the model is then the one that the undisturbed run would have made.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,10 +98,45 @@ def lead(
     the state when it returns (checkpoint.save_state). `resumed`: what `keep` got last. `secrets`: where private keys
     are kept; None: a resumed run makes new ones. `note`: for a run that is recorded.
 
-    Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`resumed` is of other data, settings
-    or another state than a peer's), and the errors of the parts it calls; every peer has been told.
+    Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`resumed` is of other data,
+    settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
     """
-    raise NotImplementedError
+    spec = protocol_by_name(protocol)
+    own_params = make_protocol_params(spec, protocol_params)
+    require_consent(spec, own_params)
+    hooks = _hooks(callbacks, params)
+    entered = Ledger() if ledger is None else ledger
+    state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
+    with _told(channels.values()):
+        leader = ActiveParty(
+            party,
+            run_id,
+            parties,
+            given,
+            params,
+            spec,
+            own_params,
+            channels,
+            note,
+            keep=keep,
+            resumed=resumed,
+            secrets=secrets,
+            ledger=entered,
+        )
+        share = leader.run(state, hooks, save)
+    entered.privacy.add(*leader.events)
+    entered.purity = leader.leaf_purity()
+    if channels and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
+        entered.notes.append(f"{party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
+    return LeadResult(
+        share=share,
+        timings=leader.timings,
+        evals_result=state.evals_log,
+        best_iteration=state.best_iteration,
+        best_score=state.best_score,
+        margins=leader.margins.astype(np.float64),
+        resumed_at=state.start,
+    )
 
 
 def follow(
@@ -125,4 +161,35 @@ def follow(
 
     Raises as `lead`.
     """
-    raise NotImplementedError
+    entered = Ledger() if ledger is None else ledger
+    with _told([channel]):
+        follower = PassiveParty(
+            party, run_id, given, channel, note, save=save, keep=keep, resumed=resumed, ledger=entered
+        )
+        follower.run()
+    enter(entered, follower)
+    return FollowResult(share=follower.share(), timings=follower.timings, resumed_at=follower.resumed_at)
+
+
+def enter(ledger: Ledger, follower: PassiveParty) -> None:
+    """Enter what a passive party knows beyond single messages: what it showed of few rows, and what it released."""
+    ledger.small_sums[follower.party] = follower.disclosed.small_sums
+    ledger.privacy.add(*follower.events)
+
+
+def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:
+    hooks = as_callbacks(callbacks)
+    if params.early_stopping_rounds is not None:
+        hooks.append(EarlyStopping(params.early_stopping_rounds))
+    return hooks
+
+
+@contextmanager
+def _told(channels: Iterable[Channel]) -> Iterator[None]:
+    """A block whose failure every peer is told of."""
+    try:
+        yield
+    except BaseException as error:
+        for channel in channels:
+            channel.abort(error)
+        raise
