@@ -31,11 +31,12 @@ from vfxgb.party.session import Network, Session, greet, hello, need_role, train
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.threads import resolve_threads
-from vfxgb.train.active import ActiveInput, plain_params
+from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.secrets import SecretBox
+from vfxgb.train.settings import plain_params
 from vfxgb.train.sides import LeadResult, lead
 from vfxgb.transport.frame import RUN_BYTES
 
@@ -110,13 +111,14 @@ class Trainer:
         PartyFolder(self.config.folder).make()
         self.folder.make()
         patience = Patience(self._wait)
+        met = False
         while True:
-            rounds = self._rounds()
+            place = self._place()
             try:
                 return self._attempt()
             except PeerError as error:
-                if self._rounds() != rounds or (self._met and self._count == 1):
-                    patience = Patience(self.config.resume.resume_seconds)
+                if self._met and (not met or self._place() != place):
+                    met, patience = True, Patience(self.config.resume.resume_seconds)
                 wait = patience.next(error)
                 if wait is None:
                     raise
@@ -124,11 +126,10 @@ class Trainer:
                 self._tell(f"{error}\ntrying again in {wait:.1f} s")
                 time.sleep(wait)
 
-    def _rounds(self) -> int:
-        """How far the checkpoint is: -1 without agreed rows."""
-        if not self.folder.rows_file.exists():
-            return -1
-        return 1 + self.folder.checkpoint_file.stat().st_mtime_ns if self.folder.checkpoint_file.exists() else 0
+    def _place(self) -> tuple[bool, int]:
+        """What changes whenever the run got further: are there agreed rows, and since when is the checkpoint as it is."""
+        file = self.folder.checkpoint_file
+        return self.folder.rows_file.exists(), file.stat().st_mtime_ns if file.exists() else 0
 
     def _attempt(self) -> RunRecord:
         ledger = Ledger()
@@ -272,7 +273,7 @@ class Trainer:
 
 
 def read_params(config: PartyConfig) -> TrainParams:
-    """[train] as parameters. Raises ConfigError for what cannot be between parties, ParameterError, UnknownNameError."""
+    """[train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
     params = TrainParams.from_dict(config.train)
     where = f"reading the configuration {str(config.path)!r}: [train]"
     if params.early_stopping_rounds is not None and config.data.valid is None:
