@@ -32,6 +32,7 @@ from vfxgb.predict.sides import lead_prediction
 from vfxgb.train.ledger import Ledger
 
 Matching = Literal["psi", "lookup"]
+Progress = Callable[[str, int, int], None]
 ENDINGS = (".csv", ".parquet")
 
 
@@ -79,9 +80,7 @@ class Predictor:
         table = Table.read(path, columns=names, party=self.config.party, missing=data.missing)
         return list(ids), table
 
-    def run(
-        self, path: Path, matching: Matching = "psi", progress: Callable[[str, int, int], None] | None = None
-    ) -> Scores:
+    def run(self, path: Path, matching: Matching = "psi", progress: Progress | None = None) -> Scores:
         """Scores of the rows in a file. Raises ConsentError, PeerError and what else goes wrong."""
         texts, table = self.read(path)
         ids = read_ids(path, self.config.data.id, party=self.config.party, normalise=self.config.data.normalise)

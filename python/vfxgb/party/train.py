@@ -127,7 +127,7 @@ class Trainer:
                 time.sleep(wait)
 
     def _place(self) -> tuple[bool, int]:
-        """What changes whenever the run got further: are there agreed rows, and since when is the checkpoint as it is."""
+        """What changes whenever the run got further: are there agreed rows, when was the checkpoint written."""
         file = self.folder.checkpoint_file
         return self.folder.rows_file.exists(), file.stat().st_mtime_ns if file.exists() else 0
 
