@@ -7,8 +7,7 @@ One that broke off is resumed by calling both again with new channels, the same 
 last (checkpoint.py): the model is then the one that the undisturbed run would have made.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
+from vfxgb.transport.failure import failure_told
 from vfxgb.transport.messages import Message
 
 COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
@@ -107,7 +107,7 @@ def lead(
     hooks = _hooks(callbacks, params)
     entered = Ledger() if ledger is None else ledger
     state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
-    with _told(channels.values()):
+    with failure_told(channels.values()):
         leader = ActiveParty(
             party,
             run_id,
@@ -162,7 +162,7 @@ def follow(
     Raises as `lead`.
     """
     entered = Ledger() if ledger is None else ledger
-    with _told([channel]):
+    with failure_told([channel]):
         follower = PassiveParty(
             party, run_id, given, channel, note, save=save, keep=keep, resumed=resumed, ledger=entered
         )
@@ -182,14 +182,3 @@ def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) ->
     if params.early_stopping_rounds is not None:
         hooks.append(EarlyStopping(params.early_stopping_rounds))
     return hooks
-
-
-@contextmanager
-def _told(channels: Iterable[Channel]) -> Iterator[None]:
-    """A block whose failure every peer is told of."""
-    try:
-        yield
-    except BaseException as error:
-        for channel in channels:
-            channel.abort(error)
-        raise
