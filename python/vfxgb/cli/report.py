@@ -51,8 +51,8 @@ def find_run(path: Path) -> RunFolder:
     runs = PartyFolder(path).runs()
     if not runs:
         raise FormatError(
-            f"looking for a run in {str(path)!r}: there is no run.json, neither there nor in runs/*; give the folder of "
-            "a run, or the folder that a party's configuration names"
+            f"looking for a run in {str(path)!r}: there is no run.json, neither there nor in runs/*; give the folder "
+            "of a run, or the folder that a party's configuration names"
         )
     return runs[0]
 
