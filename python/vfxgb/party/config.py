@@ -83,8 +83,8 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `protocols`: those accepted; absent: all without a known attack. `insecure`: broken protocols too, if listed.
     `min_key_bits`: least size of an encryption key. `features`: columns offered; absent: all in use. `purposes`: the
     purposes accepted, compared as text; absent: any. `max_trees`, `max_depth`: of a model; absent: no limit.
-    `min_bucket_rows`: least rows of a bucket whose sums are shown. `min_common_rows`: least rows in common, in training
-    and in a batch of prediction. `max_predicted_rows`: rows predicted per model, over all requests; absent: no limit.
+    `min_bucket_rows`: least rows of a bucket whose sums are shown. `min_common_rows`: least rows in common to train
+    on. `max_predicted_rows`: rows predicted per model, over all requests; absent: no limit.
     """
 
     protocols: tuple[str, ...] | None = None

@@ -39,11 +39,11 @@ class Consent:
         self._sizes(request.max_depth, request.min_bucket_rows)
         self._trees(request.n_trees)
 
-    def setup(self, setup: Setup, n_trees: int) -> None:
-        """The same of what binds; `n_trees` is what was announced. Raises ConsentError."""
+    def setup(self, setup: Setup) -> None:
+        """The same of what binds. Raises ConsentError."""
         self._protocol(setup.protocol, setup.protocol_params)
         self._sizes(setup.max_depth, setup.min_bucket_rows)
-        self._trees(n_trees)
+        self._trees(setup.n_rounds * setup.n_outputs)
 
     def common_rows(self, found: int) -> None:
         """Raise ConsentError if fewer rows are common than this party agrees to work on."""

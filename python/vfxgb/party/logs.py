@@ -3,7 +3,7 @@
     {"time": "2026-05-01T10:00:00.123Z", "level": "info", "event": "refused", "peer": "bank", "run": "5f…", "text": "…"}
 
 `event` is one of a fixed set of words, everything else is a field. What is written are names, counts, run ids and the
-texts of errors, which never hold a secret (vfxgb.errors); no value of a table, no id, no key. Several threads may write.
+texts of errors, which never hold a secret (vfxgb.errors); no id, no key. Several threads may write.
 """
 
 import json

@@ -3,7 +3,7 @@
     dialler                                  listener
     Hello                  ------------->    consent is checked
                            <-------------    Welcome, or Abort with the reason
-    train:    alignment, Setup ... Sealed (vfxgb.align, vfxgb.train)
+    train:    alignment, RowsKept (both left out when a run is resumed), Setup ... Stored (vfxgb.align, vfxgb.train)
     predict:  alignment, then prediction of the common rows; or lookups, each followed by prediction of its rows
     check:    nothing more
     join:     what vfxgb.party.users says
@@ -29,7 +29,7 @@ Kind = Literal["train", "predict", "check", "join"]
 class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a training run will ask of a passive party, so that it can refuse before anything is computed.
 
-    `round`: the round to go on with, 0 for a new run.
+    `resume`: the rows are agreed on already; go on from the checkpoints. `n_trees`: rounds times outputs.
     """
 
     protocol: Text
@@ -38,7 +38,7 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_depth: int
     min_bucket_rows: int
     parties: tuple[Text, ...]
-    round: int = 0
+    resume: bool = False
 
 
 class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +67,7 @@ class Hello(Message, frozen=True, forbid_unknown_fields=True):
 class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     """The request is granted.
 
-    `rounds`: finished rounds of the run in this party's checkpoint, -1 without one. `n_rows`, `n_features`: of the
+    `rounds`: finished rounds of the run at this party, -1 if it does not know the run. `n_rows`, `n_features`: of the
     table this party will use; the run shows both anyway.
     """
 
@@ -82,4 +82,12 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     n_features: int = 0
 
 
-PARTY_MESSAGES: tuple[type[Message], ...] = (Hello, Welcome)
+class RowsKept(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: the agreed rows are on disk. The active party keeps its own only then, so that whoever resumes
+    finds them at all parties.
+    """
+
+    TAG: ClassVar[str] = "rows-kept"
+
+
+PARTY_MESSAGES: tuple[type[Message], ...] = (Hello, Welcome, RowsKept)

@@ -1,6 +1,5 @@
 """Who this side is, and whom it expects: names, certificates, keys and addresses."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +27,3 @@ class Peer:
     party: str
     certificate: Path
     address: str = ""
-
-
-def by_name(*peers: Peer) -> Mapping[str, Peer]:
-    """The peers as a Listener wants them."""
-    return {peer.party: peer for peer in peers}

@@ -29,7 +29,7 @@ class Limits:
     """Limits of one side; the two sides of a link need not agree. Raises ConfigError for values out of bounds.
 
     `connect_seconds`: from the first byte of a connection to an open session; who is slower is dropped.
-    `reconnect_seconds`: how long a lost connection is tried again, or waited for, before the link is given up; 0: never.
+    `reconnect_seconds`: how long a lost connection is tried again, or waited for, before it is given up; 0: never.
     `step_seconds`: the longest wait for the next frame, or for room to send one, while the peer is alive.
     `heartbeat_seconds`: a sign of life at least this often; after three without one the connection counts as lost.
     `close_seconds`: how long `close` waits for the last frames to reach the peer.
