@@ -124,6 +124,10 @@ class NetworkExchange:
             self._by_link[member.link] = member
             self._selector.add(member.link)
 
+    def dismiss(self, user: int) -> None:
+        """End the link of a user that has done its part."""
+        self._forget(self.members[user])
+
     def close(self, error: BaseException | None = None) -> None:
         """End all links, telling users why if there is an error."""
         for member in list(self.members.values()):
