@@ -35,7 +35,7 @@ def why_unreachable(peer: Peer, own: Credentials, timeout: float) -> str:
         try:
             return _why_no_session(connection, peer, own, deadline)
         except TimeoutError:
-            return f"something accepts connections there and then says nothing for {timeout:g} seconds; is it {peer.party}?"
+            return f"a program there accepts connections and says nothing for {timeout:g} seconds; is it {peer.party}?"
         except ssl.SSLError as error:
             return _in_words(peer, error)
         except OSError:

@@ -34,8 +34,8 @@ class NetworkLink:
     be called from different threads, each from one at a time. Not usable in a forked child.
 
     `peer`: the peer's name, proved by its certificate. `session`: 16 bytes, drawn by the side that dialled; the `run`
-    of the channel on top. `wire_sent`, `wire_received`: bytes handed to and taken from gRPC, repeated and compressed ones
-    as they are. `reconnects`: how often the connection was made again.
+    of the channel on top. `wire_sent`, `wire_received`: bytes handed to and taken from gRPC, repeated and compressed
+    ones as they are. `reconnects`: how often the connection was made again.
     """
 
     def __init__(self, peer: str, session: bytes, limits: Limits, release: Callable[[], None]) -> None:
@@ -186,6 +186,11 @@ class NetworkLink:
             self._done_due = self._end_received
             self.reconnects += 1
             self._writable.notify_all()
+
+    def detach(self) -> None:
+        """The connection is gone."""
+        with self._lock:
+            self._wake = None
 
     def next_message(self, wake: Callable[[], None], beat: bool) -> bytes | None:
         """The next message to send. None: there is none, and `wake` is called when that may have changed."""

@@ -70,6 +70,7 @@ class Listener:
         self._closed = False
         pins = {name: pin(peer) for name, peer in peers.items()}
         self._sessions = _Sessions(identity.party, pins, self._limits, max_sessions, self._arrivals)
+        self._server: grpc.aio.Server | None = None
         try:
             self._server, port = call(self._loop, self._start(own, b"".join(pins.values()), address), _TEARDOWN_SECONDS)
         except BaseException as error:
@@ -143,7 +144,9 @@ class Listener:
 
     async def _stop(self) -> None:
         await self._sessions.stop()
-        await self._server.stop(0)
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop(0)
 
     def __enter__(self) -> "Listener":
         return self

@@ -4,6 +4,7 @@ gRPC's threads do not survive a fork; neither does this one. A child that forks 
 """
 
 import asyncio
+import gc
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -38,6 +39,8 @@ class NetworkThread:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()
                 self._loop = self._thread = None
+                # gRPC ends its own thread when the last of its objects is gone, and they refer to each other.
+                gc.collect()
 
 
 def _main(loop: asyncio.AbstractEventLoop) -> None:

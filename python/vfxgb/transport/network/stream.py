@@ -73,6 +73,7 @@ class Stream:
                 task.cancel()
             # Their errors are gRPC's ways to say that the connection is gone.
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._link.detach()
 
     async def _receive(self) -> None:
         """Until the end of the stream. What comes after the session is settled is of no interest."""
