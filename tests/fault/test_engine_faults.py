@@ -188,7 +188,7 @@ def _first_tree(**changes: Any) -> Callable[[Message], Message | None]:
         (_first_tree(records=pack_bytes(b"123")), "found 3 bytes"),
         (_instead("plain-sums", BeginRound(0, 1, pack_bytes(b""), [])), "found message 'begin-round'"),
         (_instead("ready", PlainSums(0, 0, [])), "found message 'plain-sums'"),
-        (_instead("ready", Ready(n_features=0)), "0 features"),
+        (_instead("ready", Ready(n_features=0, state_digest=b"")), "0 features"),
         (_instead("commit", Commit(n_records=0, digest="")), "0 records"),
     ],
 )
@@ -237,6 +237,11 @@ class Scripted:
             "min_bucket_rows": 1,
             "constrained": False,
             "first_round": 0,
+            "run": RUN.hex(),
+            "n_rounds": 4,
+            "start_round": 0,
+            "trees_digest": b"",
+            "state_digest": b"",
         }
         self.own.send(Setup(**(values | changes)))
 

@@ -3,15 +3,20 @@
 import argparse
 
 from vfxgb import __version__
-from vfxgb.cli import audit, bench, demo
+from vfxgb.cli import audit, bench, certs, demo, exits, init, predict, serve, train
 from vfxgb.cli.parser import OneLineParser
 
-COMMANDS = (demo, bench, audit)
+COMMANDS = (demo, certs, init, serve, train, predict, bench, audit)
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command; the namespace it returns has `run`, taking that namespace."""
-    parser = OneLineParser(prog="vfxgb", description="XGBoost across organisations that may not pool their data.")
+    parser = OneLineParser(
+        prog="vfxgb",
+        description="XGBoost across organisations that may not pool their data.",
+        epilog=exits.table(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"vfxgb {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     for command in COMMANDS:

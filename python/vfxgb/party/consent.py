@@ -17,7 +17,8 @@ from vfxgb.party.messages import TrainRequest
 from vfxgb.protocols import make_protocol_params, protocol_by_name, protocol_names
 from vfxgb.train.messages import Setup
 
-KEY_BITS = "key_bits"
+# Fields of a protocol's parameters that are sizes of keys or groups.
+KEY_SIZES = ("key_bits", "group_bits")
 
 
 class Consent:
@@ -73,8 +74,8 @@ class Consent:
             raise self._refusal(f"the protocol {name!r}", "one that its version of vfxgb has") from None
         if spec.security == "broken" and not self.section.insecure:
             raise self._refusal(f"the protocol {name!r}, which is broken", "insecure = true in its consent for that")
-        bits = getattr(make_protocol_params(spec, params), KEY_BITS, None)
-        if isinstance(bits, int) and bits < self.section.min_key_bits:
+        bits = smallest_key(make_protocol_params(spec, params))
+        if bits is not None and bits < self.section.min_key_bits:
             raise self._refusal(f"keys of {bits} bits", f"at least {self.section.min_key_bits}")
 
     def _sizes(self, depth: int, bucket_rows: int) -> None:
@@ -129,6 +130,17 @@ class QueryCount:
             raise ConsentError(
                 f"{self._party} cannot read its count of predicted rows and refuses to predict ({error})"
             ) from None
+
+
+def smallest_key(params: Any) -> int | None:
+    """The smallest size of a key or group in a protocol's parameters and what they contain, None if there is none."""
+    found: list[int] = []
+    for name in getattr(params, "__struct_fields__", ()):
+        value = getattr(params, name)
+        inner = value if name in KEY_SIZES else smallest_key(value)
+        if isinstance(inner, int):
+            found.append(inner)
+    return min(found, default=None)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -102,7 +102,6 @@ class RunFolder:
         self.share_file = path / "share.json"
         self.rows_file = path / "rows.bin"
         self.checkpoint_file = path / "checkpoint.bin"
-        self.secrets_file = path / "secrets.bin"
 
     @property
     def run(self) -> str:
@@ -131,6 +130,11 @@ class RunFolder:
                 f"{where}: found {record.format!r} of version {record.version}, wanted {FORMAT!r} of version {VERSION}"
             )
         return record
+
+    def forget(self) -> None:
+        """Remove what only a run that goes on needs. Raises OSError."""
+        for file in (self.checkpoint_file, *self.path.glob("*.sealed")):
+            file.unlink(missing_ok=True)
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write ledger.json. Raises OSError."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from vfxgb import __version__
 from vfxgb.align import ALIGN_MESSAGES
-from vfxgb.errors import ConfigError, MessageError, PeerError
+from vfxgb.errors import ConfigError, MessageError
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.folder import TrafficRecord, now
 from vfxgb.party.messages import PARTY_MESSAGES, TALK_VERSION, Hello, Kind, PredictRequest, TrainRequest, Welcome
@@ -98,9 +98,9 @@ def greet(session: Session, words: Hello) -> Welcome:
 
 
 def check_talk(own: str, peer: str, talk: int, version: str) -> None:
-    """Raise PeerError unless the peer speaks this version of the first words."""
+    """Raise MessageError unless the peer speaks this version of the first words."""
     if talk != TALK_VERSION:
-        raise PeerError(
+        raise MessageError(
             f"{own} meeting {peer}: found version {talk} of the talk between parties (vfxgb {version}), wanted "
             f"{TALK_VERSION} (vfxgb {__version__}); install the same vfxgb on both sides"
         )

@@ -37,7 +37,10 @@ class Visit:
 class ActivePredictor:
     """One prediction. `n_trees`: use the first so many."""
 
-    def __init__(self, share: ActiveShare, table: Table, channels: Mapping[str, Channel], n_trees: int) -> None:
+    def __init__(
+        self, share: ActiveShare, table: Table, channels: Mapping[str, Channel], n_trees: int, threads: int = 1
+    ) -> None:
+        self._threads = threads
         self._share = share
         self._trees: Sequence[TreeShape] = share.trees[:n_trees]
         self._tester = SplitTester(share.records, table)

@@ -9,12 +9,20 @@ channel. Both sides tell their peers when they fail, and raise.
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.table import Table
+from vfxgb.errors import ShareMismatchError
 from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.objective import CUSTOM, make_objective
+from vfxgb.params import TrainParams
+from vfxgb.predict.active import ActivePredictor
 from vfxgb.predict.messages import OpenPrediction
+from vfxgb.predict.passive import PassivePredictor
+from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
+from vfxgb.transport.failure import failure_told
 
 
 def lead_prediction(
@@ -29,12 +37,33 @@ def lead_prediction(
 
     `channels`: to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
     first so many; None is best_iteration + 1 where early stopping set it, else all. `what`: "margin": float64[n,
-    n_outputs]; "value": the same after the objective's link (probabilities, counts, values), float32[n, n_outputs];
-    "leaves": int32[n, trees], the leaf of each row in each tree.
+    n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
+    int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: for this
+    party's part, None for all cores.
 
     Raises ShareMismatchError (a party of the model without a channel), ColumnNameError, MessageError, PeerError.
     """
-    raise NotImplementedError
+    wanted = {party for party in share.parties if party != share.party}
+    if set(channels) != wanted:
+        raise ShareMismatchError(
+            f"{share.party} predicting: found channels to {sorted(channels)}, wanted one to each of {sorted(wanted)}"
+        )
+    if n_rounds is None:
+        n_rounds = share.n_rounds if share.best_iteration is None else share.best_iteration + 1
+    n_trees = min(n_rounds, share.n_rounds) * share.n_outputs
+    with failure_told(channels.values()):
+        leader = ActivePredictor(share, table, channels, n_trees, resolve_threads(threads))
+        leader.open()
+        found: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
+        leader.close()
+    return values_of(share, found) if what == "value" else found
+
+
+def values_of(share: ActiveShare, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the objective's link makes of margins: [n], or class probabilities [n, n_outputs]."""
+    if share.objective == CUSTOM:
+        return margins[:, 0] if share.n_outputs == 1 else margins
+    return make_objective(TrainParams(objective=share.objective, num_class=share.n_outputs)).transform(margins)
 
 
 def follow_prediction(
@@ -52,4 +81,6 @@ def follow_prediction(
 
     Raises ShareMismatchError (another model), AlignmentError (other rows), MessageError, PeerError.
     """
-    raise NotImplementedError
+    with failure_told([channel]):
+        PassivePredictor(share, table, channel, accept, resolve_threads(threads)).run()
+    return table.n_rows

@@ -2,11 +2,13 @@
 
 Margins are kept in float32, as XGBoost keeps them, for training and eval rows alike; a tree adds its leaf weights to
 all of them from the row partition, without a prediction.
+
+After each round the passive parties keep their state, then the active party its own (checkpoint.py). A resumed party
+takes over what its state holds and goes on with the next round.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
-from vfxgb.errors import MessageError
+from vfxgb.errors import CheckpointError, MessageError
 from vfxgb.metric import Metric, make_metrics
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
@@ -33,9 +35,24 @@ from vfxgb.protocols.base import (
     Release,
     ReleaseContext,
 )
-from vfxgb.train.callbacks import TrainingCallback, TrainingState
-from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
+from vfxgb.train.callbacks import EvalsLog, TrainingCallback, TrainingState
+from vfxgb.train.checkpoint import (
+    DIGEST_BYTES,
+    ActiveState,
+    KeptRelease,
+    array_bytes,
+    keep_records,
+    keep_tree,
+    read_array,
+    restore_records,
+    restore_tree,
+)
+from vfxgb.train.digests import START, table_digest, trees_link
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.messages import Commit, EndRound, Finish, Ready, RoundKept, Sealed, Setup, Stored
 from vfxgb.train.rounds import evaluate, run_rounds
+from vfxgb.train.secrets import SecretBox
+from vfxgb.train.settings import active_settings, plain_params
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
@@ -69,7 +86,10 @@ class ActiveInput:
 
 
 class ActiveParty:
-    """One run of the active party; `run()` returns its sealed share. `note`: for a run that is recorded."""
+    """One run of the active party; `run()` returns its sealed share.
+
+    `note`: for a run that is recorded. `keep`, `resumed`, `secrets`, `ledger`: see sides.lead.
+    """
 
     def __init__(
         self,
@@ -82,6 +102,11 @@ class ActiveParty:
         protocol_params: Any,
         channels: Mapping[str, Channel],
         note: Note | None = None,
+        *,
+        keep: Callable[[ActiveState], None] | None = None,
+        resumed: ActiveState | None = None,
+        secrets: SecretBox | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.party = party
         self.timings = Timings()
@@ -94,17 +119,24 @@ class ActiveParty:
         self._options = spec.options(protocol_params)
         self._channels = channels
         self._note = note
+        self._keep = keep
+        self._resumed = resumed
+        self._secrets = secrets
+        self._ledger = Ledger() if ledger is None else ledger
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self._labels = self._objective.check_labels(given.labels, party)
         n = given.n_train
         weights = None if given.weights is None else given.weights[:n]
         self._train_weights = weights
-        self.events: list[Event] = []
+        self._setup = self._make_setup()
+        self._check_resumed()
+        self.events: list[Event] = [] if resumed is None else list(resumed.events)
         self._release = self._make_release()
-        self._train_labels = self._labels[:n]
+        self._train_labels = true_labels = self._labels[:n]
         if self._release is not None:
-            self._train_labels = self._release.labels(self._train_labels)
+            self._train_labels = self._release_labels(self._release)
+        self._labels_released = self._train_labels is not true_labels
         start = params
         if params.base_score is None and self._release is not None:
             start = replace(params, base_score=self._options.default_start)
@@ -118,6 +150,86 @@ class ActiveParty:
         # Sampled rows per leaf of the very first tree, and the learning rate it had.
         self._first_rows: NDArray[np.int64] | None = None
         self._first_rate = params.learning_rate
+        self._salt = new_salt()
+        self._trees_digest = START
+        # party -> the digest of its last RoundKept.
+        self._passive: dict[str, bytes] = {}
+        self._kept: ActiveState | None = None
+        if resumed is not None:
+            self._restore(resumed)
+
+    def _make_setup(self) -> Setup:
+        """What every passive party is told first, for a run from its beginning."""
+        given, params = self._given, self._params
+        shared = msgspec.to_builtins(self._protocol_params)
+        return Setup(
+            protocol=self._spec.name,
+            protocol_params={name: value for name, value in shared.items() if name not in self._spec.local_params},
+            n_rows=given.table.n_rows,
+            n_train=given.n_train,
+            rows_digest=rows_digest(given.table.ids),
+            n_outputs=self._objective.n_outputs,
+            max_depth=params.max_depth,
+            max_bin=params.max_bin,
+            missing_strategy=params.missing_strategy,
+            min_bucket_rows=params.min_bucket_rows,
+            constrained=given.constraints is not None,
+            first_round=1 if params.reduced_leakage else 0,
+            run=self._run_id,
+            n_rounds=params.n_estimators,
+            start_round=0,
+            trees_digest=b"",
+            state_digest=b"",
+        )
+
+    def _settings(self) -> bytes:
+        given = self._given
+        return active_settings(self._setup, self._parties, self._params, given.evals, given.cuts, given.constraints)
+
+    def _data(self) -> bytes:
+        return table_digest(self._given.table, self._labels, self._given.weights)
+
+    def _check_resumed(self) -> None:
+        state = self._resumed
+        if state is None:
+            return
+        what = f"{self.party} resuming run {self._run_id[:16]}"
+        if (state.run, state.party) != (self._run_id, self.party):
+            raise CheckpointError(f"{what}: the checkpoint is of run {state.run[:16]} at {state.party}")
+        if state.protocol != self._spec.name or state.settings != self._settings():
+            raise CheckpointError(
+                f"{what}: found other settings than those it was begun with (protocol {state.protocol!r} then, "
+                f"{self._spec.name!r} now); resume with the same parameters, parties and rows, or start a new run"
+            )
+        if state.data != self._data():
+            raise CheckpointError(
+                f"{what}: found other features, labels or weights than those it was begun with; resume with the same "
+                "data, or start a new run"
+            )
+
+    def _release_labels(self, release: Release) -> Float32Array:
+        """What the training knows of the labels: released now, or before the run broke off."""
+        if self._resumed is not None and self._resumed.labels is not None:
+            kept: Float32Array = read_array(self._resumed.labels, np.float32, "the labels", self._given.n_train)
+            return kept
+        return release.labels(self._train_labels)
+
+    def _restore(self, state: ActiveState) -> None:
+        """Stand where `state` stands; the records follow when the features are binned."""
+        shape = self.margins.shape
+        self.margins = read_array(state.margins, np.float32, "the margins", self.margins.size).reshape(shape)
+        self._trees = [restore_tree(tree, len(self._parties)) for tree in state.trees]
+        if len(self._trees) != state.rounds * self._objective.n_outputs:
+            raise CheckpointError(
+                f"{self.party} resuming: found {len(self._trees)} trees of {state.rounds} rounds, wanted "
+                f"{self._objective.n_outputs} of each"
+            )
+        if state.first_rows is not None:
+            self._first_rows = read_array(state.first_rows, np.int64, "the rows of the first tree")
+        self._first_rate = state.first_rate
+        self._salt, self._trees_digest, self._passive = state.salt, state.trees_digest, dict(state.passive)
+        self._kept = state
+        self._ledger.restore(state.ledger, state.rounds)
 
     def _make_release(self) -> Release | None:
         if self._spec.release is None or not self._channels:
@@ -138,7 +250,10 @@ class ActiveParty:
         )
 
     def run(
-        self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
+        self,
+        state: TrainingState,
+        callbacks: Sequence[TrainingCallback],
+        save: Callable[[ActiveShare, Path], None] | None = None,
     ) -> ActiveShare:
         """Train to the end. `save` gets the share as it stands and a folder, when a callback asks for it."""
         try:
@@ -148,37 +263,46 @@ class ActiveParty:
                 self._role.close()
 
     def _run(
-        self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
+        self,
+        state: TrainingState,
+        callbacks: Sequence[TrainingCallback],
+        save: Callable[[ActiveShare, Path], None] | None,
     ) -> ActiveShare:
         def progress(step: str, done: int, total: int) -> None:
             for callback in callbacks:
                 callback.progress(state, step, done, total)
 
         self._progress = progress
+        n_rounds = self._params.n_estimators
+        if self._resumed is not None:
+            n_rounds = self._take_over(state, self._resumed, n_rounds)
         self._set_up()
-        state.save = lambda folder: save(self._share(state), folder)
-        run_rounds(self._params.n_estimators, state, callbacks, self._boost, self._evaluate)
+        if self._keep is not None and self._resumed is None:
+            self._keep_state(state, stopped=False)
+        if save is not None:
+            state.save = lambda folder: save(self._share(state), folder)
+        run_rounds(n_rounds, state, callbacks, self._boost, self._evaluate, self._finish_round)
         return self._seal(state)
+
+    @staticmethod
+    def _take_over(state: TrainingState, kept: ActiveState, n_rounds: int) -> int:
+        """Set what callbacks see to where the run stood; returns the number of rounds it may have."""
+        state.start, state.iteration = kept.rounds, max(0, kept.rounds - 1)
+        state.learning_rate = kept.learning_rate
+        state.evals_log.update(_copy(kept.evals_log))
+        state.best_iteration, state.best_score = kept.best_iteration, kept.best_score
+        return kept.rounds if kept.stopped else n_rounds
 
     def _set_up(self) -> None:
         given, params = self._given, self._params
         table = given.table
-        setup = Setup(
-            protocol=self._spec.name,
-            protocol_params=msgspec.to_builtins(self._protocol_params),
-            n_rows=table.n_rows,
-            n_train=given.n_train,
-            rows_digest=rows_digest(table.ids),
-            n_outputs=self._objective.n_outputs,
-            max_depth=params.max_depth,
-            max_bin=params.max_bin,
-            missing_strategy=params.missing_strategy,
-            min_bucket_rows=params.min_bucket_rows,
-            constrained=given.constraints is not None,
-            first_round=1 if params.reduced_leakage else 0,
-        )
-        for channel in self._channels.values():
-            channel.send(setup)
+        start = 0 if self._resumed is None else self._resumed.rounds
+        for party, channel in self._channels.items():
+            known = self._passive.get(party, b"")
+            trees = self._trees_digest if known else b""
+            channel.send(
+                msgspec.structs.replace(self._setup, start_round=start, trees_digest=trees, state_digest=known)
+            )
         with self.timings.phase("bin"):
             if params.missing_strategy in STRATEGIES:
                 imputer = fit_imputer(table, params.missing_strategy, given.n_train)
@@ -191,6 +315,8 @@ class ActiveParty:
             self._note("base-margin", -1, -1, self._base_margin)
         layout = self._layout(table.n_features)
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
+        if self._resumed is not None:
+            self._own.records += restore_records(self._resumed.records, table.n_features)
         if self._channels:
             self._role = self._spec.active(
                 ActiveContext(
@@ -206,6 +332,7 @@ class ActiveParty:
                     events=self.events,
                     note=self._note,
                     progress=self._progress,
+                    secrets=self._secrets,
                 )
             )
         self._grower = Grower(
@@ -228,13 +355,19 @@ class ActiveParty:
             if party == self.party:
                 held = n_own
             else:
-                held = self._channels[party].recv(Ready).n_features
+                ready = self._channels[party].recv(Ready)
+                held, known = ready.n_features, self._passive.get(party, b"")
+                if ready.state_digest != known:
+                    raise CheckpointError(
+                        f"{self.party} resuming run {self._run_id[:16]}: {party} goes on from state "
+                        f"{ready.state_digest.hex()[:16] or 'none'}, wanted {known.hex()[:16] or 'none'}"
+                    )
                 if held < 1:
                     raise MessageError(f"setting up: {party} brings {held} features, wanted at least 1")
             first.append(first[-1] + held)
         return Layout(self._parties, tuple(first), self._parties.index(self.party))
 
-    def _boost(self, round_index: int, learning_rate: float) -> None:
+    def _gradients(self, round_index: int) -> Gradients:
         n = self._given.n_train
         with self.timings.phase("gradients"):
             g, h = self._objective.gradients(self.margins[:n], self._train_labels, self._train_weights)
@@ -257,15 +390,43 @@ class ActiveParty:
                 self._note("step", round_index, -1, np.array([fixed.step]))
                 for k, pair in enumerate(pairs):
                     self._note("pairs", round_index, k, pair)
-            # 8 bytes a row and output that growth has no use for.
-            del g, h, sample
-        if self._release is not None:
-            with self.timings.phase("release"):
-                gradients = self._release.gradients(gradients)
-        grown = self._grower.grow(gradients, alone=round_index == 0 and self._params.reduced_leakage)
+        if self._release is None:
+            return gradients
+        with self.timings.phase("release"):
+            return self._released(self._release, gradients)
+
+    def _released(self, release: Release, gradients: Gradients) -> Gradients:
+        """What `release` makes of gradients, or what it made of them before the run broke off."""
+        kept = None if self._resumed is None else self._resumed.release
+        if kept is not None and kept.round == gradients.round:
+            shape = gradients.pairs[0].shape
+            pairs = [
+                read_array(one, np.int64, "the gradients released", shape[0] * shape[1]).reshape(shape)
+                for one in kept.pairs
+            ]
+            return Gradients(gradients.round, pairs, gradients.sampled, kept.step)
+        found = release.gradients(gradients)
+        if self._keep is not None and self._kept is not None and found is not gradients:
+            pairs_kept = [array_bytes(pairs) for pairs in found.pairs]
+            self._kept = msgspec.structs.replace(
+                self._kept,
+                release=KeptRelease(found.round, found.step, pairs_kept),
+                events=list(self.events),
+                ledger=self._ledger.totals(),
+            )
+            self._keep(self._kept)
+        return found
+
+    def _boost(self, round_index: int, learning_rate: float) -> None:
+        alone = round_index == 0 and self._params.reduced_leakage
+        grown = self._grower.grow(self._gradients(round_index), alone)
+        shapes = [tree.shape(learning_rate) for tree in grown]
+        self._trees_digest = trees_link(self._trees_digest, self._run_id, self._salt, shapes)
+        if not alone:
+            for channel in self._channels.values():
+                channel.send(EndRound(round=round_index, trees_digest=self._trees_digest))
         with self.timings.phase("margins"):
-            for k, tree in enumerate(grown):
-                shape = tree.shape(learning_rate)
+            for k, (tree, shape) in enumerate(zip(grown, shapes, strict=True)):
                 if not self._trees:
                     leaves = tree.partition.nodes()
                     self._first_rows = np.zeros(len(shape.value), dtype=np.int64)
@@ -273,6 +434,52 @@ class ActiveParty:
                     self._first_rate = learning_rate
                 self._trees.append(shape)
                 tree.partition.add_values(shape.value.astype(np.float32), self.margins, k, self._given.threads)
+
+    def _finish_round(self, state: TrainingState, stopped: bool) -> None:
+        """Hear from every passive party that it has kept the round, then keep it here."""
+        if state.iteration > 0 or not self._params.reduced_leakage:
+            for party, channel in self._channels.items():
+                with self.timings.phase("wait"):
+                    message = channel.recv(RoundKept)
+                if message.round != state.iteration or len(message.state_digest) != DIGEST_BYTES:
+                    raise MessageError(
+                        f"ending round {state.iteration}: {party} has kept round {message.round} with a digest of "
+                        f"{len(message.state_digest)} bytes, wanted round {state.iteration} and {DIGEST_BYTES} bytes"
+                    )
+                self._passive[party] = message.state_digest
+        if self._keep is not None:
+            self._keep_state(state, stopped)
+
+    def _keep_state(self, state: TrainingState, stopped: bool) -> None:
+        assert self._keep is not None  # noqa: S101 - asked before
+        kept = [] if self._kept is None else self._kept.trees
+        with self.timings.phase("keep"):
+            self._kept = ActiveState(
+                run=self._run_id,
+                party=self.party,
+                protocol=self._spec.name,
+                settings=self._settings() if self._kept is None else self._kept.settings,
+                data=self._data() if self._kept is None else self._kept.data,
+                rounds=len(self._trees) // self._objective.n_outputs,
+                stopped=stopped,
+                salt=self._salt,
+                trees_digest=self._trees_digest,
+                passive=dict(self._passive),
+                trees=kept + [keep_tree(tree) for tree in self._trees[len(kept) :]],
+                records=keep_records(self._own.records),
+                margins=array_bytes(self.margins),
+                labels=array_bytes(self._train_labels) if self._labels_released else None,
+                release=None,
+                evals_log=_copy(state.evals_log),
+                best_iteration=state.best_iteration,
+                best_score=state.best_score,
+                learning_rate=state.learning_rate,
+                first_rows=None if self._first_rows is None else array_bytes(self._first_rows),
+                first_rate=self._first_rate,
+                events=list(self.events),
+                ledger=self._ledger.totals(),
+            )
+            self._keep(self._kept)
 
     def leaf_purity(self) -> dict[str, LeafPurity]:
         """Per passive party what the leaves of the first tree say about labels; empty but for binary:logistic."""
@@ -344,29 +551,14 @@ class ActiveParty:
                     f"sealing the model: {party} commits to {commit.n_records} records, wanted the {used} in the trees"
                 )
             commitments[party] = commit.digest
-        share = seal_active(share, new_salt(), commitments)
+        share = seal_active(share, self._salt, commitments)
         sealed = Sealed(parties=list(share.seal.parties), trees=share.seal.trees, model=share.seal.model)
         for channel in self._channels.values():
             channel.send(sealed)
+        for channel in self._channels.values():
+            channel.recv(Stored)
         return share
 
 
-def plain_params(params: TrainParams) -> dict[str, Any]:
-    """The parameters as JSON can hold them: a callable becomes its name, NaN becomes None."""
-    return {entry.name: _plain(getattr(params, entry.name)) for entry in fields(params)}
-
-
-def _plain(value: Any) -> Any:
-    if callable(value):
-        return getattr(value, "__name__", type(value).__name__)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
+def _copy(log: EvalsLog) -> EvalsLog:
+    return {name: {metric: list(values) for metric, values in of_set.items()} for name, of_set in log.items()}

@@ -18,7 +18,7 @@ written atomically and readable by its owner only.
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -140,7 +140,7 @@ S = TypeVar("S", ActiveState, PassiveState)
 
 
 def save_state(state: ActiveState | PassiveState, path: str | Path) -> None:
-    """Write a state to `path`: afterwards, and after a crash, the file holds the old state or this one. Raises OSError."""
+    """Write a state to `path`; after a crash the file holds the old state or this one. Raises OSError."""
     data = MAGIC + bytes([VERSION]) + state.KIND + msgspec.msgpack.encode(state)
     write_atomically(Path(path), data, hashlib.sha256(data).digest())
 
@@ -196,7 +196,7 @@ def array_bytes(array: NDArray[np.generic]) -> bytes:
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def read_array(data: bytes, dtype: type[np.generic], what: str, count: int | None = None) -> NDArray[np.generic]:
+def read_array(data: bytes, dtype: type[np.generic], what: str, count: int | None = None) -> NDArray[Any]:
     """The array, writable; `count`: entries wanted, None for any number. Raises CheckpointError, naming `what`."""
     size = np.dtype(dtype).itemsize
     if len(data) % size or (count is not None and len(data) != count * size):

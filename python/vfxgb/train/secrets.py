@@ -81,7 +81,10 @@ class SecretBox:
         write_atomically(self._path(name), head + nonce, sealed)
 
     def get(self, name: str) -> bytes | None:
-        """The secret under `name`, None if there is none. Raises CheckpointError (damaged, another key or run), OSError."""
+        """The secret under `name`, None if there is none.
+
+        Raises CheckpointError (damaged, or sealed under another key or for another run), OSError.
+        """
         path = self._path(name)
         where = f"opening the secret {str(path)!r}"
         try:

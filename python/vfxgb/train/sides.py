@@ -28,6 +28,7 @@ from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
+from vfxgb.transport.failure import failure_told
 from vfxgb.transport.messages import Message
 
 COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
@@ -97,10 +98,45 @@ def lead(
     the state when it returns (checkpoint.save_state). `resumed`: what `keep` got last. `secrets`: where private keys
     are kept; None: a resumed run makes new ones. `note`: for a run that is recorded.
 
-    Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`resumed` is of other data, settings
-    or another state than a peer's), and the errors of the parts it calls; every peer has been told.
+    Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`resumed` is of other data,
+    settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
     """
-    raise NotImplementedError
+    spec = protocol_by_name(protocol)
+    own_params = make_protocol_params(spec, protocol_params)
+    require_consent(spec, own_params)
+    hooks = _hooks(callbacks, params)
+    entered = Ledger() if ledger is None else ledger
+    state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
+    with failure_told(channels.values()):
+        leader = ActiveParty(
+            party,
+            run_id,
+            parties,
+            given,
+            params,
+            spec,
+            own_params,
+            channels,
+            note,
+            keep=keep,
+            resumed=resumed,
+            secrets=secrets,
+            ledger=entered,
+        )
+        share = leader.run(state, hooks, save)
+    entered.privacy.add(*leader.events)
+    entered.purity = leader.leaf_purity()
+    if channels and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
+        entered.notes.append(f"{party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
+    return LeadResult(
+        share=share,
+        timings=leader.timings,
+        evals_result=state.evals_log,
+        best_iteration=state.best_iteration,
+        best_score=state.best_score,
+        margins=leader.margins.astype(np.float64),
+        resumed_at=state.start,
+    )
 
 
 def follow(
@@ -125,4 +161,24 @@ def follow(
 
     Raises as `lead`.
     """
-    raise NotImplementedError
+    entered = Ledger() if ledger is None else ledger
+    with failure_told([channel]):
+        follower = PassiveParty(
+            party, run_id, given, channel, note, save=save, keep=keep, resumed=resumed, ledger=entered
+        )
+        follower.run()
+    enter(entered, follower)
+    return FollowResult(share=follower.share(), timings=follower.timings, resumed_at=follower.resumed_at)
+
+
+def enter(ledger: Ledger, follower: PassiveParty) -> None:
+    """Enter what a passive party knows beyond single messages: what it showed of few rows, and what it released."""
+    ledger.small_sums[follower.party] = follower.disclosed.small_sums
+    ledger.privacy.add(*follower.events)
+
+
+def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:
+    hooks = as_callbacks(callbacks)
+    if params.early_stopping_rounds is not None:
+        hooks.append(EarlyStopping(params.early_stopping_rounds))
+    return hooks

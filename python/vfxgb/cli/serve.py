@@ -1,0 +1,54 @@
+"""`vfxgb serve`: a passive party, or a user, that answers until it is stopped."""
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from vfxgb.cli.exits import INTERRUPTED, OK
+from vfxgb.cli.parser import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add `serve` to the commands."""
+    parser = commands.add_parser(
+        "serve",
+        help="take part in runs as a passive party",
+        description="Listens and answers what [consent] of the configuration allows; goes on after a run that failed. "
+        "Stop it with ctrl-C or SIGTERM: a run under way can be resumed when it serves again. The log is log.jsonl in "
+        "the party's folder, and shown here.",
+    )
+    parser.add_argument("config", metavar="PARTY.toml", type=Path)
+    parser.add_argument("--quiet", action="store_true", help="show nothing; the log is written all the same")
+    parser.add_argument("--dry-run", action="store_true", help="read and check everything, then stop")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal."""
+    from vfxgb.party.config import load_config
+    from vfxgb.party.folder import PartyFolder
+    from vfxgb.party.logs import Log
+    from vfxgb.party.serve import Server
+
+    config = load_config(arguments.config)
+    folder = PartyFolder(config.folder).make()
+    server = Server(config, Log(folder.log_file, None if arguments.quiet else sys.stderr))
+    if arguments.dry_run:
+        rows = server.table("train").table
+        print(f"{config.party} would serve {rows.n_rows:,} rows and {rows.n_features} features at {config.listen}")
+        return OK
+    stop = threading.Event()
+    code = OK
+
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
+        nonlocal code
+        code = INTERRUPTED if number == signal.SIGINT else OK
+        stop.set()
+
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    server.run(stop)
+    return code
