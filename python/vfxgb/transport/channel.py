@@ -211,4 +211,4 @@ def broadcast(channels: "list[Channel]", message: Message) -> None:
 
 
 def _tags(types: tuple[type[Message], ...]) -> str:
-    return " or ".join(repr(kind.TAG) for kind in types)
+    return " or ".join(repr(kind.TAG) if kind.TAG else "a message" for kind in types)
