@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes import Served, World
 
+from processes import Served, World
 from vfxgb.cli import main
 
 

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from processes import SIZES, exported, joined, last_run
 
+from processes import SIZES, exported, joined, last_run
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.seal import check_together
 from vfxgb.protocols import protocol_by_name, protocol_names
@@ -73,7 +73,7 @@ def test_scores_are_those_of_the_model_in_the_order_of_the_file(world, addresses
         rows = np.array([place[name] for name in given[1:]])
         columns = PooledModel(model.active_share, model.passive_shares)
         matrix = np.column_stack([world.values[name][rows] for name in columns.feature_names]).astype(np.float32)
-        wanted = 1 / (1 + np.exp(-columns.predict_margin(matrix)[:, 0]))
+        wanted = 1 / (1 + np.exp(-columns.margins(matrix)[:, 0]))
         has = world.has["shop"][rows]
         assert [line[1] == "" for line in lines[1:]] == (~has).tolist()
         found = np.array([float(line[1]) for line in lines[1:] if line[1]])

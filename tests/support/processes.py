@@ -92,7 +92,7 @@ class World:
             "data": {"train": f"{party}.csv"},
             "consent": OPEN_CONSENT,
             "align": QUICK_ALIGN,
-            "network": {"heartbeat_seconds": 1.0},
+            "network": {"heartbeat_seconds": 1.0, "close_seconds": 0.5},
         }
         return self._save(changes.pop("name", party), values, changes)
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.align import ecdh, kkrt
 from vfxgb.align.alignment import Alignment, rows_digest, tag_order, tags_of
 from vfxgb.align.blocks import Progress, blocks, check_bytes
-from vfxgb.align.ecdh import compare_active
 from vfxgb.align.ids import Ids, refuse_duplicates
 from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, AlignParams
@@ -113,8 +113,10 @@ def _compare(
     threads: int,
     progress: Progress | None,
 ) -> NDArray[np.bool_]:
-    (peer,) = channels
-    return compare_active(digests, ready[peer].n_ids, channels[peer])
+    peer = next(iter(channels))
+    if ready[peer].method == "ecdh":
+        return ecdh.compare_active(digests, ready[peer].n_ids, channels[peer], progress)
+    return kkrt.compare_active(digests, channels, ready, params, threads, progress)
 
 
 def _tell(key: bytes, alignment: Alignment, agreed: NDArray[np.uint8], channels: Mapping[str, Channel]) -> None:

@@ -9,7 +9,7 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.align.blocks import blocks, check_first
+from vfxgb.align.blocks import Progress, blocks, check_first
 from vfxgb.align.ids import Ids
 from vfxgb.align.messages import BlindedIds, TwiceBlindedIds
 from vfxgb.align.params import BLOCK_IDS
@@ -18,12 +18,16 @@ from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, unpack_array
 
 
-def compare_active(digests: NDArray[np.uint8], n_passive: int, channel: Channel) -> NDArray[np.bool_]:
+def compare_active(
+    digests: NDArray[np.uint8], n_passive: int, channel: Channel, progress: Progress | None
+) -> NDArray[np.bool_]:
     """Which of the ids uint8[n, 16] the peer, who has `n_passive`, has too."""
     step = f"{channel.own} comparing ids with {channel.peer}"
     blinder = Blinder()
     for block in blocks(len(digests), BLOCK_IDS):
         channel.send(BlindedIds(first=block.start, points=pack_array(blinder.blind_ids(digests[block]))))
+        if progress is not None:
+            progress(f"comparing ids with {channel.peer}", block.stop, len(digests))
     own = _receive(channel, TwiceBlindedIds, 0, len(digests), step)
     theirs = blinder.blind_points(_receive(channel, BlindedIds, 0, n_passive, step), step)
     known = {point.tobytes() for point in theirs}

@@ -25,6 +25,10 @@ CODE_BITS = 512
 CODE_BYTES = CODE_BITS // 8
 # Groups of 128 bins in a message: 1 MiB.
 BLOCK_GROUPS = 128
+# Numbers of a store in a message: 1 MiB.
+STORE_BLOCK = 1 << 17
+# Keys of a table and seeds of a store that are tried, each of which fails with negligible probability.
+MAX_TRIES = 20
 # Ids, points and tags in a message.
 BLOCK_IDS = 1 << 16
 KEY_BYTES = 16

@@ -3,13 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.align import ecdh, kkrt
 from vfxgb.align.alignment import Alignment, TagTable, ascending, rows_digest, tags_of
 from vfxgb.align.blocks import blocks, check_bytes, check_first
-from vfxgb.align.ecdh import compare_passive
 from vfxgb.align.ids import Ids
 from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
+from vfxgb.align.oprf import PassiveEnd
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, TAG_BYTES, AlignParams
 from vfxgb.errors import AlignmentError, MessageError
+from vfxgb.ot.group import modp_group
 from vfxgb.secagg.keys import AgreementKey
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
@@ -36,8 +38,13 @@ def align_passive(
     _check_open(opened, ids, params, party, step)
     method = params.choose(opened.n_ids, len(ids), opened.n_passives)
     agreement = AgreementKey()
-    channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=b""))
-    compare_passive(ids, opened.n_ids, channel)
+    if method == "ecdh":
+        channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=b""))
+        ecdh.compare_passive(ids, opened.n_ids, channel)
+    else:
+        end = PassiveEnd(modp_group(params.group_bits, params.insecure), threads)
+        channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=end.offer))
+        kkrt.compare_passive(ids, opened.n_ids, opened.n_passives, end, agreement, channel, threads)
     return _find(ids, opened.n_ids, channel, party, step)
 
 

@@ -111,7 +111,8 @@ class Predictor:
         return scores
 
     def _lead(self, table: Table, channels: Mapping[str, Any]) -> NDArray[Any]:
-        return lead_prediction(self.share, table, channels, what="value", threads=self.config.threads)
+        values = lead_prediction(self.share, table, channels, what="value", threads=self.config.threads)
+        return values.reshape(table.n_rows, -1)
 
 
 def total_bytes(sessions: Mapping[str, Session]) -> int:

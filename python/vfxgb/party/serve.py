@@ -37,7 +37,7 @@ END_SECONDS = 10.0
 
 @dataclass(eq=False)
 class Live:
-    """A session that is being served; `run` is known after its first words."""
+    """A session that is being served; `run` is known after its first words. `done`: it uses no files any more."""
 
     session: Session
     run: str = ""
@@ -105,7 +105,7 @@ class Server:
         with self._lock:
             left = list(self._live)
         for live in left:
-            live.session.link.close()
+            live.session.link.begin_close()
         for live in left:
             live.done.wait(END_SECONDS)
 
@@ -113,9 +113,13 @@ class Server:
         channel = live.session.channel
         peer = channel.peer
         try:
-            words = channel.recv(Hello)
-            check_talk(self.config.party, peer, words.talk, words.version)
-            self._answer(live, words)
+            try:
+                words = channel.recv(Hello)
+                check_talk(self.config.party, peer, words.talk, words.version)
+                self._answer(live, words)
+            finally:
+                # Telling a peer that is gone takes a while; what waits for this session need not.
+                live.done.set()
         except ConsentError as error:
             channel.abort(error)
             self.log.warning("refused", text=str(error), peer=peer, run=live.run)
@@ -132,7 +136,6 @@ class Server:
             channel.close()
             with self._lock:
                 self._live.remove(live)
-            live.done.set()
 
     def _answer(self, live: Live, words: Hello) -> None:
         peer = live.session.channel.peer
@@ -167,7 +170,7 @@ class Server:
             live.run = run
         for other in older:
             self.log.info("superseded", peer=live.session.channel.peer, run=run)
-            other.session.link.close()
+            other.session.link.begin_close()
             if not other.done.wait(END_SECONDS):
                 raise CheckpointError(
                     f"{self.config.party} resuming run {run[:8]}: an older session of it is still computing; try again"

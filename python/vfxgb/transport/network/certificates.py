@@ -286,6 +286,10 @@ def _describe(found: x509.Certificate) -> Description:
 
 
 def _check_names(said: Description, party: str, path: Path) -> None:
+    if said.authority:
+        raise CertificateError(
+            f"{path}: this is an authority's certificate, wanted that of {party}: a pin must not sign others"
+        )
     if said.party != party:
         raise CertificateError(
             f"{path}: found the certificate of {said.party!r}, wanted {party!r}'s; the party's name and the "
@@ -295,10 +299,6 @@ def _check_names(said: Description, party: str, path: Path) -> None:
         raise CertificateError(
             f"{path}: the certificate's DNS names are {list(said.hosts)}, wanted {party!r} among them; "
             "`vfxgb certs` makes such a certificate"
-        )
-    if said.authority:
-        raise CertificateError(
-            f"{path}: this is an authority's certificate, wanted that of {party}: a pin must not sign others"
         )
 
 

@@ -9,9 +9,10 @@ import ssl
 import tempfile
 import time
 from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
 
-from vfxgb.transport.network.certificates import Credentials, fingerprint, pin
+from vfxgb.transport.network.certificates import Credentials, describe, fingerprint, pin
 from vfxgb.transport.network.identity import Peer
 
 
@@ -65,19 +66,29 @@ def _why_no_session(connection: socket.socket, peer: Peer, own: Credentials, dea
                 f"found the certificate with fingerprint {found[:16]}..., wanted the one pinned for {peer.party} "
                 f"({wanted[:16]}...); is another party at this address, or has {peer.party} a new certificate?"
             )
-        # Under TLS 1.3 the other side's verdict on our certificate comes after the handshake.
+        said = describe(peer.certificate)
+        if datetime.now(timezone.utc) > said.ends:
+            return f"the certificate of {peer.party} expired on {said.ends:%Y-%m-%d %H:%M} UTC; it needs a new one"
+        # Under TLS 1.3 the other side's verdict on our certificate comes after the handshake: an alert or the end. Who
+        # accepts it greets at once, as HTTP/2 wants it.
         secure.settimeout(max(0.1, min(1.0, deadline - time.monotonic())))
         with suppress(TimeoutError):
-            secure.recv(1)
+            if not secure.recv(1):
+                return _not_accepted(peer)
     return ""
+
+
+def _not_accepted(peer: Peer) -> str:
+    return (
+        f"{peer.party} does not accept this side's certificate: another is pinned there, or none, or it has expired; "
+        f"give {peer.party} the certificate in use"
+    )
 
 
 def _in_words(peer: Peer, error: ssl.SSLError) -> str:
     reason = (error.reason or str(error)).upper()
-    if "EXPIRED" in reason:
-        return f"{peer.party} says that this side's certificate has expired; have a new one issued"
     if "UNKNOWN_CA" in reason or "CERTIFICATE" in reason or "HANDSHAKE_FAILURE" in reason:
-        return f"{peer.party} does not accept this side's certificate; give it to {peer.party}, for its list of peers"
+        return _not_accepted(peer)
     if "WRONG_VERSION" in reason or "RECORD" in reason or "HTTP" in reason:
         return "what is there does not speak TLS; is another program on that port?"
     return f"the TLS handshake failed ({reason}); is it {peer.party}?"

@@ -247,8 +247,8 @@ class _Sessions:
         if wanted is None or len(shown) != 1 or fingerprint(shown[0]) != wanted:
             raise _Refused(
                 grpc.StatusCode.PERMISSION_DENIED,
-                f"the certificate shown is not the one that {self._own} knows as {said.party[:64]!r}'s; use the "
-                "certificate that was given to it",
+                f"the certificate shown is not the one that {self._own} knows as that of {said.party[:64]!r}; use "
+                "the certificate that was given to it",
             )
         return said
 
