@@ -19,8 +19,8 @@ from vfxgb.model.shares import ActiveShare, TreeShape
 from vfxgb.secagg.base import ServerContext, require_users
 from vfxgb.secagg.network import NetworkExchange, Note, unheard
 from vfxgb.threads import resolve_threads
-from vfxgb.train.active import plain_params
 from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.settings import plain_params
 from vfxgb.train.timings import Timings
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import pack_bytes
@@ -50,11 +50,13 @@ def serve_users(
     note: Note = unheard,
     callbacks: Sequence[TrainingCallback] = (),
     begun: Callable[[bytes, Watch], None] = lambda run, watch: None,  # noqa: ARG005 - nobody listens
+    progress: Callable[[int], None] = lambda came: None,  # noqa: ARG005 - nobody listens
 ) -> UsersResult:
     """Wait for users, train with them, and give them the model; see lead_users.
 
     `listener`: lets in the users of the directory. `note`: told what happens to single users. `begun`: told the run's
-    id and what can be watched of it, when all who come are there. Users are told when the run fails.
+    id and what can be watched of it, when all who come are there; `progress`: how many that are so far. Users are told
+    when the run fails.
     Raises ConfigError, AggregationError (too few users came), and what lead_users raises.
     """
     deadlines = deadlines or Deadlines()
@@ -80,7 +82,7 @@ def serve_users(
     timings = Timings()
     failure: BaseException | None = None
     try:
-        exchange.gather(n_users, deadlines.gather)
+        exchange.gather(n_users, deadlines.gather, progress)
         require_users(GATHER, len(exchange.members), n_users, least)
         door.begun = True
         begun(run, watch)

@@ -29,7 +29,7 @@ from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import UserContext
-from vfxgb.transport.channel import Channel
+from vfxgb.transport.channel import Channel, Observer
 from vfxgb.transport.messages import MAX_REASON, Abort, Message
 from vfxgb.transport.network import NetworkLink
 
@@ -44,7 +44,7 @@ class UserSide:
     `columns`: the names of the columns of `rows.X`. `aggregator`, `aggregator_params`: how sums have to be protected;
     an invitation that says otherwise is declined. `accept`: raises ConsentError for an invitation beyond consent.
     `dial`: a new link to the server; raises PeerError. `reach_seconds`: how long to try, at first and after a loss.
-    `said`: told what happens, in plain words.
+    `observer`: told of every message. `said`: told what happens, in plain words.
     """
 
     party: str
@@ -58,6 +58,7 @@ class UserSide:
     dial: Callable[[], NetworkLink]
     reach_seconds: float = 600.0
     threads: int = 1
+    observer: Observer | None = None
     said: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody listens
 
 
@@ -165,7 +166,7 @@ def _reach(side: UserSide, taking: "_Part | None") -> Channel:
             pause = min(2 * pause, LAST_PAUSE)
         else:
             spec = aggregator_by_name(side.aggregator)
-            return Channel(side.party, link.peer, link, catalogue_of(spec), link.session)
+            return Channel(side.party, link.peer, link, catalogue_of(spec), link.session, side.observer)
 
 
 def _meet(side: UserSide, channel: Channel, run: bytes) -> Invites:

@@ -97,13 +97,18 @@ class NetworkExchange:
             member.owed += 1
             self.note(user, f"no answer in stage {stage!r} within {self.seconds:g} s; it has dropped out of the call")
 
-    def gather(self, count: int, seconds: float) -> None:
-        """Wait until `count` users are there, at most so long."""
+    def gather(self, count: int, seconds: float, progress: Callable[[int], None]) -> None:
+        """Wait until `count` users are there, at most so long. `progress`: told how many are, when it changes."""
         deadline = time.monotonic() + seconds
-        self.admit()
-        while len(self.members) < count and time.monotonic() < deadline:
-            time.sleep(GLANCE_SECONDS)
+        told = -1
+        while True:
             self.admit()
+            if len(self.members) != told:
+                told = len(self.members)
+                progress(told)
+            if told >= count or time.monotonic() >= deadline:
+                return
+            time.sleep(GLANCE_SECONDS)
 
     def leave_out(self, absent: Absence) -> None:
         """From now on do not ask these users either."""
