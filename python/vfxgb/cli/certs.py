@@ -28,27 +28,40 @@ def add(commands: Commands) -> None:
         metavar="NAME=HOST",
         help="a DNS name or address to put into the certificate of a party; repeatable",
     )
+    parser.add_argument(
+        "--users",
+        type=positive_int,
+        default=None,
+        metavar="N",
+        help="also certificates and identity keys of so many users (user-0, user-1, ...), and their directory",
+    )
+    parser.add_argument("--aggregator", default="masks", metavar="NAME", help="how users' sums are protected (masks)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files and say which."""
+    from vfxgb.horizontal.directory import user_names, write_users
     from vfxgb.party.folder import make_private
     from vfxgb.transport.network.certificates import Authority, describe, issue, make_authority
 
     folder: Path = arguments.out
-    if not arguments.parties:
+    users = user_names(arguments.users or 0)
+    if not arguments.parties and not users:
         raise UsageError("vfxgb certs: no party named; try: vfxgb certs bank shop --out certs")
-    hosts = _hosts(arguments.host, arguments.parties)
+    parties = [*arguments.parties, *users]
+    hosts = _hosts(arguments.host, parties)
     make_private(folder)
     authority = Authority(folder / "authority.pem", folder / "authority.key")
     if not authority.certificate.exists():
         authority = make_authority(folder)
         print(f"authority  {authority.certificate}  {authority.key}")
-    for party in arguments.parties:
+    for party in parties:
         made = issue(authority, party, hosts[party], arguments.days, folder)
         said = describe(made.certificate)
         print(f"{party}  {made.certificate}  {made.key}  until {said.ends:%Y-%m-%d}  SHA-256 {said.fingerprint[:16]}…")
+    if users:
+        print(f"directory of users  {write_users(folder, users, arguments.aggregator)}  and NAME.identity for each")
     return 0
 
 
