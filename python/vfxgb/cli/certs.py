@@ -28,27 +28,37 @@ def add(commands: Commands) -> None:
         metavar="NAME=HOST",
         help="a DNS name or address to put into the certificate of a party; repeatable",
     )
+    parser.add_argument(
+        "--users", type=positive_int, default=0, metavar="N", help="also user-0 to user-(N-1), and users.json"
+    )
+    parser.add_argument("--aggregator", default="masks", help="with --users: what protects their sums (%(default)s)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files and say which."""
+    from vfxgb.cli.users import certify_users
+    from vfxgb.horizontal.directory import user_names
     from vfxgb.party.folder import make_private
     from vfxgb.transport.network.certificates import Authority, describe, issue, make_authority
 
     folder: Path = arguments.out
-    if not arguments.parties:
+    users = user_names(arguments.users)
+    parties = [*arguments.parties, *users]
+    if not parties:
         raise UsageError("vfxgb certs: no party named; try: vfxgb certs bank shop --out certs")
-    hosts = _hosts(arguments.host, arguments.parties)
+    hosts = _hosts(arguments.host, parties)
     make_private(folder)
     authority = Authority(folder / "authority.pem", folder / "authority.key")
     if not authority.certificate.exists():
         authority = make_authority(folder)
         print(f"authority  {authority.certificate}  {authority.key}")
-    for party in arguments.parties:
+    for party in parties:
         made = issue(authority, party, hosts[party], arguments.days, folder)
         said = describe(made.certificate)
         print(f"{party}  {made.certificate}  {made.key}  until {said.ends:%Y-%m-%d}  SHA-256 {said.fingerprint[:16]}…")
+    if users:
+        return certify_users(folder, users, arguments.aggregator)
     return 0
 
 

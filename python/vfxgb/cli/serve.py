@@ -28,12 +28,15 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal."""
+    from vfxgb.cli.users import serve_user
     from vfxgb.party.config import load_config
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
     from vfxgb.party.serve import Server
 
     config = load_config(arguments.config)
+    if config.role == "user":
+        return serve_user(config, arguments)
     folder = PartyFolder(config.folder).make()
     server = Server(config, Log(folder.log_file, None if arguments.quiet else sys.stderr))
     if arguments.dry_run:

@@ -32,12 +32,15 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train, and say how it went."""
     from vfxgb.cli.train_progress import make_progress
+    from vfxgb.cli.users import train_users
     from vfxgb.party.config import load_config
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
     from vfxgb.party.train import Trainer
 
     config = load_config(arguments.config)
+    if config.role == "server":
+        return train_users(config, arguments)
     log = Log(PartyFolder(config.folder).make().log_file)
     tell = _silent if arguments.quiet else _tell
     trainer = Trainer(config, log, arguments.resume, arguments.wait, tell)
