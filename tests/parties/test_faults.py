@@ -5,8 +5,8 @@ import subprocess
 import threading
 
 import pytest
-from processes import DEADLINE, SIZES, Served, exported, joined, last_run, start, wait_until
 
+from processes import DEADLINE, SIZES, Served, exported, joined, last_run, start, wait_until
 from vfxgb.party.config import load_config
 from vfxgb.party.logs import Log
 from vfxgb.party.train import Trainer

@@ -63,11 +63,15 @@ def linked(town: Town, limits: Limits = QUICK, theirs: Limits = QUICK) -> Iterat
 
 
 class NetworkChannels:
-    """A stand-in for `memory_channels` whose channels run over TLS; `close` ends what it opened."""
+    """A stand-in for `memory_channels` whose channels run over TLS; `close` ends what it opened.
+
+    `links`: the active party's ends.
+    """
 
     def __init__(self, town: Town) -> None:
         self._town = town
         self._stack = ExitStack()
+        self.links: list[NetworkLink] = []
 
     def __call__(
         self,
@@ -82,6 +86,7 @@ class NetworkChannels:
         listener = self._stack.enter_context(self._town.listener(passive, active))
         one = self._town.dial(active, passive, listener.address)
         self._stack.callback(one.close)
+        self.links.append(one)
         other = listener.accept(DEADLINE).link
         return (
             Channel(active, passive, one, catalogue, one.session, observer, timeout, tap=taps[0]),

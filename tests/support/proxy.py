@@ -62,11 +62,15 @@ class Proxy:
         self._started.set()
         self._loop.run_forever()
         server.close()
-        self._cut()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(self._loop), return_exceptions=True))
+        self._loop.run_until_complete(self._finish())
         self._loop.close()
+
+    async def _finish(self) -> None:
+        self._cut()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def _cut(self) -> None:
         for writer in list(self._open):

@@ -20,10 +20,10 @@ from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
-from vfxgb.errors import CheckpointError, MessageError
+from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics
-from vfxgb.model.seal import new_salt, seal_active
-from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
+from vfxgb.model.seal import seal_active
+from vfxgb.model.shares import ActiveShare, SplitRecords
 from vfxgb.objective import Objective, make_objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import (
@@ -35,21 +35,12 @@ from vfxgb.protocols.base import (
     Release,
     ReleaseContext,
 )
-from vfxgb.train.callbacks import EvalsLog, TrainingCallback, TrainingState
-from vfxgb.train.checkpoint import (
-    DIGEST_BYTES,
-    ActiveState,
-    KeptRelease,
-    array_bytes,
-    keep_records,
-    keep_tree,
-    read_array,
-    restore_records,
-    restore_tree,
-)
-from vfxgb.train.digests import START, table_digest, trees_link
+from vfxgb.train.active_keeper import ActiveKeeper, Grown
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
+from vfxgb.train.checkpoint import ActiveState
+from vfxgb.train.digests import table_digest
 from vfxgb.train.ledger import Ledger
-from vfxgb.train.messages import Commit, EndRound, Finish, Ready, RoundKept, Sealed, Setup, Stored
+from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import active_settings, plain_params
@@ -119,44 +110,42 @@ class ActiveParty:
         self._options = spec.options(protocol_params)
         self._channels = channels
         self._note = note
-        self._keep = keep
-        self._resumed = resumed
         self._secrets = secrets
-        self._ledger = Ledger() if ledger is None else ledger
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self._labels = self._objective.check_labels(given.labels, party)
         n = given.n_train
         weights = None if given.weights is None else given.weights[:n]
         self._train_weights = weights
-        self._setup = self._make_setup()
-        self._check_resumed()
-        self.events: list[Event] = [] if resumed is None else list(resumed.events)
+        self.events: list[Event] = []
+        setup = self._make_setup()
+        entered = Ledger() if ledger is None else ledger
+        self._keeper = ActiveKeeper(party, setup, keep, resumed, entered, self.events)
+        self._keeper.check(
+            lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
+            lambda: table_digest(given.table, self._labels, given.weights),
+        )
         self._release = self._make_release()
         self._train_labels = true_labels = self._labels[:n]
         if self._release is not None:
-            self._train_labels = self._release_labels(self._release)
-        self._labels_released = self._train_labels is not true_labels
+            self._train_labels = self._keeper.labels(self._release, true_labels)
+        self._released_labels = None if self._train_labels is true_labels else self._train_labels
         start = params
         if params.base_score is None and self._release is not None:
             start = replace(params, base_score=self._options.default_start)
         self._base_margin = start_margin(self._objective, start, self._train_labels, weights)
-        self.margins: Float32Array = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
-        self._trees: list[TreeShape] = []
+        margins = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
+        self._grown = Grown(margins, params.learning_rate, [])
+        self._keeper.restore(self._grown, len(self._parties))
         self._fill: tuple[float, ...] | None = None
         self._role: ActiveRole | None = None
         # Told of long steps within a round.
         self._progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
-        # Sampled rows per leaf of the very first tree, and the learning rate it had.
-        self._first_rows: NDArray[np.int64] | None = None
-        self._first_rate = params.learning_rate
-        self._salt = new_salt()
-        self._trees_digest = START
-        # party -> the digest of its last RoundKept.
-        self._passive: dict[str, bytes] = {}
-        self._kept: ActiveState | None = None
-        if resumed is not None:
-            self._restore(resumed)
+
+    @property
+    def margins(self) -> Float32Array:
+        """Margins float32[n_rows, n_outputs] after the rounds so far."""
+        return self._grown.margins
 
     def _make_setup(self) -> Setup:
         """What every passive party is told first, for a run from its beginning."""
@@ -181,55 +170,6 @@ class ActiveParty:
             trees_digest=b"",
             state_digest=b"",
         )
-
-    def _settings(self) -> bytes:
-        given = self._given
-        return active_settings(self._setup, self._parties, self._params, given.evals, given.cuts, given.constraints)
-
-    def _data(self) -> bytes:
-        return table_digest(self._given.table, self._labels, self._given.weights)
-
-    def _check_resumed(self) -> None:
-        state = self._resumed
-        if state is None:
-            return
-        what = f"{self.party} resuming run {self._run_id[:16]}"
-        if (state.run, state.party) != (self._run_id, self.party):
-            raise CheckpointError(f"{what}: the checkpoint is of run {state.run[:16]} at {state.party}")
-        if state.protocol != self._spec.name or state.settings != self._settings():
-            raise CheckpointError(
-                f"{what}: found other settings than those it was begun with (protocol {state.protocol!r} then, "
-                f"{self._spec.name!r} now); resume with the same parameters, parties and rows, or start a new run"
-            )
-        if state.data != self._data():
-            raise CheckpointError(
-                f"{what}: found other features, labels or weights than those it was begun with; resume with the same "
-                "data, or start a new run"
-            )
-
-    def _release_labels(self, release: Release) -> Float32Array:
-        """What the training knows of the labels: released now, or before the run broke off."""
-        if self._resumed is not None and self._resumed.labels is not None:
-            kept: Float32Array = read_array(self._resumed.labels, np.float32, "the labels", self._given.n_train)
-            return kept
-        return release.labels(self._train_labels)
-
-    def _restore(self, state: ActiveState) -> None:
-        """Stand where `state` stands; the records follow when the features are binned."""
-        shape = self.margins.shape
-        self.margins = read_array(state.margins, np.float32, "the margins", self.margins.size).reshape(shape)
-        self._trees = [restore_tree(tree, len(self._parties)) for tree in state.trees]
-        if len(self._trees) != state.rounds * self._objective.n_outputs:
-            raise CheckpointError(
-                f"{self.party} resuming: found {len(self._trees)} trees of {state.rounds} rounds, wanted "
-                f"{self._objective.n_outputs} of each"
-            )
-        if state.first_rows is not None:
-            self._first_rows = read_array(state.first_rows, np.int64, "the rows of the first tree")
-        self._first_rate = state.first_rate
-        self._salt, self._trees_digest, self._passive = state.salt, state.trees_digest, dict(state.passive)
-        self._kept = state
-        self._ledger.restore(state.ledger, state.rounds)
 
     def _make_release(self) -> Release | None:
         if self._spec.release is None or not self._channels:
@@ -273,36 +213,19 @@ class ActiveParty:
                 callback.progress(state, step, done, total)
 
         self._progress = progress
-        n_rounds = self._params.n_estimators
-        if self._resumed is not None:
-            n_rounds = self._take_over(state, self._resumed, n_rounds)
+        n_rounds = self._keeper.take_over(state, self._params.n_estimators)
         self._set_up()
-        if self._keep is not None and self._resumed is None:
-            self._keep_state(state, stopped=False)
+        if not self._keeper.resumes:
+            self._keep(state, stopped=False)
         if save is not None:
             state.save = lambda folder: save(self._share(state), folder)
         run_rounds(n_rounds, state, callbacks, self._boost, self._evaluate, self._finish_round)
         return self._seal(state)
 
-    @staticmethod
-    def _take_over(state: TrainingState, kept: ActiveState, n_rounds: int) -> int:
-        """Set what callbacks see to where the run stood; returns the number of rounds it may have."""
-        state.start, state.iteration = kept.rounds, max(0, kept.rounds - 1)
-        state.learning_rate = kept.learning_rate
-        state.evals_log.update(_copy(kept.evals_log))
-        state.best_iteration, state.best_score = kept.best_iteration, kept.best_score
-        return kept.rounds if kept.stopped else n_rounds
-
     def _set_up(self) -> None:
         given, params = self._given, self._params
         table = given.table
-        start = 0 if self._resumed is None else self._resumed.rounds
-        for party, channel in self._channels.items():
-            known = self._passive.get(party, b"")
-            trees = self._trees_digest if known else b""
-            channel.send(
-                msgspec.structs.replace(self._setup, start_round=start, trees_digest=trees, state_digest=known)
-            )
+        self._keeper.set_up(self._channels)
         with self.timings.phase("bin"):
             if params.missing_strategy in STRATEGIES:
                 imputer = fit_imputer(table, params.missing_strategy, given.n_train)
@@ -315,8 +238,7 @@ class ActiveParty:
             self._note("base-margin", -1, -1, self._base_margin)
         layout = self._layout(table.n_features)
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
-        if self._resumed is not None:
-            self._own.records += restore_records(self._resumed.records, table.n_features)
+        self._own.records += self._keeper.records(table.n_features)
         if self._channels:
             self._role = self._spec.active(
                 ActiveContext(
@@ -356,12 +278,8 @@ class ActiveParty:
                 held = n_own
             else:
                 ready = self._channels[party].recv(Ready)
-                held, known = ready.n_features, self._passive.get(party, b"")
-                if ready.state_digest != known:
-                    raise CheckpointError(
-                        f"{self.party} resuming run {self._run_id[:16]}: {party} goes on from state "
-                        f"{ready.state_digest.hex()[:16] or 'none'}, wanted {known.hex()[:16] or 'none'}"
-                    )
+                self._keeper.check_ready(party, ready)
+                held = ready.n_features
                 if held < 1:
                     raise MessageError(f"setting up: {party} brings {held} features, wanted at least 1")
             first.append(first[-1] + held)
@@ -393,99 +311,44 @@ class ActiveParty:
         if self._release is None:
             return gradients
         with self.timings.phase("release"):
-            return self._released(self._release, gradients)
-
-    def _released(self, release: Release, gradients: Gradients) -> Gradients:
-        """What `release` makes of gradients, or what it made of them before the run broke off."""
-        kept = None if self._resumed is None else self._resumed.release
-        if kept is not None and kept.round == gradients.round:
-            shape = gradients.pairs[0].shape
-            pairs = [
-                read_array(one, np.int64, "the gradients released", shape[0] * shape[1]).reshape(shape)
-                for one in kept.pairs
-            ]
-            return Gradients(gradients.round, pairs, gradients.sampled, kept.step)
-        found = release.gradients(gradients)
-        if self._keep is not None and self._kept is not None and found is not gradients:
-            pairs_kept = [array_bytes(pairs) for pairs in found.pairs]
-            self._kept = msgspec.structs.replace(
-                self._kept,
-                release=KeptRelease(found.round, found.step, pairs_kept),
-                events=list(self.events),
-                ledger=self._ledger.totals(),
-            )
-            self._keep(self._kept)
-        return found
+            return self._keeper.gradients(self._release, gradients)
 
     def _boost(self, round_index: int, learning_rate: float) -> None:
-        alone = round_index == 0 and self._params.reduced_leakage
-        grown = self._grower.grow(self._gradients(round_index), alone)
-        shapes = [tree.shape(learning_rate) for tree in grown]
-        self._trees_digest = trees_link(self._trees_digest, self._run_id, self._salt, shapes)
-        if not alone:
-            for channel in self._channels.values():
-                channel.send(EndRound(round=round_index, trees_digest=self._trees_digest))
+        growing = self._grower.grow(self._gradients(round_index), self._alone(round_index))
+        shapes = [tree.shape(learning_rate) for tree in growing]
+        self._keeper.end_round(round_index, shapes, {} if self._alone(round_index) else self._channels)
+        grown = self._grown
         with self.timings.phase("margins"):
-            for k, (tree, shape) in enumerate(zip(grown, shapes, strict=True)):
-                if not self._trees:
+            for k, (tree, shape) in enumerate(zip(growing, shapes, strict=True)):
+                if not grown.trees:
                     leaves = tree.partition.nodes()
-                    self._first_rows = np.zeros(len(shape.value), dtype=np.int64)
-                    self._first_rows[leaves] = tree.partition.counts(leaves)[:, 0]
-                    self._first_rate = learning_rate
-                self._trees.append(shape)
-                tree.partition.add_values(shape.value.astype(np.float32), self.margins, k, self._given.threads)
+                    grown.first_rows = np.zeros(len(shape.value), dtype=np.int64)
+                    grown.first_rows[leaves] = tree.partition.counts(leaves)[:, 0]
+                    grown.first_rate = learning_rate
+                grown.trees.append(shape)
+                tree.partition.add_values(shape.value.astype(np.float32), grown.margins, k, self._given.threads)
+
+    def _alone(self, round_index: int) -> bool:
+        """Whether the others hear nothing of a round."""
+        return round_index == 0 and self._params.reduced_leakage
 
     def _finish_round(self, state: TrainingState, stopped: bool) -> None:
         """Hear from every passive party that it has kept the round, then keep it here."""
-        if state.iteration > 0 or not self._params.reduced_leakage:
-            for party, channel in self._channels.items():
-                with self.timings.phase("wait"):
-                    message = channel.recv(RoundKept)
-                if message.round != state.iteration or len(message.state_digest) != DIGEST_BYTES:
-                    raise MessageError(
-                        f"ending round {state.iteration}: {party} has kept round {message.round} with a digest of "
-                        f"{len(message.state_digest)} bytes, wanted round {state.iteration} and {DIGEST_BYTES} bytes"
-                    )
-                self._passive[party] = message.state_digest
-        if self._keep is not None:
-            self._keep_state(state, stopped)
+        if not self._alone(state.iteration):
+            with self.timings.phase("wait"):
+                self._keeper.read_kept(state.iteration, self._channels)
+        self._keep(state, stopped)
 
-    def _keep_state(self, state: TrainingState, stopped: bool) -> None:
-        assert self._keep is not None  # noqa: S101 - asked before
-        kept = [] if self._kept is None else self._kept.trees
+    def _keep(self, state: TrainingState, stopped: bool) -> None:
         with self.timings.phase("keep"):
-            self._kept = ActiveState(
-                run=self._run_id,
-                party=self.party,
-                protocol=self._spec.name,
-                settings=self._settings() if self._kept is None else self._kept.settings,
-                data=self._data() if self._kept is None else self._kept.data,
-                rounds=len(self._trees) // self._objective.n_outputs,
-                stopped=stopped,
-                salt=self._salt,
-                trees_digest=self._trees_digest,
-                passive=dict(self._passive),
-                trees=kept + [keep_tree(tree) for tree in self._trees[len(kept) :]],
-                records=keep_records(self._own.records),
-                margins=array_bytes(self.margins),
-                labels=array_bytes(self._train_labels) if self._labels_released else None,
-                release=None,
-                evals_log=_copy(state.evals_log),
-                best_iteration=state.best_iteration,
-                best_score=state.best_score,
-                learning_rate=state.learning_rate,
-                first_rows=None if self._first_rows is None else array_bytes(self._first_rows),
-                first_rate=self._first_rate,
-                events=list(self.events),
-                ledger=self._ledger.totals(),
-            )
-            self._keep(self._kept)
+            self._keeper.keep(state, stopped, self._grown, self._own.records, self._released_labels)
 
     def leaf_purity(self) -> dict[str, LeafPurity]:
         """Per passive party what the leaves of the first tree say about labels; empty but for binary:logistic."""
-        if self._objective.name != "binary:logistic" or self._first_rows is None:
+        grown = self._grown
+        if self._objective.name != "binary:logistic" or grown.first_rows is None:
             return {}
-        params, tree = self._params, self._trees[0]
+        params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()
         found = {}
         for party in self._channels:
@@ -493,7 +356,7 @@ class ActiveParty:
             if params.reduced_leakage:
                 known[:] = False
             found[party] = known_purity(
-                tree, self._first_rows, known, rate, self._first_rate, params.reg_lambda, params.reg_alpha
+                tree, grown.first_rows, known, rate, grown.first_rate, params.reg_lambda, params.reg_alpha
             )
         return found
 
@@ -532,7 +395,7 @@ class ActiveParty:
             base_score=score,
             missing_strategy=self._params.missing_strategy,
             params=plain_params(self._params),
-            trees=tuple(self._trees),
+            trees=tuple(self._grown.trees),
             records=records,
             best_iteration=state.best_iteration,
         )
@@ -551,14 +414,10 @@ class ActiveParty:
                     f"sealing the model: {party} commits to {commit.n_records} records, wanted the {used} in the trees"
                 )
             commitments[party] = commit.digest
-        share = seal_active(share, self._salt, commitments)
+        share = seal_active(share, self._keeper.salt, commitments)
         sealed = Sealed(parties=list(share.seal.parties), trees=share.seal.trees, model=share.seal.model)
         for channel in self._channels.values():
             channel.send(sealed)
         for channel in self._channels.values():
             channel.recv(Stored)
         return share
-
-
-def _copy(log: EvalsLog) -> EvalsLog:
-    return {name: {metric: list(values) for metric, values in of_set.items()} for name, of_set in log.items()}

@@ -24,8 +24,8 @@ from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
-from vfxgb.errors import CheckpointError, MessageError, ProtocolParameterError
-from vfxgb.model.seal import commit, new_salt
+from vfxgb.errors import MessageError, ProtocolParameterError
+from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.protocols.base import (
@@ -38,8 +38,9 @@ from vfxgb.protocols.base import (
     PassiveTree,
     ProtocolSpec,
 )
-from vfxgb.train.checkpoint import DIGEST_BYTES, PassiveState, RoundMark, keep_records, restore_records
-from vfxgb.train.digests import START, state_link, table_digest
+from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
+from vfxgb.train.checkpoint import DIGEST_BYTES, PassiveState
+from vfxgb.train.digests import table_digest
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import (
     BeginRound,
@@ -58,6 +59,7 @@ from vfxgb.train.messages import (
     TreeLevel,
     TreeRows,
 )
+from vfxgb.train.passive_keeper import PassiveKeeper
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
@@ -111,16 +113,12 @@ class PassiveParty:
         self._channel = channel
         self._note = note
         self._save = save
-        self._keep = keep
-        self._resumed = resumed
-        self._ledger = Ledger() if ledger is None else ledger
         # Rounds that were done when the run was resumed.
         self.resumed_at = 0
-        self._marks: list[RoundMark] = []
-        self._release = b""
+        entered = Ledger() if ledger is None else ledger
+        self._keeper = PassiveKeeper(party, run_id, keep, resumed, entered, self.events, self.disclosed)
         self._records: list[tuple[int, float, bool]] = []
         self._fill: tuple[float, ...] | None = None
-        self._salt = new_salt()
         self._seal = Seal()
         self._trees: list[PassiveTree] = []
         # Splits of this party that the active party has not yet confirmed: per tree, who goes left.
@@ -203,59 +201,6 @@ class PassiveParty:
         require_consent(spec, own_params)
         return spec, own_params
 
-    def _go_back(self, setup: Setup) -> None:
-        """Stand where the active party stands, or refuse: CheckpointError names what differs."""
-        state, what = self._resumed, f"{self.party} resuming run {self._run_id[:16]}"
-        wanted = max(0, setup.start_round - setup.first_round)
-        marks = [] if state is None else state.marks
-        if state is not None:
-            self._check_state(state, what, setup)
-        if len(marks) < wanted:
-            raise CheckpointError(
-                f"{what}: {self._channel.peer} goes on after {wanted} rounds with this party, of which "
-                f"{len(marks)} are kept here; start a new run, or restore this party's checkpoint"
-            )
-        self._marks = marks[:wanted]
-        last = self._last()
-        found = (setup.trees_digest, setup.state_digest)
-        if wanted and found != (last.trees_digest, last.state_digest):
-            raise CheckpointError(
-                f"{what}: after {wanted} rounds {self._channel.peer} has state {_short(found)}, found "
-                f"{_short((last.trees_digest, last.state_digest))} here; the checkpoints are not of the same run"
-            )
-        if not wanted and found != (b"", b""):
-            raise CheckpointError(
-                f"{what}: {self._channel.peer} has state {_short(found)} after no rounds, wanted none"
-            )
-        if state is not None:
-            self._records = restore_records(state.records, self._given.table.n_features)[: last.n_records]
-            self.disclosed.small_sums = last.small_sums
-            self.events.extend(state.events)
-            self._salt, self._release = state.salt, state.release
-            self._ledger.restore(state.ledger, setup.start_round)
-        self._round = max(setup.start_round, setup.first_round) - 1
-        self.resumed_at = setup.start_round
-
-    def _check_state(self, state: PassiveState, what: str, setup: Setup) -> None:
-        if (state.run, state.party) != (self._run_id, self.party):
-            raise CheckpointError(f"{what}: the checkpoint is of run {state.run[:16]} at {state.party}")
-        if (state.protocol, state.settings) != (setup.protocol, self._settings):
-            raise CheckpointError(
-                f"{what}: found other settings than those it was begun with (protocol {state.protocol!r} then, "
-                f"{setup.protocol!r} now); both sides must resume with the same parameters and rows, or start a new run"
-            )
-        if state.data != self._data:
-            raise CheckpointError(
-                f"{what}: found other features than those it was begun with; resume with the same data, or start a new "
-                "run"
-            )
-        if [mark.round for mark in state.marks] != list(range(setup.first_round, setup.first_round + len(state.marks))):
-            raise CheckpointError(f"{what}: the checkpoint has gaps between its rounds")
-
-    def _last(self) -> RoundMark:
-        """Where the party stands: the mark of the last round, or that of the beginning."""
-        return self._marks[-1] if self._marks else RoundMark(-1, 0, 0, b"", b"")
-
     def _prepare(self, setup: Setup) -> None:
         if self._given.accept is not None:
             self._given.accept(setup)
@@ -263,9 +208,12 @@ class PassiveParty:
         spec, own_params = self._protocol(setup)
         table = self._given.table
         self._setup = setup
-        self._settings = passive_settings(setup, self._given.cuts, self._given.constraints)
-        self._data = table_digest(table) if self._keep is not None or self._resumed is not None else b""
-        self._go_back(setup)
+        settings = passive_settings(setup, self._given.cuts, self._given.constraints)
+        self._records = self._keeper.go_back(
+            setup, self._channel.peer, settings, lambda: table_digest(self._given.table), table.n_features
+        )
+        self._round = max(setup.start_round, setup.first_round) - 1
+        self.resumed_at = setup.start_round
         with self.timings.phase("bin"):
             if setup.missing_strategy in STRATEGIES:
                 imputer = fit_imputer(table, setup.missing_strategy, setup.n_train)
@@ -293,11 +241,11 @@ class PassiveParty:
                 disclosed=self.disclosed,
                 events=self.events,
                 note=self._note,
-                release=self._release,
-                keep_release=self._keep_release,
+                release=self._keeper.release,
+                keep_release=lambda release: self._keeper.keep_release(release, self._records),
             )
         )
-        self._channel.send(Ready(n_features=table.n_features, state_digest=self._last().state_digest))
+        self._channel.send(Ready(n_features=table.n_features, state_digest=self._keeper.last.state_digest))
 
     def _begin_round(self, message: BeginRound) -> None:
         if message.round != self._round + 1 or len(message.features) != self._setup.n_outputs or self._trees:
@@ -435,19 +383,19 @@ class PassiveParty:
     def _finish(self, message: Finish) -> None:
         if self._trees:
             raise MessageError(f"{self.party} finishing: round {self._round} has not ended")
-        if self._marks and message.n_rounds != self._round + 1:
+        if self._round >= self._setup.first_round and message.n_rounds != self._round + 1:
             raise MessageError(
                 f"{self.party} finishing: found {message.n_rounds} rounds in the model, wanted {self._round + 1}"
             )
         share = self.share()
-        own = commit(self._run_id, self.party, share.records, self._salt)
+        own = commit(self._run_id, self.party, share.records, self._keeper.salt)
         self._channel.send(Commit(n_records=len(share.records), digest=own))
         sealed = self._channel.recv(Sealed)
         if dict(sealed.parties).get(self.party) != own:
             raise MessageError(
                 f"{self.party} sealing the model: the active party's list does not hold this party's commitment"
             )
-        self._seal = Seal(self._salt, own, tuple(sealed.parties), sealed.trees, sealed.model)
+        self._seal = Seal(self._keeper.salt, own, tuple(sealed.parties), sealed.trees, sealed.model)
         if self._save is not None:
             self._save(self.share())
         self._channel.send(Stored())
@@ -460,45 +408,9 @@ class PassiveParty:
             )
         self._role.end_tree()
         self._trees, self._pending = [], {}
-        last = self._last()
-        link = state_link(
-            last.state_digest or START,
-            self._run_id,
-            self.party,
-            self._salt,
-            message.trees_digest,
-            keep_records(self._records[last.n_records :]),
-        )
-        self._marks.append(
-            RoundMark(self._round, len(self._records), self.disclosed.small_sums, message.trees_digest, link)
-        )
-        self._keep_state()
-        self._channel.send(RoundKept(round=self._round, state_digest=link))
-
-    def _keep_release(self, release: bytes) -> None:
-        self._release = release
-        self._keep_state()
-
-    def _keep_state(self) -> None:
-        """Hand over what a resumed run needs: the rounds that have ended, and what was released."""
-        if self._keep is None:
-            return
         with self.timings.phase("keep"):
-            self._keep(
-                PassiveState(
-                    run=self._run_id,
-                    party=self.party,
-                    protocol=self._setup.protocol,
-                    settings=self._settings,
-                    data=self._data,
-                    salt=self._salt,
-                    records=keep_records(self._records[: self._last().n_records]),
-                    marks=list(self._marks),
-                    release=self._release,
-                    events=list(self.events),
-                    ledger=self._ledger.totals(),
-                )
-            )
+            link = self._keeper.end_round(self._round, message.trees_digest, self._records)
+        self._channel.send(RoundKept(round=self._round, state_digest=link))
 
     def _check_place(self, round_index: int, depth: int, wanted: int, step: str) -> None:
         if (round_index, depth) != (self._round, wanted) or not self._trees or depth >= self._setup.max_depth:
@@ -511,41 +423,3 @@ class PassiveParty:
         if not 0 <= tree < len(self._trees):
             raise MessageError(f"{self.party}: found tree {tree}, wanted 0 to {len(self._trees) - 1}")
         return self._trees[tree]
-
-
-def _short(digests: tuple[bytes, bytes]) -> str:
-    return "/".join(one.hex()[:16] or "none" for one in digests)
-
-
-def parents_of(nodes: NDArray[np.int32], children: NDArray[np.int32], split: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The parent of each node, given that split[i] has the child children[i]; -1 where there is none."""
-    found = np.full(len(nodes), -1, dtype=np.int32)
-    if len(children):
-        order = np.argsort(children)
-        place = np.minimum(np.searchsorted(children, nodes, sorter=order), len(children) - 1)
-        match = children[order[place]] == nodes
-        found[match] = split[order[place[match]]]
-    return found
-
-
-def unpack_list(data: Bulk, dtype: type[np.generic], what: str) -> NDArray[Any]:
-    """A one-dimensional array of any length. Raises MessageError for a broken number of bytes."""
-    return unpack_array(data, dtype, (len(data) // np.dtype(dtype).itemsize,), what)
-
-
-def unpack_bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_] | None:
-    """`count` bits, or None for none at all. Raises MessageError for another number of bytes or a spare bit set."""
-    if len(data) == 0:
-        return None
-    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
-    bits = np.unpackbits(packed, bitorder="little")
-    if bits[count:].any():
-        raise MessageError(f"{what}: found bits beyond the {count} wanted")
-    return bits[:count].astype(np.bool_)
-
-
-def valid_positions(positions: NDArray[np.int64], count: int) -> bool:
-    """Whether positions are ascending and below count."""
-    return len(positions) == 0 or bool(
-        positions[0] >= 0 and positions[-1] < count and (positions[1:] > positions[:-1]).all()
-    )
