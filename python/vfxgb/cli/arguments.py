@@ -6,7 +6,7 @@ from vfxgb import __version__
 from vfxgb.cli import audit, bench, certs, demo, exits, init, inspect, merge, predict, report, serve, train
 from vfxgb.cli.parser import OneLineParser
 
-COMMANDS = (demo, certs, init, serve, train, predict, inspect, report, merge, inspect, merge, report, bench, audit)
+COMMANDS = (demo, certs, init, serve, train, predict, inspect, report, merge, bench, audit)
 
 
 def build_parser() -> argparse.ArgumentParser:
