@@ -29,24 +29,27 @@ def add(commands: Commands) -> None:
         help="a DNS name or address to put into the certificate of a party; repeatable",
     )
     parser.add_argument(
-        "--users", type=positive_int, default=0, metavar="N", help="also user-0 to user-(N-1), and users.json"
+        "--users",
+        type=positive_int,
+        default=None,
+        metavar="N",
+        help="also certificates and identity keys of so many users (user-0, user-1, ...), and their directory",
     )
-    parser.add_argument("--aggregator", default="masks", help="with --users: what protects their sums (%(default)s)")
+    parser.add_argument("--aggregator", default="masks", metavar="NAME", help="how users' sums are protected (masks)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files and say which."""
-    from vfxgb.cli.users import certify_users
-    from vfxgb.horizontal.directory import user_names
+    from vfxgb.horizontal.directory import user_names, write_users
     from vfxgb.party.folder import make_private
     from vfxgb.transport.network.certificates import Authority, describe, issue, make_authority
 
     folder: Path = arguments.out
-    users = user_names(arguments.users)
-    parties = [*arguments.parties, *users]
-    if not parties:
+    users = user_names(arguments.users or 0)
+    if not arguments.parties and not users:
         raise UsageError("vfxgb certs: no party named; try: vfxgb certs bank shop --out certs")
+    parties = [*arguments.parties, *users]
     hosts = _hosts(arguments.host, parties)
     make_private(folder)
     authority = Authority(folder / "authority.pem", folder / "authority.key")
@@ -58,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         said = describe(made.certificate)
         print(f"{party}  {made.certificate}  {made.key}  until {said.ends:%Y-%m-%d}  SHA-256 {said.fingerprint[:16]}…")
     if users:
-        return certify_users(folder, users, arguments.aggregator)
+        print(f"directory of users  {write_users(folder, users, arguments.aggregator)}  and NAME.identity for each")
     return 0
 
 

@@ -21,12 +21,13 @@ THREADS = """\
 SESSIONS = """\
 # max_sessions = 8           # sessions at a time
 """
-TLS = """
-[tls]                        # `vfxgb certs {party} {peer}` makes these files
+OWN_TLS = """
+[tls]                        # `vfxgb certs` makes these files
 certificate = "certs/{party}.pem"
 key = "certs/{party}.key"    # must not be readable by others
-
-[peers.{peer}]               # one section per party that takes part
+"""
+PEER = """
+[peers.{peer}]               # one section per party that is met
 certificate = "certs/{peer}.pem"
 """
 ADDRESS = """\
@@ -85,6 +86,12 @@ min_bucket_rows = 1
 min_common_rows = 100        # fewer common rows: no run
 # max_predicted_rows = 100000    # per model, over all requests
 """
+USER_CONSENT = """
+[consent]                    # what this user agrees to
+purposes = ["credit scoring"]
+# features = ["age"]         # columns offered; all in use if absent
+# max_trees = 500
+"""
 NETWORK = """
 [network]
 # connect_seconds = 10       # to open a connection
@@ -103,15 +110,39 @@ ALIGN = """
 [align]                      # the same at all parties
 # method = "auto"            # kkrt, or ecdh for small sets
 """
-USERS = """
-[users]                      # rows at many users: see the README of vfxgb.horizontal
+SERVER_DATA = """
+[data]                       # the server has no rows of its own; a table for metrics if there is one
+# valid = "valid.csv"
+label = "label"
+features = ["age", "income"] # the users' columns, in this order
+"""
+USER_DATA = """
+[data]                       # CSV, CSV.gz or Parquet with a header
+train = "train.csv"
+label = "label"
+# weight = "weight"
+# features = ["age", "income"]   # all columns but the label and weight if absent
+"""
+SERVER_USERS = """
+[users]
+directory = "certs/users.json"   # who they are: `vfxgb certs server --users 10` writes it
+aggregator = "masks"         # how sums are protected: masks or bcp
+# users_per_round = 100      # all if absent
+# gather_seconds = 60        # how long to wait for all users before the run begins
+# stage_seconds = 60         # how long for a reply; who is later has dropped out of the call
+"""
+USER_USERS = """
+[users]
+directory = "certs/users.json"   # the same as at the server
+# identity = "certs/{party}.identity"  # this user's private identity key
+aggregator = "masks"         # a run that protects sums in another way is declined
 """
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "active": (TOP, PURPOSE, THREADS, TLS, ADDRESS, ACTIVE_DATA, TRAIN, PROTOCOL, NETWORK, RESUME, ALIGN),
-    "passive": (TOP, LISTEN, THREADS, SESSIONS, TLS, PASSIVE_DATA, LOCAL, CONSENT, NETWORK, RESUME, ALIGN),
-    "server": (TOP, LISTEN, PURPOSE, THREADS, TLS, TRAIN, NETWORK, USERS),
-    "user": (TOP, THREADS, TLS, ADDRESS, ACTIVE_DATA, NETWORK, USERS),
+    "active": (TOP, PURPOSE, THREADS, OWN_TLS, PEER, ADDRESS, ACTIVE_DATA, TRAIN, PROTOCOL, NETWORK, RESUME, ALIGN),
+    "passive": (TOP, LISTEN, THREADS, SESSIONS, OWN_TLS, PEER, PASSIVE_DATA, LOCAL, CONSENT, NETWORK, RESUME, ALIGN),
+    "server": (TOP, LISTEN, PURPOSE, THREADS, OWN_TLS, SERVER_DATA, TRAIN, NETWORK, SERVER_USERS),
+    "user": (TOP, THREADS, OWN_TLS, PEER, ADDRESS, USER_DATA, USER_CONSENT, NETWORK, USER_USERS),
 }
 
 

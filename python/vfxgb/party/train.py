@@ -102,6 +102,15 @@ class Trainer:
             resume=self.folder.rows_file.exists(),
         )
 
+    def describe(self) -> str:
+        """What would be done, for --dry-run."""
+        config, request, table = self.config, self.request, self.train.table
+        return (
+            f"{config.party} would ask {', '.join(config.peers)} for {request.n_trees} trees of depth "
+            f"{request.max_depth} by {request.protocol} for {config.purpose!r}, with {table.n_rows:,} rows and "
+            f"{table.n_features} features of its own" + (f"; resuming run {self.run_id[:8]}" if request.resume else "")
+        )
+
     def total_bytes(self) -> int:
         """Bytes sent and received in the sessions that are open."""
         return sum(session.channel.traffic.total_bytes for session in self._sessions.values())
