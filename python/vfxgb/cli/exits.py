@@ -3,7 +3,15 @@
 import errno
 
 from vfxgb.cli.parser import UsageError
-from vfxgb.errors import ChannelClosedError, ConsentError, FrameError, MessageError, PeerError, VfxgbError
+from vfxgb.errors import (
+    AggregationError,
+    ChannelClosedError,
+    ConsentError,
+    FrameError,
+    MessageError,
+    PeerError,
+    VfxgbError,
+)
 from vfxgb.transport.link import LinkClosed, LinkTimeout
 
 OK = 0
@@ -32,7 +40,9 @@ def exit_code(error: BaseException) -> int | None:
         return INTERRUPTED
     if isinstance(error, ConsentError):
         return REFUSED
-    if isinstance(error, (PeerError, ChannelClosedError, FrameError, MessageError, LinkClosed, LinkTimeout)):
+    if isinstance(
+        error, (AggregationError, PeerError, ChannelClosedError, FrameError, MessageError, LinkClosed, LinkTimeout)
+    ):
         return PEER
     if isinstance(error, (UsageError, VfxgbError)):
         return USAGE

@@ -114,4 +114,4 @@ class UserDoor:
         self._selector.discard(guest.link)
         del self._guests[guest.link]
         if close:
-            guest.channel.close()
+            guest.link.begin_close()

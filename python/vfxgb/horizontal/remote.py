@@ -229,7 +229,7 @@ def _receive(channel: Channel) -> Message:
     try:
         message: Message = channel.recv(Message, Abort)
     except PeerError as error:
-        raise _Lost(str(error)) from None
+        raise _lost(error) from None
     if isinstance(message, Abort):
         raise PeerError(f"{channel.own}: the server stopped the run: {message.reason[:MAX_REASON]}")
     return message
@@ -239,4 +239,9 @@ def _send(channel: Channel, message: Message) -> None:
     try:
         channel.send(message)
     except PeerError as error:
-        raise _Lost(str(error)) from None
+        raise _lost(error) from None
+
+
+def _lost(error: PeerError) -> PeerError | _Lost:
+    """The same error if it is the server's last word: then there is nothing to come back to."""
+    return error if error.kind else _Lost(str(error))

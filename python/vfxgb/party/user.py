@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from vfxgb.party.consent import Consent
 from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.session import Network, need_role
-from vfxgb.party.users_config import UserSection, check_seconds, read_rows, read_section
+from vfxgb.party.users import UserSection, check_seconds, read_rows, read_section
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.threads import resolve_threads
 from vfxgb.train.ledger import Ledger
@@ -89,8 +90,8 @@ class UserParty:
                 said=self._said,
             )
         )
-        record = self._record(outcome, ledger, started, time.perf_counter() - start)
-        kept = PartyFolder(self.config.folder).make().run(record.run).make()
+        kept = PartyFolder(self.config.folder).make().run(outcome.run.hex()).make()
+        record = self._record(outcome, ledger, kept.share_file, started, time.perf_counter() - start)
         write_atomically(kept.share_file, outcome.model)
         kept.write(record)
         kept.write_ledger(ledger)
@@ -98,7 +99,7 @@ class UserParty:
         self._tell(f"the model is in {kept.share_file}")
         return record
 
-    def _record(self, outcome: UserOutcome, ledger: Ledger, started: float, seconds: float) -> RunRecord:
+    def _record(self, outcome: UserOutcome, ledger: Ledger, file: Path, started: float, seconds: float) -> RunRecord:
         own, server = self.config.party, next(iter(self._network.peers))
         sent = [entry for entry in ledger.entries if entry.sender == own]
         received = [entry for entry in ledger.entries if entry.receiver == own]
@@ -130,6 +131,7 @@ class UserParty:
                     sum(entry.messages for entry in received),
                 )
             },
+            model=file.name,
             versions=versions(),
             facts={"users": len(self.directory.parties), "number": invitation.number},
         )

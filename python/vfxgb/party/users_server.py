@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -20,7 +21,7 @@ from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain
 from vfxgb.party.logs import Log
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.train import read_params
-from vfxgb.party.users_config import ServerSection, check_seconds, read_rows, read_section
+from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.settings import plain_params
 from vfxgb.transport.network import Listener, Peer
@@ -98,7 +99,7 @@ class UsersServer:
         self._seconds = time.perf_counter() - start
         kept = folder.run(result.share.run).make()
         save_share(result.share, kept.share_file)
-        record = self._record(result)
+        record = self._record(result, kept.share_file)
         kept.write(record)
         kept.write_ledger(result.ledger)
         self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(self._seconds, 2))
@@ -114,7 +115,7 @@ class UsersServer:
         self._watch = watch
         self._log.info("training", run=run.hex(), protocol=self.job.aggregator, users=len(self.directory.parties))
 
-    def _record(self, result: UsersResult) -> RunRecord:
+    def _record(self, result: UsersResult, file: Path) -> RunRecord:
         config, job = self.config, self.job
         traffic = result.traffic[USERS]
         failure = result.failure
@@ -152,7 +153,7 @@ class UsersServer:
                     traffic.round_trips,
                 )
             },
-            model=result.share.seal.model,
+            model=file.name,
             versions=versions(),
             facts={"users": len(self.directory.parties), "users_per_round": job.users_per_round},
         )

@@ -11,6 +11,7 @@ users there are.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -18,7 +19,7 @@ from vfxgb.errors import ChannelClosedError, FrameError, MessageError, PeerError
 from vfxgb.secagg.base import M
 from vfxgb.secagg.simulation import SERVER, Absence, StageCost, nobody
 from vfxgb.transport.channel import Channel, Observer
-from vfxgb.transport.messages import Message, encode
+from vfxgb.transport.messages import Abort, Message, encode
 from vfxgb.transport.network import NetworkLink, Selector
 
 # How long to wait for a reply before the door is looked at again.
@@ -131,13 +132,15 @@ class NetworkExchange:
 
     def dismiss(self, user: int) -> None:
         """End the link of a user that has done its part."""
-        self._forget(self.members[user])
+        if user in self.members:
+            self._forget(self.members[user])
 
     def close(self, error: BaseException | None = None) -> None:
-        """End all links, telling users why if there is an error."""
+        """End all links, telling users why if there is an error. Waits for nobody: the Listener's close does."""
         for member in list(self.members.values()):
             if error is not None:
-                member.channel.abort(error)
+                with suppress(PeerError, ChannelClosedError):
+                    member.channel.send(Abort(reason=f"{type(error).__name__} at {SERVER}", kind=type(error).__name__))
             self._forget(member)
 
     def _send(self, stage: str, requests: Mapping[int, Message], cost: StageCost) -> dict[int, Member]:
@@ -208,4 +211,5 @@ class NetworkExchange:
         self._by_link.pop(member.link, None)
         if self.members.get(member.user) is member:
             del self.members[member.user]
-        member.channel.close()
+        # Not close(), which waits for the other side: one user may not hold up the others.
+        member.link.begin_close()
