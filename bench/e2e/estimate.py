@@ -1,8 +1,8 @@
 """The constants of vfxgb.party.estimate: seconds and bytes per tree of every protocol, fitted to small trainings.
 
-Each protocol trains tables of a few sizes with two parties in memory; non-negative least squares gives what a tree costs
-by itself, per row, per row, feature and level, and per bucket of a passive party. Seconds are those of the processor,
-over two cores, so that a busy machine does not spoil them. Prints the table to copy.
+Each protocol trains tables of a few sizes with two parties in memory; non-negative least squares gives what a tree
+costs by itself, per row, per row, feature and level, and per bucket of a passive party. Seconds are those of the
+processor, over two cores, so that a busy machine does not spoil them. Prints the table to copy.
 """
 
 import sys

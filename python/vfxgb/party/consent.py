@@ -29,7 +29,7 @@ class Consent:
         self.section = section
 
     def check(self) -> None:
-        """Raise UnknownNameError for a protocol that does not exist: a slip would refuse what was meant to be agreed."""
+        """Raise UnknownNameError for a protocol that does not exist: a slip would refuse what was meant."""
         for name in self.section.protocols or ():
             protocol_by_name(name)
 
