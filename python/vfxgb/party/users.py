@@ -1,6 +1,6 @@
 """Roles "server" and "user": what [users] of their configurations says, and their tables.
 
-The server listens (users_server.py), users dial it (user.py); each is a process of its own with its own configuration. A
+The server listens (users_server.py), users dial it (user.py); each is a process of its own with a configuration. A
 run leaves a folder at every side, with the model, as between other parties.
 """
 
