@@ -24,6 +24,7 @@ void register_cipher_histogram(py::module_& module);
 void register_masked(py::module_& module);
 void register_noise(py::module_& module);
 void register_ot(py::module_& module);
+void register_psi(py::module_& module);
 void register_shares(py::module_& module);
 void register_smm(py::module_& module);
 void register_bresson(py::module_& module);

@@ -51,6 +51,7 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_masked(module);
   vfxgb::bind::register_noise(module);
   vfxgb::bind::register_ot(module);
+  vfxgb::bind::register_psi(module);
   vfxgb::bind::register_shares(module);
   vfxgb::bind::register_smm(module);
   vfxgb::bind::register_bresson(module);

@@ -33,15 +33,49 @@ def read_file(
     """
     file = Path(path)
     where = f"{where} from {file.name}"
+    if _is_csv(file, where):
+        with _open_text(file) as text:
+            return _read_csv(text, where, columns)
+    return _read_parquet(file, where, columns)
+
+
+def read_text_column(path: str | os.PathLike[str], column: str, where: str = "reading a column") -> Any:
+    """One column of a file as it stands: a list of texts (CSV) or the column of a frame (Parquet).
+
+    Raises TableError and ColumnNameError as `read_file` does.
+    """
+    file = Path(path)
+    where = f"{where} from {file.name}"
+    if not _is_csv(file, where):
+        frame = _read_parquet(file, where, [column])
+        return frame[column]
+    cells: list[str] = []
+    with _open_text(file) as text:
+        try:
+            lines = csv.reader(text, strict=True)
+            header = _header(lines, where)
+            _refuse_absent(column, header, where)
+            place = header.index(column)
+            for first_line, rows in _blocks(lines):
+                _refuse_ragged(rows, len(header), first_line, where)
+                cells.extend(row[place] for row in rows)
+        except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
+            raise _no_csv(error, where) from error
+    return cells
+
+
+def _is_csv(file: Path, where: str) -> bool:
+    """Whether a file is CSV, else it is Parquet. Raises TableError for any other ending and for no file."""
     if not file.is_file():
         raise TableError(f"{where}: there is no file {str(file)!r}; check the path")
     ending = "".join(file.suffixes[-2:]).lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
-    if ending.endswith((".csv", ".csv.gz")):
-        with _open_text(file) as text:
-            return _read_csv(text, where, columns)
-    if ending == ".parquet":
-        return _read_parquet(file, where, columns)
-    raise TableError(f"{where}: the file ends in {ending!r}, wanted .csv, .csv.gz or .parquet")
+    if not ending.endswith((".csv", ".csv.gz", ".parquet")):
+        raise TableError(f"{where}: the file ends in {ending!r}, wanted .csv, .csv.gz or .parquet")
+    return ending != ".parquet"
+
+
+def _no_csv(error: Exception, where: str) -> TableError:
+    return TableError(f"{where}: the file is no CSV in UTF-8 ({error})")
 
 
 def _open_text(file: Path) -> io.TextIOBase:
@@ -53,18 +87,10 @@ def _open_text(file: Path) -> io.TextIOBase:
 def _read_csv(text: io.TextIOBase, where: str, columns: Sequence[str] | None) -> dict[str, NDArray[np.float64]]:
     try:
         lines = csv.reader(text, strict=True)
-        header = next(lines, None)
-        if not header:
-            raise TableError(f"{where}: the file is empty, wanted a header line with column names")
-        for place, name in enumerate(header):
-            if name in header[:place]:
-                raise ColumnNameError(
-                    f"{where}: column {name!r} appears more than once, wanted unique names; rename it"
-                )
+        header = _header(lines, where)
         wanted = list(header) if columns is None else list(columns)
         for name in wanted:
-            if name not in header:
-                raise ColumnNameError(f"{where}: there is no column {name!r}; the columns are {header}")
+            _refuse_absent(name, header, where)
         blocks: list[list[NDArray[np.float64]]] = [[] for _ in wanted]
         for first_line, rows in _blocks(lines):
             _refuse_ragged(rows, len(header), first_line, where)
@@ -72,8 +98,23 @@ def _read_csv(text: io.TextIOBase, where: str, columns: Sequence[str] | None) ->
             for kept, name in zip(blocks, wanted, strict=True):
                 kept.append(_parse(cells[header.index(name)], name, first_line, where))
     except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
-        raise TableError(f"{where}: the file is no CSV in UTF-8 ({error})") from error
+        raise _no_csv(error, where) from error
     return {name: np.concatenate([*kept, np.empty(0)]) for name, kept in zip(wanted, blocks, strict=True)}
+
+
+def _header(lines: Iterator[list[str]], where: str) -> list[str]:
+    header = next(lines, None)
+    if not header:
+        raise TableError(f"{where}: the file is empty, wanted a header line with column names")
+    for place, name in enumerate(header):
+        if name in header[:place]:
+            raise ColumnNameError(f"{where}: column {name!r} appears more than once, wanted unique names; rename it")
+    return header
+
+
+def _refuse_absent(name: str, header: Sequence[str], where: str) -> None:
+    if name not in header:
+        raise ColumnNameError(f"{where}: there is no column {name!r}; the columns are {list(header)}")
 
 
 def _blocks(lines: Iterator[list[str]]) -> Iterator[tuple[int, list[list[str]]]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias, TypeVar, overload
 
-from vfxgb.errors import ChannelClosedError, FrameError, MessageError, PeerError
+from vfxgb.errors import ChannelClosedError, ConsentError, FrameError, MessageError, PeerError
 from vfxgb.transport.frame import read_header, write_header
 from vfxgb.transport.link import Link, LinkClosed, LinkTimeout, memory_links
 from vfxgb.transport.messages import BULK_BYTES, MAX_REASON, Abort, Catalogue, Message, encode
@@ -69,8 +69,8 @@ class Channel:
         header = write_header(self._run, self._next_out, len(payload), message.TAG)
         try:
             self._link.put((header, payload))
-        except LinkClosed:
-            raise self._gone(f"sending {message.TAG!r}") from None
+        except LinkClosed as ended:
+            raise self._gone(f"sending {message.TAG!r}", ended, self._last_words()) from None
         self._next_out += 1
         self.traffic.sent(len(header) + len(payload))
         if self._observer is not None:
@@ -88,28 +88,28 @@ class Channel:
     def recv(self, kind: type[Message], /, *others: type[Message]) -> Message:
         """The next message, which must be of one of the given types.
 
-        Raises PeerError when the peer stopped, left or kept silent until the timeout; FrameError for bytes that are no
-        frame of this run; MessageError for a message of another type.
+        Raises PeerError when the peer stopped, left or kept silent until the timeout, ConsentError when it refused;
+        FrameError for bytes that are no frame of this run; MessageError for a message of another type.
         """
         wanted = (kind, *others)
         if not self._open:
             raise ChannelClosedError(f"{self.own} waiting for {self.peer}: the channel is closed")
         try:
             header_bytes, payload = self._link.get(self._timeout)
-        except LinkClosed:
-            raise self._gone(f"waiting for {_tags(wanted)}") from None
-        except LinkTimeout:
+        except LinkClosed as ended:
+            raise self._gone(f"waiting for {_tags(wanted)}", ended) from None
+        except LinkTimeout as waited:
+            found = str(waited) if self._timeout is None else f"sent nothing for {self._timeout:g} seconds"
             raise PeerError(
-                f"{self.own} waiting for {_tags(wanted)}: {self.peer} sent nothing for {self._timeout:g} seconds; "
-                "check that it is running and reachable"
+                f"{self.own} waiting for {_tags(wanted)}: {self.peer} {found}; check that it is running and reachable"
             ) from None
         message = self._decode(header_bytes, payload)
         if self._observer is not None:
             self._observer(self.peer, self.own, message, len(header_bytes) + len(payload))
         if self._tap is not None:
-            self._tap(self.peer, False, message.TAG, payload)
+            self._tap(self.peer, False, message.TAG, bytes(payload))
         if isinstance(message, Abort) and Abort not in wanted:
-            raise PeerError(f"{self.own} waiting for {_tags(wanted)}: {self.peer} stopped the run: {message.reason}")
+            raise self._stopped(f"waiting for {_tags(wanted)}", message)
         if not isinstance(message, wanted):
             raise MessageError(
                 f"{self.own} receiving from {self.peer}: found message {message.TAG!r}, wanted {_tags(wanted)}; "
@@ -117,7 +117,11 @@ class Channel:
             )
         return message
 
-    def _decode(self, header_bytes: bytes, payload: bytes) -> Message:
+    def use(self, catalogue: Catalogue, timeout: float | None = None) -> None:
+        """Accept other messages and wait so long from now on; both sides change at the same point of their talk."""
+        self._catalogue, self._timeout = catalogue, timeout
+
+    def _decode(self, header_bytes: bytes, payload: bytes | memoryview) -> Message:
         header = read_header(header_bytes, self.peer)
         if header.run != self._run:
             raise FrameError(f"{self.own} receiving from {self.peer}: a frame of another run; restart both sides")
@@ -138,12 +142,16 @@ class Channel:
     def abort(self, error: BaseException) -> None:
         """Tell the peer that this side has failed, and close. Never raises.
 
-        Only the kind of the error travels: its text may name columns or values.
+        Only the kind of the error travels: its text may name columns or values. A ConsentError's text is written for
+        the peer, and is sent.
         """
         if self._open:
+            reason = f"{type(error).__name__} at {self.own}"
+            if isinstance(error, ConsentError):
+                reason = str(error)
             # A peer that is gone needs no telling.
             with suppress(PeerError, ChannelClosedError):
-                self.send(Abort(reason=f"{type(error).__name__} at {self.own}"[:MAX_REASON]))
+                self.send(Abort(reason=reason[:MAX_REASON], kind=type(error).__name__))
             self.close()
 
     def close(self) -> None:
@@ -151,7 +159,27 @@ class Channel:
         self._open = False
         self._link.close()
 
-    def _gone(self, step: str) -> PeerError:
+    def _last_words(self) -> Abort | None:
+        """Why the peer stopped, if it said so before it left; what else it sent is of no use any more."""
+        with suppress(LinkClosed, LinkTimeout, FrameError):
+            while True:
+                message = self._decode(*self._link.get(0))
+                if isinstance(message, Abort):
+                    return message
+        return None
+
+    def _stopped(self, step: str, last_words: Abort) -> PeerError | ConsentError:
+        if last_words.kind == ConsentError.__name__:
+            return ConsentError(f"{self.own} {step}: {last_words.reason}")
+        error = PeerError(f"{self.own} {step}: {self.peer} stopped the run: {last_words.reason}")
+        error.kind = last_words.kind
+        return error
+
+    def _gone(self, step: str, ended: LinkClosed, last_words: Abort | None = None) -> PeerError | ConsentError:
+        if last_words is not None:
+            return self._stopped(step, last_words)
+        if str(ended):
+            return PeerError(f"{self.own} {step}: {ended}; look for the cause at {self.peer}")
         return PeerError(f"{self.own} {step}: {self.peer} has closed the channel; look for the cause at {self.peer}")
 
 
@@ -183,4 +211,4 @@ def broadcast(channels: "list[Channel]", message: Message) -> None:
 
 
 def _tags(types: tuple[type[Message], ...]) -> str:
-    return " or ".join(repr(kind.TAG) for kind in types)
+    return " or ".join(repr(kind.TAG) if kind.TAG else "a message" for kind in types)

@@ -1,22 +1,22 @@
 """Where frames travel: the bytes level below a channel.
 
 A link moves whole frames in order and knows nothing of their contents. `memory_links` joins two threads; a
-network link implements the same three methods.
+network link (transport.network) implements the same three methods.
 """
 
 import queue
 from typing import Protocol, TypeAlias
 
 # Header and payload apart, so that a payload sent to several peers is never copied.
-Frame: TypeAlias = tuple[bytes, bytes]
+Frame: TypeAlias = tuple[bytes, bytes | memoryview]
 
 
 class LinkClosed(Exception):  # noqa: N818 - a signal to the channel above, never shown to a user
-    """The link was closed, by either side, and every frame before that has been read."""
+    """The link was closed, by either side, and every frame before that has been read. Its text, if any: why."""
 
 
 class LinkTimeout(Exception):  # noqa: N818 - a signal to the channel above, never shown to a user
-    """No frame came in time."""
+    """No frame came in time. Its text, if any: in which time."""
 
 
 class Link(Protocol):

@@ -1,0 +1,193 @@
+"""Comparing ids by a programmed OPRF, for two and more parties (Kolesnikov et al., CCS 2016 and CCS 2017).
+
+The active party places its ids x in bins and evaluates, with each passive party k, that party's OPRF F_k at them. Party
+k programs a store (cpp/psi/store.h) with F_k(y) ^ z_k(y) for each of its ids y. The z_k add up to 0 over the passive
+parties:
+    z_k(y) = XOR of AES(K_kj, y) over the other passive parties j,   K_kj agreed by X25519, relayed by the active party.
+So the active party gets z_k(x) = F_k(x) ^ (the store's value) where k has x, and something random where not, and these
+add up to 0 only if all passive parties have x. With one of them z is 0.
+
+    passive -> offer      active -> reply, table key, public keys      passive -> choices
+    active  -> rows of all bins, in blocks                             passive -> the store, in blocks
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.align.blocks import Progress, blocks, check_bytes, check_first
+from vfxgb.align.ids import Ids
+from vfxgb.align.messages import AlignKeys, AlignReady, CodeChoices, CodeRows, Hint
+from vfxgb.align.oprf import CHOICE_BYTES, ActiveEnd, PassiveEnd
+from vfxgb.align.params import (
+    BLOCK_GROUPS,
+    CODE_BYTES,
+    GROUP,
+    HASHES,
+    KEY_BYTES,
+    MAX_TRIES,
+    STORE_BLOCK,
+    AlignParams,
+    bin_count,
+)
+from vfxgb.errors import AlignmentError, InvalidKeyError, MessageError
+from vfxgb.ot.group import modp_group
+from vfxgb.secagg.keys import AgreementKey
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
+
+_NO_ENTRY = np.uint32(0xFFFFFFFF)
+_ZERO_CONTEXT = b"vfxgb align zero shares 1"
+
+
+def compare_active(
+    digests: NDArray[np.uint8],
+    channels: Mapping[str, Channel],
+    ready: Mapping[str, AlignReady],
+    params: AlignParams,
+    threads: int,
+    progress: Progress | None,
+) -> NDArray[np.bool_]:
+    """Which of the ids uint8[n, 16] all peers have."""
+    own = next(iter(channels.values())).own
+    key, table = _place(digests, threads, own)
+    publics = [message.public for message in ready.values()]
+    group = modp_group(params.group_bits, params.insecure)
+    ends = {}
+    for place, (peer, channel) in enumerate(channels.items()):
+        ends[peer] = ActiveEnd(ready[peer].offer, group, threads, f"{own} comparing ids with {peer}")
+        channel.send(AlignKeys(reply=ends[peer].reply, publics=publics, place=place, table_key=key))
+    used = np.flatnonzero(table != _NO_ENTRY)
+    sums = np.zeros(len(used), dtype=np.uint64)
+    for peer, channel in channels.items():
+        u = channel.recv(CodeChoices).u
+        if len(u) != CHOICE_BYTES:
+            raise MessageError(f"{own} comparing ids with {peer}: found {len(u)} bytes, wanted {CHOICE_BYTES}")
+        sums ^= _send_rows(ends[peer].finish(u), digests, table, channel, threads, progress)[used]
+    for peer, channel in channels.items():
+        sums ^= _receive_store(digests, table[used], ready[peer].n_ids, channel, threads, progress)
+    common = np.zeros(len(digests), dtype=np.bool_)
+    common[table[used] // HASHES] = sums == 0
+    return common
+
+
+def _place(digests: NDArray[np.uint8], threads: int, own: str) -> tuple[bytes, NDArray[np.uint32]]:
+    """A key under which all ids find a bin, and the entry of each bin."""
+    for _ in range(MAX_TRIES):
+        key = _native.random_bytes(KEY_BYTES)
+        table = _native.cuckoo_table(digests, key, bin_count(len(digests)), threads)
+        if table is not None:
+            return key, table
+    raise AlignmentError(
+        f"{own} aligning ids: {len(digests)} ids found no place in {bin_count(len(digests))} bins under {MAX_TRIES} "
+        "keys; that does not happen by chance: report it"
+    )
+
+
+def _send_rows(
+    receiver: _native.OprfReceiver,
+    digests: NDArray[np.uint8],
+    table: NDArray[np.uint32],
+    channel: Channel,
+    threads: int,
+    progress: Progress | None,
+) -> NDArray[np.uint64]:
+    """Send the masked code words of all bins; returns the OPRF's value in each bin."""
+    values = np.empty(len(table), dtype=np.uint64)
+    for block in blocks(len(table) // GROUP, BLOCK_GROUPS):
+        bins = slice(GROUP * block.start, GROUP * block.stop)
+        u, values[bins] = receiver.mask(block.start, digests, table[bins], threads)
+        channel.send(CodeRows(first=block.start, u=pack_bytes(u)))
+        if progress is not None:
+            progress(f"comparing ids with {channel.peer}", bins.stop, len(table))
+    return values
+
+
+def _receive_store(
+    digests: NDArray[np.uint8],
+    entries: NDArray[np.uint32],
+    n_passive: int,
+    channel: Channel,
+    threads: int,
+    progress: Progress | None,
+) -> NDArray[np.uint64]:
+    """What the peer's store holds for the entries."""
+    step = f"{channel.own} comparing ids with {channel.peer}"
+    store = np.empty(_native.store_size(HASHES * n_passive), dtype=np.uint64)
+    seed = b""
+    for block in blocks(len(store), STORE_BLOCK):
+        hint = channel.recv(Hint)
+        check_first(hint.first, block.start, step)
+        check_bytes(hint.seed, KEY_BYTES, f"{step}: seed of the store")
+        if block.start and hint.seed != seed:
+            raise MessageError(f"{step}: found another seed in a later block of the store, wanted one for all")
+        seed = hint.seed
+        store[block] = unpack_array(hint.values, np.uint64, (block.stop - block.start,), step)
+        if progress is not None:
+            progress(f"receiving hints of {channel.peer}", block.stop, len(store))
+    return _native.store_decode(seed, digests, entries, HASHES * n_passive, store, threads)
+
+
+def compare_passive(
+    ids: Ids, n_active: int, n_passives: int, end: PassiveEnd, agreement: AgreementKey, channel: Channel, threads: int
+) -> None:
+    """Let the peer, who has `n_active` ids, learn which of them this and all other passive parties have."""
+    step = f"{channel.own} comparing ids with {channel.peer}"
+    keys = channel.recv(AlignKeys)
+    check_bytes(keys.table_key, KEY_BYTES, f"{step}: key of the bins")
+    zero = _zero_shares(ids, keys, n_passives, agreement, step)
+    sender, u = end.finish(keys.reply, step)
+    channel.send(CodeChoices(u=pack_bytes(u)))
+    values = np.empty(HASHES * len(ids), dtype=np.uint64)
+    bins = bin_count(n_active)
+    order, offsets = _native.bin_order(ids.digests, keys.table_key, bins, threads)
+    for block in blocks(bins // GROUP, BLOCK_GROUPS):
+        rows = channel.recv(CodeRows)
+        check_first(rows.first, block.start, step)
+        wanted = (block.stop - block.start) * GROUP * CODE_BYTES
+        if len(rows.u) != wanted:
+            raise MessageError(f"{step}: found {len(rows.u)} bytes of rows, wanted {wanted}")
+        sender.evaluate(block.start, rows.u, ids.digests, order, offsets, values, threads)
+    values.reshape(len(ids), HASHES)[:] ^= zero[:, np.newaxis]
+    seed, store = _encode(ids, values, threads, channel.own)
+    for block in blocks(len(store), STORE_BLOCK):
+        channel.send(Hint(seed=seed, first=block.start, values=pack_array(store[block])))
+
+
+def _zero_shares(ids: Ids, keys: AlignKeys, n_passives: int, agreement: AgreementKey, step: str) -> NDArray[np.uint64]:
+    """z of this party for each of its ids."""
+    if len(keys.publics) != n_passives or not 0 <= keys.place < n_passives:
+        raise MessageError(
+            f"{step}: found {len(keys.publics)} public keys and place {keys.place}, wanted {n_passives} of all passive "
+            "parties and a place among them"
+        )
+    if keys.publics[keys.place] != agreement.public:
+        raise MessageError(f"{step}: found another public key in this party's place, wanted its own")
+    if len(set(keys.publics)) != n_passives:
+        raise MessageError(f"{step}: found a public key twice, wanted one for each passive party")
+    zero = np.zeros(len(ids), dtype=np.uint64)
+    for place, public in enumerate(keys.publics):
+        if place == keys.place:
+            continue
+        check_bytes(public, len(agreement.public), f"{step}: public key {place}")
+        try:
+            key = agreement.agree(public, _ZERO_CONTEXT)[:KEY_BYTES]
+        except InvalidKeyError:
+            raise MessageError(f"{step}: public key {place} is no X25519 key of full order") from None
+        zero ^= _native.aes_encrypt(key, ids.digests).view("<u8").reshape(-1, 2)[:, 0]
+    return zero
+
+
+def _encode(ids: Ids, values: NDArray[np.uint64], threads: int, own: str) -> tuple[bytes, NDArray[np.uint64]]:
+    """A seed and the store of the values under it."""
+    for _ in range(MAX_TRIES):
+        seed = _native.random_bytes(KEY_BYTES)
+        store = _native.store_encode(seed, ids.digests, values, threads)
+        if store is not None:
+            return seed, store
+    raise AlignmentError(
+        f"{own} aligning ids: {len(values)} values fit no store under {MAX_TRIES} seeds; that does not happen by "
+        "chance: report it"
+    )

@@ -1,0 +1,267 @@
+"""The messages of alignment (ids -> rows) and of lookups. Points are 32 bytes, tags 16, values 8."""
+
+from typing import ClassVar
+
+from vfxgb.align.params import TAG_BYTES
+from vfxgb.transport.messages import NOTHING, TABLE_BYTES, Bulk, Message, Reveals
+
+POINT_BYTES = 32
+VALUE_BYTES = 8
+
+
+class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, first. `n_ids`: of all groups. `steps`: digest of the normalisation. `n_passives`: parties."""
+
+    TAG: ClassVar[str] = "open-align"
+    REVEALS: ClassVar[Reveals] = Reveals("how many ids the sender has, and how many parties there are", "numbers")
+
+    method: str
+    group_bits: int
+    n_ids: int
+    n_passives: int
+    steps: bytes
+
+    def amount(self) -> int:
+        """Ids and parties."""
+        return 2
+
+
+class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: same steps. `public`: a fresh X25519 key. `offer`: of the base transfers, empty for ecdh."""
+
+    TAG: ClassVar[str] = "align-ready"
+    REVEALS: ClassVar[Reveals] = Reveals("how many ids the sender has", "numbers")
+
+    method: str
+    n_ids: int
+    public: bytes
+    offer: bytes
+
+    def amount(self) -> int:
+        """One: the number of ids."""
+        return 1
+
+
+class BlindedIds(Message, frozen=True, forbid_unknown_fields=True):
+    """Both ways (ecdh), in blocks from `first` on: the sender's ids as points under its secret, uint8[k, 32]."""
+
+    TAG: ClassVar[str] = "blinded-ids"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    first: int
+    points: Bulk
+
+
+class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active (ecdh): the points of one block of BlindedIds, under the secrets of both."""
+
+    TAG: ClassVar[str] = "twice-blinded-ids"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "whether the sender has the id, with the sender's own blinded ids", "ids compared"
+    )
+
+    first: int
+    points: Bulk
+
+    def amount(self) -> int:
+        """Ids of the receiver that are compared."""
+        return len(self.points) // POINT_BYTES
+
+
+class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive (kkrt): what precedes the rows.
+
+    `reply`: of the base transfers. `publics`: X25519 keys of all passive parties; `place`: the receiver's own among
+    them. `table_key`: of the hashes that place ids in bins.
+    """
+
+    TAG: ClassVar[str] = "align-keys"
+    MAX_BYTES: ClassVar[int] = 1 << 20
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    reply: bytes
+    publics: list[bytes]
+    place: int
+    table_key: bytes
+
+
+class CodeChoices(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active (kkrt): extension of the base transfers to the width of the code, 8 KiB."""
+
+    TAG: ClassVar[str] = "code-choices"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    u: Bulk
+
+
+class CodeRows(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive (kkrt), in blocks: the masked code words of bins from group `first` on, 8 KiB a group."""
+
+    TAG: ClassVar[str] = "code-rows"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    first: int
+    u: Bulk
+
+
+class Hint(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active (kkrt), in blocks: entries from `first` on of the store that programs its ids, uint64.
+
+    `seed`: 16 bytes, the key of the store's hashes.
+    """
+
+    TAG: ClassVar[str] = "hint"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "whether all passive parties have an id of the receiver, with the hints of all", "numbers masked by an OPRF"
+    )
+
+    seed: bytes
+    first: int
+    values: Bulk
+
+    def amount(self) -> int:
+        """Entries."""
+        return len(self.values) // VALUE_BYTES
+
+
+class CommonRows(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: how many ids are common in each group. `key`: of the tags. `digest`: of the agreed rows.
+
+    As many CommonTags follow as the sum of `sizes` needs.
+    """
+
+    TAG: ClassVar[str] = "common-rows"
+    REVEALS: ClassVar[Reveals] = Reveals("how many ids are common, by group", "numbers")
+
+    key: bytes
+    sizes: list[int]
+    digest: bytes
+
+    def amount(self) -> int:
+        """Groups."""
+        return len(self.sizes)
+
+
+class CommonTags(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, in blocks from `first` on: tags of the common ids in the agreed order, uint8[k, 16]."""
+
+    TAG: ClassVar[str] = "common-tags"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which of the receiver's ids all parties have", "ids")
+
+    first: int
+    tags: Bulk
+
+    def amount(self) -> int:
+        """Ids."""
+        return len(self.tags) // TAG_BYTES
+
+
+class RowsAgreed(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, last: the digest of the rows that the sender found."""
+
+    TAG: ClassVar[str] = "rows-agreed"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    digest: bytes
+
+
+class OpenLookup(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, once a session: `key` of the tags of this session, `steps` as in OpenAlign."""
+
+    TAG: ClassVar[str] = "open-lookup"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    key: bytes
+    steps: bytes
+
+
+class LookupReady(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: its table is tagged."""
+
+    TAG: ClassVar[str] = "lookup-ready"
+    REVEALS: ClassVar[Reveals] = Reveals("how many ids the sender has", "numbers")
+
+    n_ids: int
+
+    def amount(self) -> int:
+        """One: the number of ids."""
+        return 1
+
+
+class AskRows(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: tags of the ids that are asked for, uint8[k, 16], in the order of the answer."""
+
+    TAG: ClassVar[str] = "ask-rows"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "who is asked for; of ids that the receiver does not have a digest, which guessing can open", "ids"
+    )
+
+    tags: Bulk
+
+    def amount(self) -> int:
+        """Ids."""
+        return len(self.tags) // TAG_BYTES
+
+
+class FoundRows(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: one bit per id asked for, lowest first: the sender has it."""
+
+    TAG: ClassVar[str] = "found-rows"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which of the ids asked for the sender has", "ids")
+
+    n_ids: int
+    found: Bulk
+
+    def amount(self) -> int:
+        """Ids asked for."""
+        return self.n_ids
+
+
+class UseRows(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: one bit per id asked for: all parties have it, and its row is used next."""
+
+    TAG: ClassVar[str] = "use-rows"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which of the ids asked for all parties have", "ids")
+
+    n_ids: int
+    used: Bulk
+
+    def amount(self) -> int:
+        """Ids asked for."""
+        return self.n_ids
+
+
+class CloseLookup(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, last: no more questions."""
+
+    TAG: ClassVar[str] = "close-lookup"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+
+ALIGN_MESSAGES: tuple[type[Message], ...] = (
+    OpenAlign,
+    AlignReady,
+    BlindedIds,
+    TwiceBlindedIds,
+    AlignKeys,
+    CodeChoices,
+    CodeRows,
+    Hint,
+    CommonRows,
+    CommonTags,
+    RowsAgreed,
+    OpenLookup,
+    LookupReady,
+    AskRows,
+    FoundRows,
+    UseRows,
+    CloseLookup,
+)

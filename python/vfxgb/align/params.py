@@ -1,0 +1,77 @@
+"""Parameters of alignment: what the parties may choose, and sizes that follow from the number of ids.
+
+Why these numbers is in README.md.
+"""
+
+import math
+from typing import Literal
+
+import msgspec
+
+from vfxgb.errors import AlignmentError
+
+STATISTICAL_BITS = 40
+# Outputs of 64 bits keep a wrong match below 2^-40 for so many ids of the active party.
+VALUE_BITS = 64
+MAX_IDS = 1 << (VALUE_BITS - STATISTICAL_BITS)
+# Up to so many ids on the larger side curve points are faster than base transfers.
+SMALL_IDS = 400
+HASHES = 3
+# Bins of the cuckoo table: so many per id, and so many more.
+BINS_PER_ID = 1.27
+EXTRA_BINS = 256
+GROUP = 128
+CODE_BITS = 512
+CODE_BYTES = CODE_BITS // 8
+# Groups of 128 bins in a message: 1 MiB.
+BLOCK_GROUPS = 128
+# Numbers of a store in a message: 1 MiB.
+STORE_BLOCK = 1 << 17
+# Keys of a table and seeds of a store that are tried, each of which fails with negligible probability.
+MAX_TRIES = 20
+# Ids, points and tags in a message.
+BLOCK_IDS = 1 << 16
+KEY_BYTES = 16
+TAG_BYTES = 16
+
+Method = Literal["kkrt", "ecdh"]
+
+
+class AlignParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How ids are compared; the same at all parties.
+
+    `method`: "kkrt" (oblivious transfer), "ecdh" (curve points, two parties only), or "auto": ecdh for two parties with
+    at most 400 ids each, kkrt else. `group_bits`: the prime of the base transfers; below 2048 only with `insecure`, for
+    tests.
+    """
+
+    method: Literal["auto", "kkrt", "ecdh"] = "auto"
+    group_bits: Literal[768, 1024, 1536, 2048, 3072, 4096] = 3072
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        if self.group_bits < 2048 and not self.insecure:
+            raise ValueError(
+                f"group_bits={self.group_bits} is no protection: take at least 2048, or pass insecure=True"
+            )
+
+    def choose(self, n_active: int, n_passive: int, n_passives: int) -> Method:
+        """The method for so many ids and passive parties; the same at both sides."""
+        if n_passives > 1:
+            return "kkrt"
+        if self.method == "auto":
+            return "ecdh" if max(n_active, n_passive) <= SMALL_IDS else "kkrt"
+        return self.method
+
+    def check_parties(self, party: str, n_passives: int) -> None:
+        """Raise AlignmentError where the method does not serve so many parties."""
+        if self.method == "ecdh" and n_passives > 1:
+            raise AlignmentError(
+                f"{party} aligning ids: method 'ecdh' is for two parties and there are {n_passives + 1}; with it the "
+                "active party would learn whom it has in common with each one; take 'auto' or 'kkrt'"
+            )
+
+
+def bin_count(n_ids: int) -> int:
+    """Bins of the active party's cuckoo table, a multiple of a group."""
+    return -(-(math.ceil(BINS_PER_ID * n_ids) + EXTRA_BINS) // GROUP) * GROUP

@@ -1,0 +1,114 @@
+"""One connection of a session: moves messages between a link and a gRPC stream, in the network thread.
+
+Both sides run the same code. A stream ends when the session is settled, when gRPC says that it is over, or when nothing
+was heard for MISSED_BEATS heartbeats; the session itself goes on with the next stream.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from vfxgb.errors import FrameError
+from vfxgb.transport.network.limits import MISSED_BEATS
+from vfxgb.transport.network.link import NetworkLink
+
+# gRPC's answer to a read at the end of a stream is an object of its own; everything else is a message.
+Read = Callable[[], Awaitable[Any]]
+Write = Callable[[bytes], Awaitable[Any]]
+
+# How long the dialling side waits for the other one to end a stream on which all has been said.
+_LAST_WORDS_SECONDS = 1.0
+
+
+class Stream:
+    """The messages of `link` over `read` and `write` of one gRPC stream. Made and run within the event loop.
+
+    `half_close`: given by the dialling side, which says that it has nothing more to send and lets the other side end
+    the stream: cancelled from here, gRPC would drop what is still on its way.
+    """
+
+    def __init__(
+        self,
+        link: NetworkLink,
+        read: Read,
+        write: Write,
+        heartbeat: float,
+        half_close: Callable[[], Awaitable[Any]] | None = None,
+    ) -> None:
+        self._link = link
+        self._read = read
+        self._write = write
+        self._heartbeat = heartbeat
+        self._half_close = half_close
+        self._loop = asyncio.get_running_loop()
+        self._awake = asyncio.Event()
+        self._beat = False
+        self._heard = self._loop.time()
+        self._stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        """End this stream, not the session."""
+        self._stopped.set()
+
+    async def run(self) -> bool:
+        """Move messages until the end of the stream. True if the session is settled."""
+        tasks = [
+            asyncio.ensure_future(self._receive()),
+            asyncio.ensure_future(self._send()),
+            asyncio.ensure_future(self._stopped.wait()),
+        ]
+        ticks = self._loop.call_later(self._heartbeat / 2, self._tick)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if self._link.settled and self._half_close is not None:
+                with suppress(Exception):  # gone already: nothing is left to be delivered
+                    await self._half_close()
+                await asyncio.wait(tasks[:1], timeout=_LAST_WORDS_SECONDS)
+            return self._link.settled
+        finally:
+            self._stopped.set()
+            ticks.cancel()
+            for task in tasks:
+                task.cancel()
+            # Their errors are gRPC's ways to say that the connection is gone.
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._link.detach()
+
+    async def _receive(self) -> None:
+        """Until the end of the stream. What comes after the session is settled is of no interest."""
+        while True:
+            message = await self._read()
+            if not isinstance(message, bytes):
+                return
+            self._heard = self._loop.time()
+            try:
+                self._link.feed(message)
+            except FrameError as error:
+                self._link.fail(FrameError(f"receiving from {self._link.peer}: {error}"), tell=str(error))
+
+    async def _send(self) -> None:
+        while True:
+            self._awake.clear()
+            beat, self._beat = self._beat, False
+            message = self._link.next_message(self._wake, beat)
+            if message is not None:
+                await self._write(message)
+            elif self._link.settled:
+                return
+            else:
+                await self._awake.wait()
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and with it this stream
+            self._loop.call_soon_threadsafe(self._awake.set)
+
+    def _tick(self) -> None:
+        if self._stopped.is_set():
+            return
+        if self._loop.time() - self._heard > MISSED_BEATS * self._heartbeat:
+            self._stopped.set()
+            return
+        self._beat = True
+        self._awake.set()
+        self._loop.call_later(self._heartbeat / 2, self._tick)
