@@ -23,8 +23,8 @@ from vfxgb.model.file import load_share
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.xgboost_json import xgboost_json
 from vfxgb.secagg.double_mask.messages import MaskedVector, Signed
-from vfxgb.train.settings import plain_params
 from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.settings import plain_params
 from vfxgb.transport.link import LinkClosed
 from vfxgb.transport.messages import Message
 
