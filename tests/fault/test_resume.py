@@ -26,6 +26,12 @@ POINTS = int(os.environ.get("VFXGB_KILL_POINTS", "4"))
 EXACT = [name for name in protocol_names() if protocol_by_name(name).repeatable]
 
 
+@pytest.fixture(autouse=True)
+def _a_disk_that_is_never_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some thousand states are kept, and no power is lost."""
+    monkeypatch.setattr(files.os, "fsync", lambda descriptor: None)
+
+
 def undisturbed(training: Training, folder: Path) -> Attempt:
     calm = folder / "calm"
     calm.mkdir()
