@@ -150,7 +150,12 @@ class MessageError(VfxgbError, ValueError):
 
 
 class PeerError(VfxgbError, ConnectionError):
-    """Another party ended the run: it failed, or closed the channel, or said nothing until the deadline."""
+    """Another party ended the run: it failed, or closed the channel, or said nothing until the deadline.
+
+    `kind`: the class of the error at the peer, "" if it did not say.
+    """
+
+    kind = ""
 
 
 class ChannelClosedError(VfxgbError, ConnectionError):

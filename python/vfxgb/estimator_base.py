@@ -21,15 +21,13 @@ from vfxgb.errors import UnfittedError, UnknownNameError
 from vfxgb.estimator_data import Layout, read_again
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.importance import importance
-from vfxgb.objective import make_objective
 from vfxgb.params import ALIASES, TrainParams, closest_name
 from vfxgb.predict.joint import predict_leaves, predict_margin
+from vfxgb.predict.sides import values_of
 from vfxgb.train.callbacks import TrainingCallback
 
 T = TypeVar("T", bound=Exception)
 Self = TypeVar("Self", bound="EstimatorBase")
-
-CUSTOM = "custom"
 
 
 class EstimatorBase:
@@ -110,10 +108,7 @@ class EstimatorBase:
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         """What the objective's link makes of the margins: [n], or class probabilities [n, n_outputs]."""
         margins = self._margins(X)
-        share = self.model_.active_share
-        if share.objective == CUSTOM:
-            return margins[:, 0] if share.n_outputs == 1 else margins
-        return make_objective(TrainParams(objective=share.objective, num_class=share.n_outputs)).transform(margins)
+        return values_of(self.model_.active_share, margins)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each row reaches in each tree, int32[n, n_trees], as XGBoost numbers them within a tree."""

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import LabelError, LengthMismatchError, ParameterError
-from vfxgb.estimator_base import CUSTOM, EstimatorBase
+from vfxgb.estimator_base import EstimatorBase
+from vfxgb.objective import CUSTOM
 
 BINARY = "binary:logistic"
 MULTI = "multi:softprob"

@@ -35,6 +35,9 @@ FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 AnyFloat = NDArray[np.floating]
 
+# The name of an objective that is a callable of the user.
+CUSTOM = "custom"
+
 _ONE = np.float32(1.0)
 _LEAST_HESSIAN = np.float32(1e-16)
 # XGBoost's: keeps expf(-m) finite, and logit finite when all labels are 0 or all are 1.
@@ -334,7 +337,7 @@ class CustomObjective:
 
     function: Callable[..., Any]
     n_outputs: int = 1
-    name: str = "custom"
+    name: str = CUSTOM
     default_metric: str = "rmse"
     unit_gradients: ClassVar[bool] = False
 

@@ -20,7 +20,7 @@ from vfxgb.protocols.ldp.messages import LdpGradients
 from vfxgb.protocols.ldp.release import make_release, rescale
 from vfxgb.protocols.scored import active as scored_active
 from vfxgb.protocols.scored.messages import ScoreLevel
-from vfxgb.train import session
+from vfxgb.train import session, sides
 from vfxgb.train.active import ActiveParty
 from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Message
@@ -90,11 +90,11 @@ def leaders(monkeypatch) -> list[ActiveParty]:
     made: list[ActiveParty] = []
 
     class Noted(ActiveParty):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
             made.append(self)
 
-    monkeypatch.setattr(session, "ActiveParty", Noted)
+    monkeypatch.setattr(sides, "ActiveParty", Noted)
     return made
 
 

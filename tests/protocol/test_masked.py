@@ -19,7 +19,7 @@ from vfxgb.protocols.masked.params import masked_options
 from vfxgb.protocols.masked.rows import places
 from vfxgb.protocols.plain.messages import PlainGradients
 from vfxgb.protocols.scored.messages import ScoreLevel, ScoreRule
-from vfxgb.train import session
+from vfxgb.train import sides
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.session import FitResult, fit
 from vfxgb.transport.messages import Message
@@ -190,13 +190,13 @@ def test_one_noise_vector_gives_every_gradient(make_problem, masked, messages) -
 def accountant_of(problem: Any, **params: Any) -> tuple[FitResult, Accountant]:
     """The run, and its active party's events."""
     kept: list[Any] = []
-    make = session.ActiveParty.__init__
+    make = sides.ActiveParty.__init__
 
     def watched(self: Any, *arguments: Any, **named: Any) -> None:
         make(self, *arguments, **named)
         kept.append(self.events)
 
-    session.ActiveParty.__init__ = watched  # type: ignore[method-assign]
+    sides.ActiveParty.__init__ = watched  # type: ignore[method-assign]
     try:
         result = fit(
             problem.tables(2),
@@ -209,7 +209,7 @@ def accountant_of(problem: Any, **params: Any) -> tuple[FitResult, Accountant]:
             protocol_params={"insecure": True, **params},
         )
     finally:
-        session.ActiveParty.__init__ = make  # type: ignore[method-assign]
+        sides.ActiveParty.__init__ = make  # type: ignore[method-assign]
     accountant = Accountant(delta=1e-4)
     accountant.add(*kept[0])
     return result, accountant

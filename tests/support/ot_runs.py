@@ -110,6 +110,8 @@ def seed_randomness(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         return b"".join(next(blocks) for _ in range(-(-count // 32)))[:count]
 
     monkeypatch.setattr(_native, "random_bytes", draw)
+    # The run id, which Setup carries.
+    monkeypatch.setattr(session, "random_bytes", draw)
     monkeypatch.setattr(passive, "PassiveContext", partial(passive.PassiveContext, random=draw))
 
 

@@ -12,8 +12,8 @@ from vfxgb.audit.bounds import several_values, two_labels
 from vfxgb.audit.claims import Claim
 from vfxgb.audit.nodes import NodeSet
 from vfxgb.audit.view import AttackerView, KnownLabels
+from vfxgb.train.arrays import unpack_bits
 from vfxgb.train.messages import BeginRound, Ready
-from vfxgb.train.passive import unpack_bits
 from vfxgb.train.transcript import Transcript
 from vfxgb.tree.candidates import CandidateList
 

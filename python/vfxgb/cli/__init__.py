@@ -1,17 +1,10 @@
-"""The `vfxgb` command.
-
-Exit codes: 0 done, 1 a check failed (demo), 2 a mistake of the user, 130 interrupted. A mistake is one line on
-stderr, never a traceback.
-"""
+"""The `vfxgb` command. A mistake is one line on stderr, never a traceback; exit codes are in exits.py."""
 
 import sys
 from collections.abc import Sequence
 
-from vfxgb.cli.arguments import UsageError, build_parser
-from vfxgb.errors import VfxgbError
-
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
+from vfxgb.cli.arguments import build_parser
+from vfxgb.cli.exits import INTERRUPTED, exit_code
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,10 +12,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = build_parser().parse_args(argv)
         code: int = arguments.run(arguments)
-    except (UsageError, VfxgbError, OSError) as error:
-        print(f"vfxgb: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except KeyboardInterrupt:
-        print("vfxgb: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    except (Exception, KeyboardInterrupt) as error:
+        found = exit_code(error)
+        if found is None:
+            raise
+        print(f"vfxgb: {'interrupted' if found == INTERRUPTED else error}", file=sys.stderr)
+        return found
     return code

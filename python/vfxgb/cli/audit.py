@@ -1,16 +1,36 @@
 """`vfxgb audit`: attack a recorded run and print what its parties could have learned."""
 
-from collections.abc import Sequence
+import argparse
 
 from vfxgb.audit import Transcript, audit
+from vfxgb.audit.attack import attack_names
+from vfxgb.cli.parser import Commands
 
 
-def run(path: str, attacks: Sequence[str] | None, json_path: str | None, plot_path: str | None) -> int:
+def add(commands: Commands) -> None:
+    """Add `audit` to the commands."""
+    parser = commands.add_parser(
+        "audit",
+        help="what a curious party could have learned from a recorded run",
+        description="Attacks the transcript of a run (fit with record=True, then transcript_.save) as each of its "
+        "parties, and says who learns what, with which success, next to the guess of a party that saw nothing. A "
+        "transcript holds the private data of all parties of a simulation.",
+    )
+    parser.add_argument("run_file", metavar="RUN", help="the transcript, a file written by transcript_.save")
+    parser.add_argument(
+        "--attack", action="append", metavar="NAME", choices=attack_names(), help="only this one; repeatable"
+    )
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all findings to this file")
+    parser.add_argument("--plot", metavar="FILE", default=None, help="write a plot to this file (png, svg, pdf)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Print the report, and write it where asked. Exit code 0, whatever was found."""
-    report = audit(Transcript.load(path), attacks)
+    report = audit(Transcript.load(arguments.run_file), arguments.attack)
     print(report.text())
-    if json_path is not None:
-        report.save_json(json_path)
-    if plot_path is not None:
-        report.save_plot(plot_path)
+    if arguments.json is not None:
+        report.save_json(arguments.json)
+    if arguments.plot is not None:
+        report.save_plot(arguments.plot)
     return 0

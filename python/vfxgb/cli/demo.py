@@ -1,173 +1,158 @@
-"""`vfxgb demo`: encrypted bucket sums of real gradients, checked against plain ones.
+"""`vfxgb demo`: a bank and a shop train a model together, as two processes, with encryption on.
 
-The bank holds labels and the key; the partner holds a feature. The bank encrypts its gradients, the partner sums
-them per bucket of its feature without reading them and rerandomises, the bank decrypts. This is the inner step of
-SecureBoost-like training; everything else of training comes later.
+Certificates are made, ids aligned, a model trained with `ot_shares` over mutual TLS, unseen people scored, and the
+scores compared with a model of all data in one place and with one of the bank's data alone.
 """
 
+import argparse
+import csv
+import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import pairwise
-from math import log
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.cli.loan_table import LoanTable, load_loan_table
-from vfxgb.cli.progress import Progress
-from vfxgb.codec.exact import ExactCode
-from vfxgb.codec.plan import Lane, plan_slots
-from vfxgb.crypto import CiphertextArray, PrivateKey, PublicKey, generate
-from vfxgb.crypto.ints import pack_signed, unpack_signed
-from vfxgb.tree.fixed_point import FixedPoint
+from vfxgb.cli.exits import BUG, OK
+from vfxgb.cli.parser import Commands, UsageError, positive_int
+from vfxgb.metric import METRICS
+from vfxgb.protocols import protocol_by_name, protocol_names
 
-DEFAULT_ROWS = 4000
-BUCKETS = 8
-SCORE_STEPS = 8
-ENCRYPT_CHUNKS = 20
-
-
-@dataclass(frozen=True)
-class DemoSettings:
-    """What the user asked for; `threads` None means all cores."""
-
-    rows: int
-    bits: int
-    scheme: str
-    threads: int | None
+DEFAULT_TREES = 20
+DEFAULT_FOLDER = "vfxgb-demo"
+MEGA = 1e6
+# The same trees by another program: rounding in float32 may differ in the last digits.
+TOLERANCE = 0.005
+OWN = "vfxgb, one process"
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """A bucket of the partner's feature and its rows."""
-
-    name: str
-    rows: NDArray[np.int64]
-
-
-@dataclass
-class Stopwatch:
-    """Seconds and number of operations per step, in order."""
-
-    steps: dict[str, tuple[float, int]] = field(default_factory=dict)
-
-    @contextmanager
-    def step(self, name: str, operations: int) -> Iterator[None]:
-        """Time a `with` block that does `operations` operations."""
-        start = time.perf_counter()
-        yield
-        self.steps[name] = (time.perf_counter() - start, operations)
-
-
-def run(settings: DemoSettings) -> int:
-    """Run the demo and print it; 0 if the encrypted sums equal the plain ones, else 1."""
-    table = load_loan_table(settings.rows)
-    g, h = gradients(table)
-    buckets = make_buckets(table)
-    watch = Stopwatch()
-    print(f"data     {table.source}")
-    print(f"key      drawing primes of a {settings.bits}-bit {settings.scheme} key ...", flush=True)
-    with watch.step("make and self-test the key", 1):
-        key = generate(settings.scheme, bits=settings.bits)
-    fixed = FixedPoint.for_rows(g.size, 1.0)
-    pairs = fixed.encode_pairs(g, h)
-    code = ExactCode(g.size, fixed.bits)
-    (lane,) = plan_slots(code.widths, 1, key.max_plaintext.bit_length(), together=True).lanes
-    print(f"         {key!r}")
-    bits = f"gradient {code.widths.g_bits} + hessian {code.widths.h_bits} bits"
-    print(f"packing  {fixed.bits} fractional bits; {bits}\n", flush=True)
-
-    plaintexts = unpack_signed(lane.encode([pairs], slice(None)), lane.plaintext_bytes)
-    ciphertexts = _encrypt(key, plaintexts, settings.threads, watch)
-    with watch.step("bank: write", g.size):
-        message = ciphertexts.to_bytes(settings.threads)
-    partner_key = PublicKey.from_bytes(key.public_key.to_bytes())
-    with watch.step("partner: read and check", g.size):
-        received = CiphertextArray.from_bytes(partner_key, message, settings.threads)
-    with watch.step("partner: add", g.size):
-        sums = [received.sum(bucket.rows, settings.threads) for bucket in buckets]
-    with watch.step("partner: rerandomise", len(buckets)):
-        answer = [c.rerandomize(settings.threads).to_bytes() for c in sums]
-    with watch.step("bank: decrypt", len(buckets)):
-        opened = [key.decrypt(CiphertextArray.from_bytes(key.public_key, data), settings.threads)[0] for data in answer]
-
-    identical = _print_sums(buckets, unpack_pairs(lane, opened), pairs, fixed)
-    _print_speed(watch)
-    _print_view(message, received, code.widths.pair_bits, len(np.unique(pairs, axis=0)))
-    return 0 if identical else 1
-
-
-def gradients(table: LoanTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """g = p - y and h = p(1 - p) of logistic loss after a first model: base rate plus a step of the score."""
-    score = np.nan_to_num(table.score, nan=0.0)
-    rank = score.argsort(kind="stable").argsort(kind="stable") / score.size
-    step = np.floor(SCORE_STEPS * rank) / SCORE_STEPS
-    rate = float(np.clip(table.labels.mean(), 1e-3, 1 - 1e-3))
-    p = 1 / (1 + np.exp(-(log(rate / (1 - rate)) + 2.0 * (step - 0.5))))
-    return p - table.labels, p * (1 - p)
-
-
-def make_buckets(table: LoanTable) -> list[Bucket]:
-    """Quantile buckets of the partner's feature, empty ones left out, missing values last."""
-    feature = table.feature
-    present = feature[~np.isnan(feature)]
-    cuts = np.unique(np.quantile(present, np.arange(1, BUCKETS) / BUCKETS)) if present.size else np.empty(0)
-    index = np.where(np.isnan(feature), cuts.size + 1, np.searchsorted(cuts, feature, side="right"))
-    edges = ["-inf", *(f"{cut:g}" for cut in cuts), "inf"]
-    names = [f"{low} <= {table.feature_name} < {high}" for low, high in pairwise(edges)]
-    names.append(f"{table.feature_name} missing")
-    found = [Bucket(name, np.flatnonzero(index == i)) for i, name in enumerate(names)]
-    return [bucket for bucket in found if bucket.rows.size]
-
-
-def _encrypt(key: PrivateKey, values: list[int], threads: int | None, watch: Stopwatch) -> CiphertextArray:
-    chunk = -(-len(values) // ENCRYPT_CHUNKS)
-    progress = Progress("encrypting", len(values))
-    with watch.step("bank: encrypt", len(values)):
-        ciphertexts = key.encrypt(values[:chunk], threads)
-        for start in range(chunk, len(values), chunk):
-            progress.update(start)
-            ciphertexts = ciphertexts.concat(key.encrypt(values[start : start + chunk], threads))
-    return ciphertexts
-
-
-def unpack_pairs(lane: Lane, opened: list[int]) -> NDArray[np.int64]:
-    """(G, H) of each opened sum, int64[len(opened), 2]."""
-    packed = pack_signed(opened, 1 << (lane.width - 1), "unpacking sums")
-    slots = lane.decode(bytes(packed.data), packed.width, len(opened), sums=1)
-    return slots[:, np.argsort(lane.channels)]
-
-
-def _print_sums(buckets: list[Bucket], opened: NDArray[np.int64], pairs: NDArray[np.int64], fixed: FixedPoint) -> bool:
-    width = max(len(bucket.name) for bucket in buckets)
-    print(f"{'bucket':<{width}} {'rows':>7} {'G':>14} {'H':>14}")
-    equal = 0
-    for bucket, found in zip(buckets, opened, strict=True):
-        same = np.array_equal(found, pairs[bucket.rows].sum(axis=0))
-        equal += same
-        G, H = found * fixed.step
-        note = "" if same else "  DIFFERS from the plain sum"
-        print(f"{bucket.name:<{width}} {bucket.rows.size:>7} {G:>14.6f} {H:>14.6f}{note}")
-    identical = equal == len(buckets)
-    verdict = "identical to" if identical else "DIFFERENT from"
-    print(f"\nencrypted sums are {verdict} the plain integer sums ({equal} of {len(buckets)} buckets)\n")
-    return identical
-
-
-def _print_speed(watch: Stopwatch) -> None:
-    print(f"{'step':<28} {'operations':>10} {'us per operation':>17} {'seconds':>9}")
-    for name, (seconds, operations) in watch.steps.items():
-        print(f"{name:<28} {operations:>10} {1e6 * seconds / operations:>17,.1f} {seconds:>9.3f}")
-
-
-def _print_view(message: bytes, received: CiphertextArray, pair_bits: int, pairs: int) -> None:
-    numbers = received.tolist()
-    print(
-        f"\nA curious partner saw {len(message):,} bytes: {len(numbers)} ciphertexts of "
-        f"{received.public_key.wire_bytes} bytes each, {len(set(numbers))} of them distinct,\n"
-        f"while there are {pairs} distinct gradient pairs of "
-        f"{pair_bits} bits. The first ciphertext begins {f'{numbers[0]:x}'[:32]}.\n"
-        "It learnt how many rows there are, and the public key. The bank learnt one (G, H) per bucket."
+def add(commands: Commands) -> None:
+    """Add `demo` to the commands."""
+    parser = commands.add_parser(
+        "demo",
+        help="a bank and a shop train together, as two processes",
+        description="Makes certificates, starts a shop and a bank as two processes that meet over mutual TLS, aligns "
+        "their customers by private set intersection, trains with secret sharing, scores unseen customers, and "
+        "compares: with a model of all data in one place, and with the bank alone. Prints what each side learned and "
+        "where the files are. Takes less than a minute and leaves nothing running.",
     )
+    safe = tuple(name for name in protocol_names() if protocol_by_name(name).security == "semi-honest")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, default=None, help=f"a new folder ({DEFAULT_FOLDER})")
+    parser.add_argument("--trees", type=positive_int, default=DEFAULT_TREES, help="(%(default)s)")
+    parser.add_argument("--protocol", choices=safe, default="ot_shares", help="(%(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo; 0 if the joint model scores like the pooled one, else 1."""
+    from vfxgb.cli.demo_data import make_tables
+    from vfxgb.cli.demo_parties import command, serving, write_bank, write_configs
+    from vfxgb.party.folder import make_private
+    from vfxgb.transport.network.certificates import issue, make_authority
+
+    begin = time.perf_counter()
+    folder = _new_folder(arguments.out)
+    make_private(folder / "certs")
+    authority = make_authority(folder / "certs")
+    for party in ("bank", "shop"):
+        issue(authority, party, ("localhost",), 30, folder / "certs")
+    pooled = make_tables(folder)
+    print(f"data       {pooled.source}: bank {len(pooled.bank)} columns and the label, shop {len(pooled.shop)} columns")
+    write_configs(folder, arguments.protocol, arguments.trees)
+    with serving(folder) as address:
+        print(f"parties    two processes, mutual TLS, the shop at {address}; protocol {arguments.protocol}", flush=True)
+        write_bank(folder, address, arguments.protocol, arguments.trees)
+        command("train", str(folder / "bank.toml"))
+        command(
+            "predict", str(folder / "bank.toml"), str(folder / "bank_test.csv"), str(folder / "scores.csv"), "--quiet"
+        )
+    record, ledgers = _results(folder)
+    sent = record["traffic"]["shop"]
+    print(
+        f"alignment  {record['rows']['train']:,} of the bank's {record['rows']['own']:,} training customers are the "
+        "shop's too"
+    )
+    print(
+        f"training   {record['rounds']} trees in {record['seconds']:.1f} s, "
+        f"{(sent['wire_sent_bytes'] + sent['wire_received_bytes']) / MEGA:.1f} MB on the wire"
+    )
+    alike = _compare(pooled, folder / "scores.csv", arguments.trees)
+    for party, text in ledgers.items():
+        print(f"\nwhat the {party} learned")
+        print("\n".join(f"  {line}" for line in text))
+    print(f"\nfiles      {folder}: tables, certificates, configurations, scores.csv, one folder per party")
+    print(f"           vfxgb report {record['path']}")
+    print(f"           vfxgb inspect {record['path']}/share.json")
+    print(f"done in {time.perf_counter() - begin:.0f} s; nothing is left running")
+    return OK if alike else BUG
+
+
+def _new_folder(wanted: Path | None) -> Path:
+    """A folder that was not there. Raises UsageError for one that was asked for and is not empty."""
+    if wanted is not None:
+        if wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
+            raise UsageError(f"vfxgb demo: {str(wanted)!r} is there already and not empty; name another folder")
+        wanted.mkdir(parents=True, exist_ok=True)
+        return wanted
+    number = 1
+    while True:
+        folder = Path(DEFAULT_FOLDER if number == 1 else f"{DEFAULT_FOLDER}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
+
+
+def _results(folder: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """The bank's record of the run, and of each party what its own ledger says it was told."""
+    (path,) = (folder / "bank-folder" / "runs").iterdir()
+    record = {**json.loads((path / "run.json").read_text(encoding="utf-8")), "path": str(path)}
+    told: dict[str, list[str]] = {}
+    for party in ("bank", "shop"):
+        file = folder / f"{party}-folder" / "runs" / path.name / "ledger.json"
+        ledger = json.loads(file.read_text(encoding="utf-8"))
+        heard = [entry for entry in ledger["entries"] if entry["receiver"] == party and entry["amount"]]
+        told[party] = [f"{entry['reveals']} ({entry['amount']:,} {entry['unit']})" for entry in heard]
+    return record, told
+
+
+def _compare(pooled: Any, file: Path, trees: int) -> bool:
+    """Print AUC on unseen customers; True if the joint scores are those of pooled data."""
+    with file.open(newline="", encoding="utf-8") as text:
+        scores = {line["id"]: line["score"] for line in csv.DictReader(text)}
+    joint = np.array([float(scores[pooled.ids[row]]) for row in pooled.test.tolist()])
+    labels = pooled.y[pooled.test]
+    order = [*pooled.bank, *pooled.shop]
+    name, whole = _fit_and_score(pooled, order, trees)
+    _, alone = _fit_and_score(pooled, list(pooled.bank), trees)
+    difference = float(np.abs(joint - whole).max())
+    print(f"\nAUC on {len(labels)} unseen customers")
+    print(f"  bank and shop together   {_auc(labels, joint):.4f}   no data left its owner")
+    print(
+        f"  all data in one place    {_auc(labels, whole):.4f}   {name}; largest difference of a score {difference:.1e}"
+    )
+    print(f"  the bank alone           {_auc(labels, alone):.4f}")
+    return difference < TOLERANCE
+
+
+def _fit_and_score(pooled: Any, columns: list[int], trees: int) -> tuple[str, NDArray[np.float64]]:
+    """A model of these columns in one process, by xgboost if it is installed; its scores of the test rows."""
+    train, test = pooled.X[np.ix_(pooled.train, columns)], pooled.X[np.ix_(pooled.test, columns)]
+    labels = pooled.y[pooled.train]
+    settings: dict[str, Any] = {"n_estimators": trees, "max_depth": 3, "learning_rate": 0.3}
+    try:
+        xgboost = import_module("xgboost")
+    except ImportError:
+        from vfxgb.estimator import VFXGBClassifier
+
+        return OWN, VFXGBClassifier(**settings).fit(train, labels).predict_proba(test)[:, 1]
+    model = xgboost.XGBClassifier(tree_method="hist", max_bin=256, **settings).fit(train, labels)
+    return f"xgboost {xgboost.__version__}", model.predict_proba(test)[:, 1].astype(np.float64)
+
+
+def _auc(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
+    return float(METRICS["auc"](labels.astype(np.float32), scores, None))

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.cli.loan_table import DATA_VARIABLE
 from vfxgb.data.table import Table
 from vfxgb.errors import FormatError, ParameterError
 
+DATA_VARIABLE = "VFXGB_DATA"
 SYNTHETIC = "synthetic"
 LABEL = "label"
 ACTIVE, PASSIVE = "bank", "shop"

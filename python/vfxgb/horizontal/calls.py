@@ -7,13 +7,14 @@ was away is told first what it missed.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from vfxgb.errors import AggregationError, MessageError
 from vfxgb.horizontal.messages import Plan, Received, Task, Trees, write_task
-from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, require_users
+from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, collect, require_users
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.timings import Timings
 from vfxgb.tree.sampling import random_words
@@ -123,12 +124,13 @@ class Calls:
             behind = [user for user in self.users if self._known[user] == number]
             if not behind:
                 continue
-            for user, reply in self.exchange.ask(PUBLISH, dict.fromkeys(behind, message), Received):
-                if reply.rounds != number:
-                    raise MessageError(
-                        f"publishing to user {user}: it knows {reply.rounds} rounds now, wanted {number}"
-                    )
-                self._known[user] = number + 1
+            collect(self.exchange, PUBLISH, dict.fromkeys(behind, message), Received, partial(self._received, number))
+
+    def _received(self, number: int, user: int, reply: Received) -> None:
+        # More than the message says, if earlier answers of the user got lost.
+        if not number <= reply.rounds < len(self._published):
+            raise MessageError(f"publishing to user {user}: it knows {reply.rounds} rounds now, wanted {number}")
+        self._known[user] = reply.rounds + 1
 
     def _replace(self, users: Sequence[int]) -> None:
         """Spares that stepped in belong to the team from now on, in place of users that left."""

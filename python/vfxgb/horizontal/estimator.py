@@ -30,8 +30,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.checks import is_int
-from vfxgb.errors import ColumnNameError, ParameterError, PartiesError
+from vfxgb.errors import ParameterError, PartiesError
 from vfxgb.estimator_base import EstimatorBase, FitOptions, hide_unknown, read_target
 from vfxgb.estimator_data import read_cuts, read_eval_sets, stack_weights
 from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
@@ -39,6 +38,7 @@ from vfxgb.horizontal.data import UsersData, read_users
 from vfxgb.horizontal.dropout import make_dropout
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
 from vfxgb.horizontal.server import SERVER, CutRules, EvalRows
+from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_whole
 from vfxgb.horizontal.simulation import UserRows, fit_users
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
@@ -52,7 +52,6 @@ D = TrainParams  # every default below is written there, once
 
 DEFAULT_AGGREGATOR = "masks"
 ALL_USERS = "all users"
-SUPPORTED_MISSING = ("learned", "probabilistic")
 
 
 class UserEstimator(EstimatorBase):
@@ -68,13 +67,7 @@ class UserEstimator(EstimatorBase):
         "fine_cells",
         "importance_type",
     )
-    _refused: ClassVar[Mapping[str, str]] = {
-        "sampling_method": "GOSS keeps the largest gradients of all users, which nobody may see; use subsample",
-        "top_rate": "it belongs to GOSS, which needs the largest gradients of all users; use subsample",
-        "other_rate": "it belongs to GOSS, which needs the largest gradients of all users; use subsample",
-        "min_bucket_rows": "no user knows how many rows a bucket has at the others; use max_bin or min_child_weight",
-        "reduced_leakage": "it protects labels from parties with other columns, of which there are none here",
-    }
+    _refused: ClassVar[Mapping[str, str]] = REFUSED
 
     def __init__(
         self,
@@ -128,11 +121,7 @@ class UserEstimator(EstimatorBase):
         Returns what ended a run early of which finished rounds are left; to be raised in the end.
         """
         own = self.get_params()
-        if params.missing_strategy not in SUPPORTED_MISSING:
-            raise ParameterError(
-                f"reading parameters: missing_strategy={params.missing_strategy!r}, wanted one of "
-                f"{', '.join(map(repr, SUPPORTED_MISSING))}; impute at the users before training"
-            )
+        check_missing(params)
         if len(data.ids) < 2:
             raise PartiesError(f"reading users: found {len(data.ids)}, wanted at least two; nothing is hidden in one")
         layout = data.layout(SERVER, params.missing)
@@ -140,12 +129,12 @@ class UserEstimator(EstimatorBase):
         refuse_unknown_cuts(cuts, data.names)
         rules = CutRules(
             cuts,
-            _read_ranges(ranges, data.names),
-            _whole(own, "fine_cells", 2, MOST_CELLS),
-            _whole(own, "quantile_bits", FIRST_BITS, KEY_BITS),
+            read_ranges(ranges, data.names),
+            read_whole(own, "fine_cells", 2, MOST_CELLS),
+            read_whole(own, "quantile_bits", FIRST_BITS, KEY_BITS),
         )
         if own["users_per_round"] is not None:
-            _whole(own, "users_per_round", 2, len(data.ids))
+            read_whole(own, "users_per_round", 2, len(data.ids))
         hooks = [*as_callbacks(options.callbacks), *make_monitor(options.verbose)]
         users = [
             UserRows(X, labels[start:stop], weights)
@@ -300,28 +289,3 @@ def _eval_rows(sets: Sequence[Any], n_features: int) -> EvalRows:
         None if weights is None else weights.astype(np.float32),
         slices,
     )
-
-
-def _read_ranges(
-    ranges: Mapping[str | int, tuple[float, float]] | None, names: Sequence[str]
-) -> dict[str, tuple[float, float]] | None:
-    """Public ranges by column name. Raises ColumnNameError or ParameterError."""
-    if ranges is None:
-        return None
-    found: dict[str, tuple[float, float]] = {}
-    for column, pair in ranges.items():
-        name = names[column] if is_int(column) and 0 <= column < len(names) else column
-        if name not in names:
-            raise ColumnNameError(f"reading ranges: there is no column {column!r}; the columns are {list(names[:20])}")
-        low, high = map(float, pair) if np.shape(pair) == (2,) else (np.nan, np.nan)
-        if not -np.inf < low < high < np.inf:
-            raise ParameterError(f"reading ranges: column {column!r} has {pair!r}, wanted (low, high), low below high")
-        found[str(name)] = (low, high)
-    return found
-
-
-def _whole(params: Mapping[str, Any], name: str, low: int, high: int) -> int:
-    value = params[name]
-    if not is_int(value) or not low <= value <= high:
-        raise ParameterError(f"reading parameters: {name}={value!r}, wanted an integer from {low} to {high}")
-    return value

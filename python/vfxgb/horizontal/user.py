@@ -80,11 +80,16 @@ class User:
         self._sampled: NDArray[np.int32] | None = None
 
     def read(self, message: Message) -> Received:
-        """Take in what the server published. Raises MessageError for what is out of turn or cannot be."""
+        """Take in what the server published. Raises MessageError for what is out of turn or cannot be.
+
+        What this user has read before, it passes over: its answer got lost then, and the server asks again.
+        """
         if isinstance(message, Plan):
-            self._read_plan(message)
+            if self._rounds < 0:
+                self._read_plan(message)
         elif isinstance(message, Trees):
-            self._read_trees(message)
+            if not 0 <= message.round < self._rounds:
+                self._read_trees(message)
         else:
             raise MessageError(f"{self._name}: found message {message.TAG!r}, wanted the plan or trees")
         return Received(rounds=self._rounds)

@@ -1,7 +1,8 @@
 """Joint prediction in one process: the active party in the calling thread, each passive one in a thread of its own."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,12 @@ from vfxgb.data.table import Table
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.seal import check_together
 from vfxgb.model.shares import ActiveShare, PassiveShare
-from vfxgb.predict.active import ActivePredictor
 from vfxgb.predict.messages import PREDICTION_MESSAGES
-from vfxgb.predict.passive import PassivePredictor
-from vfxgb.threads import resolve_threads
+from vfxgb.predict.sides import follow_prediction, lead_prediction
 from vfxgb.transport.channel import Channel, Observer, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue
 from vfxgb.transport.threads import PartyThread, run_together
-
-T = TypeVar("T")
 
 
 def predict_margin(
@@ -39,7 +36,7 @@ def predict_margin(
     `observer` is told of every message (Ledger.record is one).
     Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ).
     """
-    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, ActivePredictor.margins)
+    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, "margin")
 
 
 def predict_leaves(
@@ -55,7 +52,7 @@ def predict_leaves(
     With missing_strategy="probabilistic" a row may end in several leaves: that of the largest weight counts.
     Arguments and errors as for predict_margin.
     """
-    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, ActivePredictor.leaves)
+    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, "leaves")
 
 
 def _predict(
@@ -65,32 +62,24 @@ def _predict(
     n_rounds: int | None,
     threads: int | None,
     observer: Observer | None,
-    result: Callable[[ActivePredictor], T],
-) -> T:
-    resolve_threads(threads)
+    what: Literal["margin", "leaves"],
+) -> NDArray[Any]:
     check_together(active_share, passive_shares)
     for party in active_share.parties:
         if party not in tables:
             raise ShareMismatchError(
                 f"predicting: no table of party {party!r}, wanted one of each of {list(active_share.parties)}"
             )
-    if n_rounds is None:
-        best = active_share.best_iteration
-        n_rounds = active_share.n_rounds if best is None else best + 1
-    n_trees = min(n_rounds, active_share.n_rounds) * active_share.n_outputs
     run = random_bytes(RUN_BYTES)
     catalogue = Catalogue(PREDICTION_MESSAGES)
     channels: dict[str, Channel] = {}
     others: dict[str, PartyThread] = {}
     for party, share in passive_shares.items():
         channels[party], theirs = memory_channels(active_share.party, party, catalogue, run, observer)
-        others[party] = PartyThread(party, PassivePredictor(share, tables[party], theirs).run, theirs)
-    leader = ActivePredictor(active_share, tables[active_share.party], channels, n_trees)
+        others[party] = PartyThread(party, partial(_follow, share, tables[party], theirs), theirs)
+    own = tables[active_share.party]
+    return run_together(lambda: lead_prediction(active_share, own, channels, n_rounds, what, threads), channels, others)
 
-    def lead() -> T:
-        leader.open()
-        found = result(leader)
-        leader.close()
-        return found
 
-    return run_together(lead, channels, others)
+def _follow(share: PassiveShare, table: Table, channel: Channel) -> None:
+    follow_prediction(share, table, channel)

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+import numpy as np
+
 from vfxgb.transport.messages import BULK_BYTES, NOTHING, Bulk, Message, Reveals
 
 
@@ -49,8 +51,9 @@ class Route(Message, frozen=True, forbid_unknown_fields=True):
     rows: Bulk
 
     def amount(self) -> int:
-        """Questions times rows, at least."""
-        return len(self.rows) // 4
+        """Rows of all questions together. Sizes that are none, which the receiver refuses, count as 0."""
+        whole = self.sizes[: len(self.sizes) // 4 * 4]
+        return int(np.maximum(np.frombuffer(whole, dtype="<i4"), 0).sum(dtype=np.int64))
 
 
 class Routed(Message, frozen=True, forbid_unknown_fields=True):

@@ -1,5 +1,7 @@
 """A passive party in joint prediction: it answers for its own splits."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from vfxgb.data.table import Table
@@ -13,9 +15,19 @@ from vfxgb.transport.rows import check_rows, rows_digest
 
 
 class PassivePredictor:
-    """One prediction of one passive party; `run()` returns when the active party has closed it."""
+    """One prediction of one passive party; `run()` returns when the active party has closed it.
 
-    def __init__(self, share: PassiveShare, table: Table, channel: Channel) -> None:
+    `accept`: called with OpenPrediction before anything else; raises ConsentError for what the party does not agree to.
+    """
+
+    def __init__(
+        self,
+        share: PassiveShare,
+        table: Table,
+        channel: Channel,
+        accept: Callable[[OpenPrediction], None] | None = None,
+    ) -> None:
+        self._accept = accept
         self._share = share
         self._n_rows = table.n_rows
         self._ids = table.ids
@@ -25,6 +37,8 @@ class PassivePredictor:
     def run(self) -> None:
         """Answer until the end. Any error is the caller's to pass on to the active party."""
         opening = self._channel.recv(OpenPrediction)
+        if self._accept is not None:
+            self._accept(opening)
         share = self._share
         if (opening.run, opening.model) != (share.run, share.seal.model) or not share.seal.model:
             raise ShareMismatchError(

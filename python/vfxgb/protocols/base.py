@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.dp.event import Event
 from vfxgb.params import TrainParams
+from vfxgb.train.secrets import SecretBox
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Message
@@ -238,6 +239,7 @@ class ActiveContext:
     Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
     protocol releases gradients of its own). `first_order`: see EngineOptions.
     `note`: None unless the run is recorded. `progress`: told how far a long step is: (step, units done, of how many).
+    `secrets`: where private keys outlive the process, so that a resumed run goes on with them; None: nowhere.
     """
 
     channels: Mapping[str, Channel]
@@ -253,6 +255,7 @@ class ActiveContext:
     events: list[Event] = field(default_factory=list)
     note: Note | None = None
     progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
+    secrets: SecretBox | None = None
 
 
 @dataclass
@@ -268,7 +271,9 @@ class PassiveContext:
 
     `has_missing`: bool per feature. `constraints`: int8 per feature, the monotone directions, or None when the run has
     none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another. `note`: None
-    unless the run is recorded.
+    unless the run is recorded. `release`: what `keep_release` was given before the run broke off, empty if it was not
+    called; a role that releases something under differential privacy once per run calls it, after entering its events
+    and before it sends anything, and never draws again what `release` holds.
     """
 
     party: str
@@ -287,6 +292,8 @@ class PassiveContext:
     events: list[Event] = field(default_factory=list)
     random: Callable[[int], bytes] = _native.random_bytes
     note: Note | None = None
+    release: bytes = b""
+    keep_release: Callable[[bytes], None] = lambda release: None  # noqa: ARG005
 
 
 @dataclass(frozen=True)
@@ -316,10 +323,14 @@ class Release(Protocol):
     """
 
     def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The labels of the training rows to train with; called once, before anything else."""
+        """The labels of the training rows to train with; called once a run, before anything else."""
 
     def gradients(self, gradients: Gradients) -> Gradients:
-        """The gradients of a round to grow with; called once a round. Sums over all rows must fit int64."""
+        """The gradients of a round to grow with; called once a round. Sums over all rows must fit int64.
+
+        What it returns is kept (train/checkpoint.py), unless it is `gradients` itself: a round that is grown again
+        after the run broke off is grown from the same release, and nothing is spent twice.
+        """
 
 
 # The type of a protocol's parameter `precision_bits`.
@@ -360,6 +371,7 @@ class ProtocolSpec:
     the protocol_params under which the conformance suite runs it, fast rather than safe. `options`: what its
     parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
     `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
+    `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
     """
 
     name: str
@@ -377,3 +389,4 @@ class ProtocolSpec:
     release: Callable[[ReleaseContext], Release] | None = None
     shows_sums: bool = True
     repeatable: bool = True
+    local_params: tuple[str, ...] = ()

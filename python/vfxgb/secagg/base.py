@@ -17,6 +17,7 @@ bytes from which the application at the user (UserContext.inputs) makes its vect
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -24,7 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import AggregationError, ParameterError
+from vfxgb.errors import AggregationError, MessageError, ParameterError
 from vfxgb.secagg.keys import Verify, verify
 from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Message
@@ -44,7 +45,13 @@ class Exchange(Protocol):
     def ask(self, stage: str, requests: Mapping[int, Message], reply: type[M]) -> Iterator[tuple[int, M]]:
         """Send every user its request; yields (user, reply) as replies arrive, without those who do not answer.
 
-        The iterator must be used up. Raises MessageError for a reply of another type.
+        The iterator must be used up. Between real parties a reply of another type counts as none.
+        """
+
+    def refuse(self, stage: str, user: int, error: MessageError) -> None:
+        """Note that a reply cannot be right: from now on as if the user had not answered.
+
+        Within one process, where a wrong reply is a mistake of the program, raises `error` instead.
         """
 
 
@@ -155,6 +162,27 @@ class AggregatorSpec:
     deal: Callable[[Any, tuple[int, ...]], Dealt] | None = None
     attacks: tuple[str, ...] = ()
     quick_params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def collect(
+    exchange: Exchange,
+    stage: str,
+    requests: Mapping[int, Message],
+    reply: type[M],
+    take: Callable[[int, M], None],
+    phase: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
+    """Ask users and give each reply to `take`, on the stopwatch `phase`.
+
+    `take` raises MessageError for a reply that cannot be right, before it has used any of it: such a user is named and
+    counts as one that did not answer, so that no single user can end a call.
+    """
+    for user, answer in exchange.ask(stage, requests, reply):
+        try:
+            with phase():
+                take(user, answer)
+        except MessageError as error:  # noqa: PERF203 - of one user at a time
+            exchange.refuse(stage, user, error)
 
 
 def threshold_of(given: float | None, n_users: int) -> int:

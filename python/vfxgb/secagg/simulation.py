@@ -102,6 +102,16 @@ class Loopback:
                 )
             yield user, received
 
+    def leave_out(self, absent: Absence) -> None:
+        """From now on do not ask these users either."""
+        before = self.absent
+        self.absent = lambda stage, user: absent(stage, user) or before(stage, user)
+
+    def refuse(self, stage: str, user: int, error: MessageError) -> None:
+        """See Exchange: nobody else could have made it."""
+        del stage, user
+        raise error
+
     def _size(self, message: Message, payload: bytes) -> int:
         return len(payload) + len(write_header(self.run, 0, len(payload), message.TAG))
 

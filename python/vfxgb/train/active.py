@@ -2,11 +2,13 @@
 
 Margins are kept in float32, as XGBoost keeps them, for training and eval rows alike; a tree adds its leaf weights to
 all of them from the row partition, without a prediction.
+
+After each round the passive parties keep their state, then the active party its own (checkpoint.py). A resumed party
+takes over what its state holds and goes on with the next round.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,8 @@ from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
 from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics
-from vfxgb.model.seal import new_salt, seal_active
-from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
+from vfxgb.model.seal import seal_active
+from vfxgb.model.shares import ActiveShare, SplitRecords
 from vfxgb.objective import Objective, make_objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import (
@@ -33,9 +35,15 @@ from vfxgb.protocols.base import (
     Release,
     ReleaseContext,
 )
+from vfxgb.train.active_keeper import ActiveKeeper, Grown
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
-from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup
+from vfxgb.train.checkpoint import ActiveState
+from vfxgb.train.digests import table_digest
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.train.rounds import evaluate, run_rounds
+from vfxgb.train.secrets import SecretBox
+from vfxgb.train.settings import active_settings, plain_params
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
@@ -69,7 +77,10 @@ class ActiveInput:
 
 
 class ActiveParty:
-    """One run of the active party; `run()` returns its sealed share. `note`: for a run that is recorded."""
+    """One run of the active party; `run()` returns its sealed share.
+
+    `note`: for a run that is recorded. `keep`, `resumed`, `secrets`, `ledger`: see sides.lead.
+    """
 
     def __init__(
         self,
@@ -82,6 +93,11 @@ class ActiveParty:
         protocol_params: Any,
         channels: Mapping[str, Channel],
         note: Note | None = None,
+        *,
+        keep: Callable[[ActiveState], None] | None = None,
+        resumed: ActiveState | None = None,
+        secrets: SecretBox | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.party = party
         self.timings = Timings()
@@ -94,6 +110,7 @@ class ActiveParty:
         self._options = spec.options(protocol_params)
         self._channels = channels
         self._note = note
+        self._secrets = secrets
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self._labels = self._objective.check_labels(given.labels, party)
@@ -101,23 +118,58 @@ class ActiveParty:
         weights = None if given.weights is None else given.weights[:n]
         self._train_weights = weights
         self.events: list[Event] = []
+        setup = self._make_setup()
+        entered = Ledger() if ledger is None else ledger
+        self._keeper = ActiveKeeper(party, setup, keep, resumed, entered, self.events)
+        self._keeper.check(
+            lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
+            lambda: table_digest(given.table, self._labels, given.weights),
+        )
         self._release = self._make_release()
-        self._train_labels = self._labels[:n]
+        self._train_labels = true_labels = self._labels[:n]
         if self._release is not None:
-            self._train_labels = self._release.labels(self._train_labels)
+            self._train_labels = self._keeper.labels(self._release, true_labels)
+        self._released_labels = None if self._train_labels is true_labels else self._train_labels
         start = params
         if params.base_score is None and self._release is not None:
             start = replace(params, base_score=self._options.default_start)
         self._base_margin = start_margin(self._objective, start, self._train_labels, weights)
-        self.margins: Float32Array = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
-        self._trees: list[TreeShape] = []
+        margins = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
+        self._grown = Grown(margins, params.learning_rate, [])
+        self._keeper.restore(self._grown, len(self._parties))
         self._fill: tuple[float, ...] | None = None
         self._role: ActiveRole | None = None
         # Told of long steps within a round.
         self._progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
-        # Sampled rows per leaf of the very first tree, and the learning rate it had.
-        self._first_rows: NDArray[np.int64] | None = None
-        self._first_rate = params.learning_rate
+
+    @property
+    def margins(self) -> Float32Array:
+        """Margins float32[n_rows, n_outputs] after the rounds so far."""
+        return self._grown.margins
+
+    def _make_setup(self) -> Setup:
+        """What every passive party is told first, for a run from its beginning."""
+        given, params = self._given, self._params
+        shared = msgspec.to_builtins(self._protocol_params)
+        return Setup(
+            protocol=self._spec.name,
+            protocol_params={name: value for name, value in shared.items() if name not in self._spec.local_params},
+            n_rows=given.table.n_rows,
+            n_train=given.n_train,
+            rows_digest=rows_digest(given.table.ids),
+            n_outputs=self._objective.n_outputs,
+            max_depth=params.max_depth,
+            max_bin=params.max_bin,
+            missing_strategy=params.missing_strategy,
+            min_bucket_rows=params.min_bucket_rows,
+            constrained=given.constraints is not None,
+            first_round=1 if params.reduced_leakage else 0,
+            run=self._run_id,
+            n_rounds=params.n_estimators,
+            start_round=0,
+            trees_digest=b"",
+            state_digest=b"",
+        )
 
     def _make_release(self) -> Release | None:
         if self._spec.release is None or not self._channels:
@@ -138,7 +190,10 @@ class ActiveParty:
         )
 
     def run(
-        self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
+        self,
+        state: TrainingState,
+        callbacks: Sequence[TrainingCallback],
+        save: Callable[[ActiveShare, Path], None] | None = None,
     ) -> ActiveShare:
         """Train to the end. `save` gets the share as it stands and a folder, when a callback asks for it."""
         try:
@@ -148,37 +203,29 @@ class ActiveParty:
                 self._role.close()
 
     def _run(
-        self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
+        self,
+        state: TrainingState,
+        callbacks: Sequence[TrainingCallback],
+        save: Callable[[ActiveShare, Path], None] | None,
     ) -> ActiveShare:
         def progress(step: str, done: int, total: int) -> None:
             for callback in callbacks:
                 callback.progress(state, step, done, total)
 
         self._progress = progress
+        n_rounds = self._keeper.take_over(state, self._params.n_estimators)
         self._set_up()
-        state.save = lambda folder: save(self._share(state), folder)
-        run_rounds(self._params.n_estimators, state, callbacks, self._boost, self._evaluate)
+        if not self._keeper.resumes:
+            self._keep(state, stopped=False)
+        if save is not None:
+            state.save = lambda folder: save(self._share(state), folder)
+        run_rounds(n_rounds, state, callbacks, self._boost, self._evaluate, self._finish_round)
         return self._seal(state)
 
     def _set_up(self) -> None:
         given, params = self._given, self._params
         table = given.table
-        setup = Setup(
-            protocol=self._spec.name,
-            protocol_params=msgspec.to_builtins(self._protocol_params),
-            n_rows=table.n_rows,
-            n_train=given.n_train,
-            rows_digest=rows_digest(table.ids),
-            n_outputs=self._objective.n_outputs,
-            max_depth=params.max_depth,
-            max_bin=params.max_bin,
-            missing_strategy=params.missing_strategy,
-            min_bucket_rows=params.min_bucket_rows,
-            constrained=given.constraints is not None,
-            first_round=1 if params.reduced_leakage else 0,
-        )
-        for channel in self._channels.values():
-            channel.send(setup)
+        self._keeper.set_up(self._channels)
         with self.timings.phase("bin"):
             if params.missing_strategy in STRATEGIES:
                 imputer = fit_imputer(table, params.missing_strategy, given.n_train)
@@ -191,6 +238,7 @@ class ActiveParty:
             self._note("base-margin", -1, -1, self._base_margin)
         layout = self._layout(table.n_features)
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
+        self._own.records += self._keeper.records(table.n_features)
         if self._channels:
             self._role = self._spec.active(
                 ActiveContext(
@@ -206,6 +254,7 @@ class ActiveParty:
                     events=self.events,
                     note=self._note,
                     progress=self._progress,
+                    secrets=self._secrets,
                 )
             )
         self._grower = Grower(
@@ -228,13 +277,15 @@ class ActiveParty:
             if party == self.party:
                 held = n_own
             else:
-                held = self._channels[party].recv(Ready).n_features
+                ready = self._channels[party].recv(Ready)
+                self._keeper.check_ready(party, ready)
+                held = ready.n_features
                 if held < 1:
                     raise MessageError(f"setting up: {party} brings {held} features, wanted at least 1")
             first.append(first[-1] + held)
         return Layout(self._parties, tuple(first), self._parties.index(self.party))
 
-    def _boost(self, round_index: int, learning_rate: float) -> None:
+    def _gradients(self, round_index: int) -> Gradients:
         n = self._given.n_train
         with self.timings.phase("gradients"):
             g, h = self._objective.gradients(self.margins[:n], self._train_labels, self._train_weights)
@@ -257,28 +308,47 @@ class ActiveParty:
                 self._note("step", round_index, -1, np.array([fixed.step]))
                 for k, pair in enumerate(pairs):
                     self._note("pairs", round_index, k, pair)
-            # 8 bytes a row and output that growth has no use for.
-            del g, h, sample
-        if self._release is not None:
-            with self.timings.phase("release"):
-                gradients = self._release.gradients(gradients)
-        grown = self._grower.grow(gradients, alone=round_index == 0 and self._params.reduced_leakage)
+        if self._release is None:
+            return gradients
+        with self.timings.phase("release"):
+            return self._keeper.gradients(self._release, gradients)
+
+    def _boost(self, round_index: int, learning_rate: float) -> None:
+        growing = self._grower.grow(self._gradients(round_index), self._alone(round_index))
+        shapes = [tree.shape(learning_rate) for tree in growing]
+        self._keeper.end_round(round_index, shapes, {} if self._alone(round_index) else self._channels)
+        grown = self._grown
         with self.timings.phase("margins"):
-            for k, tree in enumerate(grown):
-                shape = tree.shape(learning_rate)
-                if not self._trees:
+            for k, (tree, shape) in enumerate(zip(growing, shapes, strict=True)):
+                if not grown.trees:
                     leaves = tree.partition.nodes()
-                    self._first_rows = np.zeros(len(shape.value), dtype=np.int64)
-                    self._first_rows[leaves] = tree.partition.counts(leaves)[:, 0]
-                    self._first_rate = learning_rate
-                self._trees.append(shape)
-                tree.partition.add_values(shape.value.astype(np.float32), self.margins, k, self._given.threads)
+                    grown.first_rows = np.zeros(len(shape.value), dtype=np.int64)
+                    grown.first_rows[leaves] = tree.partition.counts(leaves)[:, 0]
+                    grown.first_rate = learning_rate
+                grown.trees.append(shape)
+                tree.partition.add_values(shape.value.astype(np.float32), grown.margins, k, self._given.threads)
+
+    def _alone(self, round_index: int) -> bool:
+        """Whether the others hear nothing of a round."""
+        return round_index == 0 and self._params.reduced_leakage
+
+    def _finish_round(self, state: TrainingState, stopped: bool) -> None:
+        """Hear from every passive party that it has kept the round, then keep it here."""
+        if not self._alone(state.iteration):
+            with self.timings.phase("wait"):
+                self._keeper.read_kept(state.iteration, self._channels)
+        self._keep(state, stopped)
+
+    def _keep(self, state: TrainingState, stopped: bool) -> None:
+        with self.timings.phase("keep"):
+            self._keeper.keep(state, stopped, self._grown, self._own.records, self._released_labels)
 
     def leaf_purity(self) -> dict[str, LeafPurity]:
         """Per passive party what the leaves of the first tree say about labels; empty but for binary:logistic."""
-        if self._objective.name != "binary:logistic" or self._first_rows is None:
+        grown = self._grown
+        if self._objective.name != "binary:logistic" or grown.first_rows is None:
             return {}
-        params, tree = self._params, self._trees[0]
+        params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()
         found = {}
         for party in self._channels:
@@ -286,7 +356,7 @@ class ActiveParty:
             if params.reduced_leakage:
                 known[:] = False
             found[party] = known_purity(
-                tree, self._first_rows, known, rate, self._first_rate, params.reg_lambda, params.reg_alpha
+                tree, grown.first_rows, known, rate, grown.first_rate, params.reg_lambda, params.reg_alpha
             )
         return found
 
@@ -325,7 +395,7 @@ class ActiveParty:
             base_score=score,
             missing_strategy=self._params.missing_strategy,
             params=plain_params(self._params),
-            trees=tuple(self._trees),
+            trees=tuple(self._grown.trees),
             records=records,
             best_iteration=state.best_iteration,
         )
@@ -344,29 +414,10 @@ class ActiveParty:
                     f"sealing the model: {party} commits to {commit.n_records} records, wanted the {used} in the trees"
                 )
             commitments[party] = commit.digest
-        share = seal_active(share, new_salt(), commitments)
+        share = seal_active(share, self._keeper.salt, commitments)
         sealed = Sealed(parties=list(share.seal.parties), trees=share.seal.trees, model=share.seal.model)
         for channel in self._channels.values():
             channel.send(sealed)
+        for channel in self._channels.values():
+            channel.recv(Stored)
         return share
-
-
-def plain_params(params: TrainParams) -> dict[str, Any]:
-    """The parameters as JSON can hold them: a callable becomes its name, NaN becomes None."""
-    return {entry.name: _plain(getattr(params, entry.name)) for entry in fields(params)}
-
-
-def _plain(value: Any) -> Any:
-    if callable(value):
-        return getattr(value, "__name__", type(value).__name__)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)

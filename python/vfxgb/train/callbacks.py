@@ -46,6 +46,7 @@ class TrainingState:
     before it. `learning_rate` scales the leaves of the next round. `best_iteration` and `best_score` are what early
     stopping found, None without it. `maximised` names the metrics of which more is better. `save(folder)` writes the
     share of every party as it stands (the shares known to this process) to `<folder>/<party>.json`, each atomically.
+    `start`: rounds that were done before this process resumed the run, 0 for a run in one piece.
     """
 
     n_estimators: int
@@ -56,6 +57,7 @@ class TrainingState:
     best_score: float | None = None
     maximised: frozenset[str] = MAXIMISED
     save: Callable[[Path], None] = _cannot_save
+    start: int = 0
 
 
 class TrainingCallback:
@@ -119,9 +121,10 @@ class EarlyStopping(TrainingCallback):
         self.min_delta = float(min_delta)
 
     def before_training(self, state: TrainingState) -> None:
-        """Forget what an earlier run left, so that one instance may serve several fits."""
-        state.best_iteration = None
-        state.best_score = None
+        """Forget what an earlier run left, so that one instance may serve several fits; a resumed run goes on."""
+        if state.start == 0:
+            state.best_iteration = None
+            state.best_score = None
 
     def after_iteration(self, state: TrainingState) -> bool:
         """Compare this round's value with the best so far."""

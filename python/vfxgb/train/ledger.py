@@ -4,7 +4,8 @@ Each message class states what its receiver learns and counts how much of it (tr
 ends of all channels see every message once and report it here.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from vfxgb.dp.accountant import Accountant
 from vfxgb.transport.messages import Message
@@ -53,6 +54,24 @@ class Ledger:
         entry.messages += 1
         entry.bytes += size
         entry.amount += message.amount()
+
+    def totals(self) -> list[Entry]:
+        """A copy of all totals, as a checkpoint keeps them."""
+        return [replace(entry) for entry in self._entries.values()]
+
+    def restore(self, entries: Iterable[Entry], rounds: int) -> None:
+        """Add the totals of a run that goes on after `rounds` rounds, and say so."""
+        for one in entries:
+            entry = self._entries.setdefault(
+                (one.sender, one.receiver, one.message), replace(one, messages=0, bytes=0, amount=0)
+            )
+            entry.messages += one.messages
+            entry.bytes += one.bytes
+            entry.amount += one.amount
+        self.notes.append(
+            f"the run was resumed after {rounds} rounds; messages of a round that was not finished are not counted: "
+            "what they revealed is what they reveal when that round is grown again"
+        )
 
     @property
     def entries(self) -> tuple[Entry, ...]:

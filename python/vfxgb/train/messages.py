@@ -14,7 +14,12 @@ MAX_OUTPUTS = 65_536
 
 
 class Setup(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, first: what is to be trained and on which rows."""
+    """Active to passive, first: what is to be trained and on which rows, and where a run that broke off goes on.
+
+    `run`: the run's id. `n_rounds`: rounds planned. `first_round`: the first that the receiver takes part in.
+    `start_round`: rounds that are done already; then `trees_digest` is that of the active party's trees and
+    `state_digest` what the receiver sent with its last RoundKept, both empty if it has taken part in no round.
+    """
 
     TAG: ClassVar[str] = "setup"
     REVEALS: ClassVar[Reveals] = Reveals("the size of the run: rows, outputs, depth, and settings of the protocol")
@@ -31,15 +36,21 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     min_bucket_rows: int
     constrained: bool
     first_round: int
+    run: str
+    n_rounds: int
+    start_round: int
+    trees_digest: bytes
+    state_digest: bytes
 
 
 class Ready(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active: the party agrees; how many features it brings."""
+    """Passive to active: the party agrees; how many features it brings, and the digest of the state it goes on from."""
 
     TAG: ClassVar[str] = "ready"
     REVEALS: ClassVar[Reveals] = Reveals("how many features the passive party holds", "features")
 
     n_features: int
+    state_digest: bytes
 
     def amount(self) -> int:
         """Features."""
@@ -159,12 +170,29 @@ class SplitRows(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class EndRound(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive: the round's trees are grown; its gradients and rows can be forgotten."""
+    """Active to passive: the round's trees are grown; its gradients and rows can be forgotten, its records kept.
+
+    `trees_digest`: a salted digest of all trees so far (digests.py).
+    """
 
     TAG: ClassVar[str] = "end-round"
     REVEALS: ClassVar[Reveals] = NOTHING
 
     round: int
+    trees_digest: bytes
+
+
+class RoundKept(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: the sender has kept what it needs to go on after this round.
+
+    `state_digest`: a salted digest of its records so far and of the active party's digests.
+    """
+
+    TAG: ClassVar[str] = "round-kept"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    round: int
+    state_digest: bytes
 
 
 class Finish(Message, frozen=True, forbid_unknown_fields=True):
@@ -187,7 +215,7 @@ class Commit(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class Sealed(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, last: the digest that ties the shares together, and what it was made of."""
+    """Active to passive: the digest that ties the shares together, and what it was made of."""
 
     TAG: ClassVar[str] = "sealed"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
@@ -198,6 +226,13 @@ class Sealed(Message, frozen=True, forbid_unknown_fields=True):
     model: str
 
 
+class Stored(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, last: the sender has stored its share. Until then the run can be resumed and sealed again."""
+
+    TAG: ClassVar[str] = "stored"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+
 TRAINING_MESSAGES: tuple[type[Message], ...] = (
     Setup,
     Ready,
@@ -206,7 +241,9 @@ TRAINING_MESSAGES: tuple[type[Message], ...] = (
     Choose,
     SplitRows,
     EndRound,
+    RoundKept,
     Finish,
     Commit,
     Sealed,
+    Stored,
 )

@@ -2,14 +2,18 @@
 
 It does what the active party's messages ask, in the only order it accepts:
 
-    Setup -> Ready; per round BeginRound, (Level, [Choose -> SplitRows])*, EndRound; Finish -> Commit, Sealed
+    Setup -> Ready; per round BeginRound, (Level, [Choose -> SplitRows])*, EndRound -> RoundKept;
+    Finish -> Commit, Sealed -> Stored
 
 Type, round, depth and every size are checked before anything is used. What happens inside BeginRound and Level beyond
 the row partition is the protocol's.
+
+After each round the party keeps its state (checkpoint.py) before it says so. When a run is resumed it goes back to the
+round that the active party names, provided that the digests of both sides are those of that round.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,11 +24,24 @@ from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
-from vfxgb.errors import MessageError
-from vfxgb.model.seal import commit, new_salt
+from vfxgb.errors import MessageError, ProtocolParameterError
+from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
-from vfxgb.protocols.base import Disclosed, Note, PassiveContext, PassiveLevel, PassiveNodes, PassiveRole, PassiveTree
+from vfxgb.protocols.base import (
+    Disclosed,
+    Note,
+    PassiveContext,
+    PassiveLevel,
+    PassiveNodes,
+    PassiveRole,
+    PassiveTree,
+    ProtocolSpec,
+)
+from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
+from vfxgb.train.checkpoint import DIGEST_BYTES, PassiveState
+from vfxgb.train.digests import table_digest
+from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import (
     BeginRound,
     Choose,
@@ -33,13 +50,17 @@ from vfxgb.train.messages import (
     Finish,
     Level,
     Ready,
+    RoundKept,
     Sealed,
     Setup,
     SplitRows,
+    Stored,
     TreeChoice,
     TreeLevel,
     TreeRows,
 )
+from vfxgb.train.passive_keeper import PassiveKeeper
+from vfxgb.train.settings import passive_settings
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
@@ -52,19 +73,36 @@ class PassiveInput:
     """What a passive party brings to a run; nothing of it comes from the active party.
 
     `cuts`: column -> cut points to impose, or None. `constraints`: int8 per column, monotone directions.
+    `local_params`: parameters of the protocol that are each party's own (ProtocolSpec.local_params). `accept`: called
+    with Setup before anything else; raises ConsentError for what the party does not agree to.
     """
 
     table: Table
     threads: int
     cuts: Mapping[str, Any] | None = None
     constraints: NDArray[np.int8] | None = None
+    local_params: Mapping[str, Any] = field(default_factory=dict)
+    accept: Callable[[Setup], None] | None = None
 
 
 class PassiveParty:
-    """One run of one passive party; `run()` returns when the model is sealed. `note`: for a run that is recorded."""
+    """One run of one passive party; `run()` returns when the model is sealed and the share saved.
+
+    `note`: for a run that is recorded. `save`, `keep`, `resumed`, `ledger`: see sides.follow.
+    """
 
     def __init__(
-        self, party: str, run_id: str, given: PassiveInput, channel: Channel, note: Note | None = None
+        self,
+        party: str,
+        run_id: str,
+        given: PassiveInput,
+        channel: Channel,
+        note: Note | None = None,
+        *,
+        save: Callable[[PassiveShare], None] | None = None,
+        keep: Callable[[PassiveState], None] | None = None,
+        resumed: PassiveState | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.party = party
         self.timings = Timings()
@@ -74,9 +112,13 @@ class PassiveParty:
         self._given = given
         self._channel = channel
         self._note = note
+        self._save = save
+        # Rounds that were done when the run was resumed.
+        self.resumed_at = 0
+        entered = Ledger() if ledger is None else ledger
+        self._keeper = PassiveKeeper(party, run_id, keep, resumed, entered, self.events, self.disclosed)
         self._records: list[tuple[int, float, bool]] = []
         self._fill: tuple[float, ...] | None = None
-        self._salt = new_salt()
         self._seal = Seal()
         self._trees: list[PassiveTree] = []
         # Splits of this party that the active party has not yet confirmed: per tree, who goes left.
@@ -115,14 +157,12 @@ class PassiveParty:
             elif isinstance(message, Choose):
                 self._choose(message)
             elif isinstance(message, EndRound):
-                if message.round != self._round or not self._trees:
-                    raise MessageError(f"{self.party} ending a round: found {message.round}, wanted {self._round}")
-                self._end_round()
-            else:
-                self._finish()
+                self._end_round(message)
+            elif isinstance(message, Finish):
+                self._finish(message)
                 return
 
-    def _prepare(self, setup: Setup) -> None:
+    def _check(self, setup: Setup) -> None:
         table = self._given.table
         own = (table.n_rows, rows_digest(table.ids))
         check_rows(self.party, self._channel.peer, own, (setup.n_rows, setup.rows_digest))
@@ -131,6 +171,49 @@ class PassiveParty:
                 f"{self.party} setting up: found {setup.n_train} training rows of {setup.n_rows}, {setup.n_outputs} "
                 f"outputs and depth {setup.max_depth}, wanted at least 1 of each and no more training rows than rows"
             )
+        if setup.run != self._run_id:
+            raise MessageError(
+                f"{self.party} setting up: found run {setup.run[:16]!r}, wanted {self._run_id[:16]!r}; restart both"
+            )
+        rounds = (setup.first_round, setup.start_round, setup.n_rounds)
+        if setup.first_round not in (0, 1) or not 0 <= setup.start_round <= setup.n_rounds:
+            raise MessageError(
+                f"{self.party} setting up: found first round {rounds[0]}, {rounds[1]} rounds done of {rounds[2]}, "
+                "wanted first round 0 or 1 and no more rounds done than planned"
+            )
+
+    def _protocol(self, setup: Setup) -> tuple[ProtocolSpec, Any]:
+        """The protocol and its parameters: those sent, and this party's own."""
+        spec = protocol_by_name(setup.protocol)
+        sent = sorted(set(setup.protocol_params) & set(spec.local_params))
+        if sent:
+            raise MessageError(
+                f"{self.party} setting up: {self._channel.peer} sent {', '.join(sent)} of {spec.name!r}, which this "
+                "party chooses for itself"
+            )
+        foreign = sorted(set(self._given.local_params) - set(spec.local_params))
+        if foreign:
+            raise ProtocolParameterError(
+                f"{self.party} setting up: found own parameters {', '.join(foreign)} of {spec.name!r}, wanted only "
+                f"{', '.join(spec.local_params) or 'none'}; the others are the active party's to choose"
+            )
+        own_params = make_protocol_params(spec, {**setup.protocol_params, **self._given.local_params})
+        require_consent(spec, own_params)
+        return spec, own_params
+
+    def _prepare(self, setup: Setup) -> None:
+        if self._given.accept is not None:
+            self._given.accept(setup)
+        self._check(setup)
+        spec, own_params = self._protocol(setup)
+        table = self._given.table
+        self._setup = setup
+        settings = passive_settings(setup, self._given.cuts, self._given.constraints)
+        self._records = self._keeper.go_back(
+            setup, self._channel.peer, settings, lambda: table_digest(self._given.table), table.n_features
+        )
+        self._round = max(setup.start_round, setup.first_round) - 1
+        self.resumed_at = setup.start_round
         with self.timings.phase("bin"):
             if setup.missing_strategy in STRATEGIES:
                 imputer = fit_imputer(table, setup.missing_strategy, setup.n_train)
@@ -139,10 +222,6 @@ class PassiveParty:
             self._binned = BinnedTable.build(table, setup.n_train, setup.max_bin, self._given.cuts, self._given.threads)
         if self._note is not None:
             note_bins(self._note, self._binned)
-        self._setup = setup
-        spec = protocol_by_name(setup.protocol)
-        own_params = make_protocol_params(spec, setup.protocol_params)
-        require_consent(spec, own_params)
         constraints = self._given.constraints
         if constraints is None:
             constraints = np.zeros(table.n_features, dtype=np.int8)
@@ -162,16 +241,22 @@ class PassiveParty:
                 disclosed=self.disclosed,
                 events=self.events,
                 note=self._note,
+                release=self._keeper.release,
+                keep_release=lambda release: self._keeper.keep_release(release, self._records),
             )
         )
-        self._round = setup.first_round - 1
-        self._channel.send(Ready(n_features=table.n_features))
+        self._channel.send(Ready(n_features=table.n_features, state_digest=self._keeper.last.state_digest))
 
     def _begin_round(self, message: BeginRound) -> None:
         if message.round != self._round + 1 or len(message.features) != self._setup.n_outputs or self._trees:
             raise MessageError(
                 f"{self.party} beginning a round: found round {message.round} with {len(message.features)} trees, "
                 f"wanted round {self._round + 1} with {self._setup.n_outputs}"
+            )
+        if message.round >= self._setup.n_rounds:
+            raise MessageError(
+                f"{self.party} beginning a round: found round {message.round}, wanted none beyond the "
+                f"{self._setup.n_rounds} rounds agreed on"
             )
         self._round, self._depth = message.round, -1
         sampled = self._sampled(message)
@@ -295,22 +380,37 @@ class PassiveParty:
             tree=choice.tree, tokens=pack_array(resolved.tokens), records=pack_array(records), bits=pack_bytes(bits)
         )
 
-    def _finish(self) -> None:
+    def _finish(self, message: Finish) -> None:
         if self._trees:
             raise MessageError(f"{self.party} finishing: round {self._round} has not ended")
+        if self._round >= self._setup.first_round and message.n_rounds != self._round + 1:
+            raise MessageError(
+                f"{self.party} finishing: found {message.n_rounds} rounds in the model, wanted {self._round + 1}"
+            )
         share = self.share()
-        own = commit(self._run_id, self.party, share.records, self._salt)
+        own = commit(self._run_id, self.party, share.records, self._keeper.salt)
         self._channel.send(Commit(n_records=len(share.records), digest=own))
         sealed = self._channel.recv(Sealed)
         if dict(sealed.parties).get(self.party) != own:
             raise MessageError(
                 f"{self.party} sealing the model: the active party's list does not hold this party's commitment"
             )
-        self._seal = Seal(self._salt, own, tuple(sealed.parties), sealed.trees, sealed.model)
+        self._seal = Seal(self._keeper.salt, own, tuple(sealed.parties), sealed.trees, sealed.model)
+        if self._save is not None:
+            self._save(self.share())
+        self._channel.send(Stored())
 
-    def _end_round(self) -> None:
+    def _end_round(self, message: EndRound) -> None:
+        if message.round != self._round or not self._trees or len(message.trees_digest) != DIGEST_BYTES:
+            raise MessageError(
+                f"{self.party} ending a round: found {message.round} with a digest of {len(message.trees_digest)} "
+                f"bytes, wanted {self._round} and {DIGEST_BYTES} bytes"
+            )
         self._role.end_tree()
         self._trees, self._pending = [], {}
+        with self.timings.phase("keep"):
+            link = self._keeper.end_round(self._round, message.trees_digest, self._records)
+        self._channel.send(RoundKept(round=self._round, state_digest=link))
 
     def _check_place(self, round_index: int, depth: int, wanted: int, step: str) -> None:
         if (round_index, depth) != (self._round, wanted) or not self._trees or depth >= self._setup.max_depth:
@@ -323,37 +423,3 @@ class PassiveParty:
         if not 0 <= tree < len(self._trees):
             raise MessageError(f"{self.party}: found tree {tree}, wanted 0 to {len(self._trees) - 1}")
         return self._trees[tree]
-
-
-def parents_of(nodes: NDArray[np.int32], children: NDArray[np.int32], split: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The parent of each node, given that split[i] has the child children[i]; -1 where there is none."""
-    found = np.full(len(nodes), -1, dtype=np.int32)
-    if len(children):
-        order = np.argsort(children)
-        place = np.minimum(np.searchsorted(children, nodes, sorter=order), len(children) - 1)
-        match = children[order[place]] == nodes
-        found[match] = split[order[place[match]]]
-    return found
-
-
-def unpack_list(data: Bulk, dtype: type[np.generic], what: str) -> NDArray[Any]:
-    """A one-dimensional array of any length. Raises MessageError for a broken number of bytes."""
-    return unpack_array(data, dtype, (len(data) // np.dtype(dtype).itemsize,), what)
-
-
-def unpack_bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_] | None:
-    """`count` bits, or None for none at all. Raises MessageError for another number of bytes or a spare bit set."""
-    if len(data) == 0:
-        return None
-    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
-    bits = np.unpackbits(packed, bitorder="little")
-    if bits[count:].any():
-        raise MessageError(f"{what}: found bits beyond the {count} wanted")
-    return bits[:count].astype(np.bool_)
-
-
-def valid_positions(positions: NDArray[np.int64], count: int) -> bool:
-    """Whether positions are ascending and below count."""
-    return len(positions) == 0 or bool(
-        positions[0] >= 0 and positions[-1] < count and (positions[1:] > positions[:-1]).all()
-    )

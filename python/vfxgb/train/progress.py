@@ -66,7 +66,10 @@ class ProgressBar(TrainingCallback):
 
 
 def progress_line(state: TrainingState, elapsed: float) -> str:
-    """The bar as text, `elapsed` seconds after the first round began; rounds to come are taken to cost as much each."""
+    """The bar as text, `elapsed` seconds after the first round (of this process) began.
+
+    Rounds to come are taken to cost as much each as those since then.
+    """
     done, total = state.iteration + 1, max(state.n_estimators, 1)
     filled = BAR_CELLS * done // total
     parts = [f"[{'#' * filled}{'-' * (BAR_CELLS - filled)}]", f"{done}/{total} rounds"]
@@ -75,7 +78,7 @@ def progress_line(state: TrainingState, elapsed: float) -> str:
         if metrics:
             metric, values = next(reversed(metrics.items()))
             parts.append(f"{data}-{metric} {values[-1]:.5f}")
-    parts.append(f"about {_duration(elapsed * (total - done) / done)} left")
+    parts.append(f"about {_duration(elapsed * (total - done) / max(done - state.start, 1))} left")
     return "  ".join(parts)
 
 

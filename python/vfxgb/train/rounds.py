@@ -17,11 +17,15 @@ def run_rounds(
     callbacks: Sequence[TrainingCallback],
     boost: Callable[[int, float], None],
     evaluate: Callable[[TrainingState], None],
+    finished: Callable[[TrainingState, bool], None] = lambda state, stopped: None,  # noqa: ARG005
 ) -> None:
-    """Up to `n_rounds` times boost(round, learning rate), evaluate(state); callbacks may end it early."""
+    """From round state.start to `n_rounds`: boost(round, learning rate), evaluate(state); callbacks may end it early.
+
+    `finished` is called at the end of each round, with whether it is the last because a callback said so.
+    """
     for callback in callbacks:
         callback.before_training(state)
-    for round_index in range(n_rounds):
+    for round_index in range(state.start, n_rounds):
         state.iteration = round_index
         # Every callback sees every round, whatever another one wants.
         stops = [callback.before_iteration(state) for callback in callbacks]
@@ -30,6 +34,7 @@ def run_rounds(
         boost(round_index, state.learning_rate)
         evaluate(state)
         stops = [callback.after_iteration(state) for callback in callbacks]
+        finished(state, any(stops))
         if any(stops):
             break
     for callback in callbacks:

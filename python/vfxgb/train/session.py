@@ -25,11 +25,12 @@ from vfxgb.params import TrainParams
 from vfxgb.protocols import broken, make_protocol_params, protocol_by_name, require_consent
 from vfxgb.protocols.base import Note
 from vfxgb.threads import resolve_threads
-from vfxgb.train.active import ActiveInput, ActiveParty, plain_params
-from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState, as_callbacks
+from vfxgb.train.active import ActiveInput
+from vfxgb.train.callbacks import EvalsLog, TrainingCallback
 from vfxgb.train.ledger import Ledger
-from vfxgb.train.messages import TRAINING_MESSAGES
 from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.settings import plain_params
+from vfxgb.train.sides import enter, lead, training_messages
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import Recorder, Transcript
 from vfxgb.transport.channel import Channel, memory_channels
@@ -37,8 +38,6 @@ from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue
 from vfxgb.transport.threads import PartyThread, run_together
 from vfxgb.transport.traffic import Traffic
-
-COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
 
 
 @dataclass(frozen=True)
@@ -97,15 +96,15 @@ def fit(
     require_consent(spec, own_params)
     if spec.security == "broken":
         warnings.warn(InsecureProtocolWarning(broken(spec)), stacklevel=2)
-    hooks = _hooks(callbacks, params)
     threads = resolve_threads(params.n_jobs)
     names = [name for table in tables.values() for name in table.names]
     refuse_unknown_cuts(cuts, names)
     directions = _directions(tables, params, names)
+    local = {name: getattr(own_params, name) for name in spec.local_params}
     run = random_bytes(RUN_BYTES)
     ledger = Ledger()
     recorder = Recorder(tables, active) if record else None
-    catalogue = Catalogue((*TRAINING_MESSAGES, *spec.messages))
+    catalogue = Catalogue(training_messages(protocol))
     channels: dict[str, Channel] = {}
     passive: dict[str, PassiveParty] = {}
     others: dict[str, PartyThread] = {}
@@ -113,7 +112,7 @@ def fit(
         if party != active:
             taps = (None, None) if recorder is None else (recorder.tap(active), recorder.tap(party))
             channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record, taps=taps)
-            given = PassiveInput(table, threads, _cuts_of(cuts, table), directions.get(party))
+            given = PassiveInput(table, threads, _cuts_of(cuts, table), directions.get(party), local)
             passive[party] = PassiveParty(party, run.hex(), given, theirs, _note(recorder, party))
             others[party] = PartyThread(party, passive[party].run, theirs)
     own = ActiveInput(
@@ -126,10 +125,6 @@ def fit(
         _cuts_of(cuts, tables[active]),
         directions.get(active),
     )
-    leader = ActiveParty(
-        active, run.hex(), tuple(tables), own, params, spec, own_params, channels, _note(recorder, active)
-    )
-    state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
 
     def save(share: ActiveShare, folder: Path) -> None:
         # The passive parties wait for the next round: their records do not change meanwhile.
@@ -138,38 +133,43 @@ def fit(
         for part in rest.values():
             save_share(part, folder / f"{part.party}.json")
 
-    share = run_together(lambda: leader.run(state, hooks, save), channels, others)
+    result = run_together(
+        lambda: lead(
+            active,
+            tuple(tables),
+            run.hex(),
+            own,
+            params,
+            protocol,
+            protocol_params,
+            channels,
+            callbacks=callbacks,
+            ledger=ledger,
+            save=save,
+            note=_note(recorder, active),
+        ),
+        channels,
+        others,
+    )
     for name, one in passive.items():
-        leader.timings.parties[name] = one.timings
-        ledger.small_sums[name] = one.disclosed.small_sums
-        ledger.privacy.add(*one.events)
-    ledger.privacy.add(*leader.events)
-    ledger.purity = leader.leaf_purity()
-    if passive and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
-        ledger.notes.append(f"{active} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
+        result.timings.parties[name] = one.timings
+        enter(ledger, one)
     return FitResult(
-        active_share=share,
+        active_share=result.share,
         passive_shares={name: one.share() for name, one in passive.items()},
         ledger=ledger,
         traffic={name: channel.traffic for name, channel in channels.items()},
-        timings=leader.timings,
-        evals_result=state.evals_log,
-        best_iteration=state.best_iteration,
-        best_score=state.best_score,
-        margins=leader.margins.astype(np.float64),
+        timings=result.timings,
+        evals_result=result.evals_result,
+        best_iteration=result.best_iteration,
+        best_score=result.best_score,
+        margins=result.margins,
         transcript=None if recorder is None else recorder.transcript(spec.name, own_params, plain_params(params)),
     )
 
 
 def _note(recorder: Recorder | None, party: str) -> Note | None:
     return None if recorder is None else recorder.note(party)
-
-
-def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:
-    hooks = as_callbacks(callbacks)
-    if params.early_stopping_rounds is not None:
-        hooks.append(EarlyStopping(params.early_stopping_rounds))
-    return hooks
 
 
 def _directions(tables: Mapping[str, Table], params: TrainParams, names: list[str]) -> dict[str, NDArray[np.int8]]:

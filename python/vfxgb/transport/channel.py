@@ -88,8 +88,8 @@ class Channel:
     def recv(self, kind: type[Message], /, *others: type[Message]) -> Message:
         """The next message, which must be of one of the given types.
 
-        Raises PeerError when the peer stopped, left or kept silent until the timeout; FrameError for bytes that are no
-        frame of this run; MessageError for a message of another type.
+        Raises PeerError when the peer stopped, left or kept silent until the timeout, ConsentError when it refused;
+        FrameError for bytes that are no frame of this run; MessageError for a message of another type.
         """
         wanted = (kind, *others)
         if not self._open:
@@ -109,13 +109,17 @@ class Channel:
         if self._tap is not None:
             self._tap(self.peer, False, message.TAG, bytes(payload))
         if isinstance(message, Abort) and Abort not in wanted:
-            raise PeerError(f"{self.own} waiting for {_tags(wanted)}: {self.peer} stopped the run: {message.reason}")
+            raise self._stopped(f"waiting for {_tags(wanted)}", message)
         if not isinstance(message, wanted):
             raise MessageError(
                 f"{self.own} receiving from {self.peer}: found message {message.TAG!r}, wanted {_tags(wanted)}; "
                 "the two sides disagree about the state of the run"
             )
         return message
+
+    def use(self, catalogue: Catalogue, timeout: float | None = None) -> None:
+        """Accept other messages and wait so long from now on; both sides change at the same point of their talk."""
+        self._catalogue, self._timeout = catalogue, timeout
 
     def _decode(self, header_bytes: bytes, payload: bytes | memoryview) -> Message:
         header = read_header(header_bytes, self.peer)
@@ -147,7 +151,7 @@ class Channel:
                 reason = str(error)
             # A peer that is gone needs no telling.
             with suppress(PeerError, ChannelClosedError):
-                self.send(Abort(reason=reason[:MAX_REASON]))
+                self.send(Abort(reason=reason[:MAX_REASON], kind=type(error).__name__))
             self.close()
 
     def close(self) -> None:
@@ -155,18 +159,25 @@ class Channel:
         self._open = False
         self._link.close()
 
-    def _last_words(self) -> str:
+    def _last_words(self) -> Abort | None:
         """Why the peer stopped, if it said so before it left; what else it sent is of no use any more."""
         with suppress(LinkClosed, LinkTimeout, FrameError):
             while True:
                 message = self._decode(*self._link.get(0))
                 if isinstance(message, Abort):
-                    return message.reason
-        return ""
+                    return message
+        return None
 
-    def _gone(self, step: str, ended: LinkClosed, last_words: str = "") -> PeerError:
-        if last_words:
-            return PeerError(f"{self.own} {step}: {self.peer} stopped the run: {last_words}")
+    def _stopped(self, step: str, last_words: Abort) -> PeerError | ConsentError:
+        if last_words.kind == ConsentError.__name__:
+            return ConsentError(f"{self.own} {step}: {last_words.reason}")
+        error = PeerError(f"{self.own} {step}: {self.peer} stopped the run: {last_words.reason}")
+        error.kind = last_words.kind
+        return error
+
+    def _gone(self, step: str, ended: LinkClosed, last_words: Abort | None = None) -> PeerError | ConsentError:
+        if last_words is not None:
+            return self._stopped(step, last_words)
         if str(ended):
             return PeerError(f"{self.own} {step}: {ended}; look for the cause at {self.peer}")
         return PeerError(f"{self.own} {step}: {self.peer} has closed the channel; look for the cause at {self.peer}")
@@ -200,4 +211,4 @@ def broadcast(channels: "list[Channel]", message: Message) -> None:
 
 
 def _tags(types: tuple[type[Message], ...]) -> str:
-    return " or ".join(repr(kind.TAG) for kind in types)
+    return " or ".join(repr(kind.TAG) if kind.TAG else "a message" for kind in types)

@@ -54,12 +54,13 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Abort(Message, frozen=True, forbid_unknown_fields=True):
-    """The sender has stopped the run. `reason` names the kind of failure and never a value of the data."""
+    """The sender has stopped the run. `reason` never holds a value of the data; `kind`: the class of the error."""
 
     TAG: ClassVar[str] = "abort"
     REVEALS: ClassVar[Reveals] = Reveals("that the sender stopped, and the kind of failure")
 
     reason: str
+    kind: str = ""
 
 
 class Catalogue:

@@ -18,7 +18,7 @@ from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import ActiveLevel, ActiveRole, EngineOptions, Gradients, Proposals
-from vfxgb.train.messages import BeginRound, Choose, EndRound, Level, SplitGroup, SplitRows, TreeChoice, TreeLevel
+from vfxgb.train.messages import BeginRound, Choose, Level, SplitGroup, SplitRows, TreeChoice, TreeLevel
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
@@ -122,8 +122,6 @@ class Grower:
             self._grow_level(gradients.round, depth, open_trees, role)
         if role is not None:
             role.end_tree()
-            for _, channel in self._passive():
-                channel.send(EndRound(round=gradients.round))
         return trees
 
     def _partition(self, gradients: Gradients) -> _native.RowPartition:

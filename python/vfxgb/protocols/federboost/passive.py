@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
 from vfxgb.protocols.federboost.messages import Buckets, TreeUsable, Usable
-from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.tree.candidates import CandidateList
 
 PROTECTS = "the values of one row at {party}"
@@ -32,20 +32,32 @@ class FederBoostPassive:
         """See PassiveRole."""
         self._trees = trees
 
+    def _randomised(self) -> NDArray[np.uint16]:
+        """The randomised buckets [features, n_train]: drawn now and kept, or those that were kept."""
+        context = self._context
+        n_features, shape = context.bins.n_features, (context.bins.n_features, context.n_train)
+        if context.release:
+            return unpack_array(memoryview(context.release), np.uint16, shape, f"{context.party} resuming")
+        drawn = np.empty(shape, dtype=np.uint16)
+        for feature in range(n_features):
+            choices = int(context.bins.n_bins[feature]) + bool(context.has_missing[feature])
+            drawn[feature] = context.bins.column(feature)[: context.n_train]
+            if choices > 1:
+                response = context.params.response(choices, n_features)
+                drawn[feature] = response.perturb(drawn[feature].astype(np.int64), context.threads)
+                protects = PROTECTS.format(party=context.party)
+                context.events.append(response.event(context.channel.peer, protects))
+        context.keep_release(drawn.astype("<u2", copy=False).tobytes())
+        return drawn
+
     def _randomise(self) -> _native.Bins:
         context = self._context
         n_bins, n_features = context.bins.n_bins, context.bins.n_features
         noisy = empty_bins(context.bins.n_rows, n_bins)
-        for feature in range(n_features):
+        for feature, drawn in enumerate(self._randomised()):
             bins, missing = int(n_bins[feature]), bool(context.has_missing[feature])
             column = context.bins.column(feature)
-            if bins + missing > 1:
-                response = context.params.response(bins + missing, n_features)
-                column[: context.n_train] = response.perturb(
-                    column[: context.n_train].astype(np.int64), context.threads
-                )
-                protects = PROTECTS.format(party=context.party)
-                context.events.append(response.event(context.channel.peer, protects))
+            column[: context.n_train] = drawn
             fill(noisy, feature, column, bins, context.threads)
             constraint = 0 if context.constraints is None else int(context.constraints[feature])
             context.channel.send(

@@ -9,7 +9,7 @@ from vfxgb import _native
 from vfxgb.codec.plan import Lane
 from vfxgb.crypto import PrivateKey, generate
 from vfxgb.crypto.sizes import check_requested_bits
-from vfxgb.errors import CapacityError, MessageError
+from vfxgb.errors import CapacityError, CheckpointError, MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
@@ -20,6 +20,8 @@ from vfxgb.transport.messages import pack_bytes, unpack_array
 
 # Memory that randomness made ahead may take.
 POOL_BYTES = 1 << 28
+# The name under which the private key of a run outlives the process (train/secrets.py).
+KEY_NAME = "he-key"
 
 
 class HeSource:
@@ -55,12 +57,27 @@ class HeSource:
         self._fill_pool(self._key, gradients)
 
     def _make_key(self) -> PrivateKey:
-        params = self._params
+        params, secrets = self._params, self._context.secrets
         with self._context.timings.phase("key"):
-            key = generate(params.scheme, params.key_bits, params.randomness, params.insecure)
+            kept = None if secrets is None else secrets.get(KEY_NAME)
+            if kept is not None:
+                key = PrivateKey.from_bytes(kept, params.insecure)
+                self._check_kept(key)
+            else:
+                key = generate(params.scheme, params.key_bits, params.randomness, params.insecure)
+                if secrets is not None:
+                    secrets.put(KEY_NAME, key.to_bytes())
         self._plan = self._layout.plan(self._code, params, self._context.n_outputs, key.public_key)
         broadcast(list(self._context.channels.values()), HeKey(public_key=pack_bytes(key.public_key.to_bytes())))
         return key
+
+    def _check_kept(self, key: PrivateKey) -> None:
+        params, found = self._params, key.public_key
+        if (found.scheme, found.bits) != (params.scheme, params.key_bits):
+            raise CheckpointError(
+                f"resuming: the kept key is {found.scheme} of {found.bits} bits, wanted {params.scheme} of "
+                f"{params.key_bits}; remove it, or resume with the parameters it was made for"
+            )
 
     def _chunks(self, key: PrivateKey, gradients: Gradients) -> Iterator[HeGradients]:
         sampled = gradients.sampled

@@ -22,7 +22,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 
 class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How masks are agreed on and kept.
+    """How masks are agreed on and kept. `memory_limit`, `keep_leaves` and `setup_dir` are each party's own.
 
     `precision_bits`: fractional bits of gradients, None for as many as stay exact; each costs two bits per row and
     feature and tree on the wire. `chunk_rows`: rows per message of masked gradients. `setup_rows`: rows per block of

@@ -57,4 +57,5 @@ SPEC = ProtocolSpec(
     # Fast rather than safe; small chunks and blocks, so that there are several.
     quick_params={"group_bits": 768, "insecure": True, "chunk_rows": 64, "setup_rows": 100},
     options=ot_options,
+    local_params=("memory_limit", "keep_leaves", "setup_dir"),
 )

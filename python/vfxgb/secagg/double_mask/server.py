@@ -5,9 +5,10 @@ out before its vector is asked for is replaced by a spare. What the replies of a
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from vfxgb.errors import AggregationError, MessageError
-from vfxgb.secagg.base import JOIN, SETUP, SHARE, Aggregate, ServerContext, require_users, threshold_of
+from vfxgb.secagg.base import JOIN, SETUP, SHARE, Aggregate, ServerContext, collect, require_users, threshold_of
 from vfxgb.secagg.double_mask.messages import EncryptionKey, Hello, KeyDirectory, Ready
 from vfxgb.secagg.double_mask.modes import ServerMasking
 from vfxgb.secagg.double_mask.peers import key_statement
@@ -33,10 +34,13 @@ class DoubleMaskServer:
         context = self._context
         hello = Hello(server_key=pack_bytes(self._masking.server_key()))
         keys: dict[int, EncryptionKey] = {}
-        for user, reply in context.exchange.ask(SETUP, dict.fromkeys(context.users, hello), EncryptionKey):
-            with context.timings.phase(SETUP):
-                self._check_key(user, reply)
-                keys[user] = reply
+
+        def take_key(user: int, reply: EncryptionKey) -> None:
+            self._check_key(user, reply)
+            keys[user] = reply
+
+        phase = partial(context.timings.phase, SETUP)
+        collect(context.exchange, SETUP, dict.fromkeys(context.users, hello), EncryptionKey, take_key, phase)
         users = sorted(keys)
         require_users(SETUP, len(users), len(context.users), context.params.min_users)
         directory = KeyDirectory(
@@ -44,13 +48,16 @@ class DoubleMaskServer:
             keys=pack_bytes(b"".join(keys[user].key for user in users)),
             signatures=pack_bytes(b"".join(keys[user].signature for user in users)),
         )
-        ready = []
-        for user, answer in context.exchange.ask(SETUP, dict.fromkeys(users, directory), Ready):
+        ready: list[int] = []
+
+        def take_ready(user: int, answer: Ready) -> None:
             if answer.n_users != len(users):
                 raise MessageError(
                     f"server, {SETUP}: user {user} knows {answer.n_users} keys, wanted those of {len(users)} users"
                 )
             ready.append(user)
+
+        collect(context.exchange, SETUP, dict.fromkeys(users, directory), Ready, take_ready)
         require_users(SETUP, len(ready), len(context.users), context.params.min_users)
         self._ready = frozenset(ready)
         return tuple(sorted(ready))

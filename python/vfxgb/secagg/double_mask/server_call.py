@@ -8,7 +8,8 @@ openings. Mask keys are put together from the shares of U'';
 so are the seeds of U' \\ U'', if there are any (ERRATA E18).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from vfxgb.secagg.base import (
     SIGN,
     UNMASK,
     Aggregate,
+    M,
     ServerContext,
+    collect,
     require_users,
 )
 from vfxgb.secagg.double_mask.messages import (
@@ -52,7 +55,7 @@ from vfxgb.secagg.double_mask.shares import (
 )
 from vfxgb.secagg.keys import KEY_BYTES, AgreementKey, verify
 from vfxgb.secagg.lists import Statement, pack_users, task_digest
-from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import Message, pack_array, pack_bytes, unpack_array
 
 OPEN = "open"
 
@@ -95,14 +98,16 @@ class ServerCall:
         # [receiver, sender]: what a receiver is sent lies together.
         self._sealed = np.empty((len(users), len(users), SEALED_BYTES), np.uint8)
         request = ShareRequest(call=self._number, threshold=self._threshold, users=pack_users(users))
-        shared = []
-        for user, reply in self._context.exchange.ask(SHARE, dict.fromkeys(users, request), SealedShares):
-            with self._context.timings.phase(SHARE):
-                step = self._check_call(SHARE, user, reply.call)
-                i = position[user]
-                rows = unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
-                self._sealed[:i, i], self._sealed[i + 1 :, i] = rows[:i], rows[i:]
-                shared.append(user)
+        shared: list[int] = []
+
+        def take(user: int, reply: SealedShares) -> None:
+            step = self._check_call(SHARE, user, reply.call)
+            i = position[user]
+            rows = unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
+            self._sealed[:i, i], self._sealed[i + 1 :, i] = rows[:i], rows[i:]
+            shared.append(user)
+
+        self._collect(SHARE, dict.fromkeys(users, request), SealedShares, take)
         self._shared = tuple(sorted(shared))
         return self._shared
 
@@ -135,12 +140,14 @@ class ServerCall:
 
     def _ask_to_join(self, users: Sequence[int]) -> None:
         request = CallOpened(call=self._number)
-        for user, reply in self._context.exchange.ask(JOIN, dict.fromkeys(users, request), MaskKey):
-            with self._context.timings.phase(JOIN):
-                step = self._check_call(JOIN, user, reply.call)
-                _require_size(reply.key, KEY_BYTES, step, "mask key")
-                _require_size(reply.commitment, KEY_BYTES, step, "commitment")
-                self._keys[user] = reply
+
+        def take(user: int, reply: MaskKey) -> None:
+            step = self._check_call(JOIN, user, reply.call)
+            _require_size(reply.key, KEY_BYTES, step, "mask key")
+            _require_size(reply.commitment, KEY_BYTES, step, "commitment")
+            self._keys[user] = reply
+
+        self._collect(JOIN, dict.fromkeys(users, request), MaskKey, take)
 
     def _collect_vectors(self, vectors: VectorSum, task: bytes, n_entries: int) -> tuple[int, ...]:
         users = self._shared
@@ -154,24 +161,28 @@ class ServerCall:
                     call=self._number, n_entries=n_entries, users=names, sealed=pack_array(sealed), task=contents
                 )
             self._sealed = self._sealed[:0]
-        arrived = []
-        for user, reply in self._context.exchange.ask(MASK, requests, MaskedVector):
-            with self._context.timings.phase(MASK):
-                self._check_call(MASK, user, reply.call)
-                vectors.add(user, reply.values)
-                arrived.append(user)
+        arrived: list[int] = []
+
+        def take(user: int, reply: MaskedVector) -> None:
+            self._check_call(MASK, user, reply.call)
+            vectors.add(user, reply.values)
+            arrived.append(user)
+
+        self._collect(MASK, requests, MaskedVector, take)
         return tuple(sorted(arrived))
 
     def _collect_signatures(self, statement: Statement) -> dict[int, bytes]:
         request = SignRequest(call=self._number, users=pack_users(statement.survivors))
         signed = statement.signed_bytes()
-        signatures = {}
-        for user, reply in self._context.exchange.ask(SIGN, dict.fromkeys(statement.survivors, request), Signed):
-            with self._context.timings.phase(SIGN):
-                step = self._check_call(SIGN, user, reply.call)
-                if not verify(self._context.directory[user], signed, reply.signature):
-                    raise MessageError(f"{step}: its signature is not one of the list of survivors it was sent")
-                signatures[user] = reply.signature
+        signatures: dict[int, bytes] = {}
+
+        def take(user: int, reply: Signed) -> None:
+            step = self._check_call(SIGN, user, reply.call)
+            if not verify(self._context.directory[user], signed, reply.signature):
+                raise MessageError(f"{step}: its signature is not one of the list of survivors it was sent")
+            signatures[user] = reply.signature
+
+        self._collect(SIGN, dict.fromkeys(statement.survivors, request), Signed, take)
         return signatures
 
     def _collect_openings(self, survivors: tuple[int, ...], signatures: dict[int, bytes]) -> dict[int, Unmasking]:
@@ -184,24 +195,28 @@ class ServerCall:
             users=pack_users(shown),
             signatures=pack_bytes(b"".join(signatures[user] for user in shown)),
         )
-        replies = {}
-        for user, reply in self._context.exchange.ask(UNMASK, dict.fromkeys(signers, request), Unmasking):
-            with self._context.timings.phase(UNMASK):
-                step = self._check_call(UNMASK, user, reply.call)
-                self._check_opening(user, reply.opening, step)
-                _require_size(reply.key_shares, n_absent * SHARE_BYTES, step, "shares of mask keys")
-                replies[user] = reply
+        replies: dict[int, Unmasking] = {}
+
+        def take(user: int, reply: Unmasking) -> None:
+            step = self._check_call(UNMASK, user, reply.call)
+            self._check_opening(user, reply.opening, step)
+            _require_size(reply.key_shares, n_absent * SHARE_BYTES, step, "shares of mask keys")
+            replies[user] = reply
+
+        self._collect(UNMASK, dict.fromkeys(signers, request), Unmasking, take)
         return replies
 
     def _recover_openings(self, missing: Sequence[int], holders: Sequence[int]) -> dict[int, bytes]:
         """The openings of survivors that left, from the shares of those who are still there."""
         request = RecoverRequest(call=self._number, users=pack_users(missing))
-        shares = {}
-        for user, reply in self._context.exchange.ask(RECOVER, dict.fromkeys(holders, request), SeedShares):
-            with self._context.timings.phase(RECOVER):
-                step = self._check_call(RECOVER, user, reply.call)
-                _require_size(reply.shares, len(missing) * SHARE_BYTES, step, "shares of seeds")
-                shares[user] = reply.shares
+        shares: dict[int, memoryview] = {}
+
+        def take(user: int, reply: SeedShares) -> None:
+            step = self._check_call(RECOVER, user, reply.call)
+            _require_size(reply.shares, len(missing) * SHARE_BYTES, step, "shares of seeds")
+            shares[user] = reply.shares
+
+        self._collect(RECOVER, dict.fromkeys(holders, request), SeedShares, take)
         self._require(RECOVER, shares)
         with self._context.timings.phase(RECOVER):
             openings = {
@@ -213,6 +228,11 @@ class ServerCall:
                     user, opening, f"server, call {self._number}, reconstructing the seed of user {user}"
                 )
         return openings
+
+    def _collect(
+        self, stage: str, requests: Mapping[int, Message], reply: type[M], take: Callable[[int, M], None]
+    ) -> None:
+        collect(self._context.exchange, stage, requests, reply, take, partial(self._context.timings.phase, stage))
 
     def _remaining_masks(self, survivors: tuple[int, ...], replies: dict[int, Unmasking]) -> PairKeys:
         """The masks between survivors and those who shared and sent nothing, with the sign that takes them off."""

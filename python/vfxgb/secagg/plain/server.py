@@ -1,11 +1,12 @@
 """The server of `plain`: it adds up what it is shown."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from vfxgb.errors import MessageError
-from vfxgb.secagg.base import MASK, Aggregate, ServerContext, require_users, threshold_of
+from vfxgb.secagg.base import MASK, Aggregate, ServerContext, collect, require_users, threshold_of
 from vfxgb.secagg.plain.messages import PlainTask, PlainVector
 from vfxgb.transport.messages import pack_bytes, unpack_array
 
@@ -28,13 +29,18 @@ class PlainServer:
         params = self._context.params
         request = PlainTask(call=self._call, n_entries=n_entries, task=pack_bytes(task))
         sums = np.zeros(n_entries, dtype=np.int64)
-        answered = []
-        for user, reply in self._context.exchange.ask(MASK, dict.fromkeys(users, request), PlainVector):
+        answered: list[int] = []
+
+        def take(user: int, reply: PlainVector) -> None:
             if reply.call != self._call:
                 raise MessageError(f"reading the vector of user {user}: found call {reply.call}, wanted {self._call}")
-            with self._context.timings.phase("add vectors"):
-                sums += unpack_array(reply.values, np.int64, (n_entries,), f"reading the vector of user {user}")
+            np.add(
+                sums, unpack_array(reply.values, np.int64, (n_entries,), f"reading the vector of user {user}"), out=sums
+            )
             answered.append(user)
+
+        phase = partial(self._context.timings.phase, "add vectors")
+        collect(self._context.exchange, MASK, dict.fromkeys(users, request), PlainVector, take, phase)
         wanted = max(params.min_users, threshold_of(params.threshold, len(users)))
         require_users(MASK, len(answered), len(users), wanted)
         return Aggregate(sums, tuple(sorted(answered)))

@@ -1,0 +1,38 @@
+"""What the parsers of all commands share: mistakes in one line, and checks of single values."""
+
+import argparse
+from typing import NoReturn, TypeAlias
+
+
+class UsageError(Exception):
+    """Arguments the command does not understand."""
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Reports a mistake as an exception of one line instead of usage text and an exit."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+# What `add(commands)` of a command's module gets.
+Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
+
+
+def positive_int(text: str) -> int:
+    """A positive integer argument."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted an integer of at least 1")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A number of seconds, 0 or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted a number of seconds, 0 or more")
+    return value

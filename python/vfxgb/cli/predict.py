@@ -1,0 +1,89 @@
+"""`vfxgb predict`: scores of a file, or an endpoint that scores."""
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from vfxgb.cli.exits import OK
+from vfxgb.cli.parser import Commands, UsageError
+
+
+def add(commands: Commands) -> None:
+    """Add `predict` to the commands."""
+    parser = commands.add_parser(
+        "predict",
+        help="score a file of rows with the other parties",
+        description="Scores the rows of a file with all parties of a model. The output has the ids of the input in "
+        "their order; the score is empty where a party does not have the row. Rows are matched by private set "
+        "intersection; with --lookup the passive parties see which ids are asked for, which is faster for few rows.",
+    )
+    parser.add_argument("config", metavar="PARTY.toml", type=Path)
+    parser.add_argument("input", metavar="IN", type=Path, nargs="?", help="rows to score: .csv, .csv.gz or .parquet")
+    parser.add_argument("output", metavar="OUT", type=Path, nargs="?", help="scores: .csv or .parquet")
+    parser.add_argument("--model", metavar="RUN", default="latest", help="the run that made the model (%(default)s)")
+    parser.add_argument("--lookup", action="store_true", help="look ids up instead of aligning")
+    parser.add_argument("--serve", action="store_true", help="score rows on request over HTTP (ids are looked up)")
+    parser.add_argument("--host", default=None, help="with --serve: where to listen (127.0.0.1: this machine only)")
+    parser.add_argument("--port", type=int, default=None, help="with --serve: 0 lets the system pick (8080)")
+    parser.add_argument("--dry-run", action="store_true", help="read and check everything, then stop")
+    parser.add_argument("--quiet", action="store_true", help="say nothing but mistakes")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score, and say how many."""
+    from vfxgb.party.config import load_config
+    from vfxgb.party.folder import PartyFolder
+    from vfxgb.party.logs import Log
+    from vfxgb.party.predict import Predictor, check_output, write_scores
+
+    if arguments.serve:
+        return _serve(arguments)
+    if arguments.host is not None or arguments.port is not None:
+        raise UsageError("vfxgb predict: --host and --port go with --serve")
+    if arguments.input is None or arguments.output is None:
+        raise UsageError("vfxgb predict: wanted a file of rows and a file for the scores; see vfxgb predict --help")
+    config = load_config(arguments.config)
+    check_output(arguments.output)
+    predictor = Predictor(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
+    if arguments.dry_run:
+        ids, _ = predictor.read(arguments.input)
+        print(f"{config.party} would ask {', '.join(predictor.share.parties[1:])} to score {len(ids):,} rows")
+        return OK
+    scores = predictor.run(arguments.input, "lookup" if arguments.lookup else "psi")
+    write_scores(arguments.output, scores, config.data.id)
+    if not arguments.quiet:
+        count = len(scores.ids) - scores.missing
+        print(f"scored {count:,} of {len(scores.ids):,} rows, {scores.bytes:,} bytes: {arguments.output}")
+        if scores.missing:
+            print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
+    return OK
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    """Answer requests until a signal."""
+    from vfxgb.party.config import load_config
+    from vfxgb.party.endpoint import DEFAULT_PORT, Endpoint, is_loopback
+    from vfxgb.party.folder import PartyFolder
+    from vfxgb.party.logs import Log
+    from vfxgb.party.scoring import Scorer
+
+    if arguments.input is not None:
+        raise UsageError("vfxgb predict: --serve takes no files; rows come with the requests")
+    config = load_config(arguments.config)
+    scorer = Scorer(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
+    host = "127.0.0.1" if arguments.host is None else arguments.host
+    if arguments.dry_run:
+        print(f"{config.party} would score rows of {', '.join(scorer.features)} with {', '.join(scorer.share.parties)}")
+        return OK
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    scorer.connect()
+    endpoint = Endpoint(scorer, host, DEFAULT_PORT if arguments.port is None else arguments.port)
+    if not is_loopback(host):
+        print("vfxgb: others can reach this address, and whoever can may ask for scores", file=sys.stderr)
+    endpoint.run(stop, lambda address: print(f"scoring at http://{address}/score", file=sys.stderr, flush=True))
+    return OK

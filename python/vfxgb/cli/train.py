@@ -1,0 +1,107 @@
+"""`vfxgb train`: the active party trains with those that serve; or the server of many users does."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from vfxgb.cli.exits import OK
+from vfxgb.cli.parser import Commands, UsageError, seconds
+
+if TYPE_CHECKING:
+    from vfxgb.party.config import PartyConfig
+    from vfxgb.party.folder import RunFolder, RunRecord
+    from vfxgb.party.logs import Log
+
+
+def add(commands: Commands) -> None:
+    """Add `train` to the commands."""
+    parser = commands.add_parser(
+        "train",
+        help="train a model with the other parties",
+        description="Dials the passive parties, finds the rows that all have, trains, and writes this party's share of "
+        "the model and a record of the run to the party's folder. A party that is lost is waited for (resume_seconds); "
+        "a run that ended early is resumed with --resume. With role server: waits for users and trains with them.",
+    )
+    parser.add_argument("config", metavar="PARTY.toml", type=Path)
+    parser.add_argument(
+        "--resume", metavar="RUN", nargs="?", const="latest", default=None, help="go on with this run (the latest)"
+    )
+    parser.add_argument("--wait", type=seconds, default=0.0, metavar="SECONDS", help="for parties to be there (0)")
+    parser.add_argument("--dry-run", action="store_true", help="read and check everything, say what would be asked")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train, and say how it went."""
+    from vfxgb.party.config import load_config
+    from vfxgb.party.folder import PartyFolder
+    from vfxgb.party.logs import Log
+
+    config = load_config(arguments.config)
+    log = Log(PartyFolder(config.folder).make().log_file)
+    signal.signal(signal.SIGTERM, _interrupt)
+    if config.role == "server":
+        return _train_users(arguments, config, log)
+    return _train(arguments, config, log)
+
+
+def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> int:
+    from vfxgb.cli.train_progress import make_progress
+    from vfxgb.party.train import Trainer
+
+    trainer = Trainer(config, log, arguments.resume, arguments.wait, _silent if arguments.quiet else _tell)
+    if arguments.dry_run:
+        print(trainer.describe())
+        return OK
+    if not arguments.quiet:
+        trainer.callbacks, trainer.progress = make_progress(trainer.total_bytes)
+    try:
+        record = trainer.run()
+    except BaseException:
+        if trainer.folder.rows_file.exists():
+            print(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}", file=sys.stderr)
+        raise
+    _print(record, trainer.folder)
+    return OK
+
+
+def _train_users(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> int:
+    from vfxgb.cli.train_progress import make_progress
+    from vfxgb.party.folder import PartyFolder
+    from vfxgb.party.users_server import UsersServer
+
+    if arguments.resume is not None:
+        raise UsageError("vfxgb train: a run with users cannot be resumed; begin a new one")
+    server = UsersServer(config, log, _silent if arguments.quiet else _tell)
+    if arguments.dry_run:
+        print(server.describe())
+        return OK
+    if not arguments.quiet:
+        server.callbacks, _ = make_progress(server.total_bytes)
+    record = server.run(lambda address: _tell(f"listening at {address}"))
+    _print(record, PartyFolder(config.folder).run(record.run))
+    return OK
+
+
+def _print(record: "RunRecord", folder: "RunFolder") -> None:
+    print(f"trained {record.rounds} rounds in {record.seconds:.1f} s; run {record.run}")
+    for name, metrics in record.evals.items():
+        print(f"  {name}: " + ", ".join(f"{metric} {values[-1]:.5f}" for metric, values in metrics.items() if values))
+    print(f"model: {folder.path / record.model}")
+    print(f"what the run revealed: vfxgb report {folder.path}")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
+    raise KeyboardInterrupt
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _silent(line: str) -> None:  # noqa: ARG001 - stands in for _tell
+    return

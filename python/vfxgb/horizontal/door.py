@@ -1,0 +1,117 @@
+"""Where users come in at the server: who may, what they are told first, and those who come back."""
+
+import time
+from dataclasses import dataclass, field
+
+import msgspec
+
+from vfxgb import __version__
+from vfxgb.errors import ChannelClosedError, FrameError, MessageError, PeerError
+from vfxgb.horizontal.directory import UserDirectory
+from vfxgb.horizontal.meeting import Accepts, Arrives, Declines, Invites, TurnsAway
+from vfxgb.horizontal.server import SERVER
+from vfxgb.secagg.network import Member, Note, unheard
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.link import LinkTimeout
+from vfxgb.transport.messages import MAX_REASON, Catalogue
+from vfxgb.transport.network import Listener, NetworkLink, Selector
+
+
+@dataclass
+class _Guest:
+    """Somebody between Arrives and Accepts; dropped at the deadline."""
+
+    user: int
+    channel: Channel
+    link: NetworkLink
+    deadline: float
+    invited: bool = False
+
+
+@dataclass
+class UserDoor:
+    """A Door. `invitation`: for everybody, but for the number. `seconds`: how long a user may take to accept.
+
+    `begun`: from when on only those come in who have been in before, with all they know of the run.
+    """
+
+    listener: Listener
+    directory: UserDirectory
+    catalogue: Catalogue
+    invitation: Invites
+    seconds: float
+    note: Note = unheard
+    begun: bool = False
+    _guests: dict[NetworkLink, _Guest] = field(default_factory=dict)
+    _selector: Selector = field(default_factory=Selector)
+
+    def poll(self) -> list[Member]:
+        """See Door. Never waits."""
+        self._accept()
+        admitted = []
+        for link in self._selector.wait(0):
+            guest = self._guests[link]
+            try:
+                if self._hear(guest):
+                    self._dismiss(guest, close=False)
+                    admitted.append(Member(guest.user, guest.channel, link))
+            except (PeerError, FrameError, MessageError, ChannelClosedError) as error:
+                self.note(guest.user, f"did not come in: {error}")
+                self._dismiss(guest)
+        now = time.monotonic()
+        for guest in [guest for guest in self._guests.values() if guest.deadline < now]:
+            self.note(guest.user, f"did not come in: it said nothing for {self.seconds:g} s")
+            self._dismiss(guest)
+        return admitted
+
+    def close(self) -> None:
+        """Send away who has not come in."""
+        for guest in list(self._guests.values()):
+            self._dismiss(guest)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                arrival = self.listener.accept(0)
+            except LinkTimeout:
+                return
+            link = arrival.link
+            # Reading never waits: it follows the selector. The timeout is for a link that breaks its promise.
+            channel = Channel(SERVER, arrival.peer, link, self.catalogue, link.session, timeout=self.seconds)
+            user = self.directory.number(arrival.peer)
+            self._guests[link] = _Guest(user, channel, link, time.monotonic() + self.seconds)
+            self._selector.add(link)
+
+    def _hear(self, guest: _Guest) -> bool:
+        """Read what a guest says; returns whether it is in."""
+        if guest.invited:
+            answer = guest.channel.recv(Accepts, Declines)
+            if isinstance(answer, Declines):
+                raise PeerError(f"it declined: {answer.reason[:MAX_REASON]}")
+            return True
+        said = guest.channel.recv(Arrives)
+        reason = self._objection(said)
+        if reason:
+            guest.channel.send(TurnsAway(reason=reason))
+            raise PeerError(reason)
+        guest.channel.send(msgspec.structs.replace(self.invitation, number=guest.user))
+        guest.invited = True
+        return False
+
+    def _objection(self, said: Arrives) -> str:
+        if said.version != __version__:
+            return f"found vfxgb {said.version[:40]} and at the server {__version__}; install the same on both sides"
+        if said.run and said.run != self.invitation.run:
+            return "the server has begun another run; start again to take part in it"
+        if self.begun and not said.run:
+            return (
+                "the run has begun, and who joins later, or was restarted, lacks the keys the others agreed on; wait "
+                "for the next run"
+            )
+        return ""
+
+    def _dismiss(self, guest: _Guest, close: bool = True) -> None:
+        self._selector.discard(guest.link)
+        del self._guests[guest.link]
+        if close:
+            guest.link.begin_close()

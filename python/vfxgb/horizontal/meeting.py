@@ -1,0 +1,97 @@
+"""How the server and a user meet: the messages before and after those of training.
+
+user                            server
+Arrives           ->
+                  <-            Invites: the run, what is to be trained, how sums are protected; or TurnsAway
+Accepts, Declines ->
+                  <-            requests of training, one at a time; the user answers each, or Declines
+                  <-            Finishes: the model
+Kept              ->
+"""
+
+from typing import Any, ClassVar
+
+from vfxgb.horizontal.messages import PUBLISHED
+from vfxgb.secagg.base import AggregatorSpec
+from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Catalogue, Message, Reveals
+
+
+class Arrives(Message, frozen=True, forbid_unknown_fields=True):
+    """User to server, first. `run`: the run it has taken part in, if it lost its connection; else empty."""
+
+    TAG: ClassVar[str] = "user-arrives"
+    REVEALS: ClassVar[Reveals] = Reveals("that the user is there, and its version")
+
+    version: str
+    run: bytes
+
+
+class Invites(Message, frozen=True, forbid_unknown_fields=True):
+    """Server to user. `run`: 16 bytes. `params`: TrainParams, as JSON holds them. `directory`: digest of the users.
+
+    `weighted`: whether rows may have weights.
+    """
+
+    TAG: ClassVar[str] = "user-invited"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("the settings of the run and the names of columns")
+
+    run: bytes
+    number: int
+    purpose: str
+    aggregator: str
+    aggregator_params: dict[str, Any]
+    params: dict[str, Any]
+    columns: list[str]
+    weighted: bool
+    directory: bytes
+
+
+class TurnsAway(Message, frozen=True, forbid_unknown_fields=True):
+    """Server to user: it cannot take part, and why."""
+
+    TAG: ClassVar[str] = "user-turned-away"
+    REVEALS: ClassVar[Reveals] = Reveals("why the user cannot take part")
+
+    reason: str
+
+
+class Accepts(Message, frozen=True, forbid_unknown_fields=True):
+    """User to server: it takes part."""
+
+    TAG: ClassVar[str] = "user-accepts"
+    REVEALS: ClassVar[Reveals] = Reveals("that the user takes part")
+
+
+class Declines(Message, frozen=True, forbid_unknown_fields=True):
+    """User to server, instead of any answer. `reason`: the kind of error; of a refused invitation its text."""
+
+    TAG: ClassVar[str] = "user-declines"
+    REVEALS: ClassVar[Reveals] = Reveals("that the user declined, and why")
+
+    reason: str
+
+
+class Finishes(Message, frozen=True, forbid_unknown_fields=True):
+    """Server to user: the run is over. `model`: the file of the model, without gains and covers."""
+
+    TAG: ClassVar[str] = "run-finished"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which rounds the model uses; its trees were published before")
+
+    model: Bulk
+
+
+class Kept(Message, frozen=True, forbid_unknown_fields=True):
+    """User to server: the model has arrived."""
+
+    TAG: ClassVar[str] = "model-kept"
+    REVEALS: ClassVar[Reveals] = Reveals("that the user is there")
+
+
+MEETING = (Arrives, Invites, TurnsAway, Accepts, Declines, Finishes, Kept)
+
+
+def catalogue_of(spec: AggregatorSpec) -> Catalogue:
+    """All messages between server and user."""
+    return Catalogue((*MEETING, *PUBLISHED, *spec.messages))

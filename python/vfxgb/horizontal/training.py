@@ -1,0 +1,194 @@
+"""The server's part of a horizontal training, from the set-up to what it leaves; users are behind an Exchange.
+
+A simulation (simulation.py) and real users (network.py) differ in that Exchange and in nothing here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import AggregationError, ParameterError
+from vfxgb.horizontal.calls import PUBLISH, Calls, Clock
+from vfxgb.horizontal.server import CutRules, EvalRows, Server
+from vfxgb.model.file import save_share
+from vfxgb.model.shares import ActiveShare
+from vfxgb.params import TrainParams
+from vfxgb.secagg import aggregator_by_name, make_aggregator_params
+from vfxgb.secagg.base import AggregatorSpec, Exchange, ServerRole, threshold_of
+from vfxgb.secagg.simulation import Absence, StageCost
+from vfxgb.threads import resolve_threads
+from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.timings import Timings
+from vfxgb.transport.traffic import Traffic
+
+USERS = "users"
+
+
+class TrainingExchange(Exchange, Protocol):
+    """An Exchange that can be told who is not to be asked, and counts what stages cost."""
+
+    costs: dict[str, StageCost]
+
+    def leave_out(self, absent: Absence) -> None:
+        """From now on do not ask these users either."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be trained. `names`: the columns; `weighted`: users weigh their rows. See FedXGBClassifier."""
+
+    names: Sequence[str]
+    params: TrainParams
+    aggregator: str
+    aggregator_params: Mapping[str, Any]
+    rules: CutRules
+    evals: EvalRows
+    weighted: bool
+    users_per_round: int | None = None
+
+    def read_aggregator(self) -> tuple[AggregatorSpec, Any]:
+        """The aggregator and its parameters. Raises UnknownNameError, ProtocolParameterError."""
+        spec = aggregator_by_name(self.aggregator)
+        return spec, make_aggregator_params(spec, self.aggregator_params)
+
+    def least(self, n_users: int) -> int:
+        """How many of `n_users` users must be there. Raises ParameterError if they are too few."""
+        _, params = self.read_aggregator()
+        team = n_users if self.users_per_round is None else self.users_per_round
+        least: int = max(threshold_of(params.threshold, team), params.min_users)
+        if params.min_users > team:
+            raise ParameterError(
+                f"reading parameters: min_users={params.min_users} with {team} users in a round, wanted at most as many"
+            )
+        return least
+
+
+@dataclass
+class Watch:
+    """What is kept while a run goes on, and can be looked at from outside."""
+
+    clock: Clock = field(default_factory=Clock)
+    ledger: Ledger = field(default_factory=Ledger)
+
+
+@dataclass(frozen=True)
+class UsersResult:
+    """What a run leaves; see vfxgb.train.session.FitResult. `failure`: what ended it early, if anything did.
+
+    `traffic`: of all users together, as the server counts it. `timings`: of the server; `.parties["users"]` the seconds
+    of all users per stage, where they are known. `margins`: float64, of the eval rows. `rows`: of all users together.
+    """
+
+    share: ActiveShare
+    ledger: Ledger
+    traffic: dict[str, Traffic]
+    timings: Timings
+    evals_result: EvalsLog
+    best_iteration: int | None
+    best_score: float | None
+    margins: NDArray[np.float64]
+    rows: int
+    failure: BaseException | None = None
+
+
+def lead_users(
+    job: Job,
+    run: bytes,
+    n_users: int,
+    role: ServerRole,
+    exchange: TrainingExchange,
+    timings: Timings,
+    watch: Watch,
+    callbacks: Sequence[TrainingCallback],
+) -> UsersResult:
+    """Train with the users behind `exchange`.
+
+    A run that fails after its first round (too few users left, Ctrl-C, an error of a callback) returns what it has,
+    with the failure; before, the failure is raised.
+    """
+    params = job.params
+    clock, ledger = watch.clock, watch.ledger
+    calls = Calls(
+        role,
+        exchange,
+        clock,
+        ledger,
+        n_users,
+        timings,
+        job.least(n_users),
+        job.users_per_round,
+        params.random_state,
+    )
+    # Who has not read what was published cannot make a vector.
+    exchange.leave_out(lambda stage, user: stage != PUBLISH and not calls.knows_all(user))
+    threads = resolve_threads(params.n_jobs)
+    server = Server(run.hex(), job.names, params, job.rules, job.evals, job.weighted, calls, threads)
+    state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
+    hooks = [*callbacks]
+    if params.early_stopping_rounds is not None:
+        hooks.append(EarlyStopping(params.early_stopping_rounds))
+    failure: BaseException | None = None
+    try:
+        server.run(state, hooks, _save)
+    except BaseException as error:
+        if server.n_rounds == 0:
+            raise
+        failure = _explained(error, server.n_rounds)
+    _say(ledger, calls)
+    users = timings.parties[USERS] = Timings()
+    users.seconds.update({stage: cost.user_seconds for stage, cost in exchange.costs.items()})
+    return UsersResult(
+        share=server.share(state),
+        ledger=ledger,
+        traffic={USERS: _traffic(exchange.costs)},
+        timings=timings,
+        evals_result=state.evals_log,
+        best_iteration=state.best_iteration,
+        best_score=state.best_score,
+        margins=server.margins.astype(np.float64),
+        rows=server.n_rows,
+        failure=failure,
+    )
+
+
+def _save(share: ActiveShare, folder: Path) -> None:
+    save_share(share, folder / f"{share.party}.json")
+
+
+def _explained(error: BaseException, rounds: int) -> BaseException:
+    """An aggregation that failed, with a word on what is left of the run."""
+    if not isinstance(error, AggregationError):
+        return error
+    failure = AggregationError(f"{error}. The {rounds} finished rounds are in model_ and can be used")
+    failure.__cause__ = error
+    return failure
+
+
+def _say(ledger: Ledger, calls: Calls) -> None:
+    """What the sums themselves do not say: over how many users they are, and when sets of users differ by a few."""
+    ledger.notes.append(
+        f"server: each of the {calls.calls:,} sums it opened was over at least {calls.smallest} of {len(calls.users)} "
+        "users; it also saw who took part in which"
+    )
+    if calls.changes:
+        ledger.notes.append(
+            f"server: in {calls.changes:,} calls the users were others than in the call before, by as few as "
+            f"{calls.nearest}; differences of such sums tell of these users alone"
+        )
+
+
+def _traffic(costs: Mapping[str, StageCost]) -> Traffic:
+    stages = costs.values()
+    asked = sum(cost.asked for cost in stages)
+    return Traffic(
+        sent_bytes=sum(cost.down for cost in stages),
+        received_bytes=sum(cost.up for cost in stages),
+        sent_messages=asked,
+        received_messages=asked,
+        round_trips=sum(cost.times for cost in stages),
+    )

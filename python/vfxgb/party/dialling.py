@@ -1,0 +1,56 @@
+"""Opening sessions with all passive parties, ending them together, and how long to keep trying."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from vfxgb.errors import PeerError
+from vfxgb.party.session import Network, Session
+from vfxgb.train.ledger import Ledger
+from vfxgb.transport.network import dial
+
+FIRST_WAIT = 0.25
+LONGEST_WAIT = 15.0
+# Kinds of failure at a peer after which it may be there again: it was told to stop, or lost sight of us.
+PASSING = frozenset(("", "KeyboardInterrupt", "SystemExit", "PeerError", "ChannelClosedError"))
+
+
+class Patience:
+    """Waits that double, until `seconds` have passed since the last success."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self.reset()
+
+    def reset(self) -> None:
+        """It went on: begin again with the shortest wait."""
+        self._end = self._clock() + self._seconds
+        self._wait = FIRST_WAIT
+
+    def next(self, error: PeerError) -> float | None:
+        """Seconds to wait after such a failure, or None when it is to be given up."""
+        left = self._end - self._clock()
+        if left <= 0 or error.kind not in PASSING:
+            return None
+        wait = min(self._wait, left)
+        self._wait = min(2 * self._wait, LONGEST_WAIT)
+        return wait
+
+
+@contextmanager
+def open_sessions(network: Network, ledger: Ledger) -> Iterator[dict[str, Session]]:
+    """A session with every peer, in the order of the configuration. When the block fails all of them are told."""
+    sessions: dict[str, Session] = {}
+    try:
+        for name, peer in network.peers.items():
+            link = dial(network.identity, peer, network.limits)
+            sessions[name] = Session.over(network.identity.party, link, ledger)
+        yield sessions
+    except BaseException as error:
+        for session in sessions.values():
+            session.channel.abort(error)
+        raise
+    finally:
+        for session in sessions.values():
+            session.channel.close()

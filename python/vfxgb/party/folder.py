@@ -1,0 +1,229 @@
+"""What a party keeps on disk, below the folder its configuration names; all of it readable by its owner only.
+
+<folder>/log.jsonl              what happened, one JSON object per line (logs.py)
+<folder>/queries.json           rows predicted per model, for the limit of consent
+<folder>/runs/<run id>/
+  run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
+  ledger.json                   what every message revealed, and to whom
+  share.json                    this party's share of the model
+  rows.bin                      which rows take part, in the agreed order
+  checkpoint.bin                the state after the last finished round; gone when the run has finished
+  secrets.bin                   keys, sealed, if the configuration says how
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from vfxgb import __version__
+from vfxgb.errors import ConfigError, FormatError
+from vfxgb.files import write_atomically
+from vfxgb.train.ledger import Ledger
+
+FORMAT = "vfxgb run"
+VERSION = 1
+LEDGER_FORMAT = "vfxgb ledger"
+PACKAGES = ("numpy", "grpcio", "cryptography", "msgspec", "gmpy2", "zstandard")
+RUN_HEX = 32
+
+State = Literal["running", "stopped", "failed", "finished"]
+
+
+class TrafficRecord(msgspec.Struct, frozen=True):
+    """Bytes and messages to and from one peer, as the channel counts them, and what passed the network."""
+
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    sent_messages: int = 0
+    received_messages: int = 0
+    round_trips: int = 0
+    wire_sent_bytes: int = 0
+    wire_received_bytes: int = 0
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """run.json: a run as one party saw it.
+
+    Times are Unix seconds. `state`: "stopped" can be resumed, "failed" is why `error` says. `rows`: "train", "valid"
+    and "own", the rows of the party's table. `train`: the training parameters, at a passive party those it was told.
+    `evals`: eval set -> metric -> value per round, the active party's. `timings`: party -> phase -> seconds.
+    `operations`: what the protocol counted. `sessions`: how often the parties met for this run. `attacks`: what is
+    known against the protocol. `facts`: what a kind of run adds (users, aggregator, ...), plain JSON.
+    """
+
+    run: str
+    party: str
+    role: str
+    state: State
+    started: float
+    ended: float | None = None
+    error: str = ""
+    purpose: str = ""
+    parties: tuple[str, ...] = ()
+    protocol: str = ""
+    protocol_params: dict[str, Any] = {}
+    security: str = ""
+    attacks: tuple[str, ...] = ()
+    train: dict[str, Any] = {}
+    rows: dict[str, int] = {}
+    features: tuple[str, ...] = ()
+    rounds: int = 0
+    planned_rounds: int = 0
+    evals: dict[str, dict[str, list[float]]] = {}
+    best_iteration: int | None = None
+    best_score: float | None = None
+    seconds: float = 0.0
+    timings: dict[str, dict[str, float]] = {}
+    operations: dict[str, int] = {}
+    traffic: dict[str, TrafficRecord] = {}
+    model: str = ""
+    sessions: int = 1
+    versions: dict[str, str] = {}
+    facts: dict[str, Any] = {}
+    format: str = FORMAT
+    version: int = VERSION
+
+
+class RunFolder:
+    """The folder of one run. Files are written atomically."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run_file = path / "run.json"
+        self.ledger_file = path / "ledger.json"
+        self.share_file = path / "share.json"
+        self.rows_file = path / "rows.bin"
+        self.checkpoint_file = path / "checkpoint.bin"
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self.path.name
+
+    def make(self) -> "RunFolder":
+        """The same, with the folder there, readable by its owner only."""
+        make_private(self.path)
+        return self
+
+    def write(self, record: RunRecord) -> None:
+        """Write run.json. Raises OSError."""
+        text = json.dumps(msgspec.to_builtins(record), indent=1, allow_nan=False, default=str)
+        write_atomically(self.run_file, text.encode() + b"\n")
+
+    def read(self) -> RunRecord:
+        """run.json. Raises FormatError for a file that is none, OSError."""
+        where = f"reading {str(self.run_file)!r}"
+        try:
+            record = msgspec.json.decode(self.run_file.read_bytes(), type=RunRecord)
+        except msgspec.DecodeError as error:
+            raise FormatError(f"{where}: it is no record of a run ({error})") from None
+        if record.format != FORMAT or record.version != VERSION:
+            raise FormatError(
+                f"{where}: found {record.format!r} of version {record.version}, wanted {FORMAT!r} of version {VERSION}"
+            )
+        return record
+
+    def forget(self) -> None:
+        """Remove what only a run that goes on needs. Raises OSError."""
+        for file in (self.checkpoint_file, *self.path.glob("*.sealed")):
+            file.unlink(missing_ok=True)
+
+    def write_ledger(self, ledger: Ledger) -> None:
+        """Write ledger.json. Raises OSError."""
+        write_atomically(self.ledger_file, json.dumps(ledger_document(ledger), indent=1).encode() + b"\n")
+
+
+class PartyFolder:
+    """The folder of a party."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log_file = path / "log.jsonl"
+        self.queries_file = path / "queries.json"
+
+    def make(self) -> "PartyFolder":
+        """The same, with the folders there. Raises OSError."""
+        make_private(self.path)
+        make_private(self.path / "runs")
+        return self
+
+    def run(self, run: str) -> RunFolder:
+        """The folder of one run, there or not."""
+        return RunFolder(self.path / "runs" / run)
+
+    def runs(self) -> list[RunFolder]:
+        """All runs with a record, the latest first."""
+        found = [RunFolder(path.parent) for path in (self.path / "runs").glob("*/run.json")]
+        return sorted(found, key=lambda folder: folder.read().started, reverse=True)
+
+    def find(self, text: str) -> RunFolder:
+        """The run whose id begins with `text`; the latest for "latest". Raises ConfigError for none or several."""
+        found = self.runs()
+        found = found[:1] if text == "latest" else [folder for folder in found if folder.run.startswith(text)]
+        if len(found) != 1:
+            known = ", ".join(folder.run[:8] for folder in self.runs()[:10]) or "none"
+            raise ConfigError(
+                f"looking for run {text!r} in {str(self.path)!r}: found {len(found)}, wanted one; runs there: {known}"
+            )
+        return found[0]
+
+
+def make_private(path: Path) -> None:
+    """A folder that only its owner can enter, made if it is not there. Raises OSError."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o700)
+
+
+def ledger_document(ledger: Ledger) -> dict[str, Any]:
+    """A ledger as plain JSON; `text` is what people read."""
+    return {
+        "format": LEDGER_FORMAT,
+        "version": VERSION,
+        "entries": [vars(entry) for entry in ledger.entries],
+        "small_sums": dict(ledger.small_sums),
+        "purity": {party: vars(leaves) for party, leaves in ledger.purity.items()},
+        "notes": list(ledger.notes),
+        "privacy": ledger.privacy.summary() if len(ledger.privacy) else "",
+        "text": ledger.text(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What ran: this package, Python, the machine and the packages that matter."""
+    found = {
+        "vfxgb": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": str(os.cpu_count()),
+    }
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def now() -> float:
+    """Unix time."""
+    return time.time()
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON holds them: what it cannot hold, as text."""
+    return {name: value if _is_json(value) else str(value) for name, value in values.items()}
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True

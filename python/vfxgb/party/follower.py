@@ -1,0 +1,144 @@
+"""A passive party in a training: from the words that ask for it to the share on disk."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from vfxgb.align import AlignParams, align_passive
+from vfxgb.errors import AlignmentError, ConsentError
+from vfxgb.model.file import save_share
+from vfxgb.party.config import PartyConfig
+from vfxgb.party.consent import Consent
+from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, versions
+from vfxgb.party.logs import Log
+from vfxgb.party.messages import Hello, RowsKept, TrainRequest
+from vfxgb.party.rows import AgreedRows, load_rows, save_rows
+from vfxgb.party.session import Session, training_talk, welcome
+from vfxgb.party.tables import PartyTable, agreed
+from vfxgb.protocols import protocol_by_name
+from vfxgb.threads import resolve_threads
+from vfxgb.train.checkpoint import PassiveState, load_state, save_state
+from vfxgb.train.messages import Setup
+from vfxgb.train.passive import PassiveInput
+from vfxgb.train.sides import FollowResult, follow
+
+
+class Follower:
+    """One session of one run at a passive party."""
+
+    def __init__(self, config: PartyConfig, align: AlignParams, consent: Consent, folder: RunFolder, log: Log) -> None:
+        self._config = config
+        self._align = align
+        self._consent = consent
+        self._folder = folder
+        self._log = log
+        self._setup: Setup | None = None
+
+    def take_part(self, session: Session, words: Hello, request: TrainRequest, held: PartyTable) -> None:
+        """Align or take up again, train, store the share. Raises what goes wrong; run.json says so too."""
+        config, folder = self._config, self._folder.make()
+        start = time.perf_counter()
+        record = self._record(words, request, held)
+        try:
+            state = load_state(PassiveState, folder.checkpoint_file) if request.resume else None
+            known = load_rows(folder.rows_file, words.run, self._files()) if request.resume else None
+            if known is None:
+                folder.checkpoint_file.unlink(missing_ok=True)
+            offered = held.table.select(self._consent.features(held.table.names))
+            rounds = -1 if known is None else state.marks[-1].round + 1 if state is not None and state.marks else 0
+            session.channel.send(welcome(rounds, offered.n_rows, offered.n_features))
+            session.speak(training_talk(request.protocol))
+            folder.write(record)
+            self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
+            if known is None:
+                known = self._agree(session, words.run, held)
+            (positions,) = known.groups()
+            record = msgspec.structs.replace(
+                record, rows={"common": len(positions), "own": held.table.n_rows}, features=offered.names
+            )
+            given = PassiveInput(
+                agreed(offered, positions, known.digest),
+                resolve_threads(config.threads),
+                accept=self._accept,
+                local_params=config.protocol.local,
+            )
+            result = follow(
+                config.party,
+                words.run,
+                given,
+                session.channel,
+                ledger=session.ledger,
+                save=lambda share: save_share(share, folder.share_file),
+                keep=lambda kept: save_state(kept, folder.checkpoint_file),
+                resumed=state,
+            )
+        except BaseException as error:
+            self._end(session, record, _state_after(error), f"{type(error).__name__}: {error}", start, None)
+            raise
+        self._end(session, record, "finished", "", start, result)
+        self._log.info(
+            "trained", run=words.run, peer=session.channel.peer, seconds=round(time.perf_counter() - start, 2)
+        )
+
+    def _agree(self, session: Session, run: str, held: PartyTable) -> AgreedRows:
+        found = align_passive(self._config.party, held.ids, session.channel, self._align, self._config.threads)
+        self._consent.common_rows(found.sizes[0])
+        rows = AgreedRows.of(run, found.positions, found.digest, self._files())
+        save_rows(self._folder.rows_file, rows)
+        session.channel.send(RowsKept())
+        return rows
+
+    def _accept(self, setup: Setup) -> None:
+        self._consent.setup(setup)
+        self._setup = setup
+
+    def _files(self) -> tuple[Path, ...]:
+        return () if self._config.data.train is None else (self._config.data.train,)
+
+    def _record(self, words: Hello, request: TrainRequest, held: PartyTable) -> RunRecord:
+        before = self._folder.read() if request.resume and self._folder.run_file.exists() else None
+        spec = protocol_by_name(request.protocol)
+        return RunRecord(
+            run=words.run,
+            party=self._config.party,
+            role="passive",
+            state="running",
+            started=now() if before is None else before.started,
+            purpose=words.purpose,
+            parties=request.parties,
+            protocol=request.protocol,
+            protocol_params=plain(request.protocol_params),
+            security=spec.security,
+            attacks=spec.attacks,
+            rows={"own": held.table.n_rows},
+            planned_rounds=request.n_trees,
+            sessions=1 if before is None else before.sessions + 1,
+            versions=versions(),
+        )
+
+    def _end(
+        self, session: Session, record: RunRecord, state: State, error: str, start: float, result: FollowResult | None
+    ) -> None:
+        known = msgspec.to_builtins(self._setup) if self._setup is not None else {}
+        shown = ("n_rounds", "n_outputs", "max_depth", "max_bin", "missing_strategy", "min_bucket_rows")
+        record = msgspec.structs.replace(
+            record,
+            state=state,
+            error=error,
+            ended=now(),
+            seconds=time.perf_counter() - start,
+            train={name: known[name] for name in shown} if known else {},
+            planned_rounds=known.get("n_rounds", record.planned_rounds),
+            timings={} if result is None else {self._config.party: dict(result.timings.seconds)},
+            operations={} if result is None else dict(result.timings.operations),
+            traffic={session.channel.peer: session.traffic()},
+            model=self._folder.share_file.name if result is not None else "",
+        )
+        self._folder.write(record)
+        self._folder.write_ledger(session.ledger)
+
+
+def _state_after(error: BaseException) -> State:
+    """A run that was refused or whose rows do not meet cannot be resumed; any other can."""
+    return "failed" if isinstance(error, (ConsentError, AlignmentError)) else "stopped"

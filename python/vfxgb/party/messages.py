@@ -1,0 +1,93 @@
+"""The first words of a session between processes: who asks for what, and whether it is granted.
+
+    dialler                                  listener
+    Hello                  ------------->    consent is checked
+                           <-------------    Welcome, or Abort with the reason
+    train:    alignment, RowsKept (both left out when a run is resumed), Setup ... Stored (vfxgb.align, vfxgb.train)
+    predict:  alignment, then prediction of the common rows; or lookups, each followed by prediction of its rows
+    check:    nothing more
+    join:     what vfxgb.party.users says
+
+The session's own number is in every frame; the run's travels in Hello, and checkpoints and models are filed under it.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from vfxgb.transport.messages import Message, Reveals
+
+# Of the words in this file; a peer that speaks another is refused by name.
+TALK_VERSION = 1
+MAX_TEXT = 500
+Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
+RunId = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{32})?$")]
+
+Kind = Literal["train", "predict", "check", "join"]
+
+
+class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a training run will ask of a passive party, so that it can refuse before anything is computed.
+
+    `resume`: the rows are agreed on already; go on from the checkpoints. `n_trees`: rounds times outputs.
+    """
+
+    protocol: Text
+    protocol_params: dict[str, Any]
+    n_trees: int
+    max_depth: int
+    min_bucket_rows: int
+    parties: tuple[Text, ...]
+    resume: bool = False
+
+
+class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How rows are matched, "psi" once or "lookup" again and again, and how many ids there are (0: not yet known)."""
+
+    n_rows: int = 0
+    matching: Literal["psi", "lookup"] = "psi"
+
+
+class Hello(Message, frozen=True, forbid_unknown_fields=True):
+    """What the dialler wants. `run`: the run's id in training, the model's in prediction, else "". `clock`: Unix."""
+
+    TAG: ClassVar[str] = "hello"
+    REVEALS: ClassVar[Reveals] = Reveals("what is asked for: protocol, trees, depth, purpose, rows to predict")
+
+    talk: int
+    kind: Kind
+    version: Text
+    clock: float
+    run: RunId = ""
+    purpose: Text = ""
+    train: TrainRequest | None = None
+    predict: PredictRequest | None = None
+
+
+class Welcome(Message, frozen=True, forbid_unknown_fields=True):
+    """The request is granted.
+
+    `rounds`: finished rounds of the run at this party, -1 if it does not know the run. `n_rows`, `n_features`: of the
+    table this party will use; the run shows both anyway.
+    """
+
+    TAG: ClassVar[str] = "welcome"
+    REVEALS: ClassVar[Reveals] = Reveals("how many rows and features the sender has, and how far its checkpoint is")
+
+    talk: int
+    version: Text
+    clock: float
+    rounds: int = -1
+    n_rows: int = 0
+    n_features: int = 0
+
+
+class RowsKept(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active: the agreed rows are on disk. The active party keeps its own only then, so that whoever resumes
+    finds them at all parties.
+    """
+
+    TAG: ClassVar[str] = "rows-kept"
+
+
+PARTY_MESSAGES: tuple[type[Message], ...] = (Hello, Welcome, RowsKept)

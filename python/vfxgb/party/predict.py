@@ -1,0 +1,180 @@
+"""`vfxgb predict`: scores of a file of rows, by all parties of a model together.
+
+Rows are matched by private set intersection, or looked up by id where the passive parties may see who is asked for.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.align import AlignParams, Asker, align_active, read_ids
+from vfxgb.data.files import read_text_column
+from vfxgb.data.table import Table
+from vfxgb.errors import ConfigError, MissingPackageError, PartiesError, TableError
+from vfxgb.files import write_atomically
+from vfxgb.model.file import load_share
+from vfxgb.model.shares import ActiveShare
+from vfxgb.party.config import PartyConfig, section
+from vfxgb.party.dialling import open_sessions
+from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.party.logs import Log
+from vfxgb.party.messages import PredictRequest
+from vfxgb.party.session import Network, Session, greet, hello, need_role, prediction_talk
+from vfxgb.party.tables import agreed
+from vfxgb.predict.sides import lead_prediction
+from vfxgb.train.ledger import Ledger
+
+Matching = Literal["psi", "lookup"]
+Progress = Callable[[str, int, int], None]
+ENDINGS = (".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """`ids` as they stand in the input and `values` float64[n, outputs] in its order, NaN where a party lacks the row.
+
+    `ledger`: what the messages revealed. `bytes`: what passed between the parties.
+    """
+
+    ids: list[Any]
+    values: NDArray[np.float64]
+    ledger: Ledger
+    bytes: int
+
+    @property
+    def missing(self) -> int:
+        """Rows that some party does not have."""
+        return int(np.isnan(self.values[:, 0]).sum())
+
+
+class Predictor:
+    """Predictions with one model. Construction checks everything that needs no peer.
+
+    `model`: the run that made the model, "latest" for the last one that finished.
+    """
+
+    def __init__(self, config: PartyConfig, log: Log, model: str = "latest") -> None:
+        need_role(config, "predict", "active")
+        self.config = config
+        self._log = log
+        self._network = Network.of(config)
+        self._align = section(AlignParams, config.align, "align", config.path)
+        self.folder = find_model(PartyFolder(config.folder), model)
+        self.share = load_active(self.folder)
+        absent = [name for name in self.share.parties if name != config.party and name not in config.peers]
+        if absent:
+            raise PartiesError(f"predicting: the model needs {', '.join(absent)}, wanted [peers] with these; add them")
+
+    def read(self, path: Path) -> tuple[list[Any], Table]:
+        """The ids of a file as they stand, and the columns that the model needs. Raises what reading raises."""
+        data = self.config.data
+        names = self.share.records.features
+        ids = read_text_column(path, data.id, f"reading ids of party {self.config.party!r}")
+        table = Table.read(path, columns=names, party=self.config.party, missing=data.missing)
+        return list(ids), table
+
+    def run(self, path: Path, matching: Matching = "psi", progress: Progress | None = None) -> Scores:
+        """Scores of the rows in a file. Raises ConsentError, PeerError and what else goes wrong."""
+        texts, table = self.read(path)
+        ids = read_ids(path, self.config.data.id, party=self.config.party, normalise=self.config.data.normalise)
+        ledger = Ledger()
+        peers = {name: peer for name, peer in self._network.peers.items() if name in self.share.parties}
+        network = Network(self._network.identity, peers, self._network.limits)
+        words = hello(
+            "predict", self.share.run, self.config.purpose, predict=PredictRequest(len(ids), matching=matching)
+        )
+        values = np.full((len(ids), self.share.n_outputs), np.nan)
+        with open_sessions(network, ledger) as sessions:
+            for session in sessions.values():
+                greet(session, words)
+                session.speak(prediction_talk())
+            channels = {name: session.channel for name, session in sessions.items()}
+            if matching == "psi":
+                found = align_active(self.config.party, [ids], channels, self._align, self.config.threads, progress)
+                rows = found.positions[0]
+                values[rows] = self._lead(agreed(table, rows, found.digest), channels)
+            else:
+                asker = Asker(self.config.party, channels, ids.steps)
+                rows = np.flatnonzero(asker.ask(ids))
+                if len(rows):
+                    values[rows] = self._lead(agreed(table, rows, b""), channels)
+                asker.close()
+        scores = Scores(texts, values, ledger, total_bytes(sessions))
+        self._log.info("predicted", run=self.share.run, rows=len(ids) - scores.missing, missing=scores.missing)
+        return scores
+
+    def _lead(self, table: Table, channels: Mapping[str, Any]) -> NDArray[Any]:
+        values = lead_prediction(self.share, table, channels, what="value", threads=self.config.threads)
+        return values.reshape(table.n_rows, -1)
+
+
+def total_bytes(sessions: Mapping[str, Session]) -> int:
+    """Bytes of all sessions, both ways."""
+    return sum(session.channel.traffic.total_bytes for session in sessions.values())
+
+
+def find_model(folder: PartyFolder, model: str) -> RunFolder:
+    """The run that made a model. Raises ConfigError when there is none."""
+    if model != "latest":
+        return folder.find(model)
+    for run in folder.runs():
+        if run.share_file.exists():
+            return run
+    raise ConfigError(f"predicting: there is no model in {str(folder.path)!r}; train one first")
+
+
+def load_active(folder: RunFolder) -> ActiveShare:
+    """The active party's share in a run folder. Raises ConfigError, FormatError, ShareMismatchError."""
+    try:
+        share = load_share(folder.share_file)
+    except FileNotFoundError:
+        raise ConfigError(f"predicting: run {folder.run[:8]} has no model; did it finish?") from None
+    if not isinstance(share, ActiveShare):
+        raise ConfigError(f"predicting: {str(folder.share_file)!r} is a passive party's share, wanted the active one")
+    return share
+
+
+def check_output(path: Path) -> None:
+    """Raise TableError or MissingPackageError unless scores can be written to such a file."""
+    if path.suffix.lower() not in ENDINGS:
+        raise TableError(f"writing scores: {path.name!r} ends in {path.suffix!r}, wanted one of {', '.join(ENDINGS)}")
+    if path.suffix.lower() == ".parquet":
+        _arrow()
+    if not path.parent.is_dir():
+        raise TableError(f"writing scores: there is no folder {str(path.parent)!r}")
+
+
+def write_scores(path: Path, scores: Scores, id_column: str) -> None:
+    """Write id and score columns in the order of the input; an empty score where a party lacks the row. OSError."""
+    outputs = scores.values.shape[1]
+    names = ["score"] if outputs == 1 else [f"score_{output}" for output in range(outputs)]
+    if path.suffix.lower() == ".parquet":
+        arrow, parquet = _arrow()
+        columns = {id_column: arrow.array(scores.ids)}
+        for place, name in enumerate(names):
+            columns[name] = arrow.array(scores.values[:, place], from_pandas=True)
+        sink = io.BytesIO()
+        parquet.write_table(arrow.table(columns), sink)
+        write_atomically(path, sink.getvalue())
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([id_column, *names])
+    for one, values in zip(scores.ids, scores.values.tolist(), strict=True):
+        # Nine digits bring every float32 back.
+        writer.writerow([one, *("" if value != value else f"{value:.9g}" for value in values)])
+    write_atomically(path, text.getvalue().encode())
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingPackageError("writing scores: Parquet needs pyarrow, which is not installed; write .csv") from None

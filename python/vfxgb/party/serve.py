@@ -1,0 +1,219 @@
+"""`vfxgb serve`: a passive party waits for requests and answers those it has agreed to, until it is told to stop.
+
+Every session has a thread of its own. A session that fails is logged, its peer is told, and serving goes on. A new
+session for a run ends an older one of the same run: the active party has come back.
+"""
+
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.align import AlignParams, Answerer, align_passive
+from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, ShareMismatchError, VfxgbError
+from vfxgb.model.file import load_share
+from vfxgb.model.shares import PassiveShare
+from vfxgb.party.config import PartyConfig, section
+from vfxgb.party.consent import Consent, QueryCount
+from vfxgb.party.folder import PartyFolder
+from vfxgb.party.follower import Follower
+from vfxgb.party.logs import Log
+from vfxgb.party.messages import Hello, PredictRequest
+from vfxgb.party.session import Network, Session, check_talk, need_role, need_train, prediction_talk, welcome
+from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.predict.sides import follow_prediction
+from vfxgb.train.ledger import Ledger
+from vfxgb.transport.link import LinkTimeout
+from vfxgb.transport.network import Arrival, Listener
+
+ACCEPT_SECONDS = 0.25
+# How long sessions get to end when the party is told to stop, and an older session of a run when a newer one came.
+END_SECONDS = 10.0
+
+
+@dataclass(eq=False)
+class Live:
+    """A session that is being served; `run` is known after its first words. `done`: it uses no files any more."""
+
+    session: Session
+    run: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class Server:
+    """A passive party that listens. `told` gets the address once it does."""
+
+    def __init__(self, config: PartyConfig, log: Log, told: Callable[[str], None] | None = None) -> None:
+        need_role(config, "serve", "passive")
+        self.config = config
+        self.log = log
+        self._told = told
+        self._network = Network.of(config)
+        self._align = section(AlignParams, config.align, "align", config.path)
+        self._folder = PartyFolder(config.folder).make()
+        self._consent = Consent(config.party, config.consent)
+        self._queries = QueryCount(config.party, self._folder, config.consent.max_predicted_rows)
+        self._tables: dict[Path, tuple[tuple[int, int], PartyTable]] = {}
+        self._lock = threading.Lock()
+        self._live: list[Live] = []
+        self.table("train")
+
+    def run(self, stop: threading.Event) -> None:
+        """Serve until `stop` is set. Raises CertificateError, ConfigError (the address cannot be used)."""
+        config = self.config
+        with Listener(
+            self._network.identity, self._network.peers, config.listen, self._network.limits, config.max_sessions
+        ) as listener:
+            self.log.info("listening", address=listener.address, party=config.party)
+            if self._told is not None:
+                self._told(listener.address)
+            while not stop.is_set():
+                try:
+                    arrival = listener.accept(ACCEPT_SECONDS)
+                except LinkTimeout:
+                    continue
+                self._start(arrival)
+            self._end_all()
+        self.log.info("stopped", party=config.party)
+
+    def table(self, what: str) -> PartyTable:
+        """The table for "train" or "predict", read again when its file has changed. Raises what reading raises."""
+        data = self.config.data
+        path = data.train if what == "train" or data.predict is None else data.predict
+        if path is None or not path.exists():
+            return read_table(self.config, path, what)
+        stamp = (path.stat().st_mtime_ns, path.stat().st_size)
+        with self._lock:
+            known = self._tables.get(path)
+            if known is None or known[0] != stamp:
+                known = (stamp, read_table(self.config, path, what))
+                self._tables[path] = known
+            return known[1]
+
+    def _start(self, arrival: Arrival) -> None:
+        live = Live(Session.over(self.config.party, arrival.link, Ledger()))
+        with self._lock:
+            self._live.append(live)
+        name = f"vfxgb-{self.config.party}-{arrival.peer}"
+        threading.Thread(target=self._serve, args=(live,), name=name, daemon=True).start()
+
+    def _end_all(self) -> None:
+        with self._lock:
+            left = list(self._live)
+        for live in left:
+            live.session.link.begin_close()
+        for live in left:
+            live.done.wait(END_SECONDS)
+
+    def _serve(self, live: Live) -> None:
+        channel = live.session.channel
+        peer = channel.peer
+        try:
+            try:
+                words = channel.recv(Hello)
+                check_talk(self.config.party, peer, words.talk, words.version)
+                self._answer(live, words)
+            finally:
+                # Telling a peer that is gone takes a while; what waits for this session need not.
+                live.done.set()
+        except ConsentError as error:
+            channel.abort(error)
+            self.log.warning("refused", text=str(error), peer=peer, run=live.run)
+        except PeerError as error:
+            channel.abort(error)
+            self.log.warning("lost", text=str(error), peer=peer, run=live.run)
+        except (VfxgbError, OSError) as error:
+            channel.abort(error)
+            self.log.error("failed", text=str(error), peer=peer, run=live.run, kind=type(error).__name__)
+        except BaseException as error:
+            channel.abort(error)
+            self.log.error("bug", text=traceback.format_exc(), peer=peer, run=live.run, kind=type(error).__name__)
+        finally:
+            channel.close()
+            with self._lock:
+                self._live.remove(live)
+
+    def _answer(self, live: Live, words: Hello) -> None:
+        peer = live.session.channel.peer
+        self.log.info("asked", peer=peer, what=words.kind, run=words.run, purpose=words.purpose, version=words.version)
+        self._consent.purpose(words.purpose)
+        if words.kind == "check":
+            self._check(live, words)
+        elif words.kind == "train":
+            request = need_train(words)
+            self._consent.training(request)
+            self._supersede(live, words.run)
+            Follower(self.config, self._align, self._consent, self._folder.run(words.run), self.log).take_part(
+                live.session, words, request, self.table("train")
+            )
+        elif words.kind == "predict":
+            self._predict(live, words)
+        else:
+            raise MessageError(f"{self.config.party} answering {peer}: {words.kind!r} is nothing for a passive party")
+
+    def _check(self, live: Live, words: Hello) -> None:
+        if words.train is not None:
+            self._consent.training(words.train)
+        held = self.table("train")
+        features = self._consent.features(held.table.names)
+        live.session.channel.send(welcome(-1, held.table.n_rows, len(features)))
+        self.log.info("checked", peer=live.session.channel.peer)
+
+    def _supersede(self, live: Live, run: str) -> None:
+        """End older sessions of the run, and wait until they let go of its files."""
+        with self._lock:
+            older = [other for other in self._live if other is not live and other.run == run]
+            live.run = run
+        for other in older:
+            self.log.info("superseded", peer=live.session.channel.peer, run=run)
+            other.session.link.begin_close()
+            if not other.done.wait(END_SECONDS):
+                raise CheckpointError(
+                    f"{self.config.party} resuming run {run[:8]}: an older session of it is still computing; try again"
+                )
+
+    def _predict(self, live: Live, words: Hello) -> None:
+        session, request = live.session, words.predict
+        party, peer = self.config.party, session.channel.peer
+        if request is None or not words.run:
+            raise MessageError(f"{party} answering {peer}: a request to predict names no model")
+        live.run = words.run
+        share = self._share(words.run)
+        self._queries.allow(words.run, request.n_rows)
+        held = self.table("predict")
+        table = held.table.select(share.records.features)
+        session.channel.send(welcome(-1, table.n_rows, table.n_features))
+        session.speak(prediction_talk())
+        count = 0
+
+        def use(positions: NDArray[np.int64], digest: bytes = b"") -> None:
+            nonlocal count
+            if len(positions):
+                with self._lock:
+                    self._queries.take(words.run, len(positions))
+                count += follow_prediction(share, agreed(table, positions, digest), session.channel)
+
+        self._match(session, request, held, use)
+        self.log.info("predicted", peer=peer, run=words.run, rows=count, used=self._queries.used(words.run))
+
+    def _match(self, session: Session, request: PredictRequest, held: PartyTable, use: Callable[..., None]) -> None:
+        party = self.config.party
+        if request.matching == "psi":
+            found = align_passive(party, held.ids, session.channel, self._align, self.config.threads)
+            use(found.positions[0], found.digest)
+        else:
+            Answerer(party, held.ids, session.channel).serve(use)
+
+    def _share(self, run: str) -> PassiveShare:
+        file = self._folder.run(run).share_file
+        try:
+            share = load_share(file)
+        except FileNotFoundError:
+            raise ConsentError(f"{self.config.party} has no share of the model of run {run[:8]}") from None
+        if not isinstance(share, PassiveShare) or share.party != self.config.party:
+            raise ShareMismatchError(f"{str(file)!r} holds no share of passive party {self.config.party!r}")
+        return share

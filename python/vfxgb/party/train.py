@@ -1,0 +1,344 @@
+"""`vfxgb train`: the active party dials the passive ones, aligns rows, trains, and comes back when a party was lost.
+
+A run is known by its id. What it needs to go on lies in its folder after alignment and after every round: the rows, the
+checkpoint. So a run that ended early, whatever ended it, is taken up again by naming it; and while this process lives
+it comes back by itself, for as long as [resume] says.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb._native import random_bytes
+from vfxgb.align import AlignParams, align_active
+from vfxgb.data.table import Table
+from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
+from vfxgb.model.file import save_share
+from vfxgb.params import TrainParams
+from vfxgb.party.config import PartyConfig, section
+from vfxgb.party.dialling import Patience, open_sessions
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, now, plain, versions
+from vfxgb.party.logs import Log
+from vfxgb.party.messages import RowsKept, TrainRequest
+from vfxgb.party.rows import AgreedRows, load_rows, save_rows
+from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
+from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.threads import resolve_threads
+from vfxgb.train.active import ActiveInput
+from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.checkpoint import ActiveState, load_state, save_state
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.secrets import SecretBox
+from vfxgb.train.settings import plain_params
+from vfxgb.train.sides import LeadResult, lead
+from vfxgb.transport.frame import RUN_BYTES
+
+Progress = Callable[[str, int, int], None]
+
+
+class Trainer:
+    """One run of the active party. Construction reads and checks everything that needs no peer.
+
+    `resume`: the id of a run to go on with (its beginning, or "latest"); None begins a new one. `wait`: seconds to keep
+    dialling parties that are not there yet. `tell`: gets lines for people. `callbacks` may be set before `run`.
+    """
+
+    def __init__(
+        self,
+        config: PartyConfig,
+        log: Log,
+        resume: str | None = None,
+        wait: float = 0.0,
+        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
+    ) -> None:
+        need_role(config, "train", "active")
+        self.config = config
+        self.callbacks: Sequence[TrainingCallback] = ()
+        self.progress: Progress | None = None
+        self._log = log
+        self._wait = wait
+        self._tell = tell
+        self._network = Network.of(config)
+        self._align = section(AlignParams, config.align, "align", config.path)
+        self.params = read_params(config)
+        self.spec = protocol_by_name(config.protocol.name)
+        self._protocol_params = {**config.protocol.params, **config.protocol.local}
+        require_consent(self.spec, make_protocol_params(self.spec, self._protocol_params))
+        parties = PartyFolder(config.folder)
+        self.folder = parties.run(random_bytes(RUN_BYTES).hex()) if resume is None else parties.find(resume)
+        if resume is not None and self.folder.read().state == "finished":
+            raise CheckpointError(f"resuming run {self.folder.run[:8]}: it has finished; its model is in its folder")
+        self.train = read_table(config, config.data.train, "train", labelled=True)
+        self.valid = (
+            None if config.data.valid is None else read_table(config, config.data.valid, "valid", labelled=True)
+        )
+        self._sessions: Mapping[str, Session] = {}
+        self._met = False
+        self._count = self.folder.read().sessions if resume is not None else 0
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.folder.run
+
+    @property
+    def request(self) -> TrainRequest:
+        """What the passive parties are asked for."""
+        return training_request(self.config, self.params, self.folder.rows_file.exists())
+
+    def describe(self) -> str:
+        """What would be done, for --dry-run."""
+        config, request, table = self.config, self.request, self.train.table
+        return (
+            f"{config.party} would ask {', '.join(config.peers)} for {request.n_trees} trees of depth "
+            f"{request.max_depth} by {request.protocol} for {config.purpose!r}, with {table.n_rows:,} rows and "
+            f"{table.n_features} features of its own" + (f"; resuming run {self.run_id[:8]}" if request.resume else "")
+        )
+
+    def total_bytes(self) -> int:
+        """Bytes sent and received in the sessions that are open."""
+        return sum(session.channel.traffic.total_bytes for session in self._sessions.values())
+
+    def run(self) -> RunRecord:
+        """Train to the end. Raises ConsentError, PeerError (after [resume] resume_seconds) and what else goes wrong."""
+        PartyFolder(self.config.folder).make()
+        self.folder.make()
+        patience = Patience(self._wait)
+        met = False
+        while True:
+            place = self._place()
+            try:
+                return self._attempt()
+            except PeerError as error:
+                if self._met and (not met or self._place() != place):
+                    met, patience = True, Patience(self.config.resume.resume_seconds)
+                wait = patience.next(error)
+                if wait is None:
+                    raise
+                self._log.warning("lost", text=str(error), run=self.run_id, wait=round(wait, 2))
+                self._tell(f"{error}\ntrying again in {wait:.1f} s")
+                time.sleep(wait)
+
+    def _place(self) -> tuple[bool, int]:
+        """What changes whenever the run got further: are there agreed rows, when was the checkpoint written."""
+        file = self.folder.checkpoint_file
+        return self.folder.rows_file.exists(), file.stat().st_mtime_ns if file.exists() else 0
+
+    def _attempt(self) -> RunRecord:
+        ledger = Ledger()
+        start = time.perf_counter()
+        record = self._record()
+        with open_sessions(self._network, ledger) as sessions:
+            self._sessions = sessions
+            self._met = True
+            self._count += 1
+            record = msgspec.structs.replace(record, sessions=self._count)
+            self.folder.write(record)
+            self._log.info("training", run=self.run_id, protocol=self.spec.name, session=self._count)
+            try:
+                result = self._train(sessions, ledger)
+            except BaseException as error:
+                self._end(record, _state_after(error), f"{type(error).__name__}: {error}", start, ledger, None)
+                raise
+        save_share(result.share, self.folder.share_file)
+        record = self._end(record, "finished", "", start, ledger, result)
+        self.folder.forget()
+        self._log.info("trained", run=self.run_id, rounds=record.rounds, seconds=round(record.seconds, 2))
+        return record
+
+    def _train(self, sessions: Mapping[str, Session], ledger: Ledger) -> LeadResult:
+        config = self.config
+        request = self.request
+        words = hello("train", self.run_id, config.purpose, train=request)
+        for session in sessions.values():
+            greet(session, words)
+            session.speak(training_talk(self.spec.name))
+        rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
+        state = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
+        return lead(
+            config.party,
+            (config.party, *config.peers),
+            self.run_id,
+            self._input(rows),
+            self.params,
+            self.spec.name,
+            self._protocol_params,
+            {name: session.channel for name, session in sessions.items()},
+            callbacks=self.callbacks,
+            ledger=ledger,
+            keep=lambda kept: save_state(kept, self.folder.checkpoint_file),
+            resumed=state,
+            secrets=secret_box(config, self.folder),
+        )
+
+    def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
+        config = self.config
+        groups = [self.train.ids] if self.valid is None else [self.train.ids, self.valid.ids]
+        channels = {name: session.channel for name, session in sessions.items()}
+        found = align_active(config.party, groups, channels, self._align, config.threads, self.progress)
+        rows = AgreedRows.of(self.run_id, found.positions, found.digest, self._files())
+        for channel in channels.values():
+            channel.recv(RowsKept)
+        self.folder.checkpoint_file.unlink(missing_ok=True)
+        save_rows(self.folder.rows_file, rows)
+        self._log.info("aligned", run=self.run_id, rows=found.sizes[0], of=len(self.train.ids))
+        self._tell(f"{found.sizes[0]:,} of {len(self.train.ids):,} training rows are at all parties")
+        return rows
+
+    def _files(self) -> tuple[Path, ...]:
+        return tuple(path for path in (self.config.data.train, self.config.data.valid) if path is not None)
+
+    def _input(self, rows: AgreedRows) -> ActiveInput:
+        held = [part for part in (self.train, self.valid) if part is not None]
+        groups = rows.groups()
+        tables = [agreed(part.table, group, rows.digest) for part, group in zip(held, groups, strict=True)]
+        n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
+        evals = [("train", slice(0, n_train))]
+        if n_rows > n_train:
+            evals.append(("valid", slice(n_train, n_rows)))
+        return ActiveInput(
+            Table.stack(tables) if n_rows > n_train else tables[0],
+            np.concatenate([_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
+            _weights(held, groups),
+            n_train,
+            evals,
+            resolve_threads(self.config.threads or self.params.n_jobs),
+            constraints=_directions(self.params, tables[0].names),
+        )
+
+    def _record(self) -> RunRecord:
+        config = self.config
+        before = self.folder.read() if self.folder.run_file.exists() else None
+        return RunRecord(
+            run=self.run_id,
+            party=config.party,
+            role=config.role,
+            state="running",
+            started=now() if before is None else before.started,
+            purpose=config.purpose,
+            parties=(config.party, *config.peers),
+            protocol=self.spec.name,
+            protocol_params=plain(self._protocol_params),
+            security=self.spec.security,
+            attacks=self.spec.attacks,
+            train=plain_params(self.params),
+            features=self.train.table.names,
+            planned_rounds=self.params.n_estimators,
+            versions=versions(),
+        )
+
+    def _end(
+        self,
+        record: RunRecord,
+        state: State,
+        error: str,
+        start: float,
+        ledger: Ledger,
+        result: LeadResult | None,
+    ) -> RunRecord:
+        rows = {"own": self.train.table.n_rows}
+        if self.folder.rows_file.exists():
+            groups = load_rows(self.folder.rows_file, self.run_id, self._files()).groups()
+            rows.update(zip(("train", "valid"), (len(group) for group in groups), strict=False))
+        record = msgspec.structs.replace(
+            record,
+            state=state,
+            error=error,
+            ended=now(),
+            seconds=time.perf_counter() - start,
+            rows=rows,
+            traffic={name: session.traffic() for name, session in self._sessions.items()},
+        )
+        if result is not None:
+            record = msgspec.structs.replace(
+                record,
+                rounds=result.share.n_rounds,
+                evals=result.evals_result,
+                best_iteration=result.best_iteration,
+                best_score=result.best_score,
+                timings={self.config.party: dict(result.timings.seconds)},
+                operations=dict(result.timings.operations),
+                model=self.folder.share_file.name,
+            )
+        self.folder.write(record)
+        self.folder.write_ledger(ledger)
+        return record
+
+
+def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> TrainRequest:
+    """What the passive parties are asked for. Raises ConfigError for a party's own parameter among those it sends."""
+    spec = protocol_by_name(config.protocol.name)
+    for name in config.protocol.params:
+        if name in spec.local_params:
+            raise ConfigError(
+                f"reading the configuration {str(config.path)!r}: {name} of [protocol.params] is each party's own; "
+                "write it under [protocol.local]"
+            )
+    return TrainRequest(
+        protocol=spec.name,
+        protocol_params=dict(config.protocol.params),
+        n_trees=params.n_estimators * params.num_class,
+        max_depth=params.max_depth,
+        min_bucket_rows=params.min_bucket_rows,
+        parties=(config.party, *config.peers),
+        resume=resume,
+    )
+
+
+def read_params(config: PartyConfig) -> TrainParams:
+    """[train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
+    params = TrainParams.from_dict(config.train)
+    where = f"reading the configuration {str(config.path)!r}: [train]"
+    if params.early_stopping_rounds is not None and config.data.valid is None:
+        raise ConfigError(f"{where} has early_stopping_rounds, which needs valid in [data]")
+    if params.monotone_constraints is not None and not isinstance(params.monotone_constraints, Mapping):
+        raise ConfigError(f"{where} has monotone_constraints as a list, wanted a table of this party's columns")
+    if params.num_class > 1 and params.objective != "multi:softprob":
+        raise ConfigError(f"{where} has num_class = {params.num_class}, which only multi:softprob has")
+    return params
+
+
+def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
+    """Where keys of the run are sealed, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
+    if config.resume.key_file is not None:
+        return SecretBox.by_key_file(folder.path, folder.run, config.resume.key_file)
+    name = config.resume.passphrase_env
+    if not name:
+        return None
+    passphrase = os.environ.get(name, "")
+    if not passphrase:
+        raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
+    return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
+
+
+def _of(values: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any]:
+    if values is None:
+        raise ConfigError("training: a table has no labels")
+    return values[rows]
+
+
+def _weights(held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float32] | None:
+    if all(part.weights is None for part in held):
+        return None
+    parts = [
+        np.ones(len(group), dtype=np.float32) if part.weights is None else part.weights[group]
+        for part, group in zip(held, groups, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def _directions(params: TrainParams, names: Sequence[str]) -> NDArray[np.int8] | None:
+    signs = params.constraints(names)
+    return np.array(signs, dtype=np.int8) if signs else None
+
+
+def _state_after(error: BaseException) -> State:
+    """A run that was refused or whose rows do not meet cannot be resumed; any other can."""
+    return "failed" if isinstance(error, (ConsentError, AlignmentError)) else "stopped"

@@ -1,0 +1,166 @@
+"""One of many users: `vfxgb serve user.toml`."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from vfxgb.errors import ConfigError, ConsentError
+from vfxgb.files import write_atomically
+from vfxgb.horizontal.directory import read_identity, read_users
+from vfxgb.horizontal.meeting import Invites
+from vfxgb.horizontal.remote import UserOutcome, UserSide, take_part
+from vfxgb.horizontal.simulation import UserRows
+from vfxgb.party.config import PartyConfig
+from vfxgb.party.consent import Consent
+from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain, versions
+from vfxgb.party.logs import Log
+from vfxgb.party.session import Network, need_role
+from vfxgb.party.users import UserSection, check_seconds, read_rows, read_section
+from vfxgb.secagg import aggregator_by_name, make_aggregator_params
+from vfxgb.threads import resolve_threads
+from vfxgb.train.ledger import Ledger
+from vfxgb.transport.network import NetworkLink, dial
+
+
+class UserParty:
+    """A user, for one run. Construction reads and checks everything that needs no server."""
+
+    def __init__(
+        self,
+        config: PartyConfig,
+        log: Log,
+        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - nobody listens
+    ) -> None:
+        need_role(config, "serve", "user")
+        self.config = config
+        self._log = log
+        self._tell = tell
+        self._network = Network.of(config)
+        self._users = users = read_section(config, UserSection)
+        check_seconds(config, msgspec.structs.asdict(users))
+        self.directory = read_users(users.directory)
+        self._spec = aggregator_by_name(users.aggregator)
+        self._own_params = make_aggregator_params(self._spec, users.params)
+        place = users.identity or users.directory.parent / f"{config.party}.identity"
+        self._identity = read_identity(place, self.directory, config.party)
+        if config.data.train is None:
+            raise ConfigError(f"reading the configuration {str(config.path)!r}: [data] has no train: the user's table")
+        self._consent = Consent(config.party, config.consent)
+        rows, names = read_rows(config, config.data.train, "train")
+        self._columns = self._consent.features(names)
+        kept = [names.index(name) for name in self._columns]
+        self._rows = UserRows(np.ascontiguousarray(rows.X[:, kept]), rows.labels, rows.weights)
+
+    def describe(self) -> str:
+        """What would be done, for --dry-run."""
+        server = next(iter(self._network.peers.values()))
+        return (
+            f"{self.config.party} would take part as user {self.directory.number(self.config.party)} of "
+            f"{len(self.directory.parties)} with {len(self._rows.X):,} rows and {len(self._columns)} columns, in a run "
+            f"of {server.party} at {server.address} whose sums are protected by {self._users.aggregator}"
+        )
+
+    def run(self) -> RunRecord:
+        """Take part in a run to its end. Raises ConsentError, PeerError and what else take_part raises."""
+        ledger = Ledger()
+        started, start = now(), time.perf_counter()
+        server = next(iter(self._network.peers.values()))
+
+        def call() -> NetworkLink:
+            return dial(self._network.identity, server, self._network.limits)
+
+        outcome = take_part(
+            UserSide(
+                party=self.config.party,
+                directory=self.directory,
+                identity=self._identity,
+                columns=self._columns,
+                rows=self._rows,
+                aggregator=self._users.aggregator,
+                aggregator_params=self._users.params,
+                accept=self._accept,
+                dial=call,
+                reach_seconds=self._users.reach_seconds,
+                threads=resolve_threads(self.config.threads),
+                observer=ledger.record,
+                said=self._said,
+            )
+        )
+        kept = PartyFolder(self.config.folder).make().run(outcome.run.hex()).make()
+        record = self._record(outcome, ledger, kept.share_file, started, time.perf_counter() - start)
+        write_atomically(kept.share_file, outcome.model)
+        kept.write(record)
+        kept.write_ledger(ledger)
+        self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(record.seconds, 2))
+        self._tell(f"the model is in {kept.share_file}")
+        return record
+
+    def _record(self, outcome: UserOutcome, ledger: Ledger, file: Path, started: float, seconds: float) -> RunRecord:
+        own, server = self.config.party, next(iter(self._network.peers))
+        sent = [entry for entry in ledger.entries if entry.sender == own]
+        received = [entry for entry in ledger.entries if entry.receiver == own]
+        invitation = outcome.invitation
+        return RunRecord(
+            run=outcome.run.hex(),
+            party=own,
+            role=self.config.role,
+            state="finished",
+            started=started,
+            ended=now(),
+            purpose=invitation.purpose,
+            parties=(server, own),
+            protocol=self._users.aggregator,
+            protocol_params=plain(msgspec.to_builtins(self._own_params)),
+            security=self._spec.security,
+            attacks=self._spec.attacks,
+            train=dict(invitation.params),
+            rows={"own": len(self._rows.X)},
+            features=tuple(invitation.columns),
+            rounds=outcome.rounds,
+            planned_rounds=_number(invitation.params, "n_estimators"),
+            seconds=seconds,
+            traffic={
+                server: TrafficRecord(
+                    sum(entry.bytes for entry in sent),
+                    sum(entry.bytes for entry in received),
+                    sum(entry.messages for entry in sent),
+                    sum(entry.messages for entry in received),
+                )
+            },
+            model=file.name,
+            versions=versions(),
+            facts={"users": len(self.directory.parties), "number": invitation.number},
+        )
+
+    def _said(self, text: str) -> None:
+        self._log.info("user", text=text, party=self.config.party)
+        self._tell(text)
+
+    def _accept(self, invitation: Invites) -> None:
+        """Raise ConsentError for a run beyond [consent]."""
+        self._consent.purpose(invitation.purpose)
+        asked, limits = invitation.params, self.config.consent
+        trees = _number(asked, "n_estimators") * _number(asked, "num_class")
+        for what, found, most in (
+            ("trees", trees, limits.max_trees),
+            ("levels of a tree", _number(asked, "max_depth"), limits.max_depth),
+        ):
+            if most is not None and found > most:
+                raise ConsentError(f"{self.config.party} does not agree to {found} {what}, wanted at most {most}")
+        if self._spec.security == "none" and not limits.insecure:
+            raise ConsentError(
+                f"{self.config.party} does not agree to aggregator {self._spec.name!r}, which shows its sums to the "
+                "server; wanted insecure = true in its consent for that"
+            )
+
+
+def _number(params: dict[str, Any], name: str) -> int:
+    """A count in an invitation; one that is none is beyond every limit."""
+    value = params.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ConsentError(f"the invitation has {name} = {value!r}, wanted a number")
+    return value

@@ -1,0 +1,101 @@
+"""Roles "server" and "user": what [users] of their configurations says, and their tables.
+
+The server listens (users_server.py), users dial it (user.py); each is a process of its own with a configuration. A
+run leaves a folder at every side, with the model, as between other parties.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from vfxgb.data.intake import read_source
+from vfxgb.data.labels import read_labels, read_weights
+from vfxgb.data.table import Table
+from vfxgb.errors import ConfigError
+from vfxgb.horizontal.network import Deadlines
+from vfxgb.horizontal.server import CutRules
+from vfxgb.horizontal.simulation import UserRows
+from vfxgb.party.config import PartyConfig, section
+from vfxgb.party.tables import feature_names
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[users] of the server.
+
+    `directory`: users.json (`vfxgb certs --users`). `aggregator`, `params`: how sums are protected; users must have the
+    same. `users_per_round`, `quantile_bits`, `fine_cells`, `ranges` (column -> [low, high], public): as for
+    FedXGBClassifier. `weighted`: users may weigh their rows. `gather_seconds`: how long to wait for all users before
+    the run begins without those who are missing; `stage_seconds`: for replies, then a user has dropped out of the call;
+    `greet_seconds`: for a user to accept.
+    """
+
+    directory: Path
+    aggregator: str = "masks"
+    params: dict[str, Any] = {}
+    users_per_round: int | None = None
+    quantile_bits: int = CutRules.bits
+    fine_cells: int = CutRules.cells
+    ranges: dict[str, tuple[float, float]] | None = None
+    weighted: bool = False
+    gather_seconds: float = Deadlines.gather
+    stage_seconds: float = Deadlines.stage
+    greet_seconds: float = Deadlines.greet
+
+
+class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[users] of a user.
+
+    `directory`: the same users.json as at the server. `identity`: this user's private identity key, by default
+    <party>.identity beside the directory. `aggregator`, `params`: how its sums have to be protected; a run that says
+    otherwise is declined. `reach_seconds`: how long to dial the server, at first and when it was lost.
+    """
+
+    directory: Path
+    identity: Path | None = None
+    aggregator: str = "masks"
+    params: dict[str, Any] = {}
+    reach_seconds: float = 600.0
+
+
+def read_section(config: PartyConfig, kind: type[T]) -> T:
+    """[users], its paths relative to the file. Raises ConfigError."""
+    found = section(kind, config.users, "users", config.path)
+    paths = {
+        name: config.path.parent / value.expanduser()
+        for name in found.__struct_fields__
+        if isinstance(value := getattr(found, name), Path)
+    }
+    return msgspec.structs.replace(found, **paths)
+
+
+def read_rows(config: PartyConfig, path: Path, what: str) -> tuple[UserRows, tuple[str, ...]]:
+    """A table with labels; users' rows need no ids. Raises ConfigError and what else is wrong with the data."""
+    data = config.data
+    where = f"reading {what} of party {config.party!r}"
+    if not data.label:
+        raise ConfigError(f"{where}: [data] names no label: the column to learn")
+    names = feature_names(config, path, where)
+    table = Table.read(path, columns=names, party=config.party, missing=data.missing)
+    special = [name for name in (data.label, data.weight) if name]
+    found = dict(read_source(str(path), None, config.party, special))
+    labels = read_labels(found[data.label], table.n_rows, config.party)
+    weights = read_weights(found[data.weight], table.n_rows, config.party) if data.weight else None
+    X = table.matrix()
+    if weights is not None and not weights.all():
+        # As in one process: rows of weight 0 shape nothing, not even cut points.
+        kept = weights > 0
+        X, labels, weights = X[kept], labels[kept], weights[kept]
+    return UserRows(X, labels, weights), names
+
+
+def check_seconds(config: PartyConfig, given: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a time that is none."""
+    for name, value in given.items():
+        if name.endswith("_seconds") and not 0 < value < 1e9:
+            raise ConfigError(
+                f"reading the configuration {str(config.path)!r}: [users] {name} = {value}, wanted above 0"
+            )

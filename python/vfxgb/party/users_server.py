@@ -1,0 +1,197 @@
+"""The server of many users: `vfxgb train server.toml`."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from vfxgb.errors import ConfigError
+from vfxgb.horizontal.directory import read_users
+from vfxgb.horizontal.network import Deadlines, serve_users
+from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
+from vfxgb.horizontal.server import CutRules, EvalRows
+from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_whole
+from vfxgb.horizontal.training import USERS, Job, UsersResult, Watch
+from vfxgb.model.file import save_share
+from vfxgb.party.config import PartyConfig
+from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain, versions
+from vfxgb.party.logs import Log
+from vfxgb.party.session import Network, need_role
+from vfxgb.party.train import read_params
+from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
+from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.settings import plain_params
+from vfxgb.transport.network import Listener, Peer
+
+
+class UsersServer:
+    """The server of one run. Construction reads and checks everything that needs no user.
+
+    `callbacks` may be set before `run`. `tell`: gets lines for people.
+    """
+
+    def __init__(
+        self,
+        config: PartyConfig,
+        log: Log,
+        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - nobody listens
+    ) -> None:
+        need_role(config, "train", "server")
+        self.config = config
+        self.callbacks: Sequence[TrainingCallback] = ()
+        self._log = log
+        self._tell = tell
+        self._network = Network.of(config)
+        self._users = read_section(config, ServerSection)
+        self.directory = read_users(self._users.directory)
+        self.job = self._read_job()
+        self._spec, self._own_params = self.job.read_aggregator()
+        self.job.least(len(self.directory.parties))
+        self._watch: Watch | None = None
+        self._started = now()
+        self._seconds = 0.0
+
+    def describe(self) -> str:
+        """What would be done, for --dry-run."""
+        job = self.job
+        return (
+            f"{self.config.party} would train {job.params.n_estimators} rounds of depth {job.params.max_depth} on "
+            f"{len(job.names)} columns of {len(self.directory.parties)} users, of whom at least "
+            f"{job.least(len(self.directory.parties))} must stay, with sums protected by {job.aggregator}; it would "
+            f"listen at {self.config.listen}"
+        )
+
+    def total_bytes(self) -> int:
+        """Bytes to and from users so far."""
+        return 0 if self._watch is None else sum(entry.bytes for entry in self._watch.ledger.entries)
+
+    def run(self, listening: Callable[[str], None] = lambda address: None) -> RunRecord:  # noqa: ARG005
+        """Train to the end, and keep what there is when it ends early.
+
+        `listening`: told the address, when users can dial. Raises what serve_users raises, and what ended a run early.
+        """
+        config, users = self.config, self._users
+        folder = PartyFolder(config.folder).make()
+        peers = {
+            party: Peer(party, path)
+            for party, path in zip(self.directory.parties, self.directory.certificates, strict=True)
+        }
+        start = time.perf_counter()
+        # A user that lost its connection may be there with a new one before the old one is given up.
+        room = 2 * len(peers) + 1
+        with Listener(self._network.identity, peers, config.listen, self._network.limits, room) as listener:
+            self._log.info("listening", address=listener.address, party=config.party)
+            listening(listener.address)
+            result = serve_users(
+                self.job,
+                self.directory,
+                listener,
+                Deadlines(users.gather_seconds, users.stage_seconds, users.greet_seconds),
+                config.purpose,
+                self._note,
+                self.callbacks,
+                self._begin,
+                lambda came: self._tell(f"{came} of {len(peers)} users are there"),
+            )
+        self._seconds = time.perf_counter() - start
+        kept = folder.run(result.share.run).make()
+        save_share(result.share, kept.share_file)
+        record = self._record(result, kept.share_file)
+        kept.write(record)
+        kept.write_ledger(result.ledger)
+        self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(self._seconds, 2))
+        if result.failure is not None:
+            self._tell(f"the {record.rounds} finished rounds are in {kept.share_file}")
+            raise result.failure
+        return record
+
+    def _note(self, user: int, what: str) -> None:
+        self._log.warning("user", text=what, peer=self.directory.parties[user])
+
+    def _begin(self, run: bytes, watch: Watch) -> None:
+        self._watch = watch
+        self._log.info("training", run=run.hex(), protocol=self.job.aggregator, users=len(self.directory.parties))
+
+    def _record(self, result: UsersResult, file: Path) -> RunRecord:
+        config, job = self.config, self.job
+        traffic = result.traffic[USERS]
+        failure = result.failure
+        return RunRecord(
+            run=result.share.run,
+            party=config.party,
+            role=config.role,
+            state="finished" if failure is None else "failed",
+            started=self._started,
+            ended=now(),
+            error="" if failure is None else f"{type(failure).__name__}: {failure}",
+            purpose=config.purpose,
+            parties=(config.party,),
+            protocol=job.aggregator,
+            protocol_params=plain(msgspec.to_builtins(self._own_params)),
+            security=self._spec.security,
+            attacks=self._spec.attacks,
+            train=plain_params(job.params),
+            rows={"train": result.rows, "valid": len(job.evals.labels)},
+            features=tuple(job.names),
+            rounds=result.share.n_rounds,
+            planned_rounds=job.params.n_estimators,
+            evals=result.evals_result,
+            best_iteration=result.best_iteration,
+            best_score=result.best_score,
+            seconds=self._seconds,
+            timings={config.party: dict(result.timings.seconds)},
+            operations=dict(result.timings.operations),
+            traffic={
+                USERS: TrafficRecord(
+                    traffic.sent_bytes,
+                    traffic.received_bytes,
+                    traffic.sent_messages,
+                    traffic.received_messages,
+                    traffic.round_trips,
+                )
+            },
+            model=file.name,
+            versions=versions(),
+            facts={"users": len(self.directory.parties), "users_per_round": job.users_per_round},
+        )
+
+    def _read_job(self) -> Job:
+        config, users = self.config, self._users
+        for name in config.train:
+            if name in REFUSED:
+                raise ConfigError(f"reading the configuration {str(config.path)!r}: [train] {name}: {REFUSED[name]}")
+        params = read_params(config)
+        check_missing(params)
+        given = msgspec.structs.asdict(users)
+        if users.users_per_round is not None:
+            read_whole(given, "users_per_round", 2, len(self.directory.parties))
+        check_seconds(config, given)
+        names, evals = self._read_evals()
+        ranges: Mapping[str | int, tuple[float, float]] = dict((users.ranges or {}).items())
+        rules = CutRules(
+            None,
+            read_ranges(ranges, names) if ranges else None,
+            read_whole(given, "fine_cells", 2, MOST_CELLS),
+            read_whole(given, "quantile_bits", FIRST_BITS, KEY_BITS),
+        )
+        if config.threads is not None:
+            params = replace(params, n_jobs=config.threads)
+        return Job(names, params, users.aggregator, users.params, rules, evals, users.weighted, users.users_per_round)
+
+    def _read_evals(self) -> tuple[tuple[str, ...], EvalRows]:
+        """The columns of the run, and the server's own rows if it has a table."""
+        config, data = self.config, self.config.data
+        if data.valid is None:
+            if data.features is None:
+                raise ConfigError(
+                    f"reading the configuration {str(config.path)!r}: a server without valid in [data] needs features: "
+                    "the columns of the users' tables"
+                )
+            names = data.features
+            empty = np.zeros((0, len(names)), dtype=np.float32)
+            return names, EvalRows(empty, np.zeros(0, dtype=np.float32), None, [])
+        rows, names = read_rows(config, data.valid, "valid")
+        return names, EvalRows(rows.X, rows.labels, rows.weights, [("valid", slice(0, len(rows.X)))])

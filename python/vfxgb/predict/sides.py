@@ -1,0 +1,86 @@
+"""The two sides of a joint prediction, each over channels that are there already.
+
+    active party: lead_prediction(...)            passive party: follow_prediction(...)
+
+One prediction is a conversation of its own (OpenPrediction to ClosePrediction); several may follow one another over one
+channel. Both sides tell their peers when they fail, and raise.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.data.table import Table
+from vfxgb.errors import ShareMismatchError
+from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.objective import CUSTOM, make_objective
+from vfxgb.params import TrainParams
+from vfxgb.predict.active import ActivePredictor
+from vfxgb.predict.messages import OpenPrediction
+from vfxgb.predict.passive import PassivePredictor
+from vfxgb.threads import resolve_threads
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.failure import failure_told
+
+
+def lead_prediction(
+    share: ActiveShare,
+    table: Table,
+    channels: Mapping[str, Channel],
+    n_rounds: int | None = None,
+    what: Literal["margin", "value", "leaves"] = "margin",
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """Predict the rows of `table`, which are the same rows in the same order at every party.
+
+    `channels`: to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
+    first so many; None is best_iteration + 1 where early stopping set it, else all. `what`: "margin": float64[n,
+    n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
+    int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: None or at
+    least 1; a party's part is gathers and comparisons that gain nothing from more than one, whatever it says.
+
+    Raises ShareMismatchError (a party of the model without a channel), ColumnNameError, MessageError, PeerError.
+    """
+    wanted = {party for party in share.parties if party != share.party}
+    if set(channels) != wanted:
+        raise ShareMismatchError(
+            f"{share.party} predicting: found channels to {sorted(channels)}, wanted one to each of {sorted(wanted)}"
+        )
+    if n_rounds is None:
+        n_rounds = share.n_rounds if share.best_iteration is None else share.best_iteration + 1
+    n_trees = min(n_rounds, share.n_rounds) * share.n_outputs
+    resolve_threads(threads)
+    with failure_told(channels.values()):
+        leader = ActivePredictor(share, table, channels, n_trees)
+        leader.open()
+        found: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
+        leader.close()
+    return values_of(share, found) if what == "value" else found
+
+
+def values_of(share: ActiveShare, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the objective's link makes of margins: [n], or class probabilities [n, n_outputs]."""
+    if share.objective == CUSTOM:
+        return margins[:, 0] if share.n_outputs == 1 else margins
+    return make_objective(TrainParams(objective=share.objective, num_class=share.n_outputs)).transform(margins)
+
+
+def follow_prediction(
+    share: PassiveShare,
+    table: Table,
+    channel: Channel,
+    accept: Callable[[OpenPrediction], None] | None = None,
+) -> int:
+    """Take part in one prediction of the rows of `table`; returns their number when the active party has closed it.
+
+    `accept(opening)` is called before anything is answered, with the number of rows asked for (opening.n_rows) and the
+    model's digest (opening.model); it raises ConsentError for what this party does not agree to, such as more rows than
+    it allows.
+
+    Raises ShareMismatchError (another model), AlignmentError (other rows), MessageError, PeerError.
+    """
+    with failure_told([channel]):
+        PassivePredictor(share, table, channel, accept).run()
+    return table.n_rows

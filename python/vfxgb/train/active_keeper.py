@@ -1,0 +1,245 @@
+"""The active party's checkpoints: what it keeps after each round, how it agrees with the others on it, how it goes on.
+
+The order at the end of a round makes sure that no passive party is ever behind:
+
+    EndRound (digest of the trees) -> every passive party keeps its state -> RoundKept -> the active party keeps its own
+
+What is released under differential privacy is kept before anything of it is sent, so that a run that broke off never
+draws it again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.dp.event import Event
+from vfxgb.errors import CheckpointError, MessageError
+from vfxgb.model.seal import new_salt
+from vfxgb.model.shares import TreeShape
+from vfxgb.protocols.base import Gradients, Release
+from vfxgb.train.callbacks import EvalsLog, TrainingState
+from vfxgb.train.checkpoint import (
+    DIGEST_BYTES,
+    ActiveState,
+    KeptRelease,
+    array_bytes,
+    keep_records,
+    keep_tree,
+    read_array,
+    restore_records,
+    restore_tree,
+)
+from vfxgb.train.digests import START, trees_link
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.messages import EndRound, Ready, RoundKept, Setup
+from vfxgb.transport.channel import Channel
+
+
+@dataclass
+class Grown:
+    """What a run has made so far, at the active party; `margins`: float32[n_rows, n_outputs].
+
+    `first_rows`: sampled rows per node of the very first tree, int64, and `first_rate` the learning rate it had.
+    """
+
+    margins: NDArray[np.float32]
+    first_rate: float
+    trees: list[TreeShape]
+    first_rows: NDArray[np.int64] | None = None
+
+
+class ActiveKeeper:
+    """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.lead. `events`: the party's, to be kept.
+
+    `salt`: of the party's digests. `start`: rounds that were done before.
+    """
+
+    def __init__(
+        self,
+        party: str,
+        setup: Setup,
+        keep: Callable[[ActiveState], None] | None,
+        resumed: ActiveState | None,
+        ledger: Ledger,
+        events: list[Event],
+    ) -> None:
+        self._party = party
+        self._setup = setup
+        self._keep = keep
+        self._resumed = resumed
+        self._ledger = ledger
+        self._events = events
+        self._what = f"{party} resuming run {setup.run[:16]}"
+        self._last = resumed
+        self.start = 0 if resumed is None else resumed.rounds
+        self.salt = new_salt() if resumed is None else resumed.salt
+        self._trees_digest = START if resumed is None else resumed.trees_digest
+        # party -> the digest of its last RoundKept.
+        self._passive = {} if resumed is None else dict(resumed.passive)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the run was begun before: then there is a state already, perhaps with a release."""
+        return self._resumed is not None
+
+    def check(self, settings: Callable[[], bytes], data: Callable[[], bytes]) -> None:
+        """Take over events and ledger of a run that goes on. Raises CheckpointError unless it is this run."""
+        self._settings, self._data = settings, data
+        state, setup = self._resumed, self._setup
+        if state is None:
+            return
+        if (state.run, state.party) != (setup.run, self._party):
+            raise CheckpointError(f"{self._what}: the checkpoint is of run {state.run[:16]} at {state.party}")
+        if state.protocol != setup.protocol or state.settings != settings():
+            raise CheckpointError(
+                f"{self._what}: found other settings than those it was begun with (protocol {state.protocol!r} then, "
+                f"{setup.protocol!r} now); resume with the same parameters, parties and rows, or start a new run"
+            )
+        if state.data != data():
+            raise CheckpointError(
+                f"{self._what}: found other features, labels or weights than those it was begun with; resume with the "
+                "same data, or start a new run"
+            )
+        self._events.extend(state.events)
+        self._ledger.restore(state.ledger, state.rounds)
+
+    def labels(self, release: Release, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the training knows of the labels: released now, or before the run broke off."""
+        if self._resumed is not None and self._resumed.labels is not None:
+            kept: NDArray[np.float32] = read_array(self._resumed.labels, np.float32, "the labels", len(labels))
+            return kept
+        return release.labels(labels)
+
+    def gradients(self, release: Release, gradients: Gradients) -> Gradients:
+        """What `release` makes of gradients, or what it made of them before the run broke off."""
+        kept = None if self._resumed is None else self._resumed.release
+        if kept is not None and kept.round == gradients.round:
+            shape = gradients.pairs[0].shape
+            pairs = [
+                read_array(one, np.int64, "the gradients released", shape[0] * shape[1]).reshape(shape)
+                for one in kept.pairs
+            ]
+            return Gradients(gradients.round, pairs, gradients.sampled, kept.step)
+        found = release.gradients(gradients)
+        if self._keep is not None and self._last is not None and found is not gradients:
+            self._last = msgspec.structs.replace(
+                self._last,
+                release=KeptRelease(found.round, found.step, [array_bytes(pairs) for pairs in found.pairs]),
+                events=list(self._events),
+                ledger=self._ledger.totals(),
+            )
+            self._keep(self._last)
+        return found
+
+    def restore(self, grown: Grown, n_parties: int) -> None:
+        """Set `grown`, which holds what a run begins with, to where the run stood."""
+        state, outputs = self._resumed, self._setup.n_outputs
+        if state is None:
+            return
+        shape = grown.margins.shape
+        grown.margins = read_array(state.margins, np.float32, "the margins", grown.margins.size).reshape(shape)
+        grown.trees = [restore_tree(tree, n_parties) for tree in state.trees]
+        if len(grown.trees) != state.rounds * outputs:
+            raise CheckpointError(
+                f"{self._what}: found {len(grown.trees)} trees of {state.rounds} rounds, wanted {outputs} of each"
+            )
+        if state.first_rows is not None:
+            grown.first_rows = read_array(state.first_rows, np.int64, "the rows of the first tree")
+        grown.first_rate = state.first_rate
+
+    def records(self, n_features: int) -> list[tuple[int, float, bool]]:
+        """The records of the rounds that were done before."""
+        return [] if self._resumed is None else restore_records(self._resumed.records, n_features)
+
+    def take_over(self, state: TrainingState, n_rounds: int) -> int:
+        """Set what callbacks see to where the run stood; returns how many of `n_rounds` the run may have."""
+        kept = self._resumed
+        if kept is None:
+            return n_rounds
+        state.start, state.iteration = kept.rounds, max(0, kept.rounds - 1)
+        state.learning_rate = kept.learning_rate
+        state.evals_log.update(_copy(kept.evals_log))
+        state.best_iteration, state.best_score = kept.best_iteration, kept.best_score
+        return kept.rounds if kept.stopped else n_rounds
+
+    def set_up(self, channels: Mapping[str, Channel]) -> None:
+        """Tell every passive party what is to be trained, and where it goes on."""
+        for party, channel in channels.items():
+            known = self._passive.get(party, b"")
+            trees = self._trees_digest if known else b""
+            channel.send(
+                msgspec.structs.replace(self._setup, start_round=self.start, trees_digest=trees, state_digest=known)
+            )
+
+    def check_ready(self, party: str, ready: Ready) -> None:
+        """Raise CheckpointError unless `party` goes on from the state this side knows of."""
+        known = self._passive.get(party, b"")
+        if ready.state_digest != known:
+            raise CheckpointError(
+                f"{self._what}: {party} goes on from state {ready.state_digest.hex()[:16] or 'none'}, wanted "
+                f"{known.hex()[:16] or 'none'}"
+            )
+
+    def end_round(self, round_index: int, trees: Sequence[TreeShape], channels: Mapping[str, Channel]) -> None:
+        """A round is grown: have it kept by those who took part in it."""
+        self._trees_digest = trees_link(self._trees_digest, self._setup.run, self.salt, trees)
+        for channel in channels.values():
+            channel.send(EndRound(round=round_index, trees_digest=self._trees_digest))
+
+    def read_kept(self, round_index: int, channels: Mapping[str, Channel]) -> None:
+        """Wait until they have kept it. Raises MessageError for another round, or what is no digest."""
+        for party, channel in channels.items():
+            message = channel.recv(RoundKept)
+            if message.round != round_index or len(message.state_digest) != DIGEST_BYTES:
+                raise MessageError(
+                    f"ending round {round_index}: {party} has kept round {message.round} with a digest of "
+                    f"{len(message.state_digest)} bytes, wanted round {round_index} and {DIGEST_BYTES} bytes"
+                )
+            self._passive[party] = message.state_digest
+
+    def keep(
+        self,
+        state: TrainingState,
+        stopped: bool,
+        grown: Grown,
+        records: Sequence[tuple[int, float, bool]],
+        labels: NDArray[np.float32] | None,
+    ) -> None:
+        """Keep everything as it stands; `labels`: what was released in their place, if anything was."""
+        if self._keep is None:
+            return
+        last = self._last
+        kept = [] if last is None else last.trees
+        self._last = ActiveState(
+            run=self._setup.run,
+            party=self._party,
+            protocol=self._setup.protocol,
+            settings=self._settings() if last is None else last.settings,
+            data=self._data() if last is None else last.data,
+            rounds=len(grown.trees) // self._setup.n_outputs,
+            stopped=stopped,
+            salt=self.salt,
+            trees_digest=self._trees_digest,
+            passive=dict(self._passive),
+            trees=kept + [keep_tree(tree) for tree in grown.trees[len(kept) :]],
+            records=keep_records(records),
+            margins=array_bytes(grown.margins),
+            labels=None if labels is None else array_bytes(labels),
+            release=None,
+            evals_log=_copy(state.evals_log),
+            best_iteration=state.best_iteration,
+            best_score=state.best_score,
+            learning_rate=state.learning_rate,
+            first_rows=None if grown.first_rows is None else array_bytes(grown.first_rows),
+            first_rate=grown.first_rate,
+            events=list(self._events),
+            ledger=self._ledger.totals(),
+        )
+        self._keep(self._last)
+
+
+def _copy(log: EvalsLog) -> EvalsLog:
+    return {name: {metric: list(values) for metric, values in of_set.items()} for name, of_set in log.items()}

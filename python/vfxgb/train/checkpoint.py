@@ -1,0 +1,241 @@
+"""What each side of a training keeps after every round, so that a run that broke off goes on where it stood.
+
+A state holds everything the rest of the run depends on and cannot be made again from data and settings: trees and
+records, margins to the last bit, what was released under differential privacy, the salts of the digests. It is private
+to the party that wrote it: the active party's holds leaf weights and margins, a passive party's its splits.
+
+Each side writes its own after every round, the passive parties first (messages.EndRound, RoundKept). So a passive party
+is never behind the active one, and at most one round ahead; when a run resumes it goes back to the round the active
+party names. Both compare digests of what they have before anything else happens (digests.py).
+
+A file is
+
+    magic, version, kind | msgpack | SHA-256 of everything before
+
+written atomically and readable by its owner only.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.dp.event import Event
+from vfxgb.errors import CheckpointError, FormatError
+from vfxgb.files import write_atomically
+from vfxgb.model.file import check_tree
+from vfxgb.model.shares import TreeShape
+from vfxgb.train.callbacks import EvalsLog
+from vfxgb.train.ledger import Entry
+
+MAGIC = b"VFXGBRUN"
+VERSION = 1
+DIGEST_BYTES = 32
+
+
+class KeptTree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A TreeShape; arrays as little-endian bytes."""
+
+    party: bytes
+    record: bytes
+    left: bytes
+    right: bytes
+    parent: bytes
+    value: bytes
+    gain: bytes
+    cover: bytes
+
+
+class KeptRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A party's splits: feature int32, cut float64, default_left one byte each; arrays as little-endian bytes."""
+
+    feature: bytes
+    cut: bytes
+    default_left: bytes
+
+
+class KeptRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Gradients of a round that were replaced under differential privacy: per output int64[n_train, 2], and their step.
+
+    Kept before anything of them is sent: a round that is grown again is grown from the same release.
+    """
+
+    round: int
+    step: float
+    pairs: list[bytes]
+
+
+class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the active party keeps of run `run` after `rounds` rounds. Digests as in digests.py.
+
+    `stopped`: a callback ended the training, what is left is the sealing. `trees_digest`: of the trees so far;
+    `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
+    released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
+    of the very first tree, int64 rows per node. `ledger`: totals so far.
+    """
+
+    KIND: ClassVar[bytes] = b"active\0"
+
+    run: str
+    party: str
+    protocol: str
+    settings: bytes
+    data: bytes
+    rounds: int
+    stopped: bool
+    salt: str
+    trees_digest: bytes
+    passive: dict[str, bytes]
+    trees: list[KeptTree]
+    records: KeptRecords
+    margins: bytes
+    labels: bytes | None
+    release: KeptRelease | None
+    evals_log: EvalsLog
+    best_iteration: int | None
+    best_score: float | None
+    learning_rate: float
+    first_rows: bytes | None
+    first_rate: float
+    events: list[Event]
+    ledger: list[Entry]
+
+
+class RoundMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a passive party stood after a round: records and small sums until then, digests of both sides."""
+
+    round: int
+    n_records: int
+    small_sums: int
+    trees_digest: bytes
+    state_digest: bytes
+
+
+class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a passive party keeps of run `run`: its records, and a mark for every round it has taken part in.
+
+    `release`: what its role released under differential privacy and must never draw again, empty if nothing was.
+    """
+
+    KIND: ClassVar[bytes] = b"passive"
+
+    run: str
+    party: str
+    protocol: str
+    settings: bytes
+    data: bytes
+    salt: str
+    records: KeptRecords
+    marks: list[RoundMark]
+    release: bytes
+    events: list[Event]
+    ledger: list[Entry]
+
+
+S = TypeVar("S", ActiveState, PassiveState)
+
+
+def save_state(state: ActiveState | PassiveState, path: str | Path) -> None:
+    """Write a state to `path`; after a crash the file holds the old state or this one. Raises OSError."""
+    data = MAGIC + bytes([VERSION]) + state.KIND + msgspec.msgpack.encode(state)
+    write_atomically(Path(path), data, hashlib.sha256(data).digest())
+
+
+def load_state(kind: type[S], path: str | Path) -> S | None:
+    """The state of that kind in a file, None if there is no file.
+
+    Raises CheckpointError for a file that is damaged, of another version or of the other side; OSError.
+    """
+    where = f"reading the checkpoint {str(path)!r}"
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        return None
+    head = MAGIC + bytes([VERSION]) + kind.KIND
+    if data[: len(MAGIC)] != MAGIC or len(data) < len(head) + DIGEST_BYTES:
+        raise CheckpointError(
+            f"{where}: it is no checkpoint of vfxgb, or truncated; name the right file, or start anew"
+        )
+    if data[len(MAGIC)] != VERSION:
+        raise CheckpointError(
+            f"{where}: found version {data[len(MAGIC)]}, wanted {VERSION}; resume with the vfxgb that wrote it"
+        )
+    if data[: len(head)] != head:
+        raise CheckpointError(f"{where}: it is one of the other side, wanted one of the {_side(kind)} party")
+    body = memoryview(data)[:-DIGEST_BYTES]
+    if hashlib.sha256(body).digest() != data[-DIGEST_BYTES:]:
+        raise CheckpointError(f"{where}: it is truncated or damaged; restore a copy, or start a new run")
+    try:
+        return msgspec.msgpack.decode(body[len(head) :], type=kind)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise CheckpointError(f"{where}: it is malformed: {error}; restore a copy, or start a new run") from None
+
+
+def _side(kind: type[ActiveState] | type[PassiveState]) -> str:
+    return kind.KIND.rstrip(b"\0").decode()
+
+
+_TREE_TYPES: dict[str, type[np.generic]] = {
+    "party": np.int16,
+    "record": np.int32,
+    "left": np.int32,
+    "right": np.int32,
+    "parent": np.int32,
+    "value": np.float64,
+    "gain": np.float64,
+    "cover": np.float64,
+}
+
+
+def array_bytes(array: NDArray[np.generic]) -> bytes:
+    """The bytes of an array, little-endian and C-ordered."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def read_array(data: bytes, dtype: type[np.generic], what: str, count: int | None = None) -> NDArray[Any]:
+    """The array, writable; `count`: entries wanted, None for any number. Raises CheckpointError, naming `what`."""
+    size = np.dtype(dtype).itemsize
+    if len(data) % size or (count is not None and len(data) != count * size):
+        wanted = "a whole number of entries" if count is None else f"{count} entries"
+        raise CheckpointError(f"resuming: {what} has {len(data)} bytes, wanted {wanted} of {size} bytes each")
+    return np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)
+
+
+def keep_tree(tree: TreeShape) -> KeptTree:
+    """A tree as a state holds it."""
+    return KeptTree(**{name: array_bytes(getattr(tree, name)) for name in _TREE_TYPES})
+
+
+def restore_tree(kept: KeptTree, n_parties: int) -> TreeShape:
+    """The tree. Raises CheckpointError for arrays that are none."""
+    arrays = {name: read_array(getattr(kept, name), kind, "a tree") for name, kind in _TREE_TYPES.items()}
+    tree = TreeShape(**arrays)
+    try:
+        check_tree(tree, n_parties, "resuming")
+    except FormatError as error:
+        raise CheckpointError(str(error)) from None
+    return tree
+
+
+def keep_records(records: Sequence[tuple[int, float, bool]]) -> KeptRecords:
+    """Records (feature, cut, default_left) as a state holds them."""
+    feature, cut, default_left = zip(*records, strict=True) if records else ((), (), ())
+    return KeptRecords(
+        array_bytes(np.array(feature, dtype=np.int32)),
+        array_bytes(np.array(cut, dtype=np.float64)),
+        array_bytes(np.array(default_left, dtype=np.uint8)),
+    )
+
+
+def restore_records(kept: KeptRecords, n_features: int) -> list[tuple[int, float, bool]]:
+    """The records. Raises CheckpointError for arrays of different lengths or features that do not exist."""
+    feature = read_array(kept.feature, np.int32, "the features of records")
+    cut = read_array(kept.cut, np.float64, "the cuts of records", len(feature))
+    default_left = read_array(kept.default_left, np.uint8, "the directions of records", len(feature))
+    if len(feature) and not 0 <= int(feature.min()) <= int(feature.max()) < n_features:
+        raise CheckpointError(f"resuming: the records name features outside the {n_features} of this party")
+    return list(zip(feature.tolist(), cut.tolist(), default_left.astype(np.bool_).tolist(), strict=True))

@@ -1,0 +1,59 @@
+"""Digests by which two sides of a run make sure that they stand at the same place, without showing what they have.
+
+The active party's trees and a passive party's records each make a chain, a link per round, salted with a secret of
+their owner: a link says whether two states are equal and nothing else. All are SHA-256; the first bytes keep the digest
+of one kind of thing from ever being the digest of another, and every part is preceded by its length.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vfxgb.data.table import Table
+from vfxgb.model.shares import TreeShape
+from vfxgb.train.checkpoint import DIGEST_BYTES, KeptRecords, array_bytes, keep_tree
+
+START = bytes(DIGEST_BYTES)
+
+
+def _digest(kind: str, parts: Iterable[bytes]) -> bytes:
+    found = hashlib.sha256(f"vfxgb {kind} 1\n".encode())
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()
+
+
+def trees_link(before: bytes, run: str, salt: str, trees: Sequence[TreeShape]) -> bytes:
+    """The active party's chain after a round of `trees`."""
+    kept = [keep_tree(tree) for tree in trees]
+    fields = (getattr(tree, name) for tree in kept for name in tree.__struct_fields__)
+    return _digest("round of trees", (run.encode(), salt.encode(), before, *fields))
+
+
+def state_link(before: bytes, run: str, party: str, salt: str, trees: bytes, records: KeptRecords) -> bytes:
+    """A passive party's chain after a round with `records` that the active party's chain ended with `trees`."""
+    parts = (records.feature, records.cut, records.default_left)
+    return _digest("round kept", (run.encode(), party.encode(), salt.encode(), before, trees, *parts))
+
+
+def settings_digest(settings: Mapping[str, Any]) -> bytes:
+    """Of settings that JSON can hold."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _digest("settings", (text.encode(),))
+
+
+def table_digest(table: Table, *more: Any) -> bytes:
+    """Of the names and values of a table's columns, and of arrays that belong to it, such as labels; None is none."""
+
+    def parts() -> Iterable[bytes]:
+        for feature, name in enumerate(table.names):
+            yield name.encode()
+            yield array_bytes(table.column(feature))
+        for array in more:
+            yield b"" if array is None else array_bytes(np.asarray(array))
+
+    return _digest("table", parts())

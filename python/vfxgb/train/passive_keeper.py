@@ -1,0 +1,156 @@
+"""A passive party's checkpoints: what it keeps after each round, and how it goes back to the round a resumed run names.
+
+A mark per round says how many records there were and what both sides' digests were. The party may be one round ahead of
+the active one, which had not heard of it when the run broke off; the records of such a round are dropped and made anew.
+"""
+
+from collections.abc import Callable, Sequence
+
+from vfxgb.dp.event import Event
+from vfxgb.errors import CheckpointError
+from vfxgb.model.seal import new_salt
+from vfxgb.protocols.base import Disclosed
+from vfxgb.train.checkpoint import PassiveState, RoundMark, keep_records, restore_records
+from vfxgb.train.digests import START, state_link
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.messages import Setup
+
+Records = Sequence[tuple[int, float, bool]]
+_BEGINNING = RoundMark(-1, 0, 0, b"", b"")
+
+
+class PassiveKeeper:
+    """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.follow. `events`, `disclosed`: the party's.
+
+    `salt`: of the party's digests. `release`: what its role has released once for the whole run, empty for nothing.
+    """
+
+    def __init__(
+        self,
+        party: str,
+        run_id: str,
+        keep: Callable[[PassiveState], None] | None,
+        resumed: PassiveState | None,
+        ledger: Ledger,
+        events: list[Event],
+        disclosed: Disclosed,
+    ) -> None:
+        self._party = party
+        self._run_id = run_id
+        self._keep = keep
+        self._resumed = resumed
+        self._ledger = ledger
+        self._events = events
+        self._disclosed = disclosed
+        self._marks: list[RoundMark] = []
+        self.salt = new_salt() if resumed is None else resumed.salt
+        self.release = b"" if resumed is None else resumed.release
+
+    @property
+    def last(self) -> RoundMark:
+        """Where the party stands: the mark of the last round, or that of the beginning."""
+        return self._marks[-1] if self._marks else _BEGINNING
+
+    def go_back(
+        self, setup: Setup, peer: str, settings: bytes, data: Callable[[], bytes], n_features: int
+    ) -> list[tuple[int, float, bool]]:
+        """The records to go on with: stand where the active party, `peer`, stands, or refuse.
+
+        Raises CheckpointError, which names what differs: run, settings, data, or the digests of the round.
+        """
+        state, what = self._resumed, f"{self._party} resuming run {self._run_id[:16]}"
+        self._setup, self._settings = setup, settings
+        self._data = data() if self._keep is not None or state is not None else b""
+        marks: list[RoundMark] = []
+        if state is not None:
+            self._check(state, what)
+            marks = state.marks
+        wanted = max(0, setup.start_round - setup.first_round)
+        if len(marks) < wanted:
+            raise CheckpointError(
+                f"{what}: {peer} goes on after {wanted} rounds with this party, of which {len(marks)} are kept here; "
+                "restore this party's checkpoint, or start a new run"
+            )
+        if len(marks) > wanted + 1:
+            # The active party keeps a round before it begins the next: honest checkpoints are never further apart.
+            raise CheckpointError(
+                f"{what}: {peer} goes back to {wanted} rounds with this party, of which {len(marks)} are kept here, "
+                "wanted at most one less; restore the active party's checkpoint, or start a new run"
+            )
+        self._marks = list(marks[:wanted])
+        last = self.last
+        found, own = (setup.trees_digest, setup.state_digest), (last.trees_digest, last.state_digest)
+        if found != own:
+            raise CheckpointError(
+                f"{what}: after {wanted} rounds {peer} has state {_short(found)}, found {_short(own)} here; the two "
+                "checkpoints are not of one run: restore those that belong together, or start a new run"
+            )
+        if state is None:
+            return []
+        self._disclosed.small_sums = last.small_sums
+        self._events.extend(state.events)
+        self._ledger.restore(state.ledger, setup.start_round)
+        return restore_records(state.records, n_features)[: last.n_records]
+
+    def _check(self, state: PassiveState, what: str) -> None:
+        setup = self._setup
+        if (state.run, state.party) != (self._run_id, self._party):
+            raise CheckpointError(f"{what}: the checkpoint is of run {state.run[:16]} at {state.party}")
+        if (state.protocol, state.settings) != (setup.protocol, self._settings):
+            raise CheckpointError(
+                f"{what}: found other settings than those it was begun with (protocol {state.protocol!r} then, "
+                f"{setup.protocol!r} now); both sides must resume with the same parameters and rows, or start a new run"
+            )
+        if state.data != self._data:
+            raise CheckpointError(
+                f"{what}: found other features than those it was begun with; resume with the same data, or start a new "
+                "run"
+            )
+        rounds = [mark.round for mark in state.marks]
+        counts = [0, *(mark.n_records for mark in state.marks)]
+        if rounds != list(range(setup.first_round, setup.first_round + len(rounds))) or counts != sorted(counts):
+            raise CheckpointError(f"{what}: the rounds of the checkpoint do not follow one another; start a new run")
+
+    def end_round(self, round_index: int, trees_digest: bytes, records: Records) -> bytes:
+        """Keep a round that is over; returns the digest of where the party stands then."""
+        last = self.last
+        link = state_link(
+            last.state_digest or START,
+            self._run_id,
+            self._party,
+            self.salt,
+            trees_digest,
+            keep_records(records[last.n_records :]),
+        )
+        self._marks.append(RoundMark(round_index, len(records), self._disclosed.small_sums, trees_digest, link))
+        self.keep(records)
+        return link
+
+    def keep_release(self, release: bytes, records: Records) -> None:
+        """Keep what is about to be released, beside the rounds that are over."""
+        self.release = release
+        self.keep(records)
+
+    def keep(self, records: Records) -> None:
+        """Keep everything as it stood after the last round, and what was released."""
+        if self._keep is None:
+            return
+        self._keep(
+            PassiveState(
+                run=self._run_id,
+                party=self._party,
+                protocol=self._setup.protocol,
+                settings=self._settings,
+                data=self._data,
+                salt=self.salt,
+                records=keep_records(records[: self.last.n_records]),
+                marks=list(self._marks),
+                release=self.release,
+                events=list(self._events),
+                ledger=self._ledger.totals(),
+            )
+        )
+
+
+def _short(digests: tuple[bytes, bytes]) -> str:
+    return "/".join(one.hex()[:16] or "none" for one in digests)

@@ -1,0 +1,184 @@
+"""The two sides of a training, each over channels that are there already: threads of one process, or a network.
+
+    active party: lead(...)            passive party: follow(...)
+
+Both tell their peers when they fail and raise; neither closes a channel that ended well. A run is known by its run id.
+One that broke off is resumed by calling both again with new channels, the same arguments, and the state that `keep` got
+last (checkpoint.py): the model is then the one that the undisturbed run would have made.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.params import TrainParams
+from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.protocols.base import Note
+from vfxgb.train.active import ActiveInput, ActiveParty
+from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState, as_callbacks
+from vfxgb.train.checkpoint import ActiveState, PassiveState
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.messages import TRAINING_MESSAGES
+from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.secrets import SecretBox
+from vfxgb.train.timings import Timings
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.failure import failure_told
+from vfxgb.transport.messages import Message
+
+COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
+
+
+@dataclass(frozen=True)
+class LeadResult:
+    """What a run leaves at the active party.
+
+    `share`: its sealed share; every passive party has stored its own. `evals_result`: eval set -> metric -> value per
+    round. `best_iteration`, `best_score`: None without early stopping. `margins`: float64[n_rows, n_outputs], training
+    rows then eval rows, after all rounds. `resumed_at`: rounds that were done before, 0 for a run in one piece.
+    """
+
+    share: ActiveShare
+    timings: Timings
+    evals_result: EvalsLog
+    best_iteration: int | None
+    best_score: float | None
+    margins: NDArray[np.float64]
+    resumed_at: int = 0
+
+
+@dataclass(frozen=True)
+class FollowResult:
+    """What a run leaves at a passive party: its sealed share, and the rounds it went on from."""
+
+    share: PassiveShare
+    timings: Timings
+    resumed_at: int = 0
+
+
+def training_messages(protocol: str) -> tuple[type[Message], ...]:
+    """Every message class of a training by `protocol`: what the catalogue of its channels must hold.
+
+    Raises UnknownNameError.
+    """
+    return (*TRAINING_MESSAGES, *protocol_by_name(protocol).messages)
+
+
+def lead(
+    party: str,
+    parties: Sequence[str],
+    run_id: str,
+    given: ActiveInput,
+    params: TrainParams,
+    protocol: str,
+    protocol_params: Mapping[str, Any] | None,
+    channels: Mapping[str, Channel],
+    *,
+    callbacks: Sequence[TrainingCallback] | None = None,
+    ledger: Ledger | None = None,
+    save: Callable[[ActiveShare, Path], None] | None = None,
+    keep: Callable[[ActiveState], None] | None = None,
+    resumed: ActiveState | None = None,
+    secrets: SecretBox | None = None,
+    note: Note | None = None,
+) -> LeadResult:
+    """Train, as the active party.
+
+    `parties`: all, in the order that global feature ids follow. `run_id`: hexadecimal, the same at every party.
+    `channels`: to every passive party; their catalogue holds `training_messages(protocol)`. `callbacks`:
+    params.early_stopping_rounds adds one. `ledger`: also the observer of the channels; gets what the party knows
+    beyond single messages, and, for a resumed run, the totals until then. `save(share, folder)`: writes the share as it
+    stands when the callback Checkpoint asks for it; None: that callback is refused. `keep(state)`: called before the
+    first round and after every one, and under differential privacy also before a release is sent; must have stored
+    the state when it returns (checkpoint.save_state). `resumed`: what `keep` got last. `secrets`: where private keys
+    are kept; None: a resumed run makes new ones. `note`: for a run that is recorded.
+
+    Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`resumed` is of other data,
+    settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
+    """
+    spec = protocol_by_name(protocol)
+    own_params = make_protocol_params(spec, protocol_params)
+    require_consent(spec, own_params)
+    hooks = _hooks(callbacks, params)
+    entered = Ledger() if ledger is None else ledger
+    state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
+    with failure_told(channels.values()):
+        leader = ActiveParty(
+            party,
+            run_id,
+            parties,
+            given,
+            params,
+            spec,
+            own_params,
+            channels,
+            note,
+            keep=keep,
+            resumed=resumed,
+            secrets=secrets,
+            ledger=entered,
+        )
+        share = leader.run(state, hooks, save)
+    entered.privacy.add(*leader.events)
+    entered.purity = leader.leaf_purity()
+    if channels and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
+        entered.notes.append(f"{party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
+    return LeadResult(
+        share=share,
+        timings=leader.timings,
+        evals_result=state.evals_log,
+        best_iteration=state.best_iteration,
+        best_score=state.best_score,
+        margins=leader.margins.astype(np.float64),
+        resumed_at=state.start,
+    )
+
+
+def follow(
+    party: str,
+    run_id: str,
+    given: PassiveInput,
+    channel: Channel,
+    *,
+    ledger: Ledger | None = None,
+    save: Callable[[PassiveShare], None] | None = None,
+    keep: Callable[[PassiveState], None] | None = None,
+    resumed: PassiveState | None = None,
+    note: Note | None = None,
+) -> FollowResult:
+    """Take part in a training, as a passive party, until the model is sealed.
+
+    `given.accept(setup)`: called before anything is done; raises ConsentError for what this party does not agree to.
+    `save(share)`: stores the sealed share; called before the active party is told that it is stored. `keep(state)`:
+    called after every round, and before a release under differential privacy is sent; must have stored the state when
+    it returns. `resumed`: what `keep` got last, None for a new run; keep the state until the active party needs it no
+    more, that is, as long as it might resume and seal again. `ledger`, `note`: as for `lead`.
+
+    Raises as `lead`.
+    """
+    entered = Ledger() if ledger is None else ledger
+    with failure_told([channel]):
+        follower = PassiveParty(
+            party, run_id, given, channel, note, save=save, keep=keep, resumed=resumed, ledger=entered
+        )
+        follower.run()
+    enter(entered, follower)
+    return FollowResult(share=follower.share(), timings=follower.timings, resumed_at=follower.resumed_at)
+
+
+def enter(ledger: Ledger, follower: PassiveParty) -> None:
+    """Enter what a passive party knows beyond single messages: what it showed of few rows, and what it released."""
+    ledger.small_sums[follower.party] = follower.disclosed.small_sums
+    ledger.privacy.add(*follower.events)
+
+
+def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:
+    hooks = as_callbacks(callbacks)
+    if params.early_stopping_rounds is not None:
+        hooks.append(EarlyStopping(params.early_stopping_rounds))
+    return hooks

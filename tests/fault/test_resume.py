@@ -1,0 +1,249 @@
+"""Parties that are killed at any point of a training and start again: the model is that of an undisturbed run."""
+
+import errno
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from resuming import Attempt, KilledError, Training, attempt, contents, exported, problem
+from vfxgb import files
+from vfxgb.errors import PeerError
+from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.protocols.he.messages import HeKey
+from vfxgb.protocols.ldp.messages import LdpGradients
+from vfxgb.train.callbacks import LearningRateScheduler, TrainingCallback, TrainingState
+from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state
+from vfxgb.train.secrets import SecretBox, make_key_file
+
+# Points of a run at which each party of an encrypted protocol is killed.
+POINTS = int(os.environ.get("VFXGB_KILL_POINTS", "4"))
+EXACT = [name for name in protocol_names() if protocol_by_name(name).repeatable]
+
+
+@pytest.fixture(autouse=True)
+def _a_disk_that_is_never_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some thousand states are kept, and no power is lost."""
+    monkeypatch.setattr(files.os, "fsync", lambda descriptor: None)
+
+
+def undisturbed(training: Training, folder: Path) -> Attempt:
+    calm = folder / "calm"
+    calm.mkdir()
+    found = attempt(training, calm)
+    assert not found.errors, found.errors
+    return found
+
+
+def same_run(found: Attempt, calm: Attempt, folder: Path) -> None:
+    """Whether two attempts ended with one model and one history."""
+    assert exported(found, folder) == exported(calm, folder)
+    assert found.lead is not None
+    assert calm.lead is not None
+    assert contents(found.lead.share) == contents(calm.lead.share)
+    for party, result in found.follow.items():
+        assert contents(result.share) == contents(calm.follow[party].share)
+    assert found.lead.evals_result == calm.lead.evals_result
+    assert (found.lead.margins == calm.lead.margins).all()
+    assert found.lead.best_iteration == calm.lead.best_iteration
+    assert found.lead.best_score == calm.lead.best_score
+
+
+def killed(training: Training, folder: Path, victim: str, operation: int, **more: Any) -> Attempt:
+    """An attempt whose victim dies; everybody else must come to know, and what is kept must be whole."""
+    found = attempt(training, folder, {victim: operation}, **more)
+    # A protocol that draws at random how much it sends may be done before.
+    assert isinstance(found.errors.get(victim, KilledError()), KilledError), found.errors
+    for party in (training.active, *training.passive):
+        error = found.errors.get(party)
+        assert party == victim or error is None or isinstance(error, PeerError), error
+    return found
+
+
+def points(total: int, count: int) -> list[int]:
+    """`count` operations of `total`, the first and the last among them."""
+    return sorted({round(i * (total - 1) / (count - 1)) for i in range(count)})
+
+
+@pytest.mark.parametrize("victim", ["bank", "shop"])
+@pytest.mark.parametrize("protocol", EXACT)
+def test_a_party_is_killed_at_any_point(protocol: str, victim: str, tmp_path: Path) -> None:
+    training = problem(protocol)
+    calm = undisturbed(training, tmp_path)
+    for operation in points(calm.operations[victim], 20 if protocol == "plain" else POINTS):
+        folder = tmp_path / str(operation)
+        folder.mkdir()
+        killed(training, folder, victim, operation)
+        same_run(attempt(training, folder), calm, tmp_path)
+
+
+RICH = {
+    "multiclass": {"objective": "multi:softprob", "num_class": 3, "subsample": 0.7, "colsample_bytree": 0.6},
+    "regression": {"objective": "reg:squarederror", "missing_strategy": "median", "sampling_method": "goss"},
+    "first tree alone": {"reduced_leakage": True, "colsample_bynode": 0.7},
+    "early stopping": {"early_stopping_rounds": 1, "n_estimators": 12, "learning_rate": 1.5},
+    "learning rates": {"callbacks": lambda: [LearningRateScheduler(lambda i: 0.5 / (i + 1)), Halving()]},
+}
+
+
+class Halving(TrainingCallback):
+    """Changes what the next round starts from, in the way of a callback that knows no schedule."""
+
+    def after_iteration(self, state: TrainingState) -> bool:
+        state.learning_rate /= 2
+        return False
+
+
+@pytest.mark.parametrize("kind", RICH)
+def test_everybody_is_killed_again_and_again(kind: str, tmp_path: Path) -> None:
+    """Three parties; each attempt comes a little further, and each round is interrupted at least once."""
+    training = problem("plain", 3, **RICH[kind])
+    if kind == "multiclass":
+        training = replace(training, y=np.arange(len(training.y)) % 3 * training.y)
+    calm = undisturbed(training, tmp_path)
+    assert calm.lead is not None
+    if kind == "early stopping":
+        assert calm.lead.share.n_rounds < 12
+    folder = tmp_path / "stormy"
+    folder.mkdir()
+    rng = np.random.default_rng(1)
+    per_round = {party: count // calm.lead.share.n_rounds for party, count in calm.operations.items()}
+    for number in range(7):
+        victim = ("bank", "shop", "mart")[number % 3]
+        killed(training, folder, victim, int(rng.integers(0, 2 * per_round[victim])))
+    found = attempt(training, folder)
+    same_run(found, calm, tmp_path)
+    assert found.lead is not None
+    assert found.lead.resumed_at > 0
+    entries = {(one.receiver, one.message): one for one in found.ledger.entries}
+    rounds = found.lead.share.n_rounds - (kind == "first tree alone")
+    assert entries["shop", "end-round"].messages == rounds
+    assert "resumed after" in found.ledger.text()
+
+
+def test_a_run_that_is_over_is_sealed_again_with_the_same_seal(tmp_path: Path) -> None:
+    training = problem("plain", early_stopping_rounds=1, n_estimators=12, learning_rate=1.5)
+    first = attempt(training, tmp_path)
+    again = attempt(training, tmp_path)
+    assert first.lead is not None
+    assert again.lead is not None
+    assert again.lead.resumed_at == first.lead.share.n_rounds
+    assert again.lead.share.seal == first.lead.share.seal
+    assert again.follow["shop"].share.seal == first.follow["shop"].share.seal
+    same_run(again, first, tmp_path)
+
+
+@pytest.mark.parametrize("protocol", ["ldp", "federboost"])
+def test_what_was_released_once_is_never_drawn_again(protocol: str, tmp_path: Path) -> None:
+    """Labels or buckets, at an epsilon at which two draws differ: all runs that go on from one release are one run."""
+    own: dict[str, Any] = {"epsilon": 1.0}
+    training = problem(protocol, protocol_params=own)
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    calm = attempt(training, begun)
+    # Back to where nothing but the release was kept.
+    operations = points(min(calm.operations.values()), 5)
+    start = tmp_path / "start"
+    start.mkdir()
+    released = start / ("bank.run" if protocol == "ldp" else "shop.run")
+    for operation in range(min(calm.operations.values())):
+        if not released.exists():
+            attempt(training, start, {"bank": operation})
+    assert released.exists()
+    calm = attempt(training, _copied(start, tmp_path / "calm"))
+    for victim in ("bank", "shop"):
+        for operation in operations[1:4]:
+            folder = _copied(start, tmp_path / f"{victim}{operation}")
+            killed(training, folder, victim, operation)
+            found = attempt(training, folder)
+            same_run(found, calm, tmp_path)
+            for party in ("bank", "shop"):
+                assert _events(folder, party) == _events(tmp_path / "calm", party)
+    assert _events(tmp_path / "calm", "bank" if protocol == "ldp" else "shop")
+
+
+def _copied(folder: Path, to: Path) -> Path:
+    shutil.copytree(folder, to)
+    return to
+
+
+def _events(folder: Path, party: str) -> list[Any]:
+    state = load_state(ActiveState if party == "bank" else PassiveState, folder / f"{party}.run")
+    assert state is not None
+    return state.events
+
+
+def test_noisy_gradients_of_a_round_are_sent_again_as_they_were(tmp_path: Path) -> None:
+    params = {"mechanism": "gaussian", "epsilon": 1.0, "delta": 1e-5, "clip": 1.0}
+    training = problem("ldp", protocol_params=params)
+    sent: dict[int, set[bytes]] = {}
+
+    def tap(peer: str, out: bool, tag: str, payload: bytes) -> None:
+        if tag == LdpGradients.TAG:
+            message = msgspec.msgpack.decode(payload, type=LdpGradients)
+            sent.setdefault(message.round, set()).add(bytes(message.values))
+
+    total = attempt(training, _copied(tmp_path, tmp_path / "calm")).operations
+    for victim in ("bank", "shop"):
+        for operation in points(total[victim] // 2, 4):
+            killed(training, tmp_path, victim, operation, tap=tap)
+    found = attempt(training, tmp_path, tap=tap)
+    assert not found.errors, found.errors
+    assert sorted(sent) == [0, 1, 2]
+    assert all(len(versions) == 1 for versions in sent.values())
+    # One release a round, however often it was sent.
+    assert [event.round_ for event in _events(tmp_path, "bank")] == [0, 1, 2]
+
+
+def test_masked_runs_come_to_their_end(tmp_path: Path) -> None:
+    """Its masks are drawn afresh, which it has no guarantee to lose by; only that it resumes can be asked for."""
+    training = problem("masked")
+    for victim in ("bank", "shop"):
+        killed(training, tmp_path, victim, 40)
+    found = attempt(training, tmp_path)
+    assert not found.errors, found.errors
+    assert found.lead is not None
+    assert found.lead.share.n_rounds == 3
+
+
+def test_the_private_key_survives(tmp_path: Path) -> None:
+    training = problem("batch_he")
+    make_key_file(tmp_path / "key")
+    keys: list[bytes] = []
+
+    def tap(peer: str, out: bool, tag: str, payload: bytes) -> None:
+        if tag == HeKey.TAG:
+            keys.append(payload)
+
+    for operation in (12, None):
+        box = SecretBox.by_key_file(tmp_path, training.run_id, tmp_path / "key")
+        kills = {} if operation is None else {"shop": operation}
+        found = attempt(training, tmp_path, kills, secrets=box, tap=tap)
+    assert not found.errors, found.errors
+    assert len(keys) == 2
+    assert keys[0] == keys[1]
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = problem("plain")
+    calm = undisturbed(training, tmp_path)
+    real = files.os.fsync
+    calls = []
+
+    def full(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    found = attempt(training, tmp_path)
+    kinds = {type(error) for error in found.errors.values()}
+    assert kinds == {OSError, PeerError}
+    same_run(attempt(training, tmp_path), calm, tmp_path)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]

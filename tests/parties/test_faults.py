@@ -1,0 +1,119 @@
+"""Parties that are interrupted, killed and started again: the model is the one of an undisturbed run."""
+
+import signal
+import subprocess
+import threading
+
+import pytest
+
+from processes import DEADLINE, SIZES, Served, exported, joined, last_run, start, wait_until
+from vfxgb.party.config import load_config
+from vfxgb.party.logs import Log
+from vfxgb.party.train import Trainer
+from vfxgb.protocols import protocol_by_name
+from vfxgb.train.callbacks import TrainingCallback
+
+LONG = {**SIZES, "n_estimators": 40}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(world, tmp_path_factory):
+    return exported(world.reference(("bank", "shop"), "binary", LONG), tmp_path_factory.mktemp("undisturbed"))
+
+
+@pytest.fixture
+def shop(world):
+    """A shop of its own, which may be killed."""
+    one = [Served(world.passive("shop", name="fragile-shop", folder="shop-folder"))]
+    yield one
+    one[0].kill()
+
+
+def _config(world, address, name, protocol="ot_shares"):
+    params = dict(protocol_by_name(protocol).quick_params)
+    return world.active({"shop": address}, name=name, train=LONG, protocol={"name": protocol, "params": params})
+
+
+def _after_round(config):
+    """Whether the run that the process began has a checkpoint with a finished round."""
+    folder = load_config(config, {}).folder / "runs"
+    return any(path.stat().st_size > 5000 for path in folder.glob("*/checkpoint.bin"))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_active_party_that_ends_early_is_resumed(world, served, vfxgb, tmp_path, undisturbed, how):
+    name = f"bank-{how.name}"
+    config = _config(world, served["shop"].address, name)
+    config.write_text(config.read_text().replace("bank-folder", f"{name}-folder"))
+    process = start("train", config, log=tmp_path / "out")
+    try:
+        wait_until(lambda: _after_round(config) or process.poll() is not None)
+        process.send_signal(how)
+        code = process.wait(DEADLINE)
+    finally:
+        process.kill()
+    said = (tmp_path / "out").read_text()
+    run = last_run(config)
+    if how == signal.SIGINT:
+        assert code == 130, said
+        assert f"--resume {run.run[:8]}" in said
+        assert "Traceback" not in said
+        assert run.read().state == "stopped"
+    assert run.checkpoint_file.exists()
+    assert vfxgb("train", config, "--quiet", "--resume", run.run[:8]) == 0
+    assert run.read().sessions == 2
+    (world.folder / "bank-folder" / "runs").mkdir(parents=True, exist_ok=True)
+    run.path.rename(world.folder / "bank-folder" / "runs" / run.run)
+    assert exported(joined(world, run.run, ("bank", "shop")), tmp_path) == undisturbed
+
+
+class Killer(TrainingCallback):
+    """Kills a party after a round, and starts it again."""
+
+    def __init__(self, holder, after, stop):
+        self.holder, self.after, self.stop = holder, after, stop
+        self.threads = []
+
+    def after_iteration(self, state):
+        if state.iteration == self.after and not self.threads:
+            thread = threading.Thread(target=self._kill)
+            thread.start()
+            self.threads.append(thread)
+        return False
+
+    def _kill(self):
+        one = self.holder[0]
+        if self.stop:
+            assert one.stop() == 0
+        else:
+            one.kill()
+        self.holder[0] = one.again()
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_passive_party_that_is_gone_is_waited_for(world, shop, tmp_path, undisturbed, stop):
+    config = _config(world, shop[0].address, f"patient-{stop}")
+    trainer = Trainer(load_config(config, {}), Log(None))
+    killer = Killer(shop, 3, stop)
+    trainer.callbacks = [killer]
+    record = trainer.run()
+    killer.threads[0].join(DEADLINE)
+    assert record.sessions > 1
+    assert exported(joined(world, record.run, ("bank", "shop")), tmp_path) == undisturbed
+
+
+def test_without_patience_a_lost_party_ends_the_run(world, shop, tmp_path):
+    config = _config(world, shop[0].address, "hasty")
+    config.write_text(config.read_text().replace("resume_seconds = 20.0", "resume_seconds = 0.0"))
+    process = start("train", config, log=tmp_path / "out")
+    try:
+        wait_until(lambda: _after_round(config) or process.poll() is not None)
+        shop[0].kill()
+        assert process.wait(DEADLINE) == 3
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    said = (tmp_path / "out").read_text()
+    assert "shop" in said
+    assert "resume with" in said
+    assert "Traceback" not in said

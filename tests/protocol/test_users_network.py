@@ -1,0 +1,396 @@
+"""Horizontal training with users over real links: the model of one process, and users that leave, return or lie."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from user_runs import Crowd, make_consortium, make_job, make_rows, simulated, with_rows
+from vfxgb.errors import AggregationError, ColumnNameError, ConfigError, ConsentError, LabelError, PeerError
+from vfxgb.horizontal import remote
+from vfxgb.horizontal.meeting import Declines, Invites
+from vfxgb.horizontal.network import Deadlines
+from vfxgb.horizontal.remote import UserOutcome, UserSide
+from vfxgb.horizontal.simulation import UserRows
+from vfxgb.horizontal.training import UsersResult
+from vfxgb.model.file import load_share
+from vfxgb.model.pooled import PooledModel
+from vfxgb.model.xgboost_json import xgboost_json
+from vfxgb.secagg.double_mask.messages import MaskedVector, Signed
+from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.settings import plain_params
+from vfxgb.transport.link import LinkClosed
+from vfxgb.transport.messages import Message
+
+USERS = 5
+
+
+@pytest.fixture(scope="module")
+def consortium(tmp_path_factory):
+    """aggregator -> (folder, directory), made once."""
+    made: dict[str, Any] = {}
+
+    def of(aggregator: str) -> Any:
+        if aggregator not in made:
+            folder = tmp_path_factory.mktemp(aggregator)
+            quick = make_job(aggregator).aggregator_params
+            made[aggregator] = folder, make_consortium(folder, USERS, aggregator, quick)
+        return made[aggregator]
+
+    return of
+
+
+@pytest.fixture
+def crowd(consortium) -> Callable[..., Crowd]:
+    def make(aggregator: str = "masks", own: Any = None, rows: Any = None, **settings: Any) -> Crowd:
+        folder, directory = consortium(aggregator)
+        return Crowd(folder, directory, make_job(aggregator, own, **settings), rows or make_rows(USERS))
+
+    return make
+
+
+def _text(result: UsersResult) -> str:
+    return xgboost_json(PooledModel(result.share, {}))
+
+
+@pytest.mark.parametrize("aggregator", ["plain", "masks", "bcp"])
+def test_the_model_of_one_process(crowd, aggregator: str, tmp_path: Path) -> None:
+    run = crowd(aggregator)
+    result = run.run()
+    expected = simulated(run.job, run.rows)
+    assert _text(result) == _text(expected)
+    assert result.evals_result == expected.evals_result
+    assert result.traffic == expected.traffic
+    assert [vars(entry) for entry in result.ledger.entries if entry.message not in ("run-finished", "model-kept")] == [
+        vars(entry) for entry in expected.ledger.entries
+    ]
+    assert run.notes == []
+    # Users have the trees, and not the sums behind them.
+    models = {outcome.model for outcome in run.outcomes.values()}
+    assert len(run.outcomes) == USERS
+    assert len(models) == 1
+    path = tmp_path / "model.json"
+    path.write_bytes(models.pop())
+    share = load_share(path)
+    X = run.job.evals.X
+    np.testing.assert_array_equal(PooledModel(share, {}).margins(X), PooledModel(expected.share, {}).margins(X))
+    assert not any(tree.gain.any() or tree.cover.any() for tree in share.trees)
+
+
+def test_weights_and_several_outputs(crowd) -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        UserRows(one.X, rng.integers(0, 3, len(one.X)).astype(np.float32), rng.random(len(one.X)).astype(np.float32))
+        for one in make_rows(USERS)
+    ]
+    run = crowd("plain", rows=rows, objective="multi:softprob", num_class=3, subsample=0.7)
+    run.job = replace(run.job, weighted=True)
+    assert _text(run.run()) == _text(simulated(run.job, rows))
+
+
+class _Breaks:
+    """A link that ends at its k-th frame from the server."""
+
+    def __init__(self, link: Any, count: int) -> None:
+        self._link, self._left = link, count
+        self.peer, self.session = link.peer, link.session
+
+    def put(self, frame: Any) -> None:
+        self._link.put(frame)
+
+    def get(self, timeout: float | None) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            self._link.close()
+            raise LinkClosed("cut by the test")
+        return self._link.get(timeout)
+
+    def close(self) -> None:
+        self._link.close()
+
+
+def _breaking(side: UserSide, *counts: int) -> UserSide:
+    """A side whose links break, one after the other, and which is gone after the last."""
+    dial, left = side.dial, list(counts)
+
+    def call() -> Any:
+        if not left:
+            raise PeerError("cannot be reached, by the test")
+        return _Breaks(dial(), left.pop(0))
+
+    return replace(side, dial=call)
+
+
+@pytest.mark.parametrize("at", [1, 4, 9, 22])
+def test_a_user_that_dies_is_left_out(crowd, at: int) -> None:
+    run = crowd(own={"threshold": 3})
+    run.change = lambda number, side: _breaking(side, at) if number == 2 else side
+    result = run.run()
+    assert result.failure is None
+    assert result.share.n_rounds == 2
+    assert isinstance(run.outcomes.pop(2), PeerError)
+    assert all(isinstance(outcome, UserOutcome) for outcome in run.outcomes.values())
+    assert len(run.outcomes) == USERS - 1
+    if at < 3:
+        # It never took part: the model is that of the others.
+        assert _text(result) == _text(simulated(run.job, [one for n, one in enumerate(run.rows) if n != 2]))
+
+
+def test_a_user_that_comes_back_catches_up(crowd) -> None:
+    """It loses its connection for good several times, and dials again with all it knows."""
+    run = crowd(own={"threshold": 3}, n_estimators=3)
+    run.change = lambda number, side: _breaking(side, 12, 9, 20, 1000) if number == 1 else side
+    result = run.run()
+    assert result.share.n_rounds == 3
+    outcome = run.outcomes[1]
+    assert isinstance(outcome, UserOutcome), outcome
+    assert outcome.rounds == 3
+    assert "its connection has ended" in run.said(1)
+
+
+@pytest.fixture
+def changes(monkeypatch) -> dict[str, Callable[[Message, Any], Message]]:
+    """Party -> what it sends instead of a message; called with its channel, too."""
+    found: dict[str, Callable[[Message, Any], Message]] = {}
+    send = remote._send
+
+    def sending(channel: Any, message: Message) -> None:
+        change = found.get(channel.own)
+        send(channel, change(message, channel) if change is not None else message)
+
+    monkeypatch.setattr(remote, "_send", sending)
+    return found
+
+
+@pytest.mark.parametrize("lie", ["vector", "signature", "type", "bytes"])
+def test_a_wrong_reply_costs_its_user_the_call_only(crowd, changes, lie: str) -> None:
+    done: list[Message] = []
+
+    def change(message: Message, channel: Any) -> Message:
+        if len(done) > 1:
+            return message
+        if lie == "vector" and isinstance(message, MaskedVector):
+            message = msgspec.structs.replace(message, values=message.values[:8])
+        elif lie == "signature" and isinstance(message, Signed):
+            message = msgspec.structs.replace(message, signature=bytes(64))
+        elif lie == "type" and isinstance(message, MaskedVector):
+            message = Signed(call=message.call, signature=bytes(64))
+        elif lie == "bytes" and isinstance(message, MaskedVector):
+            channel.send_encoded(message, b"\xc1 no message")
+            raise remote._Lost("sent rubbish")
+        else:
+            return message
+        done.append(message)
+        return message
+
+    run = crowd(own={"threshold": 3})
+    changes["user-3"] = change
+    result = run.run()
+    assert result.share.n_rounds == 2
+    said = run.said(3)
+    assert ("its connection has ended" if lie == "bytes" else "cannot be right") in said
+    assert {user for user, _ in run.notes} == {3}
+
+
+def test_a_slow_user_drops_out_and_returns(crowd, changes) -> None:
+    """It sleeps through the stage; its late answer is thrown away, and later calls have it again."""
+    slept: list[int] = []
+
+    def change(message: Message, channel: Any) -> Message:
+        del channel
+        if isinstance(message, MaskedVector) and not slept:
+            slept.append(1)
+            time.sleep(1.0)
+        return message
+
+    run = crowd(own={"threshold": 3}, n_estimators=3)
+    run.deadlines = Deadlines(gather=15.0, stage=0.6, greet=5.0)
+    changes["user-4"] = change
+    result = run.run([_Pause(0.5)])
+    assert result.share.n_rounds == 3
+    assert "no answer in stage 'mask' within 0.6 s" in run.said(4)
+    assert "it can take part again" in run.said(4)
+    outcome = run.outcomes[4]
+    assert isinstance(outcome, UserOutcome), outcome
+    assert outcome.rounds == 3
+
+
+class _Pause(TrainingCallback):
+    """Waits after every round, so that slow users are back."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def after_iteration(self, state: Any) -> bool:
+        del state
+        time.sleep(self._seconds)
+        return False
+
+
+class _Stops(TrainingCallback):
+    """Ends the run after the first round."""
+
+    def after_iteration(self, state: Any) -> bool:
+        raise KeyboardInterrupt
+
+
+def test_users_are_told_when_the_server_stops(crowd) -> None:
+    run = crowd("plain")
+    result = run.run([_Stops()])
+    assert isinstance(result.failure, KeyboardInterrupt)
+    assert result.share.n_rounds == 1
+    for outcome in run.outcomes.values():
+        assert isinstance(outcome, PeerError)
+        assert "the server stopped the run: KeyboardInterrupt" in str(outcome)
+
+
+def test_too_few_users_come(crowd) -> None:
+    run = crowd()
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    run.change = lambda number, side: side if number < 2 else None
+    with pytest.raises(AggregationError, match="2 of 5 users are left after stage 'gathering', wanted at least 4"):
+        run.run()
+    assert all("the server stopped the run: AggregationError" in str(error) for error in run.outcomes.values())
+
+
+def test_who_comes_late_is_turned_away(crowd) -> None:
+    """A user that was killed and started again comes late, too."""
+    run = crowd("plain", own={"threshold": 3})
+    late = threading.Event()
+
+    class Begun(TrainingCallback):
+        def after_iteration(self, state: Any) -> bool:
+            late.set()
+            # The door is looked at when the next round asks.
+            time.sleep(0.3)
+            return False
+
+    def change(number: int, side: UserSide) -> UserSide:
+        if number != 0:
+            return side
+        dial = side.dial
+
+        def call() -> Any:
+            assert late.wait(20)
+            return dial()
+
+        return replace(side, dial=call)
+
+    run.change = change
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    result = run.run([Begun()])
+    assert result.share.n_rounds == 2
+    assert "the run has begun" in str(run.outcomes[0])
+    assert "did not come in: the run has begun" in run.said(0)
+
+
+OBJECTIONS: dict[str, tuple[Callable[[UserSide], UserSide], type[Exception], str]] = {
+    "aggregator": (lambda side: replace(side, aggregator="plain"), ConsentError, "protected by 'masks'"),
+    "parameters": (lambda side: replace(side, aggregator_params={"min_users": 3}), ConsentError, "write the same"),
+    "directory": (
+        lambda side: replace(side, directory=replace(side.directory, public=b"x")),
+        ConsentError,
+        "another directory",
+    ),
+    "columns": (lambda side: replace(side, columns=("f0", "f1", "x")), ColumnNameError, "no column 'f2'"),
+    "weights": (
+        lambda side: with_rows(side, weights=np.ones(len(side.rows.X), np.float32)),
+        ConsentError,
+        "weighs its rows",
+    ),
+    "labels": (lambda side: with_rows(side, labels=side.rows.labels + 7), LabelError, "user-4"),
+}
+
+
+def _refuse(invitation: Any) -> None:
+    raise ConsentError(f"at most 1 tree, found {invitation.params['n_estimators']}")
+
+
+def test_an_invitation_is_declined(crowd, changes) -> None:
+    run = crowd("plain", own={"threshold": 4})
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    said: list[str] = []
+
+    def change(message: Message, channel: Any) -> Message:
+        del channel
+        if isinstance(message, Declines):
+            said.append(message.reason)
+        return message
+
+    changes["user-4"] = change
+    run.change = lambda number, side: replace(side, accept=_refuse) if number == 4 else side
+    assert run.run().share.n_rounds == 2
+    assert isinstance(run.outcomes[4], ConsentError)
+    assert said == ["at most 1 tree, found 2"]
+    assert "it declined: at most 1 tree" in run.said(4)
+
+
+@pytest.mark.parametrize("objection", OBJECTIONS)
+def test_what_a_user_objects_to(crowd, objection: str) -> None:
+    change, kind, says = OBJECTIONS[objection]
+    run = crowd()
+    job, directory = run.job, run.directory
+    invitation = Invites(
+        run=bytes(16),
+        number=4,
+        purpose="",
+        aggregator="masks",
+        aggregator_params=dict(job.aggregator_params),
+        params=plain_params(job.params),
+        columns=list(job.names),
+        weighted=False,
+        directory=directory.digest(),
+    )
+    sent: list[Message] = []
+
+    class Listens:
+        def send(self, message: Message) -> None:
+            sent.append(message)
+
+        own = "user-4"
+
+    remote._begin(run.side(4), Listens(), invitation)
+    with pytest.raises(kind, match=says):
+        remote._begin(change(run.side(4)), Listens(), invitation)
+    assert isinstance(sent[0], Declines)
+
+
+def test_an_aggregator_without_what_its_centre_makes(crowd, consortium) -> None:
+    run = crowd("bcp")
+    run.directory = consortium("masks")[1]
+    run.folder = consortium("masks")[0]
+    run.change = lambda number, side: None
+    with pytest.raises(ConfigError, match="needs what its key centre makes"):
+        run.run()
+
+
+def test_another_version_is_turned_away(crowd, monkeypatch) -> None:
+    run = crowd("plain")
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    monkeypatch.setattr(remote, "__version__", "0.0.1")
+    with pytest.raises(AggregationError, match="0 of 5 users"):
+        run.run()
+    assert all("install the same on both sides" in str(error) for error in run.outcomes.values())
+
+
+def test_a_user_that_says_nothing_is_sent_away(crowd) -> None:
+    run = crowd("plain", own={"threshold": 3})
+    run.deadlines = Deadlines(gather=0.9, stage=5.0, greet=0.3)
+    silent: list[Any] = []
+
+    def change(number: int, side: UserSide) -> UserSide | None:
+        if number != 0:
+            return side
+        silent.append(side.dial())
+        return None
+
+    run.change = change
+    assert run.run().share.n_rounds == 2
+    assert "it said nothing for 0.3 s" in run.said(0)
+    silent[0].close()

@@ -1,0 +1,239 @@
+"""Parties as processes: tables, certificates and configurations in a folder, and `vfxgb serve` running on them.
+
+Nothing waits without a deadline, every port is the system's choice, and what was started is ended.
+"""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vfxgb.data.table import Table
+from vfxgb.model.file import load_share
+from vfxgb.model.fitted import FittedModel
+from vfxgb.params import TrainParams
+from vfxgb.party.config import PartyConfig, load_config
+from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.train.session import fit
+from vfxgb.transport.network.certificates import issue, make_authority
+
+DEADLINE = 60.0
+COLUMNS = {"bank": ("a0", "a1", "a2"), "shop": ("p0", "p1", "p2"), "mill": ("q0", "q1")}
+TRAIN = {
+    "binary": {"objective": "binary:logistic"},
+    "multiclass": {"objective": "multi:softprob", "num_class": 3},
+    "regression": {"objective": "reg:squarederror"},
+}
+SIZES = {"n_estimators": 3, "max_depth": 3, "max_bin": 16}
+# Small groups and keys: fast, and refused by any consent that does not say otherwise.
+QUICK_ALIGN = {"group_bits": 768, "insecure": True}
+OPEN_CONSENT = {
+    "protocols": ["plain", "ot_shares", "secureboost", "batch_he", "smm1", "smm2", "ldp", "federboost", "masked"],
+    "insecure": True,
+    "min_key_bits": 256,
+    "purposes": ["test"],
+    "max_trees": 100,
+    "max_predicted_rows": 5000,
+}
+
+
+class World:
+    """One table of people divided among bank, shop and mill; each lacks some of them. Files are below `folder`."""
+
+    def __init__(self, folder: Path, n: int = 260, seed: int = 3) -> None:
+        self.folder = folder
+        rng = np.random.default_rng(seed)
+        self.ids = np.array([f"person {number:04d}" for number in range(n)])
+        names = [name for columns in COLUMNS.values() for name in columns]
+        self.values = {name: rng.normal(size=n).round(3) for name in names}
+        self.values["p1"][rng.random(n) < 0.1] = np.nan
+        score = self.values["a0"] + self.values["p0"] * self.values["a1"] + self.values["q0"]
+        score += 0.2 * rng.normal(size=n)
+        self.labels = {
+            "binary": (score > 0).astype(int),
+            "multiclass": np.digitize(score, [-1, 1]),
+            "regression": score.round(3),
+        }
+        self.has = {party: rng.random(n) < 0.9 for party in COLUMNS}
+        authority = make_authority(folder)
+        for party in COLUMNS:
+            issue(authority, party, ("localhost",), 30, folder)
+            self._write(party, rng)
+
+    def _write(self, party: str, rng: np.random.Generator) -> None:
+        rows = rng.permutation(np.flatnonzero(self.has[party]))
+        columns = {name: self.values[name] for name in COLUMNS[party]}
+        if party == "bank":
+            columns |= self.labels
+        with (self.folder / f"{party}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", *columns])
+            for row in rows:
+                cells = (column[row] for column in columns.values())
+                writer.writerow([self.ids[row], *("" if cell != cell else cell for cell in cells)])
+
+    def passive(self, party: str, **changes: Any) -> Path:
+        """The configuration of a passive party; `changes`: sections and keys."""
+        values = {
+            "party": party,
+            "role": "passive",
+            "listen": "127.0.0.1:0",
+            "folder": f"{party}-folder",
+            "threads": 1,
+            **self._tls(party),
+            "peers": {"bank": {"certificate": "bank.pem"}},
+            "data": {"train": f"{party}.csv"},
+            "consent": OPEN_CONSENT,
+            "align": QUICK_ALIGN,
+            "network": {"heartbeat_seconds": 1.0, "close_seconds": 0.5},
+        }
+        return self._save(changes.pop("name", party), values, changes)
+
+    def active(self, addresses: Mapping[str, str], task: str = "binary", **changes: Any) -> Path:
+        """The bank's configuration; `addresses`: of the passive parties that take part."""
+        others = [label for label in TRAIN if label != task]
+        values = {
+            "party": "bank",
+            "role": "active",
+            "folder": "bank-folder",
+            "purpose": "test",
+            "threads": 1,
+            **self._tls("bank"),
+            "peers": {name: {"certificate": f"{name}.pem", "address": at} for name, at in addresses.items()},
+            "data": {"train": "bank.csv", "label": task, "features": list(COLUMNS["bank"])},
+            "train": {**SIZES, **TRAIN[task]},
+            "protocol": {"name": "plain"},
+            "align": QUICK_ALIGN,
+            "resume": {"resume_seconds": 20.0},
+            "network": {"heartbeat_seconds": 1.0, "reconnect_seconds": 0.0},
+        }
+        assert task not in others
+        return self._save(changes.pop("name", f"bank-{task}"), values, changes)
+
+    def _tls(self, party: str) -> dict[str, Any]:
+        return {"tls": {"certificate": f"{party}.pem", "key": f"{party}.key"}}
+
+    def _save(self, name: str, values: dict[str, Any], changes: Mapping[str, Any]) -> Path:
+        for key, value in changes.items():
+            if isinstance(value, Mapping) and isinstance(values.get(key), Mapping):
+                value = {**values[key], **value}
+            values[key] = value
+        path = self.folder / f"{name}.toml"
+        path.write_text(to_toml(values))
+        return path
+
+    def common(self, parties: tuple[str, ...]) -> np.ndarray:
+        """The people that all parties have."""
+        return np.flatnonzero(np.logical_and.reduce([self.has[party] for party in parties]))
+
+    def reference(self, parties: tuple[str, ...], task: str, sizes: Mapping[str, Any] = SIZES) -> FittedModel:
+        """The model that the same parties make in one process."""
+        rows = self.common(parties)
+        tables = {
+            party: Table.read({name: self.values[name][rows] for name in COLUMNS[party]}, party=party)
+            for party in parties
+        }
+        params = TrainParams.from_dict({**sizes, **TRAIN[task], "n_jobs": 1})
+        found = fit(tables, "bank", self.labels[task][rows], None, len(rows), params)
+        return FittedModel(found.active_share, found.passive_shares)
+
+
+def to_toml(values: Mapping[str, Any]) -> str:
+    """Plain values at the top, every mapping as an inline table below."""
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(one) for one in value) + "]"
+    return f'"{value}"' if isinstance(value, (str, Path)) else str(value)
+
+
+def start(*arguments: str | Path, log: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """`vfxgb` as a process; its output goes to `log`."""
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", "vfxgb", *map(str, arguments)],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(env or {})},
+        )
+
+
+class Served:
+    """A passive party that serves, in a process of its own. `address`: where."""
+
+    def __init__(self, config: Path, listen: str = "") -> None:
+        self.config = config
+        self.log = config.with_suffix(".out")
+        env = {"VFXGB__LISTEN": listen} if listen else {}
+        self.process = start("serve", config, log=self.log, env=env)
+        self.address = self._address()
+
+    def _address(self) -> str:
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            found = re.search(r"listening address=(\S+)", self.log.read_text())
+            if found:
+                return found.group(1)
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        self.stop()
+        raise AssertionError(f"it does not serve: {self.log.read_text()}")
+
+    def kill(self) -> None:
+        """End it at once, whatever it does."""
+        self.process.kill()
+        self.process.wait(DEADLINE)
+
+    def stop(self) -> int:
+        """End it as an administrator does; returns its exit code."""
+        self.process.terminate()
+        try:
+            return self.process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def again(self) -> "Served":
+        """The same party once more, at the same address."""
+        return Served(self.config, self.address)
+
+
+def last_run(config: Path | PartyConfig) -> RunFolder:
+    """The folder of a party's last run."""
+    held = config if isinstance(config, PartyConfig) else load_config(config, {})
+    return PartyFolder(held.folder).find("latest")
+
+
+def joined(world: World, run: str, parties: tuple[str, ...]) -> FittedModel:
+    """The model of a run from the shares in the folders of all parties."""
+    shares = {party: load_share(world.folder / f"{party}-folder" / "runs" / run / "share.json") for party in parties}
+    return FittedModel(shares.pop("bank"), shares)
+
+
+def exported(model: FittedModel, folder: Path) -> bytes:
+    """The model as XGBoost JSON."""
+    file = folder / "exported.json"
+    model.export_xgboost(file)
+    return file.read_bytes()
+
+
+def wait_until(what: Any, deadline: float = DEADLINE) -> None:
+    """Wait until what() is true. Raises AssertionError after `deadline` seconds."""
+    end = time.monotonic() + deadline
+    while not what():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)

@@ -1,0 +1,251 @@
+"""Trainings whose parties are killed at chosen points and resumed from what they kept.
+
+A party dies when its clock has counted so many operations: frames it sends or receives, and states it keeps. It then
+says nothing more, to anybody. What is left of it is what its `keep` had stored, as files.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vfxgb.data.table import Table
+from vfxgb.model.pooled import PooledModel
+from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.model.xgboost_json import export_xgboost
+from vfxgb.params import TrainParams
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.train.active import ActiveInput
+from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state, save_state
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.passive import PassiveInput
+from vfxgb.train.secrets import SecretBox
+from vfxgb.train.sides import FollowResult, LeadResult, follow, lead, training_messages
+from vfxgb.transport.channel import Channel, Tap
+from vfxgb.transport.link import Frame, Link, LinkClosed, memory_links
+from vfxgb.transport.messages import Catalogue
+
+DEADLINE = 60.0
+N_TRAIN, N_ROWS = 70, 100
+
+
+class KilledError(BaseException):
+    """The end of a party."""
+
+
+class Clock:
+    """Counts the operations of one party; the one numbered `last` kills it."""
+
+    def __init__(self, last: int | None = None) -> None:
+        self.count = 0
+        self.last = last
+        self.dead = False
+        self.links: list[Link] = []
+
+    def tick(self) -> None:
+        if self.dead:
+            raise LinkClosed
+        if self.count == self.last:
+            self.dead = True
+            for link in self.links:
+                link.close()
+            raise KilledError
+        self.count += 1
+
+
+class MortalLink:
+    """A link of a party that may die."""
+
+    def __init__(self, link: Link, clock: Clock) -> None:
+        self._link, self._clock = link, clock
+        clock.links.append(link)
+
+    def put(self, frame: Frame) -> None:
+        self._clock.tick()
+        self._link.put(frame)
+
+    def get(self, timeout: float | None) -> Frame:
+        self._clock.tick()
+        return self._link.get(timeout)
+
+    def close(self) -> None:
+        self._link.close()
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is to be trained; the first of `tables` is the active party's."""
+
+    tables: Mapping[str, Table]
+    y: np.ndarray
+    params: TrainParams
+    protocol: str = "plain"
+    protocol_params: Mapping[str, Any] | None = None
+    callbacks: Callable[[], Sequence[TrainingCallback]] = tuple
+    run_id: str = "ab" * 16
+
+    @property
+    def active(self) -> str:
+        return next(iter(self.tables))
+
+    @property
+    def passive(self) -> list[str]:
+        return [party for party in self.tables if party != self.active]
+
+
+@dataclass
+class Attempt:
+    """How one attempt went: the results of those who came to the end, the errors of the others."""
+
+    lead: LeadResult | None = None
+    follow: dict[str, FollowResult] = field(default_factory=dict)
+    errors: dict[str, BaseException] = field(default_factory=dict)
+    operations: dict[str, int] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+
+
+def problem(protocol: str = "plain", n_parties: int = 2, **changes: Any) -> Training:
+    """A small one: 70 rows to train on, 30 to watch, three columns a party with some values missing."""
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(size=(N_ROWS, 3 * n_parties)), 1).astype(np.float32)
+    y = (X[:, 0] + X[:, 3] - 0.5 * X[:, 1] * X[:, -1] + 0.3 * rng.normal(size=N_ROWS) > 0).astype(np.float64)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    names = ["bank", "shop", "mart"][:n_parties]
+    tables = {
+        party: Table.read(X[:, 3 * i : 3 * i + 3], names=[f"c{3 * i + j}" for j in range(3)], party=party)
+        for i, party in enumerate(names)
+    }
+    usual = {"objective": "binary:logistic", "n_estimators": 3, "max_depth": 2, "max_bin": 8, "n_jobs": 1}
+    params = changes.pop("protocol_params", protocol_by_name(protocol).quick_params)
+    callbacks = changes.pop("callbacks", tuple)
+    return Training(tables, y, TrainParams(**(usual | changes)), protocol, params, callbacks)
+
+
+def attempt(
+    training: Training,
+    folder: Path,
+    kills: Mapping[str, int] | None = None,
+    secrets: SecretBox | None = None,
+    tap: Tap | None = None,
+) -> Attempt:
+    """Begin or go on, from what `folder` holds; `kills`: party -> the operation that it dies at."""
+    found = Attempt()
+    clocks = {party: Clock((kills or {}).get(party)) for party in training.tables}
+    catalogue = Catalogue(training_messages(training.protocol))
+    session = bytes(16)
+    channels: dict[str, Channel] = {}
+    threads: list[threading.Thread] = []
+    for party in training.passive:
+        ours, theirs = memory_links()
+        own = MortalLink(ours, clocks[training.active])
+        other = MortalLink(theirs, clocks[party])
+        observer = found.ledger.record
+        channels[party] = Channel(training.active, party, own, catalogue, session, observer, DEADLINE, tap=tap)
+        channel = Channel(party, training.active, other, catalogue, session, None, DEADLINE)
+        threads.append(
+            threading.Thread(target=_follow, args=(training, folder, party, channel, clocks[party], found), daemon=True)
+        )
+    for thread in threads:
+        thread.start()
+    try:
+        found.lead = _lead(training, folder, channels, clocks[training.active], secrets, found.ledger)
+    except BaseException as error:
+        found.errors[training.active] = error
+    finally:
+        for channel in channels.values():
+            channel.close()
+    for thread in threads:
+        thread.join(DEADLINE)
+        assert not thread.is_alive(), "a passive party hangs"
+    found.operations = {party: clock.count for party, clock in clocks.items()}
+    return found
+
+
+def _keeping(path: Path, clock: Clock) -> Callable[[Any], None]:
+    def keep(state: Any) -> None:
+        clock.tick()
+        save_state(state, path)
+
+    return keep
+
+
+def _lead(
+    training: Training,
+    folder: Path,
+    channels: Mapping[str, Channel],
+    clock: Clock,
+    secrets: SecretBox | None,
+    ledger: Ledger,
+) -> LeadResult:
+    path = folder / f"{training.active}.run"
+    own = ActiveInput(
+        training.tables[training.active],
+        training.y,
+        None,
+        N_TRAIN,
+        [("valid", slice(N_TRAIN, N_ROWS))],
+        1,
+    )
+    return lead(
+        training.active,
+        tuple(training.tables),
+        training.run_id,
+        own,
+        training.params,
+        training.protocol,
+        training.protocol_params,
+        channels,
+        callbacks=training.callbacks(),
+        ledger=ledger,
+        keep=_keeping(path, clock),
+        resumed=load_state(ActiveState, path),
+        secrets=secrets,
+    )
+
+
+def _follow(training: Training, folder: Path, party: str, channel: Channel, clock: Clock, found: Attempt) -> None:
+    path = folder / f"{party}.run"
+    spec = protocol_by_name(training.protocol)
+    chosen = make_protocol_params(spec, training.protocol_params)
+    given = PassiveInput(
+        training.tables[party], 1, local_params={name: getattr(chosen, name) for name in spec.local_params}
+    )
+    try:
+        found.follow[party] = follow(
+            party,
+            training.run_id,
+            given,
+            channel,
+            keep=_keeping(path, clock),
+            resumed=load_state(PassiveState, path),
+        )
+    except BaseException as error:
+        found.errors[party] = error
+    finally:
+        channel.close()
+
+
+def exported(found: Attempt, folder: Path) -> bytes:
+    """The model of an attempt that came to its end, as XGBoost JSON."""
+    assert not found.errors, found.errors
+    assert found.lead is not None
+    shares = {party: result.share for party, result in found.follow.items()}
+    path = folder / "model.json"
+    export_xgboost(PooledModel(found.lead.share, shares), path)
+    return path.read_bytes()
+
+
+def contents(share: ActiveShare | PassiveShare) -> dict[str, Any]:
+    """Everything in a share but its salt and digests, as plain values."""
+    found: dict[str, Any] = {"run": share.run, "party": share.party, "features": share.records.features}
+    found |= {name: getattr(share.records, name).tolist() for name in ("feature", "cut", "default_left")}
+    found["fill"] = share.records.fill
+    if isinstance(share, ActiveShare):
+        names = ("party", "record", "left", "right", "parent", "value", "gain", "cover")
+        found["trees"] = [[getattr(tree, name).tolist() for name in names] for tree in share.trees]
+        found |= {"base": share.base_margin.tolist(), "best": share.best_iteration, "params": dict(share.params)}
+    return found
