@@ -28,7 +28,7 @@ from vfxgb.party.logs import Log
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
-from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.party.tables import PartyTable, marked, read_table
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
@@ -198,13 +198,13 @@ class Trainer:
     def _input(self, rows: AgreedRows) -> ActiveInput:
         held = [part for part in (self.train, self.valid) if part is not None]
         groups = rows.groups()
-        tables = [agreed(part.table, group, rows.digest) for part, group in zip(held, groups, strict=True)]
+        tables = [part.table.take(group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
         evals = [("train", slice(0, n_train))]
         if n_rows > n_train:
             evals.append(("valid", slice(n_train, n_rows)))
         return ActiveInput(
-            Table.stack(tables) if n_rows > n_train else tables[0],
+            marked(Table.stack(tables), rows.digest),
             np.concatenate([_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
             _weights(held, groups),
             n_train,
