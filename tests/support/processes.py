@@ -39,7 +39,7 @@ OPEN_CONSENT = {
     "insecure": True,
     "min_key_bits": 256,
     "purposes": ["test"],
-    "max_trees": 100,
+    "max_trees": 400,
     "max_predicted_rows": 5000,
 }
 
