@@ -24,6 +24,10 @@ from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import write_header
 from vfxgb.transport.link import Frame
 from vfxgb.transport.messages import Catalogue, Message, encode
+from vfxgb.transport.network import Limits, NetworkLink
+from vfxgb.transport.network.hello import Call, read_call, write_call
+from vfxgb.transport.network.link import Terms
+from vfxgb.transport.network.wire import BEAT, DONE, write_chunk, write_end, write_fail, write_short
 
 FRAMES = int(os.environ.get("VFXGB_FUZZ_FRAMES", "200"))
 RUNS = max(2, FRAMES // 1000)
@@ -122,3 +126,34 @@ def test_trainings_with_a_mutated_frame(protocol, monkeypatch) -> None:
             with suppress(VfxgbError):
                 toy_run(protocol, params)
         assert threading.active_count() == before
+
+
+def test_mutated_messages_of_a_stream() -> None:
+    """What a network link is handed before any frame exists: chunks, acknowledgements, ends, in any disorder."""
+    rng = random.Random(f"stream-{FRAMES}")
+    limits = Limits(window_bytes=4 << 20, max_frame_bytes=1 << 20)
+    before = psutil.Process().memory_info().rss
+    chunks = [write_chunk(0, i, (4, 96), False, 100, [bytes(100)]) for i in range(4)]
+    others = [write_short(BEAT, 0), write_short(DONE, 0), write_end(0, 2), write_fail(0, "why")]
+    for _ in range(FRAMES):
+        link = NetworkLink("shop", RUN, limits, lambda: None)
+        link.reopen(Terms(0, 4 << 20, False), zstd=True)
+        with suppress(FrameError):
+            for message in chunks[: rng.randrange(4)]:
+                link.feed(message)
+            for _ in range(3):
+                link.feed(mutated(rng.choice(chunks + others), rng))
+    assert psutil.Process().memory_info().rss - before < MEMORY
+
+
+def test_mutated_metadata() -> None:
+    rng = random.Random(f"metadata-{FRAMES}")
+    good = write_call(Call("bank", RUN, True, Terms(5, 4 << 20, False)))
+    for _ in range(FRAMES):
+        fields = [
+            (key, mutated(value.encode(), rng).decode("utf-8", "replace")) if rng.random() < 0.3 else (key, value)
+            for key, value in good
+            if rng.random() < 0.95
+        ]
+        with suppress(FrameError):
+            assert len(read_call(fields).session) == len(RUN)

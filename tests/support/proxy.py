@@ -6,7 +6,7 @@
         proxy.silent = True         # connections stay open and nothing passes
         proxy.refusing = True       # new connections are closed at once
         proxy.cut()                 # all connections end, as if a cable were pulled
-        proxy.cut_after = 5000      # the next connections end after so many bytes towards the listener
+        proxy.cuts = [900, 5000]    # the next two connections end after so many bytes towards the listener
 
 Dial `proxy.address`.
 """
@@ -26,7 +26,7 @@ class Proxy:
         self.rate = 0.0
         self.silent = False
         self.refusing = False
-        self.cut_after = 0
+        self.cuts: list[int] = []
         self.connections = 0
         self.bytes = 0
         self._open: set[asyncio.StreamWriter] = set()
@@ -81,7 +81,7 @@ class Proxy:
         if self.refusing:
             writer.transport.abort()
             return
-        cut_after, self.cut_after = self.cut_after, 0
+        cut_after = self.cuts.pop(0) if self.cuts else 0
         try:
             there, back = await asyncio.open_connection(*self._target)
         except OSError:

@@ -58,7 +58,7 @@ class Stream:
             asyncio.ensure_future(self._send()),
             asyncio.ensure_future(self._stopped.wait()),
         ]
-        ticks = self._loop.call_later(self._heartbeat / 2, self._tick)
+        ticks = self._loop.call_later(self._heartbeat, self._tick)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if self._link.settled and self._half_close is not None:
@@ -111,4 +111,4 @@ class Stream:
             return
         self._beat = True
         self._awake.set()
-        self._loop.call_later(self._heartbeat / 2, self._tick)
+        self._loop.call_later(self._heartbeat, self._tick)
