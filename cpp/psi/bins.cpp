@@ -32,15 +32,20 @@ std::vector<u32> BinHash::all(const Ids& ids, std::size_t threads) const {
 std::vector<u32> cuckoo_table(const BinHash& hash, const Ids& ids, std::size_t threads) {
   const std::vector<u32> bins = hash.all(ids, threads);
   std::vector<u32> table(hash.bins(), no_entry);
-  for (std::size_t id = 0; id < ids.count(); ++id) {
-    u32 entry = entry_of(id, 0);
-    for (std::size_t push = 0; entry != no_entry; ++push) {
-      if (push == max_pushes) return {};
-      std::swap(entry, table[bins[entry]]);
-      // Whoever was there goes on to its next bin.
-      if (entry != no_entry) entry = entry_of(entry / hash_count, (entry % hash_count + 1) % hash_count);
+  bool placed = true;
+  // One after the other; the loop is only asked whether to stop.
+  parallel_for(ids.count(), 1, chunk, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t id = begin; id < end && placed; ++id) {
+      u32 entry = entry_of(id, 0);
+      for (std::size_t push = 0; entry != no_entry && placed; ++push) {
+        placed = push < max_pushes;
+        std::swap(entry, table[bins[entry]]);
+        // Whoever was there goes on to its next bin.
+        if (entry != no_entry) entry = entry_of(entry / hash_count, (entry % hash_count + 1) % hash_count);
+      }
     }
-  }
+  });
+  if (!placed) table.clear();
   return table;
 }
 

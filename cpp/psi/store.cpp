@@ -45,21 +45,24 @@ Peeling peel(const std::vector<u32>& places, std::size_t keys, std::size_t slots
   Peeling out;
   out.keys.reserve(keys), out.alone.reserve(keys);
   std::vector<u32> open;
-  for (std::size_t first = 0; first < slots; ++first) {
-    open.push_back(static_cast<u32>(first));
-    while (!open.empty()) {
-      const u32 place = open.back();
-      open.pop_back();
-      if (load[place] != 1) continue;
-      const u32 key = sum[place];
-      out.keys.push_back(key), out.alone.push_back(place);
-      for (std::size_t h = 0; h < 3; ++h) {
-        const u32 other = places[3 * std::size_t{key} + h];
-        sum[other] ^= key;
-        if (--load[other] == 1) open.push_back(other);
+  // One after the other; the loop is only asked whether to stop.
+  parallel_for(slots, 1, chunk, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t first = begin; first < end; ++first) {
+      open.push_back(static_cast<u32>(first));
+      while (!open.empty()) {
+        const u32 place = open.back();
+        open.pop_back();
+        if (load[place] != 1) continue;
+        const u32 key = sum[place];
+        out.keys.push_back(key), out.alone.push_back(place);
+        for (std::size_t h = 0; h < 3; ++h) {
+          const u32 other = places[3 * std::size_t{key} + h];
+          sum[other] ^= key;
+          if (--load[other] == 1) open.push_back(other);
+        }
       }
     }
-  }
+  });
   if (out.keys.size() == keys) return out;
   std::vector<bool> gone(keys, false);
   for (const u32 key : out.keys) gone[key] = true;
@@ -135,10 +138,13 @@ bool store_encode(const unsigned char seed[16], const Ids& ids, const u64* value
   }
   if (!solve(core_masks, core_sums, dense)) return false;
   const DenseSums sums(dense);
-  for (std::size_t i = peeling.keys.size(); i-- > 0;) {
-    const u32 key = peeling.keys[i];
-    store[peeling.alone[i]] ^= sparse(key) ^ sums(masks[key]) ^ values[key];
-  }
+  const std::size_t peeled = peeling.keys.size();
+  parallel_for(peeled, 1, chunk, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = peeled - begin; i-- > peeled - end;) {
+      const u32 key = peeling.keys[i];
+      store[peeling.alone[i]] ^= sparse(key) ^ sums(masks[key]) ^ values[key];
+    }
+  });
   return true;
 }
 

@@ -25,7 +25,7 @@ from vfxgb.align.messages import (
 )
 from vfxgb.errors import AlignmentError, MessageError, PeerError, TransferError, VfxgbError
 from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import Message
+from vfxgb.transport.messages import Message, encode
 
 ECDH = AlignParams(method="ecdh")
 Change = Callable[[Any], Message]
@@ -65,15 +65,16 @@ def lying_run(
     monkeypatch: pytest.MonkeyPatch, params: AlignParams, kind: type[Message], change: Change, peers: int = 1
 ) -> Outcome:
     """An alignment in which the sender of the first message of a kind sends another instead."""
-    send, done = Channel.send, []
+    send, done = Channel.send_encoded, []
 
-    def lie(channel: Channel, message: Message) -> None:
+    def lie(channel: Channel, message: Message, payload: bytes) -> None:
         if isinstance(message, kind) and not done:
             done.append(message)
             message = change(message)
-        send(channel, message)
+            payload = encode(message)
+        send(channel, message, payload)
 
-    monkeypatch.setattr(Channel, "send", lie)
+    monkeypatch.setattr(Channel, "send_encoded", lie)
     monkeypatch.setattr(align_runs, "DEADLINE", 10.0)
     outcome = run_alignment(
         [make_ids(range(40), "bank")], [make_ids(range(20, 50), f"shop {place}") for place in range(peers)], params

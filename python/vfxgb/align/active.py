@@ -10,11 +10,11 @@ from vfxgb.align import ecdh, kkrt
 from vfxgb.align.alignment import Alignment, rows_digest, tag_order, tags_of
 from vfxgb.align.blocks import Progress, blocks, check_bytes
 from vfxgb.align.ids import Ids, refuse_duplicates
-from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
+from vfxgb.align.messages import POINT_BYTES, AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, AlignParams
 from vfxgb.errors import AlignmentError, MessageError
 from vfxgb.threads import resolve_threads
-from vfxgb.transport.channel import Channel
+from vfxgb.transport.channel import Channel, broadcast
 from vfxgb.transport.messages import pack_array
 
 
@@ -37,7 +37,7 @@ def align_active(
     """
     params = params or AlignParams()
     digests = _check(party, groups, channels, params)
-    ready = {peer: _open(party, groups[0].steps_digest, len(digests), channels, peer, params) for peer in channels}
+    ready = _open(party, groups[0].steps_digest, len(digests), channels, params)
     common = _compare(digests, channels, ready, params, resolve_threads(threads), progress)
     key = _native.random_bytes(KEY_BYTES)
     positions, order = [], []
@@ -87,22 +87,26 @@ def _check(
 
 
 def _open(
-    party: str, steps: bytes, n_ids: int, channels: Mapping[str, Channel], peer: str, params: AlignParams
-) -> AlignReady:
-    step = f"{party} aligning ids with {peer}"
-    channels[peer].send(
-        OpenAlign(
-            method=params.method, group_bits=params.group_bits, n_ids=n_ids, n_passives=len(channels), steps=steps
-        )
+    party: str, steps: bytes, n_ids: int, channels: Mapping[str, Channel], params: AlignParams
+) -> dict[str, AlignReady]:
+    """The passive parties' first answers, checked, by party."""
+    opening = OpenAlign(
+        method=params.method, group_bits=params.group_bits, n_ids=n_ids, n_passives=len(channels), steps=steps
     )
-    ready = channels[peer].recv(AlignReady)
-    if not 1 <= ready.n_ids <= MAX_IDS:
-        raise MessageError(f"{step}: found {ready.n_ids} ids, wanted 1 to {MAX_IDS}")
-    method = params.choose(n_ids, ready.n_ids, len(channels))
-    if ready.method != method:
-        raise MessageError(f"{step}: found method {ready.method!r}, wanted {method!r}; use the same version everywhere")
-    check_bytes(ready.public, 32, f"{step}: public key")
-    return ready
+    broadcast(list(channels.values()), opening)
+    answers = {}
+    for peer, channel in channels.items():
+        step = f"{party} aligning ids with {peer}"
+        ready = answers[peer] = channel.recv(AlignReady)
+        if not 1 <= ready.n_ids <= MAX_IDS:
+            raise MessageError(f"{step}: found {ready.n_ids} ids, wanted 1 to {MAX_IDS}")
+        method = params.choose(n_ids, ready.n_ids, len(channels))
+        if ready.method != method:
+            raise MessageError(
+                f"{step}: found method {ready.method!r}, wanted {method!r}; use the same version everywhere"
+            )
+        check_bytes(ready.public, POINT_BYTES, f"{step}: public key")
+    return answers
 
 
 def _compare(

@@ -24,11 +24,13 @@ def compare_active(
     """Which of the ids uint8[n, 16] the peer, who has `n_passive`, has too."""
     step = f"{channel.own} comparing ids with {channel.peer}"
     blinder = Blinder()
+    own = np.empty((len(digests), POINT_BYTES), dtype=np.uint8)
     for block in blocks(len(digests), BLOCK_IDS):
         channel.send(BlindedIds(first=block.start, points=pack_array(blinder.blind_ids(digests[block]))))
+        # Before the next block: two parties that only send may both wait for room.
+        own[block] = _receive(channel, TwiceBlindedIds, block.start, block.stop, step)
         if progress is not None:
             progress(f"comparing ids with {channel.peer}", block.stop, len(digests))
-    own = _receive(channel, TwiceBlindedIds, 0, len(digests), step)
     theirs = blinder.blind_points(_receive(channel, BlindedIds, 0, n_passive, step), step)
     known = {point.tobytes() for point in theirs}
     return np.array([point.tobytes() in known for point in own], dtype=np.bool_)
