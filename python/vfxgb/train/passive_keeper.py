@@ -74,8 +74,8 @@ class PassiveKeeper:
         if len(marks) > wanted + 1:
             # The active party keeps a round before it begins the next: honest checkpoints are never further apart.
             raise CheckpointError(
-                f"{what}: {peer} goes back to {wanted} rounds with this party, of which {len(marks)} are kept here, wanted "
-                "at most one less; restore the active party's checkpoint, or start a new run"
+                f"{what}: {peer} goes back to {wanted} rounds with this party, of which {len(marks)} are kept here, "
+                "wanted at most one less; restore the active party's checkpoint, or start a new run"
             )
         self._marks = list(marks[:wanted])
         last = self.last
