@@ -28,7 +28,7 @@ const unsigned char* bytes_of(const py::bytes& bytes, std::size_t size, const ch
 }
 
 psi::BinHash bin_hash(const py::bytes& key, py::ssize_t bins) {
-  if (bins < 1 || bins > 0xffffffff) throw std::invalid_argument("bins must be from 1 to 2^32 - 1");
+  if (bins < 3 || bins > 0xffffffff) throw std::invalid_argument("bins must be from 3 to 2^32 - 1");
   return {bytes_of(key, 16, "key"), static_cast<std::size_t>(bins)};
 }
 

@@ -13,6 +13,7 @@ constexpr std::size_t max_pushes = 2000;
 
 std::vector<u32> BinHash::all(const Ids& ids, std::size_t threads) const {
   const ot::AesPath& aes = ot::aes_path();
+  const std::size_t third = bins_ / hash_count;
   std::vector<u32> out(ids.entries());
   parallel_for(ids.count(), threads, chunk, [&](std::size_t begin, std::size_t end) {
     ot::Blocks some(end - begin);
@@ -20,9 +21,9 @@ std::vector<u32> BinHash::all(const Ids& ids, std::size_t threads) const {
     aes.encrypt(key_, some.data(), some.data(), some.size());
     for (std::size_t i = begin; i < end; ++i) {
       const Block& x = some[i - begin];
-      out[hash_count * i] = scaled(static_cast<u32>(x.low), bins_);
-      out[hash_count * i + 1] = scaled(static_cast<u32>(x.low >> 32), bins_);
-      out[hash_count * i + 2] = scaled(static_cast<u32>(x.high), bins_);
+      const u32 words[hash_count] = {static_cast<u32>(x.low), static_cast<u32>(x.low >> 32), static_cast<u32>(x.high)};
+      for (std::size_t which = 0; which < hash_count; ++which)
+        out[hash_count * i + which] = static_cast<u32>(which * third) + scaled(words[which], third);
     }
   });
   return out;

@@ -1,7 +1,9 @@
 // Ids in bins: one party's by cuckoo hashing, one id in a bin; the other's by all three hashes (Pinkas, Schneider and
 // Zohner, "Scalable private set intersection based on OT extension", 2018).
 //
-// Hash i of an id: word i (32 bits) of its encryption by AES under the table's key, scaled to the number of bins.
+// Hash i of an id: word i (32 bits) of its encryption by AES under the table's key, scaled to the i-th third of the
+// bins, so that the three bins of an id differ: two ids cannot be in each other's way then, only four in three bins and
+// more.
 #pragma once
 
 #include "psi/ids.h"
@@ -10,7 +12,7 @@ namespace vfxgb::psi {
 
 class BinHash {
  public:
-  // bins: 1 to 2^32 - 1.
+  // bins: 3 to 2^32 - 1; what is left of a division by 3 stays empty.
   BinHash(const unsigned char key[16], std::size_t bins) : key_(key), bins_(bins) {}
   std::size_t bins() const { return bins_; }
   // out[hash_count * i + which] for all ids.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t chunk = 2048;
 
-std::size_t third_of(std::size_t keys) { return (13 * keys + 29) / 30 + 32; }
+std::size_t third_of(std::size_t keys) { return (13 * keys + 29) / 30 + 64; }
 
 // XORs of subsets of the dense part, by its eight bytes of mask.
 class DenseSums {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from vfxgb.data.table import Table
-from vfxgb.errors import AlignmentError, FrameError, MessageError, PeerError, UnknownNameError
+from vfxgb.errors import AlignmentError, CheckpointError, FrameError, MessageError, PeerError, UnknownNameError
 from vfxgb.params import TrainParams
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
 from vfxgb.protocols.plain.passive import PlainPassive
@@ -26,8 +26,11 @@ from vfxgb.train.messages import (
     BeginRound,
     Choose,
     Commit,
+    EndRound,
+    Finish,
     Level,
     Ready,
+    RoundKept,
     Setup,
     SplitGroup,
     TreeChoice,
@@ -190,6 +193,9 @@ def _first_tree(**changes: Any) -> Callable[[Message], Message | None]:
         (_instead("ready", PlainSums(0, 0, [])), "found message 'plain-sums'"),
         (_instead("ready", Ready(n_features=0, state_digest=b"")), "0 features"),
         (_instead("commit", Commit(n_records=0, digest="")), "0 records"),
+        (_instead("round-kept", RoundKept(round=1, state_digest=bytes(32))), "has kept round 1 with a digest of 32"),
+        (_instead("round-kept", RoundKept(round=0, state_digest=b"")), "has kept round 0 with a digest of 0"),
+        (_instead("stored", RoundKept(round=0, state_digest=b"")), "found message 'round-kept', wanted 'stored'"),
     ],
 )
 def test_a_lying_passive_party_is_caught(change, match, monkeypatch) -> None:
@@ -271,6 +277,12 @@ class Scripted:
         }
         self.own.send(Choose(round=0, depth=depth, trees=[TreeChoice(**(values | changes))]))
 
+    def end(self, round_index: int = 0, digest: bytes = bytes(32)) -> None:
+        self.own.send(EndRound(round=round_index, trees_digest=digest))
+
+    def finish(self, n_rounds: int) -> None:
+        self.own.send(Finish(n_rounds=n_rounds))
+
     def _read_to_the_end(self) -> None:
         while True:
             self.own.recv(*TRAINING_MESSAGES, PlainSums)
@@ -285,6 +297,7 @@ class Scripted:
         return self.thread.failure
 
 
+ROUND: list[tuple[str, dict[str, Any]]] = [("begin", {}), ("end", {})]
 ids = pack_array(np.array([1], dtype=np.int32))
 zeros = pack_array(np.zeros(1, dtype=np.int32))
 
@@ -297,7 +310,24 @@ zeros = pack_array(np.zeros(1, dtype=np.int32))
         ([("setup", {"rows_digest": b"x"})], AlignmentError, "ids or their order differ"),
         ([("setup", {"n_train": 0})], MessageError, "0 training rows"),
         ([("setup", {"protocol": "secret-sauce"})], UnknownNameError, "secret-sauce"),
+        ([("setup", {"run": "another"})], MessageError, "found run 'another', wanted '0000000000000000'"),
+        ([("setup", {"start_round": 5})], MessageError, "5 rounds done of 4"),
+        ([("setup", {"start_round": -1})], MessageError, "-1 rounds done of 4"),
+        ([("setup", {"first_round": 2})], MessageError, "found first round 2"),
+        ([("setup", {"start_round": 2})], CheckpointError, "after 2 rounds with this party, of which 0 are kept"),
+        ([("setup", {"state_digest": b"12"})], CheckpointError, "has state none/3132, found none/none here"),
+        (
+            [("setup", {"protocol": "ot_shares", "protocol_params": {"setup_dir": "/etc"}})],
+            MessageError,
+            "bank sent setup_dir of 'ot_shares', which this party chooses for itself",
+        ),
         ([("setup", {}), ("setup", {})], MessageError, "found message 'setup'"),
+        ([("setup", {}), ("begin", {}), ("end", {"round_index": 1})], MessageError, "ending a round: found 1"),
+        ([("setup", {}), ("begin", {}), ("end", {"digest": b"x"})], MessageError, "a digest of 1 bytes"),
+        ([("setup", {}), ("end", {})], MessageError, "ending a round"),
+        ([("setup", {"n_rounds": 1}), *ROUND, ("begin", {"round_index": 1})], MessageError, "beyond the 1 rounds"),
+        ([("setup", {}), *ROUND, ("finish", {"n_rounds": 3})], MessageError, "found 3 rounds in the model, wanted 1"),
+        ([("setup", {}), ("begin", {}), ("finish", {"n_rounds": 1})], MessageError, "round 0 has not ended"),
         ([("setup", {}), ("level", {})], MessageError, "opening a level"),
         ([("setup", {}), ("begin", {"round_index": 5})], MessageError, "found round 5"),
         ([("setup", {}), ("begin", {"features": []})], MessageError, "with 0 trees"),

@@ -19,7 +19,7 @@ SMALL_IDS = 400
 HASHES = 3
 # Bins of the cuckoo table: so many per id, and so many more.
 BINS_PER_ID = 1.27
-EXTRA_BINS = 32
+EXTRA_BINS = 256
 GROUP = 128
 CODE_BITS = 512
 CODE_BYTES = CODE_BITS // 8

@@ -3,10 +3,10 @@
 import argparse
 
 from vfxgb import __version__
-from vfxgb.cli import audit, bench, certs, demo, exits, init, inspect, merge, predict, report, serve, train
+from vfxgb.cli import audit, bench, certs, check, demo, exits, init, inspect, merge, predict, report, serve, train
 from vfxgb.cli.parser import OneLineParser
 
-COMMANDS = (demo, certs, init, serve, train, predict, inspect, report, merge, bench, audit)
+COMMANDS = (demo, certs, init, check, serve, train, predict, inspect, report, merge, bench, audit)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -28,6 +28,11 @@ class Consent:
         self.party = party
         self.section = section
 
+    def check(self) -> None:
+        """Raise UnknownNameError for a protocol that does not exist: a slip would refuse what was meant."""
+        for name in self.section.protocols or ():
+            protocol_by_name(name)
+
     def purpose(self, asked: str) -> None:
         """Raise ConsentError unless the purpose is one of those agreed to."""
         allowed = self.section.purposes

@@ -91,16 +91,7 @@ class Trainer:
     @property
     def request(self) -> TrainRequest:
         """What the passive parties are asked for."""
-        config, params = self.config, self.params
-        return TrainRequest(
-            protocol=self.spec.name,
-            protocol_params=dict(config.protocol.params),
-            n_trees=params.n_estimators * params.num_class,
-            max_depth=params.max_depth,
-            min_bucket_rows=params.min_bucket_rows,
-            parties=(config.party, *config.peers),
-            resume=self.folder.rows_file.exists(),
-        )
+        return training_request(self.config, self.params, self.folder.rows_file.exists())
 
     def describe(self) -> str:
         """What would be done, for --dry-run."""
@@ -279,6 +270,26 @@ class Trainer:
         self.folder.write(record)
         self.folder.write_ledger(ledger)
         return record
+
+
+def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> TrainRequest:
+    """What the passive parties are asked for. Raises ConfigError for a party's own parameter among those it sends."""
+    spec = protocol_by_name(config.protocol.name)
+    for name in config.protocol.params:
+        if name in spec.local_params:
+            raise ConfigError(
+                f"reading the configuration {str(config.path)!r}: {name} of [protocol.params] is each party's own; "
+                "write it under [protocol.local]"
+            )
+    return TrainRequest(
+        protocol=spec.name,
+        protocol_params=dict(config.protocol.params),
+        n_trees=params.n_estimators * params.num_class,
+        max_depth=params.max_depth,
+        min_bucket_rows=params.min_bucket_rows,
+        parties=(config.party, *config.peers),
+        resume=resume,
+    )
 
 
 def read_params(config: PartyConfig) -> TrainParams:

@@ -37,10 +37,7 @@ class Visit:
 class ActivePredictor:
     """One prediction. `n_trees`: use the first so many."""
 
-    def __init__(
-        self, share: ActiveShare, table: Table, channels: Mapping[str, Channel], n_trees: int, threads: int = 1
-    ) -> None:
-        self._threads = threads
+    def __init__(self, share: ActiveShare, table: Table, channels: Mapping[str, Channel], n_trees: int) -> None:
         self._share = share
         self._trees: Sequence[TreeShape] = share.trees[:n_trees]
         self._tester = SplitTester(share.records, table)
@@ -163,7 +160,9 @@ class ActivePredictor:
             raise MessageError(f"{what}: found level {message.depth}")
         ends = np.cumsum([len(visit.rows) for visit in visits])
         left = _bits(message.left, int(ends[-1]), what)
-        missing = _bits(message.missing, int(ends[-1]), what) if self._both_ways else np.zeros_like(left)
+        missing = _bits(message.missing, int(ends[-1]) if self._both_ways else 0, what)
+        if not self._both_ways:
+            missing = np.zeros_like(left)
         return list(zip(np.split(left, ends[:-1]), np.split(missing, ends[:-1]), strict=True))
 
     def _branches(self, visit: Visit, left: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[Visit]:
@@ -176,12 +175,14 @@ class ActivePredictor:
                 goes = goes | missing  # noqa: PLW2901 - a row with a missing value goes both ways
                 share = float(tree.cover[child]) / float(tree.cover[visit.node])
                 weight = np.where(missing, share, 1.0) * (1.0 if weight is None else weight)
-            rows = visit.rows[goes]
-            if len(rows):
-                found.append(Visit(visit.tree, child, rows, None if weight is None else weight[goes]))
+            # Positions first: a mask costs several times as much.
+            chosen = np.flatnonzero(goes)
+            if len(chosen):
+                part = None if weight is None else weight.take(chosen)
+                found.append(Visit(visit.tree, child, visit.rows.take(chosen), part))
         return found
 
 
 def _bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_]:
     packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
-    return np.unpackbits(packed, bitorder="little")[:count].astype(np.bool_)
+    return np.unpackbits(packed, bitorder="little")[:count].view(np.bool_)

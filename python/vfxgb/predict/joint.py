@@ -14,7 +14,6 @@ from vfxgb.model.seal import check_together
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.predict.messages import PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
-from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel, Observer, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue
@@ -33,7 +32,7 @@ def predict_margin(
 
     `n_rounds`: use the first so many rounds; None is best_iteration + 1 where early stopping set it, else all.
     missing_strategy="probabilistic" sends a row with a missing value down both branches, weighted by cover.
-    `threads`: of each party, None for all cores.
+    `threads`: None or at least 1; each party tests its splits in one thread, whatever it says.
     `observer` is told of every message (Ledger.record is one).
     Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ).
     """
@@ -65,7 +64,6 @@ def _predict(
     observer: Observer | None,
     what: Literal["margin", "leaves"],
 ) -> NDArray[Any]:
-    threads = resolve_threads(threads)
     check_together(active_share, passive_shares)
     for party in active_share.parties:
         if party not in tables:
@@ -78,10 +76,10 @@ def _predict(
     others: dict[str, PartyThread] = {}
     for party, share in passive_shares.items():
         channels[party], theirs = memory_channels(active_share.party, party, catalogue, run, observer)
-        others[party] = PartyThread(party, partial(_follow, share, tables[party], theirs, threads), theirs)
+        others[party] = PartyThread(party, partial(_follow, share, tables[party], theirs), theirs)
     own = tables[active_share.party]
     return run_together(lambda: lead_prediction(active_share, own, channels, n_rounds, what, threads), channels, others)
 
 
-def _follow(share: PassiveShare, table: Table, channel: Channel, threads: int) -> None:
-    follow_prediction(share, table, channel, threads=threads)
+def _follow(share: PassiveShare, table: Table, channel: Channel) -> None:
+    follow_prediction(share, table, channel)

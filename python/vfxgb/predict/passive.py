@@ -26,10 +26,8 @@ class PassivePredictor:
         table: Table,
         channel: Channel,
         accept: Callable[[OpenPrediction], None] | None = None,
-        threads: int = 1,
     ) -> None:
         self._accept = accept
-        self._threads = threads
         self._share = share
         self._n_rows = table.n_rows
         self._ids = table.ids

@@ -35,7 +35,7 @@ class SplitTester:
             column = self._columns[feature] = self._table.column(feature)
         values = column[first : first + count]
         if rows is not None:
-            values = values[rows]
+            values = values.take(rows)
         # Cuts are float32 numbers: the comparison is the one that binning made.
         left = values < np.float32(self._records.cut[record])
         missing = np.isnan(values)
@@ -75,7 +75,8 @@ def unpack_rows(data: Bulk, sizes: NDArray[np.int32], count: int, what: str) -> 
         if len(part) != end - begin:
             raise MessageError(f"{what}: its rows end early")
         if dense:
-            bits = np.unpackbits(np.frombuffer(part, dtype=np.uint8), bitorder="little")
+            # As bool: numpy looks for what is not 0 in eight of them at once.
+            bits = np.unpackbits(np.frombuffer(part, dtype=np.uint8), bitorder="little").view(np.bool_)
             rows = np.flatnonzero(bits).astype(np.int32)
         else:
             rows = np.frombuffer(part, dtype="<i4").astype(np.int32, copy=False)

@@ -38,8 +38,8 @@ def lead_prediction(
     `channels`: to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
     first so many; None is best_iteration + 1 where early stopping set it, else all. `what`: "margin": float64[n,
     n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
-    int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: for this
-    party's part, None for all cores.
+    int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: None or at
+    least 1; a party's part is gathers and comparisons that gain nothing from more than one, whatever it says.
 
     Raises ShareMismatchError (a party of the model without a channel), ColumnNameError, MessageError, PeerError.
     """
@@ -51,8 +51,9 @@ def lead_prediction(
     if n_rounds is None:
         n_rounds = share.n_rounds if share.best_iteration is None else share.best_iteration + 1
     n_trees = min(n_rounds, share.n_rounds) * share.n_outputs
+    resolve_threads(threads)
     with failure_told(channels.values()):
-        leader = ActivePredictor(share, table, channels, n_trees, resolve_threads(threads))
+        leader = ActivePredictor(share, table, channels, n_trees)
         leader.open()
         found: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
         leader.close()
@@ -71,7 +72,6 @@ def follow_prediction(
     table: Table,
     channel: Channel,
     accept: Callable[[OpenPrediction], None] | None = None,
-    threads: int | None = None,
 ) -> int:
     """Take part in one prediction of the rows of `table`; returns their number when the active party has closed it.
 
@@ -82,5 +82,5 @@ def follow_prediction(
     Raises ShareMismatchError (another model), AlignmentError (other rows), MessageError, PeerError.
     """
     with failure_told([channel]):
-        PassivePredictor(share, table, channel, accept, resolve_threads(threads)).run()
+        PassivePredictor(share, table, channel, accept).run()
     return table.n_rows

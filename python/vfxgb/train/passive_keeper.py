@@ -71,6 +71,12 @@ class PassiveKeeper:
                 f"{what}: {peer} goes on after {wanted} rounds with this party, of which {len(marks)} are kept here; "
                 "restore this party's checkpoint, or start a new run"
             )
+        if len(marks) > wanted + 1:
+            # The active party keeps a round before it begins the next: honest checkpoints are never further apart.
+            raise CheckpointError(
+                f"{what}: {peer} goes back to {wanted} rounds with this party, of which {len(marks)} are kept here, wanted "
+                "at most one less; restore the active party's checkpoint, or start a new run"
+            )
         self._marks = list(marks[:wanted])
         last = self.last
         found, own = (setup.trees_digest, setup.state_digest), (last.trees_digest, last.state_digest)

@@ -32,7 +32,7 @@ from vfxgb.errors import CertificateError
 from vfxgb.transport.network.identity import Identity, Peer
 
 # What a DNS name allows, which a party's name has to be in its certificate.
-PARTY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_PARTY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 # Clocks of machines that meet differ; a certificate begins to be valid a little before it was made.
 _SKEW = timedelta(minutes=10)
 # No certificate or key is larger than this, whatever the file.
@@ -89,10 +89,7 @@ def issue(authority: Authority, party: str, hosts: Sequence[str], days: int, fol
 
     `hosts`: further DNS names or IP addresses. Raises CertificateError: files that are there, a name that is none.
     """
-    if not PARTY_NAME.fullmatch(party):
-        raise CertificateError(
-            f"issuing a certificate: found party name {party!r}, wanted letters, digits, '-', '_' and '.', at most 63"
-        )
+    _check_party(party, "issuing a certificate")
     made = Identity(party, folder / f"{party}.pem", folder / f"{party}.key")
     issuer = _load(authority.certificate)
     issuer_key = _load_key(authority.key)
@@ -285,7 +282,15 @@ def _describe(found: x509.Certificate) -> Description:
     )
 
 
+def _check_party(party: str, step: str) -> None:
+    if not _PARTY_NAME.fullmatch(party):
+        raise CertificateError(
+            f"{step}: found party name {party[:80]!r}, wanted letters, digits, '-', '_' and '.', at most 63 of them"
+        )
+
+
 def _check_names(said: Description, party: str, path: Path) -> None:
+    _check_party(party, f"{path}")
     if said.authority:
         raise CertificateError(
             f"{path}: this is an authority's certificate, wanted that of {party}: a pin must not sign others"

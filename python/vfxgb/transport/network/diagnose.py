@@ -6,17 +6,15 @@ A plain TCP connection and a TLS handshake that verifies nothing show who is the
 import hashlib
 import socket
 import ssl
-import tempfile
 import time
 from contextlib import suppress
 from datetime import datetime, timezone
-from pathlib import Path
 
-from vfxgb.transport.network.certificates import Credentials, describe, fingerprint, pin
-from vfxgb.transport.network.identity import Peer
+from vfxgb.transport.network.certificates import describe, fingerprint, pin
+from vfxgb.transport.network.identity import Identity, Peer
 
 
-def why_unreachable(peer: Peer, own: Credentials, timeout: float) -> str:
+def why_unreachable(identity: Identity, peer: Peer, timeout: float) -> str:
     """The cause and what to do, or "" if nothing wrong can be seen from here. Takes at most `timeout` seconds."""
     host, _, port = peer.address.rpartition(":")
     if not host or not port.isdigit():
@@ -34,7 +32,7 @@ def why_unreachable(peer: Peer, own: Credentials, timeout: float) -> str:
         return f"no connection ({error}); check the address and the network"
     with connection:
         try:
-            return _why_no_session(connection, peer, own, deadline)
+            return _why_no_session(connection, identity, peer, deadline)
         except TimeoutError:
             return f"a program there accepts connections and says nothing for {timeout:g} seconds; is it {peer.party}?"
         except ssl.SSLError as error:
@@ -43,19 +41,14 @@ def why_unreachable(peer: Peer, own: Credentials, timeout: float) -> str:
             return f"something there closes the connection during the TLS handshake; is it {peer.party}?"
 
 
-def _why_no_session(connection: socket.socket, peer: Peer, own: Credentials, deadline: float) -> str:
+def _why_no_session(connection: socket.socket, identity: Identity, peer: Peer, deadline: float) -> str:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = False
     # Nothing is sent over this connection: the certificate is read and compared below.
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
-    with tempfile.TemporaryDirectory() as folder:
-        # The standard library loads keys from files only; the folder is 0700.
-        pair = Path(folder) / "pair.pem"
-        pair.touch(0o600)
-        pair.write_bytes(own.key + own.certificate)
-        context.load_cert_chain(pair)
+    context.load_cert_chain(identity.certificate, identity.key)
     connection.settimeout(max(0.1, deadline - time.monotonic()))
     with context.wrap_socket(connection, server_hostname=peer.party) as secure:
         shown = secure.getpeercert(binary_form=True) or b""

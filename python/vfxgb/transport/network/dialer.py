@@ -9,6 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
 from secrets import randbelow
+from typing import Any
 
 import grpc
 
@@ -63,7 +64,7 @@ def dial(identity: Identity, peer: Peer, limits: Limits | None = None) -> Networ
         if isinstance(error, _Refused):
             raise PeerError(f"{identity.party} dialling {peer.party} at {peer.address}: {error}") from None
         if isinstance(error, (_Unreachable, TimeoutError, FutureTimeoutError, CancelledError)):
-            reason = why_unreachable(peer, own, limits.connect_seconds)
+            reason = why_unreachable(identity, peer, limits.connect_seconds)
             found = reason or f"the connection failed ({error})"
             raise PeerError(f"{identity.party} dialling {peer.party} at {peer.address}: {found}") from None
         raise
@@ -144,16 +145,16 @@ class _Dialled:
     async def _agree(self, channel: "grpc.aio.Channel", again: bool) -> Stream:
         said = Call(self._target.own, self.link.session, again, self.link.terms(self._zstd))
         rpc = channel.stream_stream(f"/{SERVICE}/{METHOD}")(metadata=write_call(said))
-        try:
+        metadata: Any = ()
+        with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
             metadata = await rpc.initial_metadata()
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            metadata = None
-        if metadata is None or rpc.done():
+        version = read_version(metadata)
+        if version == "none" or rpc.done():
+            # No answer of ours, so a refusal, whose status may come a moment later.
             code, details = await rpc.code(), _printable(await rpc.details())
             if code in _FINAL:
                 raise _Refused(f"{self._target.peer.party} refused: {details}")
             raise _Unreachable(details)
-        version = read_version(metadata)
         if version != str(WIRE_VERSION):
             raise _Refused(f"found wire version {_printable(version)}, wanted {WIRE_VERSION}; install the same vfxgb")
         try:

@@ -119,6 +119,8 @@ class Listener:
         except queue.Empty:
             raise LinkTimeout(f"nobody called for {timeout:g} seconds") from None
         if found is None:
+            # Others may be waiting too.
+            self._arrivals.put(None)
             raise LinkClosed("this side has stopped listening")
         return found
 

@@ -74,7 +74,7 @@ def test_files_that_do_not_fit(bank, town, tmp_path) -> None:
     with pytest.raises(CertificateError, match="is not the key of"):
         check_identity(Identity("bank", bank.certificate, shop.key))
     with pytest.raises(CertificateError, match="an authority's certificate"):
-        check_peer(Peer("vfxgb authority", town.authority.certificate))
+        check_peer(Peer("shop", town.authority.certificate))
     with pytest.raises(CertificateError, match="No such file"):
         check_peer(Peer("bank", tmp_path / "absent.pem"))
     with pytest.raises(CertificateError, match="No such file"):

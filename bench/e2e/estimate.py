@@ -1,0 +1,76 @@
+"""The constants of vfxgb.party.estimate: seconds and bytes per tree of every protocol, fitted to small trainings.
+
+Each protocol trains tables of a few sizes with two parties in memory; non-negative least squares gives what a tree
+costs by itself, per row, per row, feature and level, and per bucket of a passive party. Seconds are those of the
+processor, over two cores, so that a busy machine does not spoil them. Prints the table to copy.
+"""
+
+import sys
+import time
+
+import numpy as np
+from scipy.optimize import nnls
+
+from vfxgb.data.table import Table
+from vfxgb.params import TrainParams
+from vfxgb.party.estimate import KEY_BITS, Shape, terms
+from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.train.session import fit
+
+TREES = 3
+CORES = 2
+# Protocols without encryption are so fast that only larger tables show anything.
+FAST = ("federboost", "ldp", "ot_shares", "plain")
+FASTER = 8
+SIZES = [(400, 3, 3, 16), (2400, 3, 3, 16), (400, 12, 3, 16), (400, 3, 5, 48), (1500, 8, 4, 32), (2400, 3, 5, 32)]
+
+
+def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:
+    """(seconds of the first tree's extra, seconds per tree, bytes extra, bytes per tree)."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(shape.rows, shape.own + shape.others))
+    y = (X.sum(axis=1) + rng.normal(size=shape.rows) > 0).astype(float)
+    tables = {
+        "bank": Table.read(X[:, : shape.own], names=[f"a{i}" for i in range(shape.own)], party="bank"),
+        "shop": Table.read(X[:, shape.own :], names=[f"p{i}" for i in range(shape.others)], party="shop"),
+    }
+    given = {"key_bits": KEY_BITS} if hasattr(protocol_by_name(protocol).params, "key_bits") else {}
+    if "insecure" in protocol_by_name(protocol).params.__struct_fields__:
+        given["insecure"] = True
+    if protocol in ("federboost", "ldp"):
+        given = {"epsilon": 1.0}
+    found = []
+    for trees in (1, 1 + TREES):
+        params = TrainParams(
+            objective="binary:logistic", n_estimators=trees, max_depth=shape.depth, max_bin=shape.bins, n_jobs=2
+        )
+        start = time.process_time()
+        result = fit(tables, "bank", y, None, shape.rows, params, protocol, given)
+        found.append(((time.process_time() - start) / CORES, result.traffic["shop"].total_bytes))
+    (s1, b1), (s2, b2) = found
+    return max(s1 - (s2 - s1) / TREES, 0), (s2 - s1) / TREES, max(b1 - (b2 - b1) / TREES, 0), (b2 - b1) / TREES
+
+
+def main() -> None:
+    """Fit and print."""
+    for protocol in sys.argv[1:] or protocol_names():
+        scale = FASTER if protocol in FAST else 1
+        shapes = [Shape(n * scale, 3, f, bins, depth, 1) for n, f, depth, bins in SIZES]
+        try:
+            numbers = np.array([run(protocol, shape) for shape in shapes])
+        except Exception as error:  # a protocol whose parameters need more than this
+            print(f"    # {protocol}: {error}")
+            continue
+        matrix = np.array([terms(shape) for shape in shapes])
+        rows = []
+        for column in range(4):
+            weight = 1 / np.maximum(numbers[:, column], numbers[:, column].max() * 0.05 + 1e-9)
+            rows.append(nnls(matrix * weight[:, None], numbers[:, column] * weight)[0])
+        fitted = np.array([matrix @ row for row in rows]).T
+        worst = [np.abs(np.log((fitted[:, k] + 1e-3) / (numbers[:, k] + 1e-3))).max() for k in (1, 3)]
+        text = ", ".join("(" + ", ".join(f"{value:.3g}" for value in row) + ")" for row in rows)
+        print(f'    "{protocol}": Costs({text}),  # worst x{np.exp(worst[0]):.2f}, x{np.exp(worst[1]):.2f}', flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

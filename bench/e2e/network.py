@@ -1,0 +1,165 @@
+"""What a link over loopback with mutual TLS costs: throughput, latency, and training against memory links in one run.
+
+    python bench/e2e/network.py [--protocol batch_he] [--data default_credit] [--trees 4] [--rows N] [--repeats 3]
+
+Throughput: frames of 64 MiB of random bytes one way, both ends in this process and so on its processors. Latency:
+frames of 100 bytes there and back. Training: both parties in this process, once over memory links and once over TLS,
+taking turns; the ratio is that of the medians. Goal: at most 1.15 for batch_he on default_credit. Set VFXGB_DATA to the
+folder of the data sets; without it a generated table of the same shape is used. Measure on an idle machine: the load
+average is printed with the result.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from vfxgb import VFXGBClassifier
+from vfxgb.cli.machine import machine_facts
+from vfxgb.cli.train_data import load
+from vfxgb.train import session
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.network import Identity, Limits, Listener, NetworkLink, Peer, dial
+from vfxgb.transport.network.certificates import issue, make_authority
+
+GOAL = 1.15
+LARGE, FRAMES, ROUND_TRIPS = 64 << 20, 8, 2000
+SECONDS = 600.0
+
+
+class Loopback:
+    """Certificates of the two parties of a run, and links between them."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        authority = make_authority(folder)
+        self._parties: dict[str, Identity] = {name: issue(authority, name, (), 7, folder) for name in ("bank", "shop")}
+        self._stack = stack
+
+    def links(self) -> tuple[NetworkLink, NetworkLink]:
+        bank, shop = self._parties["bank"], self._parties["shop"]
+        limits = Limits()
+        listener = self._stack.enter_context(
+            Listener(shop, {"bank": Peer("bank", bank.certificate)}, "127.0.0.1:0", limits)
+        )
+        one = self._stack.enter_context(dial(bank, Peer("shop", shop.certificate, listener.address), limits))
+        return one, listener.accept(SECONDS).link
+
+    def channels(
+        self,
+        active: str,
+        passive: str,
+        catalogue: Any,
+        _: bytes,
+        observer: Any = None,
+        timeout: float | None = None,
+        taps: Any = (None, None),
+    ) -> tuple[Channel, Channel]:
+        """In place of vfxgb.transport.channel.memory_channels."""
+        one, other = self.links()
+        return (
+            Channel(active, passive, one, catalogue, one.session, observer, timeout, tap=taps[0]),
+            Channel(passive, active, other, catalogue, other.session, None, timeout, tap=taps[1]),
+        )
+
+
+def throughput(loopback: Loopback) -> float:
+    """Bytes per second, one way."""
+    one, other = loopback.links()
+    payload = os.urandom(LARGE)
+
+    def read() -> None:
+        for _ in range(FRAMES):
+            other.get(SECONDS)
+
+    reader = threading.Thread(target=read)
+    begin = time.perf_counter()
+    reader.start()
+    for _ in range(FRAMES):
+        one.put((b"frame", payload))
+    reader.join()
+    return LARGE * FRAMES / (time.perf_counter() - begin)
+
+
+def latency(loopback: Loopback) -> list[float]:
+    """Seconds of round trips, sorted."""
+    one, other = loopback.links()
+
+    def echo() -> None:
+        for _ in range(ROUND_TRIPS):
+            other.put(other.get(SECONDS))
+
+    answering = threading.Thread(target=echo)
+    answering.start()
+    found = []
+    for _ in range(ROUND_TRIPS):
+        begin = time.perf_counter()
+        one.put((b"frame", bytes(100)))
+        one.get(SECONDS)
+        found.append(time.perf_counter() - begin)
+    answering.join()
+    return sorted(found)
+
+
+def train(args: argparse.Namespace, loopback: Loopback | None) -> float:
+    """Seconds of a whole fit, keys included, over TLS or over memory links."""
+    data = load(args.data, args.rows, None)
+    model = VFXGBClassifier(
+        n_estimators=args.trees,
+        max_depth=6,
+        max_bin=32,
+        n_jobs=args.threads,
+        parties=data.parties,
+        active="bank",
+        protocol=args.protocol,
+    )
+    with ExitStack() as stack:
+        if loopback is not None:
+            stack.enter_context(mock.patch.object(session, "memory_channels", loopback.channels))
+        begin = time.perf_counter()
+        model.fit(data.X, data.y, verbose=False)
+        return time.perf_counter() - begin
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--protocol", default="batch_he")
+    parser.add_argument("--data", default="default_credit")
+    parser.add_argument("--rows", type=int, default=None)
+    parser.add_argument("--trees", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        loopback = Loopback(Path(folder), stack)
+        rate = max(throughput(loopback) for _ in range(3))
+        trips = latency(loopback)
+        memory, network = [], []
+        for _ in range(args.repeats):
+            memory.append(train(args, None))
+            network.append(train(args, loopback))
+    ratio = statistics.median(network) / statistics.median(memory)
+    result = {
+        "machine": machine_facts(),
+        "load": os.getloadavg(),
+        "megabytes_per_second": rate / 1e6,
+        "round_trip_microseconds": {"median": 1e6 * trips[len(trips) // 2], "p99": 1e6 * trips[-len(trips) // 100]},
+        "protocol": args.protocol,
+        "data": args.data,
+        "trees": args.trees,
+        "memory_seconds": memory,
+        "network_seconds": network,
+        "ratio": ratio,
+        "goal": GOAL,
+    }
+    print(json.dumps(result, indent=2, default=str))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""`vfxgb check`: look at everything before a run."""
+
+import argparse
+from pathlib import Path
+
+from vfxgb.cli.exits import OK, PEER, REFUSED, USAGE
+from vfxgb.cli.parser import Commands
+
+MARKS = {"good": "ok", "warning": "!!", "bad": "NO"}
+
+
+def add(commands: Commands) -> None:
+    """Add `check` to the commands."""
+    parser = commands.add_parser(
+        "check",
+        help="look at everything before a run",
+        description="Reads the data, compares columns and ids, looks at certificates and their dates, asks every peer "
+        "whether it would agree to the run, compares versions and clocks, and estimates time, bytes and memory.",
+    )
+    parser.add_argument("config", metavar="PARTY.toml", type=Path)
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all findings to this file (-: stdout)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the findings; 0 if nothing is wrong, 2 own mistakes, 3 a peer that cannot be met, 4 one that refuses."""
+    from vfxgb.cli.output import write_json
+    from vfxgb.party.check import check
+    from vfxgb.party.config import load_config
+
+    found = []
+    for finding in check(load_config(arguments.config)):
+        found.append(finding)
+        if arguments.json != "-":
+            print(f"{MARKS[finding.verdict]}  {finding.subject:<22} {finding.text}", flush=True)
+    if arguments.json is not None:
+        write_json(
+            [{"verdict": one.verdict, "subject": one.subject, "text": one.text} for one in found], arguments.json
+        )
+    bad = [one for one in found if one.verdict == "bad"]
+    if any(not one.peer for one in bad):
+        return USAGE
+    if any(one.refused for one in bad):
+        return REFUSED
+    return PEER if bad else OK

@@ -1,0 +1,182 @@
+"""A party that sends other messages than it should: the one that notices names peer, found and wanted; nobody hangs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import align_runs
+from align_runs import TOY, Outcome, run_alignment
+from vfxgb.align import AlignParams, make_ids
+from vfxgb.align.messages import (
+    AlignKeys,
+    AlignReady,
+    BlindedIds,
+    CodeChoices,
+    CodeRows,
+    CommonRows,
+    CommonTags,
+    Hint,
+    OpenAlign,
+    RowsAgreed,
+    TwiceBlindedIds,
+)
+from vfxgb.errors import AlignmentError, MessageError, PeerError, TransferError, VfxgbError
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import Message
+
+ECDH = AlignParams(method="ecdh")
+Change = Callable[[Any], Message]
+
+
+def change_to(**fields: Any) -> Change:
+    """Other fields; a callable gets the old value."""
+
+    def change(message: Message) -> Message:
+        new = {name: value(getattr(message, name)) if callable(value) else value for name, value in fields.items()}
+        return msgspec.structs.replace(message, **new)
+
+    return change
+
+
+def shorter(data: Any) -> memoryview:
+    return memoryview(bytes(data)[:-1])
+
+
+def flipped(data: Any) -> memoryview:
+    changed = bytearray(data)
+    changed[0] ^= 1
+    return memoryview(changed)
+
+
+def reversed_rows(data: Any) -> memoryview:
+    return np.frombuffer(data, dtype=np.uint8).reshape(-1, 16)[::-1].copy().reshape(-1).data
+
+
+def repeated_row(data: Any) -> memoryview:
+    rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, 16).copy()
+    rows[1] = rows[0]
+    return rows.reshape(-1).data
+
+
+def lying_run(
+    monkeypatch: pytest.MonkeyPatch, params: AlignParams, kind: type[Message], change: Change, peers: int = 1
+) -> Outcome:
+    """An alignment in which the sender of the first message of a kind sends another instead."""
+    send, done = Channel.send, []
+
+    def lie(channel: Channel, message: Message) -> None:
+        if isinstance(message, kind) and not done:
+            done.append(message)
+            message = change(message)
+        send(channel, message)
+
+    monkeypatch.setattr(Channel, "send", lie)
+    monkeypatch.setattr(align_runs, "DEADLINE", 10.0)
+    outcome = run_alignment(
+        [make_ids(range(40), "bank")], [make_ids(range(20, 50), f"shop {place}") for place in range(peers)], params
+    )
+    assert done
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "at", "error", "wanted"),
+    [
+        (OpenAlign, change_to(n_ids=0), "shop 0", MessageError, "found 0 ids and 1 passive"),
+        (OpenAlign, change_to(n_ids=2**40), "shop 0", MessageError, "wanted 1 to 16777216"),
+        (OpenAlign, change_to(n_passives=0), "shop 0", MessageError, "0 passive parties"),
+        (OpenAlign, change_to(n_passives=10**6), "shop 0", MessageError, "1 to 1000"),
+        (OpenAlign, change_to(steps=bytes(31)), "shop 0", MessageError, "found 31 bytes, wanted 32"),
+        (OpenAlign, change_to(steps=bytes(32)), "shop 0", AlignmentError, "normalised by other steps"),
+        (OpenAlign, change_to(method="other"), "shop 0", AlignmentError, "found method 'other'"),
+        (OpenAlign, change_to(group_bits=3072), "shop 0", AlignmentError, "with 3072 bits there"),
+        (AlignReady, change_to(n_ids=0), "bank", MessageError, "found 0 ids, wanted 1 to"),
+        (AlignReady, change_to(n_ids=2**40), "bank", MessageError, "wanted 1 to 16777216"),
+        (AlignReady, change_to(method="ecdh"), "bank", MessageError, "found method 'ecdh', wanted 'kkrt'"),
+        (AlignReady, change_to(public=bytes(31)), "bank", MessageError, "public key: found 31 bytes, wanted 32"),
+        (AlignReady, change_to(offer=b""), "bank", TransferError, "comparing ids with shop 0: found 0 bytes"),
+        (AlignReady, change_to(offer=lambda offer: offer[:32] + bytes(96)), "bank", TransferError, "element 0"),
+        (AlignKeys, change_to(reply=b"x"), "shop 0", TransferError, "comparing ids with bank: found 1 bytes"),
+        (AlignKeys, change_to(table_key=bytes(15)), "shop 0", MessageError, "found 15 bytes, wanted 16"),
+        (AlignKeys, change_to(publics=[]), "shop 0", MessageError, "found 0 public keys"),
+        (AlignKeys, change_to(place=1), "shop 0", MessageError, "and place 1"),
+        (AlignKeys, change_to(publics=[bytes(32)]), "shop 0", MessageError, "another public key in this party's place"),
+        (CodeChoices, change_to(u=shorter), "bank", MessageError, "found 8191 bytes, wanted 8192"),
+        (CodeRows, change_to(u=shorter), "shop 0", MessageError, "bytes of rows, wanted"),
+        (CodeRows, change_to(first=1), "shop 0", MessageError, "found a block from 1 on, wanted 0"),
+        (Hint, change_to(values=shorter), "bank", MessageError, "bytes, wanted"),
+        (Hint, change_to(first=8), "bank", MessageError, "found a block from 8 on, wanted 0"),
+        (Hint, change_to(seed=b""), "bank", MessageError, "seed of the store: found 0 bytes"),
+        (Hint, change_to(seed=bytes(16)), "bank", AlignmentError, "found no id of the first group"),
+        (CommonRows, change_to(key=b""), "shop 0", MessageError, "key of the tags: found 0 bytes"),
+        (CommonRows, change_to(key=bytes(16)), "shop 0", AlignmentError, "common ids that are not here"),
+        (CommonRows, change_to(sizes=[]), "shop 0", MessageError, "0 group"),
+        (CommonRows, change_to(sizes=[31]), "shop 0", MessageError, "found 31 common ids"),
+        (CommonRows, change_to(sizes=[-1, 21]), "shop 0", MessageError, "found 20 common ids in 2 group"),
+        (CommonRows, change_to(sizes=[2**62]), "shop 0", MessageError, "wanted at most 30"),
+        (CommonRows, change_to(digest=bytes(32)), "shop 0", AlignmentError, "another digest"),
+        (CommonRows, change_to(digest=b""), "shop 0", MessageError, "digest of the rows: found 0 bytes"),
+        (CommonTags, change_to(tags=shorter), "shop 0", MessageError, "found 319 bytes, wanted 320"),
+        (CommonTags, change_to(first=1), "shop 0", MessageError, "found a block from 1 on"),
+        (CommonTags, change_to(tags=reversed_rows), "shop 0", MessageError, "do not ascend"),
+        (CommonTags, change_to(tags=repeated_row), "shop 0", MessageError, "a common id twice"),
+        (CommonTags, change_to(tags=flipped), "shop 0", AlignmentError, "1 common ids that are not here"),
+        (RowsAgreed, change_to(digest=bytes(32)), "bank", AlignmentError, "shop 0: found another digest"),
+        (OpenAlign, lambda _: RowsAgreed(digest=b""), "shop 0", MessageError, "found message 'rows-agreed'"),
+        (Hint, lambda _: RowsAgreed(digest=b""), "bank", MessageError, "found message 'rows-agreed'"),
+    ],
+)
+def test_kkrt(
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Message],
+    change: Change,
+    at: str,
+    error: type[VfxgbError],
+    wanted: str,
+) -> None:
+    outcome = lying_run(monkeypatch, TOY, kind, change)
+    assert isinstance(outcome.errors[at], error)
+    assert wanted in str(outcome.errors[at])
+    assert at in str(outcome.errors[at])
+    others = [error for party, error in outcome.errors.items() if party != at]
+    assert all(isinstance(error, (PeerError, AlignmentError)) for error in others)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "at", "wanted"),
+    [
+        (BlindedIds, change_to(points=shorter), "shop 0", "found 1279 bytes, wanted 1280"),
+        (BlindedIds, change_to(first=1), "shop 0", "found a block from 1 on"),
+        (BlindedIds, change_to(points=lambda data: memoryview(bytes(len(data)))), "shop 0", "point 0 does not lie"),
+        (TwiceBlindedIds, change_to(points=shorter), "bank", "found 1279 bytes, wanted 1280"),
+        (TwiceBlindedIds, lambda _: RowsAgreed(digest=b""), "bank", "found message 'rows-agreed'"),
+    ],
+)
+def test_ecdh(monkeypatch: pytest.MonkeyPatch, kind: type[Message], change: Change, at: str, wanted: str) -> None:
+    outcome = lying_run(monkeypatch, ECDH, kind, change)
+    assert isinstance(outcome.errors[at], MessageError)
+    assert wanted in str(outcome.errors[at])
+
+
+@pytest.mark.parametrize(
+    ("publics", "wanted"),
+    [
+        (lambda keys: [keys[0], keys[0]], "a public key twice"),
+        (lambda keys: [keys[0], bytes(32)], "public key 1 is no X25519 key of full order"),
+        (lambda keys: [keys[0], bytes(31)], "public key 1: found 31 bytes, wanted 32"),
+        (lambda keys: keys[:1], "found 1 public keys"),
+    ],
+)
+def test_relayed_keys(monkeypatch: pytest.MonkeyPatch, publics: Callable[[Any], Any], wanted: str) -> None:
+    outcome = lying_run(monkeypatch, TOY, AlignKeys, change_to(publics=publics), peers=2)
+    assert isinstance(outcome.errors["shop 0"], MessageError)
+    assert wanted in str(outcome.errors["shop 0"])
+
+
+def test_another_seed_in_a_later_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vfxgb.align.kkrt.STORE_BLOCK", 100)
+    outcome = lying_run(monkeypatch, TOY, Hint, change_to(seed=bytes(16)))
+    assert "another seed in a later block" in str(outcome.errors["bank"])

@@ -1,0 +1,109 @@
+import pytest
+
+from vfxgb.errors import ConsentError
+from vfxgb.party.config import ConsentSection
+from vfxgb.party.consent import Consent, QueryCount, smallest_key
+from vfxgb.party.folder import PartyFolder
+from vfxgb.party.messages import TrainRequest
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+
+SMALL_HE = {"small_nodes": "batch_he", "he": {"key_bits": 256, "insecure": True}}
+
+
+def _request(protocol="ot_shares", params=None, trees=10, depth=5, bucket=1):
+    return TrainRequest(protocol, params or {}, trees, depth, bucket, ("bank", "shop"))
+
+
+def _consent(**section):
+    return Consent("shop", ConsentSection(**section))
+
+
+@pytest.mark.parametrize("protocol", ["ot_shares", "batch_he", "ldp"])
+def test_without_a_word_only_protocols_without_a_known_attack_are_accepted(protocol):
+    params = {"epsilon": 1.0} if protocol == "ldp" else {}
+    _consent().training(_request(protocol, params))
+
+
+@pytest.mark.parametrize("protocol", ["plain", "smm1", "masked"])
+def test_the_others_are_refused(protocol):
+    with pytest.raises(ConsentError, match=f"shop does not agree to the protocol '{protocol}'"):
+        _consent().training(_request(protocol, {}))
+
+
+def test_a_broken_protocol_needs_to_be_listed_and_insecure():
+    request = _request("smm1", {"insecure": True, **SMALL_HE})
+    with pytest.raises(ConsentError, match="which is broken"):
+        _consent(protocols=("smm1",), min_key_bits=256).training(request)
+    _consent(protocols=("smm1",), insecure=True, min_key_bits=256).training(request)
+    with pytest.raises(ConsentError, match="keys of 256 bits"):
+        _consent(protocols=("smm1",), insecure=True).training(request)
+
+
+BEYOND = {
+    "trees": ({"max_trees": 9}, _request(), "10 trees, wanted at most 9"),
+    "depth": ({"max_depth": 4}, _request(), "depth 5, wanted at most 4"),
+    "buckets": ({"min_bucket_rows": 5}, _request(), "min_bucket_rows of 1, wanted at least 5"),
+    "group": ({}, _request(params={"group_bits": 768, "insecure": True}), "keys of 768 bits, wanted at least 2048"),
+    "key": ({"min_key_bits": 3072}, _request("batch_he", {"key_bits": 2048}), "keys of 2048 bits"),
+    "unlisted": ({"protocols": ("batch_he",)}, _request(), "'ot_shares', wanted one of 'batch_he'"),
+    "unknown": ({"protocols": ("magic",)}, _request("magic"), "one that its version of vfxgb has"),
+    "none": ({"protocols": ()}, _request(), "none at all"),
+}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_what_is_beyond_is_refused_by_name(case):
+    section, request, said = BEYOND[case]
+    with pytest.raises(ConsentError) as found:
+        _consent(**section).training(request)
+    assert said in str(found.value)
+    assert "ask shop" in str(found.value)
+
+
+def test_purposes_are_compared_as_text():
+    _consent().purpose("anything")
+    _consent(purposes=("credit",)).purpose("credit")
+    for asked in ("Credit", "", "credit scoring"):
+        with pytest.raises(ConsentError, match="purpose"):
+            _consent(purposes=("credit",)).purpose(asked)
+
+
+def test_features_are_offered_in_the_order_of_the_table():
+    assert _consent().features(("a", "b", "c")) == ("a", "b", "c")
+    assert _consent(features=("c", "a", "x")).features(("a", "b", "c")) == ("a", "c")
+    with pytest.raises(ConsentError, match="offers none"):
+        _consent(features=("x",)).features(("a", "b"))
+
+
+def test_too_few_common_rows():
+    _consent(min_common_rows=10).common_rows(10)
+    with pytest.raises(ConsentError, match="9 rows in common, wanted at least 10"):
+        _consent(min_common_rows=10).common_rows(9)
+
+
+def test_the_smallest_key_of_all():
+    assert smallest_key(make_protocol_params(protocol_by_name("plain"), {})) is None
+    assert smallest_key(make_protocol_params(protocol_by_name("smm1"), {"insecure": True, **SMALL_HE})) == 256
+
+
+def test_predicted_rows_are_counted_across_restarts(tmp_path):
+    folder = PartyFolder(tmp_path / "shop").make()
+    count = QueryCount("shop", folder, 10)
+    count.take("model", 6)
+    count.take("other", 10)
+    again = QueryCount("shop", folder, 10)
+    assert again.used("model") == 6
+    again.allow("model", 4)
+    with pytest.raises(ConsentError, match="wanted at most 4: 6 of 10 are used"):
+        again.take("model", 5)
+    assert again.used("model") == 6
+    assert folder.queries_file.stat().st_mode & 0o077 == 0
+    folder.queries_file.write_text("{")
+    with pytest.raises(ConsentError, match="refuses to predict"):
+        again.allow("model", 1)
+
+
+def test_without_a_limit_rows_are_counted_all_the_same(tmp_path):
+    count = QueryCount("shop", PartyFolder(tmp_path / "shop").make(), None)
+    count.take("model", 10**9)
+    assert count.used("model") == 10**9

@@ -1,0 +1,112 @@
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from vfxgb.errors import CheckpointError, ConfigError, FormatError
+from vfxgb.party.folder import PartyFolder, RunRecord, ledger_document
+from vfxgb.party.logs import Log
+from vfxgb.party.messages import Hello
+from vfxgb.party.rows import AgreedRows, load_rows, save_rows
+from vfxgb.train.ledger import Ledger
+
+RUN = "00112233445566778899aabbccddeeff"
+
+
+def _record(run, started=1.0):
+    return RunRecord(run=run, party="bank", role="active", state="running", started=started)
+
+
+def test_records_come_back_and_runs_are_found(tmp_path):
+    folder = PartyFolder(tmp_path / "bank").make()
+    for number, run in enumerate(("aa01", "aa02", "bb01")):
+        folder.run(run).make().write(_record(run, float(number)))
+    assert folder.run("aa02").read() == _record("aa02", 1.0)
+    assert [one.run for one in folder.runs()] == ["bb01", "aa02", "aa01"]
+    assert folder.find("bb").run == folder.find("latest").run == "bb01"
+    for text in ("aa", "cc"):
+        with pytest.raises(ConfigError, match="runs there: bb01, aa02, aa01"):
+            folder.find(text)
+    for path in tmp_path.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_others_can_enter_is_closed(tmp_path):
+    (tmp_path / "bank").mkdir(mode=0o755)
+    PartyFolder(tmp_path / "bank").make()
+    assert (tmp_path / "bank").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"format": "vfxgb run"}', "[1]"])
+def test_a_record_that_is_none(tmp_path, text):
+    folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
+    folder.run_file.write_text(text)
+    with pytest.raises(FormatError, match="no record of a run"):
+        folder.read()
+
+
+def test_a_record_of_another_version(tmp_path):
+    folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
+    folder.write(_record("aa"))
+    folder.run_file.write_text(folder.run_file.read_text().replace('"version": 1', '"version": 9'))
+    with pytest.raises(FormatError, match="of version 9"):
+        folder.read()
+
+
+def test_a_ledger_as_a_document():
+    ledger = Ledger()
+    words = Hello(1, "check", "0", 0.0)
+    ledger.record("bank", "shop", words, 10)
+    document = json.loads(json.dumps(ledger_document(ledger)))
+    assert document["entries"][0]["message"] == "hello"
+    assert "shop learned" in document["text"]
+
+
+def test_agreed_rows_come_back_while_the_table_is_the_same(tmp_path):
+    table, file = tmp_path / "t.csv", tmp_path / "rows.bin"
+    table.write_text("id\n1\n")
+    groups = (np.array([4, 2, 9]), np.array([], dtype=np.int64))
+    save_rows(file, AgreedRows.of(RUN, groups, b"d" * 32, (table,)))
+    found = load_rows(file, RUN, (table,))
+    assert [group.tolist() for group in found.groups()] == [[4, 2, 9], []]
+    assert found.digest == b"d" * 32
+    with pytest.raises(CheckpointError, match="found rows of run 00112233"):
+        load_rows(file, "ff" * 16, (table,))
+    with pytest.raises(CheckpointError, match="1 tables, now there are 0"):
+        load_rows(file, RUN, ())
+    table.write_text("id\n2\n")
+    with pytest.raises(CheckpointError, match="has changed since the run began"):
+        load_rows(file, RUN, (table,))
+
+
+def test_every_flipped_byte_of_the_rows_is_noticed(tmp_path):
+    file = tmp_path / "rows.bin"
+    save_rows(file, AgreedRows.of(RUN, (np.arange(3),), b"d" * 32, ()))
+    whole = file.read_bytes()
+    for place in range(len(whole)):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(CheckpointError):
+            load_rows(file, RUN, ())
+    for length in (0, 5, len(whole) - 1):
+        file.write_bytes(whole[:length])
+        with pytest.raises(CheckpointError):
+            load_rows(file, RUN, ())
+    file.unlink()
+    with pytest.raises(CheckpointError, match="start a new run"):
+        load_rows(file, RUN, ())
+
+
+def test_a_log_takes_lines_from_several_threads(tmp_path, capsys):
+    log = Log(tmp_path / "log.jsonl")
+    threads = [threading.Thread(target=lambda: [log.info("event", number=n) for n in range(50)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert len(lines) == 200
+    assert set(lines[0]) == {"time", "level", "event", "number", "text"}
+    assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
+    Log(tmp_path / "nowhere" / "log.jsonl").error("event", text="lost")
+    assert "cannot be written" in capsys.readouterr().err
