@@ -23,8 +23,8 @@ from vfxgb.model.file import load_share
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.xgboost_json import xgboost_json
 from vfxgb.secagg.double_mask.messages import MaskedVector, Signed
-from vfxgb.train.settings import plain_params
 from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.settings import plain_params
 from vfxgb.transport.link import LinkClosed
 from vfxgb.transport.messages import Message
 
@@ -127,7 +127,7 @@ def _breaking(side: UserSide, *counts: int) -> UserSide:
     return replace(side, dial=call)
 
 
-@pytest.mark.parametrize("at", [1, 4, 9, 22])
+@pytest.mark.parametrize("at", [1, 9, 22])
 def test_a_user_that_dies_is_left_out(crowd, at: int) -> None:
     run = crowd(own={"threshold": 3})
     run.change = lambda number, side: _breaking(side, at) if number == 2 else side
@@ -206,15 +206,15 @@ def test_a_slow_user_drops_out_and_returns(crowd, changes) -> None:
         del channel
         if isinstance(message, MaskedVector) and not slept:
             slept.append(1)
-            time.sleep(1.0)
+            time.sleep(0.7)
         return message
 
     run = crowd(own={"threshold": 3}, n_estimators=3)
-    run.deadlines = Deadlines(gather=15.0, stage=0.6, greet=5.0)
+    run.deadlines = Deadlines(gather=15.0, stage=0.4, greet=5.0)
     changes["user-4"] = change
-    result = run.run([_Pause(0.5)])
+    result = run.run([_Pause(0.4)])
     assert result.share.n_rounds == 3
-    assert "no answer in stage 'mask' within 0.6 s" in run.said(4)
+    assert "no answer in stage 'mask' within 0.4 s" in run.said(4)
     assert "it can take part again" in run.said(4)
     outcome = run.outcomes[4]
     assert isinstance(outcome, UserOutcome), outcome
