@@ -61,5 +61,5 @@ def test_kills_at_random_points_change_nothing(world, tmp_path):
         bank.wait(DEADLINE)
         shop.kill()
     (run,) = [one for one in runs.runs() if one.run not in before and one.share_file.exists()]
-    wanted = exported(world.reference(("bank", "shop"), "binary", SIZE), tmp_path)
+    wanted = exported(world.reference(("bank", "shop"), "binary", SIZE, "ot_shares"), tmp_path)
     assert exported(joined(world, run.run, ("bank", "shop")), tmp_path) == wanted
