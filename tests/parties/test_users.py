@@ -13,7 +13,7 @@ import pytest
 
 from processes import DEADLINE, start, to_toml, wait_until
 from vfxgb.cli import main
-from vfxgb.errors import ConsentError, VfxgbError
+from vfxgb.errors import ConsentError, MessageError, VfxgbError
 from vfxgb.horizontal.estimator import FedXGBClassifier
 from vfxgb.horizontal.meeting import Invites
 from vfxgb.model.file import load_share
@@ -223,3 +223,12 @@ def test_what_a_user_agrees_to(users) -> None:
         with pytest.raises(ConsentError, match=says):
             user._accept(invitation)
     UserParty(load_config(users.user(0, "127.0.0.1:1"), {}), Log(None))._accept(invitation)
+
+
+def test_a_model_that_is_none(users, tmp_path) -> None:
+    user = UserParty(load_config(users.user(0, "127.0.0.1:1"), {}), Log(None))
+    file = tmp_path / "share.json"
+    file.write_text("{}")
+    with pytest.raises(MessageError, match="the model that the server sent"):
+        user._check_model(file, "")
+    assert not file.exists()
