@@ -1,5 +1,6 @@
 """Parties that are interrupted, killed and started again: the model is the one of an undisturbed run."""
 
+import errno
 import signal
 import subprocess
 import threading
@@ -12,6 +13,8 @@ from vfxgb.party.logs import Log
 from vfxgb.party.train import Trainer
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.checkpoint import save_state
+from vfxgb.train.secrets import make_key_file
 
 LONG = {**SIZES, "n_estimators": 40}
 
@@ -117,3 +120,56 @@ def test_without_patience_a_lost_party_ends_the_run(world, shop, tmp_path):
     assert "shop" in said
     assert "resume with" in said
     assert "Traceback" not in said
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_checkpoint_whole(
+    world, served, vfxgb, tmp_path, undisturbed, monkeypatch, capsys
+):
+    """Keys of the encryption survive, sealed by a key file; nothing of them is in clear."""
+    make_key_file(world.folder / "resume.key")
+    config = _config(world, served["shop"].address, "full", "batch_he")
+    config.write_text(config.read_text().replace("resume_seconds", 'key_file = "resume.key", resume_seconds'))
+    left = [3]
+
+    def save(state, path):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        save_state(state, path)
+
+    monkeypatch.setattr("vfxgb.party.train.save_state", save)
+    assert vfxgb("train", config, "--quiet") == 5
+    assert "No space left" in capsys.readouterr().err
+    run = last_run(config)
+    assert run.read().state == "stopped"
+    assert list(run.path.glob("*.sealed"))
+    monkeypatch.undo()
+    assert vfxgb("train", config, "--quiet", "--resume") == 0
+    assert not list(run.path.glob("*.sealed"))
+    assert exported(joined(world, run.run, ("bank", "shop")), tmp_path) == undisturbed
+
+
+def test_a_run_with_other_data_or_settings_is_not_resumed(world, served, vfxgb, tmp_path, monkeypatch, capsys):
+    config = _config(world, served["shop"].address, "changed")
+
+    def save(state, path):
+        save_state(state, path)
+        if state.rounds == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("vfxgb.party.train.save_state", save)
+    assert vfxgb("train", config, "--quiet") == 130
+    monkeypatch.undo()
+    run = last_run(config).run
+    text = config.read_text()
+    config.write_text(text.replace("max_depth = 3", "max_depth = 2"))
+    assert vfxgb("train", config, "--quiet", "--resume", run) == 2
+    assert "settings" in capsys.readouterr().err
+    (world.folder / "changed.csv").write_bytes((world.folder / "bank.csv").read_bytes() + b"\n")
+    config.write_text(text.replace("bank.csv", "changed.csv"))
+    assert vfxgb("train", config, "--quiet", "--resume", run) == 2
+    assert "has changed since the run began" in capsys.readouterr().err
+    config.write_text(text)
+    assert vfxgb("train", config, "--quiet", "--resume", run) == 0
+    assert vfxgb("train", config, "--quiet", "--resume", run) == 2
+    assert "it has finished" in capsys.readouterr().err

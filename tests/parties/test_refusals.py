@@ -17,7 +17,7 @@ def _events(world, party):
 
 REFUSED = {
     "purpose": ({"purpose": "marketing"}, "purpose 'marketing'"),
-    "trees": ({"train": {"n_estimators": 101}}, "101 trees"),
+    "trees": ({"train": {"n_estimators": 401}}, "401 trees"),
     "keys": ({"protocol": {"name": "batch_he", "params": {"key_bits": 128, "insecure": True}}}, "keys of 128 bits"),
 }
 

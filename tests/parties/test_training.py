@@ -5,10 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from processes import SIZES, exported, joined, last_run
+from processes import COLUMNS, SIZES, TRAIN, exported, joined, last_run
+from vfxgb.data.table import Table
+from vfxgb.model.fitted import FittedModel
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.seal import check_together
+from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.train.session import fit
 
 
 def _protocol(name):
@@ -97,3 +101,64 @@ def test_a_run_folder_tells_what_happened_and_its_owner_alone_can_read_it(world,
     assert len(record.evals["train"]["logloss"]) == SIZES["n_estimators"]
     assert record.traffic["shop"].wire_sent_bytes > 0
     assert record.versions["vfxgb"]
+
+
+def test_early_stopping_and_weights_travel_too(world, addresses, vfxgb, tmp_path):
+    """A validation table and a column of weights: decisions are the active party's and nobody guesses."""
+    lines = (world.folder / "bank.csv").read_text().splitlines()
+    head, rows = lines[0] + ",w", [f"{line},{1 + place % 3}" for place, line in enumerate(lines[1:])]
+    (world.folder / "bank-part.csv").write_text("\n".join([head, *rows[:150]]))
+    (world.folder / "bank-rest.csv").write_text("\n".join([head, *rows[150:]]))
+    data = {"train": "bank-part.csv", "valid": "bank-rest.csv", "weight": "w"}
+    sizes = {"n_estimators": 60, "max_depth": 3, "max_bin": 16, "early_stopping_rounds": 2, "learning_rate": 0.8}
+    config = world.active({"shop": addresses["shop"]}, name="stopping", data=data, train=sizes)
+    assert vfxgb("train", config, "--quiet") == 0
+    record = last_run(config).read()
+    assert record.best_iteration is not None
+    assert record.rounds == record.best_iteration + 3 < 60
+    assert len(record.evals["valid"]["logloss"]) == record.rounds
+    assert set(record.rows) == {"own", "train", "valid"}
+
+    place = {name: row for row, name in enumerate(world.ids)}
+    parts = [[line.split(",") for line in part] for part in (rows[:150], rows[150:])]
+    kept = [[cells for cells in part if world.has["shop"][place[cells[0]]]] for part in parts]
+    people = np.array([place[cells[0]] for part in kept for cells in part])
+    weights = np.array([float(cells[-1]) for part in kept for cells in part])
+    tables = {
+        party: Table.read({name: world.values[name][people] for name in COLUMNS[party]}, party=party)
+        for party in ("bank", "shop")
+    }
+    params = TrainParams.from_dict({**sizes, **TRAIN["binary"], "n_jobs": 1})
+    n_train = len(kept[0])
+    evals = [("train", slice(0, n_train)), ("valid", slice(n_train, len(people)))]
+    found = fit(tables, "bank", world.labels["binary"][people], weights, n_train, params, evals=evals)
+    assert found.best_iteration == record.best_iteration
+    np.testing.assert_allclose(found.evals_result["valid"]["logloss"], record.evals["valid"]["logloss"], rtol=1e-6)
+    wanted = exported(FittedModel(found.active_share, found.passive_shares), tmp_path)
+    assert exported(joined(world, record.run, ("bank", "shop")), tmp_path) == wanted
+
+
+def test_what_a_run_would_do_is_said_without_a_word_to_anybody(world, vfxgb, capsys, tmp_path):
+    config = world.active({"shop": "127.0.0.1:1"}, name="dry")
+    assert vfxgb("train", config, "--dry-run") == 0
+    assert "would ask shop for 3 trees of depth 3 by plain for 'test'" in capsys.readouterr().out
+    assert vfxgb("serve", world.passive("shop", name="dry-shop"), "--dry-run") == 0
+    assert f"would serve {int(world.has['shop'].sum())} rows and 3 features" in capsys.readouterr().out
+
+
+def test_check_looks_at_everything(world, addresses, vfxgb, capsys):
+    config = world.active({"shop": addresses["shop"]}, name="checked", protocol=_protocol("ot_shares"))
+    assert vfxgb("check", config) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("ok") for line in lines if "certificate" not in line), lines
+    assert any(f"agrees; {int(world.has['shop'].sum())} rows, 3 features" in line for line in lines)
+    assert any("estimate" in line and "good to a factor of" in line for line in lines)
+    assert vfxgb("check", world.active({"shop": addresses["shop"]}, name="checked", purpose="fun")) == 4
+    assert "does not agree to the purpose 'fun'" in capsys.readouterr().out
+    assert vfxgb("check", world.active({"shop": "127.0.0.1:1"}, name="checked"), "--json", "-") == 3
+    findings = json.loads(capsys.readouterr().out)
+    assert [one["subject"] for one in findings if one["verdict"] == "bad"] == ["peer shop"]
+    assert vfxgb("check", world.active({"shop": addresses["shop"]}, name="checked", data={"label": "nothing"})) == 2
+    assert "there is no column 'nothing'" in capsys.readouterr().out
+    assert vfxgb("check", world.passive("mill", name="checked-mill")) == 0
+    assert "can listen at" in capsys.readouterr().out

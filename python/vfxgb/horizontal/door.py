@@ -10,10 +10,11 @@ from vfxgb.errors import ChannelClosedError, FrameError, MessageError, PeerError
 from vfxgb.horizontal.directory import UserDirectory
 from vfxgb.horizontal.meeting import Accepts, Arrives, Declines, Invites, TurnsAway
 from vfxgb.horizontal.server import SERVER
+from vfxgb.horizontal.training import USERS
 from vfxgb.secagg.network import Member, Note, unheard
-from vfxgb.transport.channel import Channel
+from vfxgb.transport.channel import Channel, Observer
 from vfxgb.transport.link import LinkTimeout
-from vfxgb.transport.messages import MAX_REASON, Catalogue
+from vfxgb.transport.messages import MAX_REASON, Catalogue, Message
 from vfxgb.transport.network import Listener, NetworkLink, Selector
 
 
@@ -32,7 +33,8 @@ class _Guest:
 class UserDoor:
     """A Door. `invitation`: for everybody, but for the number. `seconds`: how long a user may take to accept.
 
-    `begun`: from when on only those come in who have been in before, with all they know of the run.
+    `observer`: told of every message to and from users. `begun`: from when on only those come in who have been in
+    before, with all they know of the run.
     """
 
     listener: Listener
@@ -41,6 +43,7 @@ class UserDoor:
     invitation: Invites
     seconds: float
     note: Note = unheard
+    observer: Observer | None = None
     begun: bool = False
     _guests: dict[NetworkLink, _Guest] = field(default_factory=dict)
     _selector: Selector = field(default_factory=Selector)
@@ -77,10 +80,17 @@ class UserDoor:
                 return
             link = arrival.link
             # Reading never waits: it follows the selector. The timeout is for a link that breaks its promise.
-            channel = Channel(SERVER, arrival.peer, link, self.catalogue, link.session, timeout=self.seconds)
+            channel = Channel(SERVER, arrival.peer, link, self.catalogue, link.session, self._observe, self.seconds)
             user = self.directory.number(arrival.peer)
             self._guests[link] = _Guest(user, channel, link, time.monotonic() + self.seconds)
             self._selector.add(link)
+
+    def _observe(self, sender: str, receiver: str, message: Message, size: int) -> None:
+        """Users are one party in the ledger."""
+        del receiver
+        if self.observer is not None:
+            ends = (SERVER, USERS) if sender == SERVER else (USERS, SERVER)
+            self.observer(*ends, message, size)
 
     def _hear(self, guest: _Guest) -> bool:
         """Read what a guest says; returns whether it is in."""

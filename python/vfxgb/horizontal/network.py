@@ -76,9 +76,9 @@ def serve_users(
         weighted=job.weighted,
         directory=directory.digest(),
     )
-    door = UserDoor(listener, directory, catalogue_of(spec), invitation, deadlines.greet, note)
     watch = Watch()
-    exchange = NetworkExchange(deadlines.stage, door, Declines, watch.ledger.record, note=note)
+    door = UserDoor(listener, directory, catalogue_of(spec), invitation, deadlines.greet, note, watch.ledger.record)
+    exchange = NetworkExchange(deadlines.stage, door, Declines, note=note)
     timings = Timings()
     failure: BaseException | None = None
     try:

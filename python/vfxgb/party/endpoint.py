@@ -9,8 +9,8 @@ With several outputs a score is a list. A request that is refused gets {"error":
 passive party cannot be reached).
 
 There is no authentication: it listens on this machine only unless told otherwise, and whoever may reach it may ask. A
-page in a browser of this machine could, too; so requests must say that they are JSON and name this host, which a page of
-another site cannot do unnoticed.
+page in a browser of this machine could, too; so requests must say that they are JSON and name this host, which a page
+of another site cannot do unnoticed.
 """
 
 import ipaddress

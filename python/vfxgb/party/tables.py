@@ -6,7 +6,6 @@ After alignment a table is its common rows in the agreed order, and the digest o
 
 import csv
 import gzip
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -105,10 +104,10 @@ def _parquet_names(path: Path, where: str) -> list[str]:
 
 
 def agreed(table: Table, positions: NDArray[np.int64], digest: bytes) -> Table:
-    """The rows at `positions`, in that order; the digest that all parties share stands for their ids."""
-    return replace(table.take(positions), ids=(np.array([digest.hex()]),))
+    """The rows at `positions`, in that order, marked by the digest that all parties share."""
+    return marked(table.take(positions), digest)
 
 
-def stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Rows of several groups below each other."""
-    return np.concatenate(list(parts))
+def marked(table: Table, digest: bytes) -> Table:
+    """The same table; the digest of the agreed order stands for the ids of its rows."""
+    return replace(table, ids=(np.array([digest.hex()]),))

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from vfxgb.errors import ConfigError, ConsentError
+from vfxgb.errors import ConfigError, ConsentError, FormatError, MessageError, ShareMismatchError
 from vfxgb.files import write_atomically
 from vfxgb.horizontal.directory import read_identity, read_users
 from vfxgb.horizontal.meeting import Invites
 from vfxgb.horizontal.remote import UserOutcome, UserSide, take_part
 from vfxgb.horizontal.simulation import UserRows
+from vfxgb.model.file import load_share
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent
 from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain, versions
@@ -68,36 +69,53 @@ class UserParty:
         """Take part in a run to its end. Raises ConsentError, PeerError and what else take_part raises."""
         ledger = Ledger()
         started, start = now(), time.perf_counter()
-        server = next(iter(self._network.peers.values()))
-
-        def call() -> NetworkLink:
-            return dial(self._network.identity, server, self._network.limits)
-
-        outcome = take_part(
-            UserSide(
-                party=self.config.party,
-                directory=self.directory,
-                identity=self._identity,
-                columns=self._columns,
-                rows=self._rows,
-                aggregator=self._users.aggregator,
-                aggregator_params=self._users.params,
-                accept=self._accept,
-                dial=call,
-                reach_seconds=self._users.reach_seconds,
-                threads=resolve_threads(self.config.threads),
-                observer=ledger.record,
-                said=self._said,
-            )
-        )
+        try:
+            outcome = take_part(self._side(ledger))
+        except BaseException as error:
+            self._log.error("failed", text=f"{type(error).__name__}: {error}")
+            raise
         kept = PartyFolder(self.config.folder).make().run(outcome.run.hex()).make()
         record = self._record(outcome, ledger, kept.share_file, started, time.perf_counter() - start)
         write_atomically(kept.share_file, outcome.model)
+        self._check_model(kept.share_file, record.run)
         kept.write(record)
         kept.write_ledger(ledger)
         self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(record.seconds, 2))
         self._tell(f"the model is in {kept.share_file}")
         return record
+
+    def _side(self, ledger: Ledger) -> UserSide:
+        server = next(iter(self._network.peers.values()))
+
+        def call() -> NetworkLink:
+            return dial(self._network.identity, server, self._network.limits)
+
+        return UserSide(
+            party=self.config.party,
+            directory=self.directory,
+            identity=self._identity,
+            columns=self._columns,
+            rows=self._rows,
+            aggregator=self._users.aggregator,
+            aggregator_params=self._users.params,
+            accept=self._accept,
+            dial=call,
+            reach_seconds=self._users.reach_seconds,
+            threads=resolve_threads(self.config.threads),
+            observer=ledger.record,
+            said=self._said,
+        )
+
+    def _check_model(self, file: Path, run: str) -> None:
+        """Raise MessageError, and leave no file, unless it is a model of this run."""
+        try:
+            share = load_share(file)
+        except (FormatError, ShareMismatchError) as error:
+            file.unlink()
+            raise MessageError(f"{self.config.party} reading the model that the server sent: {error}") from None
+        if share.run != run:
+            file.unlink()
+            raise MessageError(f"{self.config.party} reading the model that the server sent: it is of run {share.run}")
 
     def _record(self, outcome: UserOutcome, ledger: Ledger, file: Path, started: float, seconds: float) -> RunRecord:
         own, server = self.config.party, next(iter(self._network.peers))

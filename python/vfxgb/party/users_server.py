@@ -73,19 +73,38 @@ class UsersServer:
 
         `listening`: told the address, when users can dial. Raises what serve_users raises, and what ended a run early.
         """
+        folder = PartyFolder(self.config.folder).make()
+        start = time.perf_counter()
+        try:
+            result = self._train(listening)
+        except BaseException as error:
+            self._log.error("failed", text=f"{type(error).__name__}: {error}")
+            raise
+        self._seconds = time.perf_counter() - start
+        kept = folder.run(result.share.run).make()
+        save_share(result.share, kept.share_file)
+        record = self._record(result, kept.share_file)
+        kept.write(record)
+        kept.write_ledger(result.ledger)
+        self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(self._seconds, 2))
+        if result.failure is not None:
+            self._log.error("failed", text=record.error, run=record.run)
+            self._tell(f"the {record.rounds} finished rounds are in {kept.share_file}")
+            raise result.failure
+        return record
+
+    def _train(self, listening: Callable[[str], None]) -> UsersResult:
         config, users = self.config, self._users
-        folder = PartyFolder(config.folder).make()
         peers = {
             party: Peer(party, path)
             for party, path in zip(self.directory.parties, self.directory.certificates, strict=True)
         }
-        start = time.perf_counter()
         # A user that lost its connection may be there with a new one before the old one is given up.
         room = 2 * len(peers) + 1
         with Listener(self._network.identity, peers, config.listen, self._network.limits, room) as listener:
             self._log.info("listening", address=listener.address, party=config.party)
             listening(listener.address)
-            result = serve_users(
+            return serve_users(
                 self.job,
                 self.directory,
                 listener,
@@ -96,17 +115,6 @@ class UsersServer:
                 self._begin,
                 lambda came: self._tell(f"{came} of {len(peers)} users are there"),
             )
-        self._seconds = time.perf_counter() - start
-        kept = folder.run(result.share.run).make()
-        save_share(result.share, kept.share_file)
-        record = self._record(result, kept.share_file)
-        kept.write(record)
-        kept.write_ledger(result.ledger)
-        self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(self._seconds, 2))
-        if result.failure is not None:
-            self._tell(f"the {record.rounds} finished rounds are in {kept.share_file}")
-            raise result.failure
-        return record
 
     def _note(self, user: int, what: str) -> None:
         self._log.warning("user", text=what, peer=self.directory.parties[user])

@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 from vfxgb.errors import ChannelClosedError, FrameError, MessageError, PeerError
 from vfxgb.secagg.base import M
 from vfxgb.secagg.simulation import SERVER, Absence, StageCost, nobody
-from vfxgb.transport.channel import Channel, Observer
+from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Abort, Message, encode
 from vfxgb.transport.network import NetworkLink, Selector
 
@@ -61,7 +61,6 @@ class NetworkExchange:
     seconds: float
     door: Door
     declines: type[Message]
-    observer: Observer | None = None
     absent: Absence = nobody
     note: Note = unheard
     costs: dict[str, StageCost] = field(default_factory=dict)
@@ -166,8 +165,6 @@ class NetworkExchange:
             cost.server_seconds += time.perf_counter() - start
             cost.down += size
             waiting[user] = member
-            if self.observer is not None:
-                self.observer(SERVER, "users", request, size)
         return waiting
 
     def _ready(self, seconds: float) -> list[Member]:
@@ -187,8 +184,6 @@ class NetworkExchange:
         cost.server_seconds += time.perf_counter() - start
         cost.up += size
         cost.asked += 1
-        if self.observer is not None:
-            self.observer("users", SERVER, answer, size)
         if member.owed:
             member.owed -= 1
             self.note(member.user, f"answers, in stage {stage!r}, what it was asked before; it can take part again")

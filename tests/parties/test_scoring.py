@@ -1,0 +1,102 @@
+"""`vfxgb predict --serve`: scores over HTTP, with a passive party that is another process."""
+
+import http.client
+import json
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from processes import DEADLINE, Served, joined, last_run, start, wait_until
+from vfxgb.errors import AlignmentError, ConsentError, PeerError
+from vfxgb.model.pooled import PooledModel
+from vfxgb.party.config import load_config
+from vfxgb.party.logs import Log
+from vfxgb.party.scoring import Scorer
+from vfxgb.party.train import Trainer
+
+# Two rows for the command, then three questions of four.
+LIMIT = 14
+
+
+@pytest.fixture(scope="module")
+def shop(world) -> Iterator[list[Served]]:
+    """A shop that may be stopped, and answers for a few rows only."""
+    consent = {"max_predicted_rows": LIMIT}
+    one = [Served(world.passive("shop", name="scoring-shop", folder="shop-folder", consent=consent))]
+    yield one
+    one[0].kill()
+
+
+@pytest.fixture(scope="module")
+def config(world, shop) -> Path:
+    """The bank's, with a model that was just trained."""
+    path = world.active({"shop": shop[0].address}, name="scoring-bank")
+    Trainer(load_config(path, {}), Log(None)).run()
+    return path
+
+
+def _wanted(world, config: Path, rows: np.ndarray) -> np.ndarray:
+    model = joined(world, last_run(config).run, ("bank", "shop"))
+    pooled = PooledModel(model.active_share, model.passive_shares)
+    matrix = np.column_stack([world.values[name][rows] for name in pooled.feature_names]).astype(np.float32)
+    scores = 1 / (1 + np.exp(-pooled.margins(matrix)[:, 0]))
+    return np.where(world.has["shop"][rows], scores, np.nan)
+
+
+def _asked(world, scorer: Scorer, rows: np.ndarray) -> np.ndarray:
+    columns = {name: world.values[name][rows].tolist() for name in scorer.features}
+    return scorer.score(world.ids[rows].tolist(), columns)[:, 0]
+
+
+def test_the_command(world, config, tmp_path) -> None:
+    log = tmp_path / "out"
+    process = start("predict", config, "--serve", "--port", "0", log=log)
+    try:
+        wait_until(lambda: "scoring at" in log.read_text() or process.poll() is not None)
+        found = re.search(r"http://(\S+):(\d+)/score", log.read_text())
+        assert found is not None, log.read_text()
+        rows = np.flatnonzero(world.has["shop"])[:2]
+        features = load_config(config, {}).data.features or ()
+        body: Any = {
+            "rows": [
+                {"id": str(world.ids[row]), "features": {name: world.values[name][row] for name in features}}
+                for row in rows
+            ]
+        }
+        connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=DEADLINE)
+        connection.request("POST", "/score", json.dumps(body), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        document = json.loads(answer.read())
+        connection.close()
+        assert answer.status == 200, document
+        np.testing.assert_allclose(document["scores"], _wanted(world, config, rows), rtol=1e-6)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE) == 0
+
+
+def test_sessions_are_kept_and_opened_again(world, shop, config) -> None:
+    scorer = Scorer(load_config(config, {}), Log(None))
+    lacking = np.flatnonzero(~world.has["shop"])[:1]
+    rows = np.concatenate([np.flatnonzero(world.has["shop"])[:4], lacking])
+    try:
+        for _ in range(2):
+            np.testing.assert_allclose(_asked(world, scorer, rows), _wanted(world, config, rows), rtol=1e-6)
+        # Ids that are none are this side's mistake, and end no session.
+        with pytest.raises(AlignmentError, match="same id"):
+            _asked(world, scorer, rows[[0, 0]])
+        assert np.isnan(_asked(world, scorer, lacking)).all()
+        assert shop[0].stop() == 0
+        with pytest.raises(PeerError):
+            _asked(world, scorer, rows)
+        shop[0] = shop[0].again()
+        np.testing.assert_allclose(_asked(world, scorer, rows), _wanted(world, config, rows), rtol=1e-6)
+        with pytest.raises(ConsentError, match="14 of 14 are used"):
+            _asked(world, scorer, rows)
+    finally:
+        scorer.close()

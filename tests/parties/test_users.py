@@ -1,0 +1,234 @@
+"""A server and its users as processes: the commands, and who is killed."""
+
+import csv
+import queue
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from processes import DEADLINE, start, to_toml, wait_until
+from vfxgb.cli import main
+from vfxgb.errors import ConsentError, MessageError, VfxgbError
+from vfxgb.horizontal.estimator import FedXGBClassifier
+from vfxgb.horizontal.meeting import Invites
+from vfxgb.model.file import load_share
+from vfxgb.model.pooled import PooledModel
+from vfxgb.model.xgboost_json import xgboost_json
+from vfxgb.party.config import load_config, tomllib
+from vfxgb.party.folder import PartyFolder
+from vfxgb.party.logs import Log
+from vfxgb.party.user import UserParty
+from vfxgb.party.users_server import UsersServer
+
+USERS = 3
+NAMES = ("a", "b")
+PARAMS = {"threshold": 2, "min_users": 2}
+
+
+class Users:
+    """Files of a server and its users below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        rng = np.random.default_rng(5)
+        assert main(["certs", "server", "--users", str(USERS), "--out", str(folder / "certs")]) == 0
+        self.tables = {}
+        for party in ("valid", *(f"user-{user}" for user in range(USERS))):
+            X = rng.normal(size=(60, 2)).round(3)
+            self.tables[party] = X, (X.sum(axis=1) > 0).astype(int)
+            with (folder / f"{party}.csv").open("w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerows(
+                    [(*NAMES, "y"), *((*row, label) for row, label in zip(*self.tables[party], strict=True))]
+                )
+
+    def server(self, **train: Any) -> Path:
+        """The server's configuration."""
+        values = {
+            **self._common("server"),
+            "role": "server",
+            "listen": "127.0.0.1:0",
+            "data": {"valid": "valid.csv", "label": "y"},
+            "train": {"objective": "binary:logistic", "max_depth": 2, "max_bin": 8, **train},
+            "users": {"directory": "certs/users.json", "gather_seconds": 30, "stage_seconds": 20, "params": PARAMS},
+        }
+        return self._save("server", values)
+
+    def user(self, number: int, address: str, **consent: Any) -> Path:
+        """A user's configuration."""
+        party = f"user-{number}"
+        values = {
+            **self._common(party),
+            "role": "user",
+            "peers": {"server": {"certificate": "certs/server.pem", "address": address}},
+            "data": {"train": f"{party}.csv", "label": "y"},
+            "users": {"directory": "certs/users.json", "reach_seconds": 2, "params": PARAMS},
+            "consent": {"max_trees": 10_000, **consent},
+        }
+        return self._save(party, values)
+
+    def _common(self, party: str) -> dict[str, Any]:
+        return {
+            "party": party,
+            "folder": f"{party}-folder",
+            "threads": 1,
+            "tls": {"certificate": f"certs/{party}.pem", "key": f"certs/{party}.key"},
+            "network": {"heartbeat_seconds": 0.5, "reconnect_seconds": 0.5, "close_seconds": 1.0},
+        }
+
+    def _save(self, name: str, values: dict[str, Any]) -> Path:
+        path = self.folder / f"{name}.toml"
+        path.write_text(to_toml(values))
+        return path
+
+
+class Started:
+    """Processes of a server and users."""
+
+    def __init__(self, users: Users, **train: Any) -> None:
+        self.users = users
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.server_log = users.folder / "server.out"
+        self.server = self._start("train", users.server(**train), self.server_log)
+        wait_until(lambda: "listening at" in self.server_log.read_text() or self.server.poll() is not None)
+        found = re.search(r"listening at (\S+)", self.server_log.read_text())
+        assert found is not None, self.server_log.read_text()
+        self.address = found[1]
+        self.logs = [users.folder / f"user-{number}.out" for number in range(USERS)]
+        self.people = [
+            self._start("serve", users.user(number, self.address), self.logs[number]) for number in range(USERS)
+        ]
+
+    def _start(self, command: str, config: Path, log: Path) -> "subprocess.Popen[bytes]":
+        process = start(command, config, log=log)
+        self.processes.append(process)
+        return process
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait(DEADLINE)
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory) -> Users:
+    return Users(tmp_path_factory.mktemp("users"))
+
+
+def test_the_model_of_one_process(users) -> None:
+    """By their configurations, in threads: starting a process costs a second."""
+    lines: list[str] = []
+    addresses: queue.SimpleQueue[str] = queue.SimpleQueue()
+    server = UsersServer(load_config(users.server(n_estimators=2), {}), Log(None), lines.append)
+    with ThreadPoolExecutor(USERS + 1) as pool:
+        running = pool.submit(server.run, addresses.put)
+        address = addresses.get(timeout=DEADLINE)
+        people = [UserParty(load_config(users.user(number, address), {}), Log(None)) for number in range(USERS)]
+        assert "as user 1 of 3 with 60 rows and 2 columns" in people[1].describe()
+        taking_part = [pool.submit(one.run) for one in people]
+        assert running.result(DEADLINE).rounds == 2
+        assert [one.result(DEADLINE).rounds for one in taking_part] == [2] * USERS
+    assert lines[-1] == "3 of 3 users are there"
+    assert server.total_bytes() > 0
+    runs = [PartyFolder(users.folder / f"{name}-folder").find("latest") for name in ("server", "user-0", "user-2")]
+    assert len({one.run for one in runs}) == 1
+    assert all(one.read().state == "finished" for one in runs)
+    model = PooledModel(load_share(runs[0].share_file), {})
+    reference = FedXGBClassifier(n_estimators=2, max_depth=2, max_bin=8, threshold=2, n_jobs=1)
+    reference.fit([users.tables[f"user-{number}"] for number in range(USERS)])
+    wanted = reference.model_.pooled
+    assert model.feature_names == NAMES
+    assert model.threshold.tolist() == pytest.approx(wanted.threshold.tolist(), nan_ok=True)
+    assert model.value.tolist() == wanted.value.tolist()
+    X = users.tables["valid"][0].astype(np.float32)
+    for one in runs[1:]:
+        np.testing.assert_array_equal(PooledModel(load_share(one.share_file), {}).margins(X), model.margins(X))
+    assert xgboost_json(model)
+
+
+def test_who_is_killed(users) -> None:
+    """A killed user is left out; when the server is killed, the other users end and say so."""
+    started = Started(users, n_estimators=9000)
+    log = load_config(users.folder / "server.toml", {}).folder / "log.jsonl"
+    try:
+        wait_until(lambda: "round 1/" in started.server_log.read_text())
+        started.people[1].kill()
+        wait_until(lambda: '"peer": "user-1"' in log.read_text())
+        assert started.server.poll() is None
+        started.server.kill()
+        for number in (0, 2):
+            assert started.people[number].wait(DEADLINE) == 3
+            assert "the server is gone and this run has ended for this user" in started.logs[number].read_text()
+            assert "Traceback" not in started.logs[number].read_text()
+    finally:
+        started.end()
+
+
+MISTAKES = {
+    "train = {sampling_method": ("server", {"train": {"sampling_method": "goss"}}, "GOSS keeps the largest gradients"),
+    "missing": ("server", {"train": {"missing_strategy": "mean"}}, "impute at the users"),
+    "columns": ("server", {"data": {"label": "y"}}, "needs features"),
+    "no label": ("server", {"data": {"valid": "valid.csv"}}, "names no label"),
+    "directory": ("server", {"users": {"directory": "nothing.json"}}, "certs --users"),
+    "unknown key": ("server", {"users": {"directory": "certs/users.json", "agregator": "x"}}, "'aggregator'"),
+    "key centre": ("server", {"users": {"directory": "certs/users.json", "stage_seconds": 0}}, "wanted above 0"),
+    "threshold": (
+        "server",
+        {"users": {"directory": "certs/users.json", "params": {"threshold": 9}}},
+        "asks for 9 of 3",
+    ),
+    "team": ("server", {"users": {"directory": "certs/users.json", "users_per_round": 7}}, "from 2 to 3"),
+    "ranges": ("server", {"users": {"directory": "certs/users.json", "ranges": {"z": [0, 1]}}}, "no column 'z'"),
+    "no table": ("user", {"data": {"label": "y"}}, "has no train"),
+    "features": ("user", {"consent": {"features": ["z"]}}, "offers none"),
+    "identity": (
+        "user",
+        {"users": {"directory": "certs/users.json", "identity": "certs/user-1.identity"}},
+        "not the key",
+    ),
+    "role": (
+        "user",
+        {"role": "passive", "listen": "127.0.0.1:0", "users": None, "data": {"train": "x"}},
+        "role 'passive'",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_in_configurations(users, mistake: str) -> None:
+    role, changes, says = MISTAKES[mistake]
+    path = users.server() if role == "server" else users.user(0, "127.0.0.1:1")
+    values = tomllib.loads(path.read_text())
+    values = {key: value for key, value in (values | changes).items() if value is not None}
+    path.write_text(to_toml(values))
+    with pytest.raises(VfxgbError, match=re.escape(says)):
+        (UsersServer if role == "server" else UserParty)(load_config(path, {}), Log(None))
+
+
+def test_what_a_user_agrees_to(users) -> None:
+    invitation = Invites(
+        bytes(16), 0, "ads", "masks", {}, {"n_estimators": 3, "num_class": 2, "max_depth": 4}, [], False, b""
+    )
+    for consent, says in (
+        ({"max_trees": 5}, "6 trees, wanted at most 5"),
+        ({"max_depth": 3}, "4 levels of a tree, wanted at most 3"),
+        ({"purposes": ["research"]}, "the purpose 'ads'"),
+    ):
+        user = UserParty(load_config(users.user(0, "127.0.0.1:1", **consent), {}), Log(None))
+        with pytest.raises(ConsentError, match=says):
+            user._accept(invitation)
+    UserParty(load_config(users.user(0, "127.0.0.1:1"), {}), Log(None))._accept(invitation)
+
+
+def test_a_model_that_is_none(users, tmp_path) -> None:
+    user = UserParty(load_config(users.user(0, "127.0.0.1:1"), {}), Log(None))
+    file = tmp_path / "share.json"
+    file.write_text("{}")
+    with pytest.raises(MessageError, match="the model that the server sent"):
+        user._check_model(file, "")
+    assert not file.exists()
