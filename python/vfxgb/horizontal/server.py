@@ -186,8 +186,8 @@ class Server:
             sums = self._calls.sum(task).sums
             if (sums < 0).any():
                 raise SpoiledSumError(
-                    f"looking for cut points: found a cell with {int(sums.min())} rows, wanted 0 or more; some user sent "
-                    "numbers that cannot be right"
+                    f"looking for cut points: found a cell with {int(sums.min())} rows, wanted 0 or more; some user "
+                    "sent numbers that cannot be right"
                 )
             counts = np.split(sums, np.cumsum(sizes)[:-1])
             for (search, _), part in zip(asked, counts[: len(asked)], strict=True):
