@@ -19,7 +19,17 @@ def write_atomically(path: Path, data: bytes, *more: bytes | memoryview) -> None
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
+        _sync_folder(path.parent)
     except BaseException:
         with suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder as lasting as the files: a rename may otherwise be undone by a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

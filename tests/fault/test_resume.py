@@ -1,6 +1,7 @@
 """Parties that are killed at any point of a training and start again: the model is that of an undisturbed run."""
 
 import errno
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,15 @@ from vfxgb.train.callbacks import LearningRateScheduler, TrainingCallback, Train
 from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state
 from vfxgb.train.secrets import SecretBox, make_key_file
 
+# Points of a run at which each party of an encrypted protocol is killed.
+POINTS = int(os.environ.get("VFXGB_KILL_POINTS", "4"))
 EXACT = [name for name in protocol_names() if protocol_by_name(name).repeatable]
+
+
+@pytest.fixture(autouse=True)
+def _a_disk_that_is_never_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some thousand states are kept, and no power is lost."""
+    monkeypatch.setattr(files.os, "fsync", lambda descriptor: None)
 
 
 def undisturbed(training: Training, folder: Path) -> Attempt:
@@ -66,7 +75,7 @@ def points(total: int, count: int) -> list[int]:
 def test_a_party_is_killed_at_any_point(protocol: str, victim: str, tmp_path: Path) -> None:
     training = problem(protocol)
     calm = undisturbed(training, tmp_path)
-    for operation in points(calm.operations[victim], 20 if protocol == "plain" else 4):
+    for operation in points(calm.operations[victim], 20 if protocol == "plain" else POINTS):
         folder = tmp_path / str(operation)
         folder.mkdir()
         killed(training, folder, victim, operation)

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import random
+import re
 from typing import Any
 
 import msgspec
@@ -42,20 +43,25 @@ def _value(info: Any, rng: random.Random, depth: int) -> Any:
     few = rng.randrange(3) if depth < _MAX_DEPTH else 0
     match info:
         case inspect.IntType():
-            return rng.choice((0, 1, -1, 7, 255, 65536, 2**31, 2**63 - 1, -(2**63), rng.getrandbits(16)))
+            return _bounded(info, (0, 1, -1, 7, 255, 65536, 2**31, 2**63 - 1, -(2**63), rng.getrandbits(16)), rng)
         case inspect.FloatType():
-            return rng.choice((0.0, -1.5, 1e308, float("nan"), float("inf"), rng.random()))
+            return _bounded(info, (0.0, -1.5, 1e308, float("nan"), float("inf"), rng.random()), rng)
         case inspect.BoolType():
             return rng.random() < 0.5
         case inspect.NoneType():
             return None
         case inspect.StrType():
-            return rng.choice(("", "shop", "é" * 5, "x" * 40))
+            texts = ("", "shop", "é" * 5, "x" * 40, "0a" * 16)
+            text = rng.choice([one for one in texts if not info.pattern or re.search(info.pattern, one)])
+            return text[: info.max_length].ljust(info.min_length or 0, "y")
         case inspect.BytesType():
-            return rng.randbytes(rng.choice((0, 1, 16, 32, 100)))
+            return rng.randbytes(min(rng.choice((0, 1, 16, 32, 100)), info.max_length or 100)).ljust(
+                info.min_length or 0, b"y"
+            )
         case inspect.MemoryViewType():
             return memoryview(rng.randbytes(rng.choice((0, 1, 8, 24, 200))))
         case inspect.ListType() | inspect.VarTupleType() | inspect.SetType() | inspect.FrozenSetType():
+            few = max(few, info.min_length or 0)
             return [_value(info.item_type, rng, depth + 1) for _ in range(few)]
         case inspect.TupleType():
             return tuple(_value(item, rng, depth + 1) for item in info.item_types)
@@ -70,6 +76,16 @@ def _value(info: Any, rng: random.Random, depth: int) -> Any:
         case inspect.AnyType() | inspect.RawType():
             return rng.choice((0, "x", [1], {"a": 1}))
     raise NotImplementedError(f"a field of type {info}")
+
+
+def _bounded(info: Any, candidates: tuple[Any, ...], rng: random.Random) -> Any:
+    """One of the numbers within the bounds of a field, a bound itself among them."""
+    low = info.ge if info.ge is not None else info.gt
+    high = info.le if info.le is not None else info.lt
+    ends = tuple(end for end in (info.ge, info.le) if end is not None)
+    within = [one for one in candidates + ends if (low is None or one >= low) and (high is None or one <= high)]
+    within = [one for one in within if one not in (info.gt, info.lt)]
+    return rng.choice(within)
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:

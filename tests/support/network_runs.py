@@ -14,7 +14,7 @@ from vfxgb.transport.network.certificates import Authority, issue, make_authorit
 
 # Seconds that no test waits longer than.
 DEADLINE = 20.0
-QUICK = Limits(connect_seconds=5, reconnect_seconds=10, step_seconds=15, heartbeat_seconds=0.5, window_bytes=8 << 20)
+QUICK = Limits(connect_seconds=5, reconnect_seconds=10, step_seconds=15, heartbeat_seconds=2, window_bytes=8 << 20)
 
 
 def made_days_ago(days: float, monkeypatch: pytest.MonkeyPatch) -> None:

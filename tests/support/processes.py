@@ -21,6 +21,7 @@ from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, load_config
 from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.protocols import protocol_by_name
 from vfxgb.train.session import fit
 from vfxgb.transport.network.certificates import issue, make_authority
 
@@ -133,7 +134,9 @@ class World:
         """The people that all parties have."""
         return np.flatnonzero(np.logical_and.reduce([self.has[party] for party in parties]))
 
-    def reference(self, parties: tuple[str, ...], task: str, sizes: Mapping[str, Any] = SIZES) -> FittedModel:
+    def reference(
+        self, parties: tuple[str, ...], task: str, sizes: Mapping[str, Any] = SIZES, protocol: str = "plain"
+    ) -> FittedModel:
         """The model that the same parties make in one process."""
         rows = self.common(parties)
         tables = {
@@ -141,7 +144,8 @@ class World:
             for party in parties
         }
         params = TrainParams.from_dict({**sizes, **TRAIN[task], "n_jobs": 1})
-        found = fit(tables, "bank", self.labels[task][rows], None, len(rows), params)
+        quick = protocol_by_name(protocol).quick_params
+        found = fit(tables, "bank", self.labels[task][rows], None, len(rows), params, protocol, quick)
         return FittedModel(found.active_share, found.passive_shares)
 
 

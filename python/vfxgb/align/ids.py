@@ -5,11 +5,11 @@ An id is text as it stands, or an integer as decimal digits. Floats are refused,
 and never an id. Rows count from 0.
 """
 
-import hashlib
 import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -68,20 +68,15 @@ def make_ids(values: Any, party: str = "", normalise: Sequence[str] = ()) -> Ids
     """
     where = f"reading ids of party {party!r}"
     steps = check_steps(normalise, f"{where}: normalise")
-    apply = normaliser(steps)
-    parts = []
-    for row, value in enumerate(_objects(values)):
-        text = value if type(value) is str else _text(value, row, where)
-        if steps:
-            text = apply(text)
-        if not text:
-            raise AlignmentError(
-                f"{where}: row {row} has no id"
-                + (" after normalisation" if steps else "")
-                + "; drop the row or fill the id in"
-            )
-        parts.append(_digest(text, row, where))
-    digests = np.frombuffer(b"".join(parts), dtype=np.uint8).reshape(len(parts), DIGEST_BYTES)
+    texts = [value if type(value) is str else _text(value, row, where) for row, value in enumerate(_objects(values))]
+    if steps:
+        texts = list(map(normaliser(steps), texts))
+    if "" in texts:
+        raise AlignmentError(
+            f"{where}: row {texts.index('')} has no id{' after normalisation' if steps else ''}; drop the row or fill "
+            "the id in"
+        )
+    digests = np.frombuffer(_digests(texts, where), dtype=np.uint8).reshape(len(texts), DIGEST_BYTES)
     ids = Ids(party, digests, steps)
     refuse_duplicates([ids], where)
     return ids
@@ -131,11 +126,12 @@ def _text(value: Any, row: int, where: str) -> str:
     raise AlignmentError(f"{where}: row {row} holds a {type(value).__name__}, wanted text or an integer")
 
 
-def _digest(text: str, row: int, where: str) -> bytes:
+def _digests(texts: list[str], where: str) -> bytes:
     try:
-        data = text.encode()
-    except UnicodeEncodeError:
+        data = [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
         raise AlignmentError(
-            f"{where}: the id in row {row} is no valid Unicode text; read the file in the encoding it was written in"
+            f"{where}: the id in row {texts.index(error.object)} is no valid Unicode text; read the file in the "
+            "encoding it was written in"
         ) from None
-    return hashlib.blake2b(data, digest_size=DIGEST_BYTES, person=_PERSON).digest()
+    return b"".join([blake2b(id_, digest_size=DIGEST_BYTES, person=_PERSON).digest() for id_ in data])

@@ -34,10 +34,11 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, and say how many."""
+    from vfxgb.cli.train_progress import make_progress
     from vfxgb.party.config import load_config
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
-    from vfxgb.party.predict import Predictor, check_output, write_scores
+    from vfxgb.party.predict import Matching, Predictor, check_output, write_scores
 
     if arguments.serve:
         return _serve(arguments)
@@ -52,7 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         ids, _ = predictor.read(arguments.input)
         print(f"{config.party} would ask {', '.join(predictor.share.parties[1:])} to score {len(ids):,} rows")
         return OK
-    scores = predictor.run(arguments.input, "lookup" if arguments.lookup else "psi")
+    shown = make_progress(int)
+    try:
+        matching: Matching = "lookup" if arguments.lookup else "psi"
+        scores = predictor.run(arguments.input, matching, None if arguments.quiet else shown.step)
+    finally:
+        shown.stop()
     write_scores(arguments.output, scores, config.data.id)
     if not arguments.quiet:
         count = len(scores.ids) - scores.missing

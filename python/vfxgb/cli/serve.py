@@ -1,6 +1,7 @@
 """`vfxgb serve`: a passive party, or a user, that answers until it is stopped."""
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -72,7 +73,9 @@ def _serve(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
 
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGTERM, end)
-    server.run(stop)
+    if not server.run(stop):
+        # A thread is deep in a computation; what it has kept is on disk, whole.
+        os._exit(code)
     return code
 
 

@@ -57,11 +57,14 @@ def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
     if arguments.dry_run:
         print(trainer.describe())
         return OK
-    if not arguments.quiet:
-        trainer.callbacks, trainer.progress = make_progress(trainer.total_bytes)
+    shown = None if arguments.quiet else make_progress(trainer.total_bytes)
+    if shown is not None:
+        trainer.callbacks, trainer.progress = [shown], shown.step
     try:
         record = trainer.run()
     except BaseException:
+        if shown is not None:
+            shown.stop()
         if trainer.folder.rows_file.exists():
             print(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}", file=sys.stderr)
         raise
@@ -80,9 +83,12 @@ def _train_users(arguments: argparse.Namespace, config: "PartyConfig", log: "Log
     if arguments.dry_run:
         print(server.describe())
         return OK
-    if not arguments.quiet:
-        server.callbacks, _ = make_progress(server.total_bytes)
-    record = server.run(lambda address: _tell(f"listening at {address}"))
+    shown = make_progress(server.total_bytes)
+    server.callbacks = [] if arguments.quiet else [shown]
+    try:
+        record = server.run(lambda address: _tell(f"listening at {address}"))
+    finally:
+        shown.stop()
     _print(record, PartyFolder(config.folder).run(record.run))
     return OK
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -13,16 +13,10 @@ MEGA = 1e6
 # Plain lines at most this often, but always the first and the last round.
 LINE_SECONDS = 2.0
 
-Step = Callable[[str, int, int], None]
 
-
-def make_progress(total_bytes: Callable[[], int]) -> tuple[Sequence[TrainingCallback], Step]:
-    """What a trainer needs: callbacks for its rounds, and what to call during long steps before them."""
-    if sys.stderr.isatty():
-        bar = Bar(total_bytes)
-        return [bar], bar.step
-    lines = Lines(total_bytes)
-    return [lines], lines.step
+def make_progress(total_bytes: Callable[[], int]) -> "Bar | Lines":
+    """A bar on a terminal, lines elsewhere: a callback for rounds, with `step` for long steps and `stop` at last."""
+    return Bar(total_bytes) if sys.stderr.isatty() else Lines(total_bytes)
 
 
 class Lines(TrainingCallback):
@@ -50,9 +44,14 @@ class Lines(TrainingCallback):
         return False
 
     def step(self, name: str, done: int, total: int) -> None:
-        """Show a long step when it is done."""
-        if done == total:
-            print(name, file=sys.stderr, flush=True)
+        """Show a long step now and then."""
+        now = time.perf_counter()
+        if now - self._shown >= LINE_SECONDS:
+            self._shown = now
+            print(f"{name}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+
+    def stop(self) -> None:
+        """Nothing is to be taken away."""
 
 
 class Bar(TrainingCallback):
@@ -101,6 +100,10 @@ class Bar(TrainingCallback):
 
     def after_training(self, state: TrainingState) -> None:  # noqa: ARG002 - a hook
         """Take it away."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Take it away, and leave the terminal as it was."""
         self._progress.stop()
 
 

@@ -153,6 +153,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "consent": ("passive", "user"),
     "protocol": ("active", "passive"),
     "align": ("active", "passive"),
+    "resume": ("active",),
     "users": ("server", "user"),
 }
 

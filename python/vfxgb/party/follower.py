@@ -34,20 +34,23 @@ class Follower:
         self._folder = folder
         self._log = log
         self._setup: Setup | None = None
+        self._rounds = 0
 
     def take_part(self, session: Session, words: Hello, request: TrainRequest, held: PartyTable) -> None:
         """Align or take up again, train, store the share. Raises what goes wrong; run.json says so too."""
         config, folder = self._config, self._folder.make()
         start = time.perf_counter()
         record = self._record(words, request, held)
+        if folder.share_file.exists() and not request.resume:
+            raise ConsentError(f"{config.party} has finished run {words.run[:8]} already; begin a new one")
         try:
             state = load_state(PassiveState, folder.checkpoint_file) if request.resume else None
+            self._rounds = 0 if state is None else len(state.marks)
             known = load_rows(folder.rows_file, words.run, self._files()) if request.resume else None
             if known is None:
                 folder.checkpoint_file.unlink(missing_ok=True)
             offered = held.table.select(self._consent.features(held.table.names))
-            rounds = -1 if known is None else state.marks[-1].round + 1 if state is not None and state.marks else 0
-            session.channel.send(welcome(rounds, offered.n_rows, offered.n_features))
+            session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, offered.n_features))
             session.speak(training_talk(request.protocol))
             folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
@@ -70,7 +73,7 @@ class Follower:
                 session.channel,
                 ledger=session.ledger,
                 save=lambda share: save_share(share, folder.share_file),
-                keep=lambda kept: save_state(kept, folder.checkpoint_file),
+                keep=self._keep,
                 resumed=state,
             )
         except BaseException as error:
@@ -80,6 +83,10 @@ class Follower:
         self._log.info(
             "trained", run=words.run, peer=session.channel.peer, seconds=round(time.perf_counter() - start, 2)
         )
+
+    def _keep(self, state: PassiveState) -> None:
+        save_state(state, self._folder.checkpoint_file)
+        self._rounds = len(state.marks)
 
     def _agree(self, session: Session, run: str, held: PartyTable) -> AgreedRows:
         found = align_passive(self._config.party, held.ids, session.channel, self._align, self._config.threads)
@@ -129,6 +136,7 @@ class Follower:
             ended=now(),
             seconds=time.perf_counter() - start,
             train={name: known[name] for name in shown} if known else {},
+            rounds=self._rounds,
             planned_rounds=known.get("n_rounds", record.planned_rounds),
             timings={} if result is None else {self._config.party: dict(result.timings.seconds)},
             operations={} if result is None else dict(result.timings.operations),

@@ -21,7 +21,7 @@ from vfxgb.transport.messages import Message, Reveals
 TALK_VERSION = 1
 MAX_TEXT = 500
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
-RunId = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{32})?$")]
+RunId = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{32})?\Z")]
 
 Kind = Literal["train", "predict", "check", "join"]
 

@@ -5,6 +5,7 @@ session for a run ends an older one of the same run: the active party has come b
 """
 
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -62,8 +63,11 @@ class Server:
         self._live: list[Live] = []
         self.table("train")
 
-    def run(self, stop: threading.Event) -> None:
-        """Serve until `stop` is set. Raises CertificateError, ConfigError (the address cannot be used)."""
+    def run(self, stop: threading.Event) -> bool:
+        """Serve until `stop` is set. Raises CertificateError, ConfigError (the address cannot be used).
+
+        False if a session still computes: its thread cannot be ended, only the process.
+        """
         config = self.config
         with Listener(
             self._network.identity, self._network.peers, config.listen, self._network.limits, config.max_sessions
@@ -77,8 +81,9 @@ class Server:
                 except LinkTimeout:
                     continue
                 self._start(arrival)
-            self._end_all()
+            ended = self._end_all()
         self.log.info("stopped", party=config.party)
+        return ended
 
     def table(self, what: str) -> PartyTable:
         """The table for "train" or "predict", read again when its file has changed. Raises what reading raises."""
@@ -101,13 +106,13 @@ class Server:
         name = f"vfxgb-{self.config.party}-{arrival.peer}"
         threading.Thread(target=self._serve, args=(live,), name=name, daemon=True).start()
 
-    def _end_all(self) -> None:
+    def _end_all(self) -> bool:
         with self._lock:
             left = list(self._live)
         for live in left:
             live.session.link.begin_close()
-        for live in left:
-            live.done.wait(END_SECONDS)
+        end = time.monotonic() + END_SECONDS
+        return all(live.done.wait(max(0.0, end - time.monotonic())) for live in left)
 
     def _serve(self, live: Live) -> None:
         channel = live.session.channel
@@ -183,7 +188,8 @@ class Server:
             raise MessageError(f"{party} answering {peer}: a request to predict names no model")
         live.run = words.run
         share = self._share(words.run)
-        self._queries.allow(words.run, request.n_rows)
+        # How many of the rows are common shows later; a limit that is used up shows now.
+        self._queries.allow(words.run, 1)
         held = self.table("predict")
         table = held.table.select(share.records.features)
         session.channel.send(welcome(-1, table.n_rows, table.n_features))

@@ -81,6 +81,8 @@ class Trainer:
         )
         self._sessions: Mapping[str, Session] = {}
         self._met = False
+        self._sizes: dict[str, int] = {}
+        self._kept: ActiveState | None = None
         self._count = self.folder.read().sessions if resume is not None else 0
 
     @property
@@ -109,7 +111,6 @@ class Trainer:
     def run(self) -> RunRecord:
         """Train to the end. Raises ConsentError, PeerError (after [resume] resume_seconds) and what else goes wrong."""
         PartyFolder(self.config.folder).make()
-        self.folder.make()
         patience = Patience(self._wait)
         met = False
         while True:
@@ -140,7 +141,7 @@ class Trainer:
             self._met = True
             self._count += 1
             record = msgspec.structs.replace(record, sessions=self._count)
-            self.folder.write(record)
+            self.folder.make().write(record)
             self._log.info("training", run=self.run_id, protocol=self.spec.name, session=self._count)
             try:
                 result = self._train(sessions, ledger)
@@ -161,7 +162,8 @@ class Trainer:
             greet(session, words)
             session.speak(training_talk(self.spec.name))
         rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
-        state = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
+        self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
+        self._kept = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
         return lead(
             config.party,
             (config.party, *config.peers),
@@ -173,10 +175,14 @@ class Trainer:
             {name: session.channel for name, session in sessions.items()},
             callbacks=self.callbacks,
             ledger=ledger,
-            keep=lambda kept: save_state(kept, self.folder.checkpoint_file),
-            resumed=state,
+            keep=self._keep,
+            resumed=self._kept,
             secrets=secret_box(config, self.folder),
         )
+
+    def _keep(self, state: ActiveState) -> None:
+        save_state(state, self.folder.checkpoint_file)
+        self._kept = state
 
     def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
         config = self.config
@@ -243,17 +249,15 @@ class Trainer:
         ledger: Ledger,
         result: LeadResult | None,
     ) -> RunRecord:
-        rows = {"own": self.train.table.n_rows}
-        if self.folder.rows_file.exists():
-            groups = load_rows(self.folder.rows_file, self.run_id, self._files()).groups()
-            rows.update(zip(("train", "valid"), (len(group) for group in groups), strict=False))
         record = msgspec.structs.replace(
             record,
             state=state,
             error=error,
             ended=now(),
             seconds=time.perf_counter() - start,
-            rows=rows,
+            rows={"own": self.train.table.n_rows, **self._sizes},
+            rounds=0 if self._kept is None else self._kept.rounds,
+            evals={} if self._kept is None else self._kept.evals_log,
             traffic={name: session.traffic() for name, session in self._sessions.items()},
         )
         if result is not None:

@@ -1,15 +1,19 @@
 """Alignment against sets of Python: two and more parties, every method, groups, order, digests."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from align_runs import TOY, Outcome, run_alignment
-from vfxgb.align import AlignParams, Ids, make_ids
+from vfxgb.align import Alignment, AlignParams, Ids, kkrt, make_ids
 from vfxgb.align.messages import CommonTags, Hint, OpenAlign
 from vfxgb.align.params import MAX_IDS, SMALL_IDS, bin_count
 from vfxgb.errors import AlignmentError, PeerError
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import Message
 
 ECDH = AlignParams(method="ecdh")
 
@@ -91,13 +95,55 @@ def test_several_blocks() -> None:
     assert sum(isinstance(message, Hint) for _, _, message in outcome.messages) > 1
 
 
-def test_pairwise_matches_stay_hidden() -> None:
-    """An id that only one of two passive parties has leaves a random sum, not that of the party alone."""
+def test_pairwise_matches_stay_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the active party obtains from one of two passive parties does not show which ids that one has."""
+    seen: dict[str, list[np.ndarray]] = {"shop 0": [], "shop 1": []}
+    send_rows, receive_store = kkrt._send_rows, kkrt._receive_store
+
+    def spy_rows(receiver: Any, digests: Any, table: Any, channel: Channel, *rest: Any) -> np.ndarray:
+        values = send_rows(receiver, digests, table, channel, *rest)
+        seen[channel.peer].append(values[table != 2**32 - 1])
+        return values
+
+    def spy_store(digests: Any, entries: Any, n_passive: int, channel: Channel, *rest: Any) -> np.ndarray:
+        seen[channel.peer].append(receive_store(digests, entries, n_passive, channel, *rest))
+        return seen[channel.peer][-1]
+
+    monkeypatch.setattr(kkrt, "_send_rows", spy_rows)
+    monkeypatch.setattr(kkrt, "_receive_store", spy_store)
     own, one, two = names(range(40)), names(range(30)), names(range(20, 40))
-    first = run_alignment([make_ids(own, "bank")], passive([one, two]))
-    check(first, [own], [one, two])
-    tags = [message for _, _, message in first.messages if isinstance(message, CommonTags)]
-    assert [len(message.tags) for message in tags] == [16 * 10, 16 * 10]
+    outcome = run_alignment([make_ids(own, "bank")], passive([one, two]))
+    check(outcome, [own], [one, two])
+    obtained = {peer: rows ^ stored for peer, (rows, stored) in seen.items()}
+    for values in obtained.values():
+        assert len(np.unique(values)) == 40
+        assert (values != 0).all()
+    assert (obtained["shop 0"] == obtained["shop 1"]).sum() == 10
+
+
+@pytest.mark.parametrize("params", [TOY, ECDH], ids=["kkrt", "ecdh"])
+@pytest.mark.parametrize("at", ["bank", "shop 0"])
+@pytest.mark.parametrize("messages", range(5))
+def test_a_party_that_vanishes(monkeypatch: pytest.MonkeyPatch, params: AlignParams, at: str, messages: int) -> None:
+    """It closes its channel instead of sending message number `messages`: the other is told and does not wait."""
+    send, sent = Channel.send_encoded, []
+
+    def vanish(channel: Channel, message: Message, payload: bytes) -> None:
+        if channel.own == at:
+            if len(sent) == messages:
+                channel.close()
+                raise KeyboardInterrupt
+            sent.append(message)
+        send(channel, message, payload)
+
+    monkeypatch.setattr(Channel, "send_encoded", vanish)
+    outcome = run_alignment([make_ids(names(range(9)), "bank")], passive([names(range(5, 12))]), params)
+    if at in outcome.errors:
+        (other,) = {"bank", "shop 0"} - {at}
+        assert isinstance(outcome.errors[at], KeyboardInterrupt)
+        assert isinstance(outcome.errors[other], PeerError) or isinstance(outcome.results[other], Alignment)
+    else:
+        assert len(sent) <= messages
 
 
 def test_order_is_fresh_and_not_that_of_a_file() -> None:

@@ -1,3 +1,4 @@
+import errno
 import json
 import subprocess
 import sys
@@ -7,6 +8,19 @@ import pytest
 
 import vfxgb
 from vfxgb.cli import demo, main
+from vfxgb.cli.arguments import COMMANDS
+from vfxgb.cli.exits import MEANING, exit_code
+from vfxgb.cli.parser import UsageError
+from vfxgb.errors import (
+    CertificateError,
+    CheckpointError,
+    ConfigError,
+    ConsentError,
+    FrameError,
+    MessageError,
+    PeerError,
+    TableError,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +129,34 @@ def test_bench_ops_without_phe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert 'pip install "vfxgb[bench]"' in output
     assert "x phe" not in output
     assert "speed-up" not in output
+
+
+def test_the_page_of_commands_tells_all_of_them_and_every_exit_code() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "commands.md").read_text()
+    for command in COMMANDS:
+        assert f"`{command.__name__.rpartition('.')[2]}" in page
+    for code, meaning in MEANING.items():
+        assert f"| {code} | {meaning} |" in page
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("x"), 2),
+        (ConfigError("x"), 2),
+        (TableError("x"), 2),
+        (CheckpointError("x"), 2),
+        (CertificateError("x"), 2),
+        (FileNotFoundError(2, "x"), 2),
+        (PeerError("x"), 3),
+        (MessageError("x"), 3),
+        (FrameError("x"), 3),
+        (ConsentError("x"), 4),
+        (OSError(errno.ENOSPC, "x"), 5),
+        (OSError(errno.EROFS, "x"), 5),
+        (KeyboardInterrupt(), 130),
+        (ZeroDivisionError(), None),
+    ],
+)
+def test_every_error_has_its_code(error: BaseException, code: int | None) -> None:
+    assert exit_code(error) == code

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import stat
+import struct
 from dataclasses import asdict
 from pathlib import Path
 
@@ -180,6 +181,33 @@ def test_chains_tell_states_apart() -> None:
         state_link(one, "run", "shop", "salt", one, records),
     }
     assert len(kept) == 6
+
+
+def test_a_link_is_what_its_definition_says() -> None:
+    """SHA-256 over the kind and the parts, each after its length in eight bytes, recomputed from scratch."""
+
+    def naive(kind: str, *parts: bytes) -> bytes:
+        text = b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+        return hashlib.sha256(f"vfxgb {kind} 1\n".encode() + text).digest()
+
+    def packed(code: str, values: list[float]) -> bytes:
+        return struct.pack(f"<{len(values)}{code}", *values)
+
+    arrays = (
+        packed("h", [1, -1, -1]),
+        packed("i", [0, -1, -1]),
+        packed("i", [1, -1, -1]),
+        packed("i", [2, -1, -1]),
+        packed("i", [-1, 0, 0]),
+        packed("d", [0.0, 0.25, -0.5]),
+        packed("d", [3.0, 0.0, 0.0]),
+        packed("d", [8.0, 4.0, 4.0]),
+    )
+    link = trees_link(START, "run", "salt", [tree()])
+    assert link == naive("round of trees", b"run", b"salt", bytes(32), *arrays)
+    records = (packed("i", [0, 2]), packed("d", [0.1, -math.inf]), b"\x01\x00")
+    kept = state_link(b"before", "run", "shop", "salt", link, keep_records(RECORDS))
+    assert kept == naive("round kept", b"run", b"shop", b"salt", b"before", link, *records)
 
 
 def test_a_ledger_goes_on_from_its_totals() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resuming import N_ROWS, attempt, problem
-from vfxgb.errors import ConsentError, PeerError, ProtocolParameterError, UnknownNameError
+from vfxgb.errors import ConsentError, ProtocolParameterError, UnknownNameError
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.train import sides
 from vfxgb.train.callbacks import Checkpoint, EarlyStopping, TrainingState
@@ -44,7 +44,9 @@ def test_a_refusal_ends_the_run_before_anything_is_done(tmp_path: Path, monkeypa
     with_input(monkeypatch, accept=refuse)
     found = attempt(problem("plain"), tmp_path)
     assert isinstance(found.errors["shop"], ConsentError)
-    assert isinstance(found.errors["bank"], PeerError)
+    # The words of a refusal are meant for the other side.
+    assert isinstance(found.errors["bank"], ConsentError)
+    assert "shop allows no plain" in str(found.errors["bank"])
     assert found.operations["shop"] <= 2
     assert not (tmp_path / "shop.run").exists()
 

@@ -32,6 +32,7 @@ class Limits:
     `reconnect_seconds`: how long a lost connection is tried again, or waited for, before it is given up; 0: never.
     `step_seconds`: the longest wait for the next frame, or for room to send one, while the peer is alive.
     `heartbeat_seconds`: a sign of life at least this often; after three without one the connection counts as lost.
+    A line has to carry a chunk of 1 MiB in that time: 0.3 Mbit/s are enough for the default.
     `close_seconds`: how long `close` waits for the last frames to reach the peer.
     `window_bytes`: frames that wait in each direction on each side, beyond the one that is being moved.
     `max_frame_bytes`: the largest frame accepted; refused when announced, before any memory is taken.
