@@ -160,9 +160,17 @@ class PartyFolder:
         return RunFolder(self.path / "runs" / run)
 
     def runs(self) -> list[RunFolder]:
-        """All runs with a record, the latest first."""
-        found = [RunFolder(path.parent) for path in (self.path / "runs").glob("*/run.json")]
-        return sorted(found, key=lambda folder: folder.read().started, reverse=True)
+        """All runs with a record that can be read, the latest first."""
+        found: list[tuple[float, RunFolder]] = []
+        for path in (self.path / "runs").glob("*/run.json"):
+            # A record that was damaged must not keep others from being found; who asks for it by name is told.
+            with suppress(FormatError, OSError):
+                found.append((RunFolder(path.parent).read().started, RunFolder(path.parent)))
+        return [folder for _, folder in sorted(found, key=lambda one: one[0], reverse=True)]
+
+    def unfinished(self) -> list[RunFolder]:
+        """Runs of an active party that can be resumed, the latest first."""
+        return [folder for folder in self.runs() if folder.checkpoint_file.exists() and not folder.share_file.exists()]
 
     def find(self, text: str) -> RunFolder:
         """The run whose id begins with `text`; the latest for "latest". Raises ConfigError for none or several."""
