@@ -186,6 +186,10 @@ class AggregationError(VfxgbError, RuntimeError):
     """A sum over users cannot be opened: too few of them are left, or one of them is needed and gone."""
 
 
+class SpoiledSumError(MessageError, AggregationError):
+    """A sum over users cannot be opened: something that users sent does not fit together, whoever of them lied."""
+
+
 class TransferError(VfxgbError, ValueError):
     """An oblivious transfer whose bytes do not fit: damaged, of another session or block, sent twice, out of range."""
 

@@ -1,8 +1,10 @@
 """Horizontal training with users over real links: the model of one process, and users that leave, return or lie."""
 
+import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 
 from user_runs import Crowd, make_consortium, make_job, make_rows, simulated, with_rows
 from vfxgb.errors import AggregationError, ColumnNameError, ConfigError, ConsentError, LabelError, PeerError
-from vfxgb.horizontal import remote
+from vfxgb.horizontal import network, remote
 from vfxgb.horizontal.meeting import MEETING, Declines, Invites, TurnsAway
 from vfxgb.horizontal.network import Deadlines
 from vfxgb.horizontal.remote import UserOutcome, UserSide
@@ -22,7 +24,7 @@ from vfxgb.horizontal.training import UsersResult
 from vfxgb.model.file import load_share
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.xgboost_json import xgboost_json
-from vfxgb.secagg.double_mask.messages import MaskedVector, Signed
+from vfxgb.secagg.double_mask.messages import MaskedVector, MaskKey, Signed
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.settings import plain_params
 from vfxgb.transport.link import LinkClosed
@@ -156,6 +158,83 @@ def test_a_user_that_comes_back_catches_up(crowd) -> None:
     assert "its connection has ended" in run.said(1)
 
 
+def test_too_few_for_a_while(crowd, monkeypatch) -> None:
+    """All users lose their connections at once; the call is tried again when they are back."""
+    monkeypatch.setattr(network, "RETRY_SECONDS", 0.2)
+    run = crowd(own={"threshold": 5})
+    run.deadlines = Deadlines(gather=15.0, stage=5.0, greet=5.0, patience=10.0)
+    run.change = lambda number, side: _breaking(side, 20, 1000) if number in (1, 2, 3) else side
+    result = run.run()
+    assert result.failure is None
+    assert _text(result) == _text(simulated(run.job, run.rows))
+
+
+def test_too_few_for_good(crowd, monkeypatch) -> None:
+    """The rounds that were finished are left, and users are told."""
+    monkeypatch.setattr(network, "RETRY_SECONDS", 0.1)
+    run = crowd(own={"threshold": 5}, n_estimators=50)
+    run.deadlines = Deadlines(gather=15.0, stage=5.0, greet=5.0, patience=0.3)
+    run.change = lambda number, side: _breaking(side, 100) if number == 1 else side
+    result = run.run()
+    assert isinstance(result.failure, AggregationError)
+    assert 0 < result.share.n_rounds < 50
+    assert "the server stopped the run: AggregationError" in str(run.outcomes[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mutated_replies(crowd, monkeypatch, seed: int) -> None:
+    """One user's bytes are altered now and then: the run goes on without it, or ends and says why."""
+    monkeypatch.setattr(network, "RETRY_SECONDS", 0.05)
+    rng = random.Random(seed)
+    run = crowd(own={"threshold": 3})
+    run.deadlines = Deadlines(gather=1.0, stage=2.0, greet=5.0, patience=2.0)
+    run.change = lambda number, side: _mutating(side, rng) if number == 4 else side
+    with suppress(AggregationError):
+        run.run()
+    assert 4 in {user for user, _ in run.notes}
+
+
+def test_a_user_that_lies_again_and_again_is_left_out(crowd, changes, monkeypatch) -> None:
+    """Its commitment is wrong: that shows when the sum is to be opened, and costs the whole call."""
+    monkeypatch.setattr(network, "RETRY_SECONDS", 0.05)
+
+    def change(message: Message, channel: Any) -> Message:
+        del channel
+        return msgspec.structs.replace(message, commitment=bytes(32)) if isinstance(message, MaskKey) else message
+
+    changes["user-2"] = change
+    run = crowd(own={"threshold": 3})
+    run.deadlines = Deadlines(gather=15.0, stage=5.0, greet=5.0, patience=10.0)
+    result = run.run()
+    assert result.failure is None
+    assert _text(result) == _text(simulated(run.job, [one for user, one in enumerate(run.rows) if user != 2]))
+    assert "it is not asked any more" in run.said(2)
+    assert {user for user, _ in run.notes} == {2}
+    assert isinstance(run.outcomes[2], UserOutcome | PeerError)
+
+
+def _mutating(side: UserSide, rng: random.Random) -> UserSide:
+    dial = side.dial
+    return replace(side, dial=lambda: _Mutates(dial(), rng))
+
+
+class _Mutates:
+    """A link that alters one payload in eight."""
+
+    def __init__(self, link: Any, rng: random.Random) -> None:
+        self._link, self._rng = link, rng
+        self.peer, self.session = link.peer, link.session
+        self.get, self.close = link.get, link.close
+
+    def put(self, frame: Any) -> None:
+        header, payload = frame
+        if payload and self._rng.random() < 0.125:
+            altered = bytearray(payload)
+            altered[self._rng.randrange(len(altered))] ^= 1 << self._rng.randrange(8)
+            payload = bytes(altered)
+        self._link.put((header, payload))
+
+
 @pytest.fixture
 def changes(monkeypatch) -> dict[str, Callable[[Message, Any], Message]]:
     """Party -> what it sends instead of a message; called with its channel, too."""
@@ -212,7 +291,7 @@ def test_a_slow_user_drops_out_and_returns(crowd, changes) -> None:
         return message
 
     run = crowd(own={"threshold": 3}, n_estimators=3)
-    run.deadlines = Deadlines(gather=15.0, stage=0.4, greet=5.0)
+    run.deadlines = Deadlines(gather=15.0, stage=0.4, greet=5.0, patience=0.0)
     changes["user-4"] = change
     result = run.run([_Pause(0.4)])
     assert result.share.n_rounds == 3
@@ -254,7 +333,7 @@ def test_users_are_told_when_the_server_stops(crowd) -> None:
 
 def test_too_few_users_come(crowd) -> None:
     run = crowd()
-    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0, patience=0.0)
     run.change = lambda number, side: side if number < 2 else None
     with pytest.raises(AggregationError, match="2 of 5 users are left after stage 'gathering', wanted at least 4"):
         run.run()
@@ -285,7 +364,7 @@ def test_who_comes_late_is_turned_away(crowd) -> None:
         return replace(side, dial=call)
 
     run.change = change
-    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0, patience=0.0)
     result = run.run([Begun()])
     assert result.share.n_rounds == 2
     assert "the run has begun" in str(run.outcomes[0])
@@ -316,7 +395,7 @@ def _refuse(invitation: Any) -> None:
 
 def test_an_invitation_is_declined(crowd, changes) -> None:
     run = crowd("plain", own={"threshold": 4})
-    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0, patience=0.0)
     said: list[str] = []
 
     def change(message: Message, channel: Any) -> Message:
@@ -374,7 +453,7 @@ def test_an_aggregator_without_what_its_centre_makes(crowd, consortium) -> None:
 
 def test_another_version_is_turned_away(crowd, monkeypatch) -> None:
     run = crowd("plain")
-    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0)
+    run.deadlines = Deadlines(gather=0.5, stage=5.0, greet=5.0, patience=0.0)
     monkeypatch.setattr(remote, "__version__", "0.0.1")
     with pytest.raises(AggregationError, match="0 of 5 users"):
         run.run()
@@ -383,7 +462,7 @@ def test_another_version_is_turned_away(crowd, monkeypatch) -> None:
 
 def test_a_user_that_says_nothing_is_sent_away(crowd) -> None:
     run = crowd("plain", own={"threshold": 3})
-    run.deadlines = Deadlines(gather=0.9, stage=5.0, greet=0.3)
+    run.deadlines = Deadlines(gather=0.9, stage=5.0, greet=0.3, patience=0.0)
     silent: list[Any] = []
 
     def change(number: int, side: UserSide) -> UserSide | None:

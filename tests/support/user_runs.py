@@ -24,7 +24,7 @@ from vfxgb.transport.network.certificates import issue, make_authority
 NAMES = ("f0", "f1", "f2")
 SERVER = "server"
 LIMITS = Limits(connect_seconds=5.0, reconnect_seconds=0.5, step_seconds=20.0, heartbeat_seconds=0.5, close_seconds=1.0)
-DEADLINES = Deadlines(gather=15.0, stage=5.0, greet=5.0)
+DEADLINES = Deadlines(gather=15.0, stage=5.0, greet=5.0, patience=0.0)
 JOIN_SECONDS = 30.0
 
 

@@ -5,6 +5,7 @@ was asked for. Everything published is numbered. A user is asked for a vector on
 was away is told first what it missed.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,13 +38,20 @@ class Clock:
         return "set-up" if self.round == SETTING_UP else f"round {self.round}, depth {self.depth}"
 
 
+def give_up(seconds: float) -> bool:
+    """What a simulation does: who is away stays away."""
+    del seconds
+    return False
+
+
 @dataclass
 class Calls:
     """`role` sums, `exchange` publishes; `n_users` all there are, `least` as many must come to the set-up.
 
     `team_size`: users of a round, None for all. For the ledger: `calls` so far; `smallest`: fewest users of one;
     `changes`: how often the users of a call were others than those of the call before in the same round, and `nearest`:
-    by how many at least.
+    by how many at least. `again`: whether to try a call once more that failed because too few users were left,
+    given the seconds since it was tried first; nothing of such a call was opened.
     """
 
     role: ServerRole
@@ -55,6 +63,7 @@ class Calls:
     least: int
     team_size: int | None = None
     seed: int = 0
+    again: Callable[[float], bool] = give_up
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
@@ -97,16 +106,29 @@ class Calls:
 
     def sum(self, task: Task) -> Aggregate:
         """The sum of the users' vectors for `task`. Raises AggregationError, naming the place in the run."""
-        self._deliver()
         data = write_task(task)
-        spares = sorted(set(self.users) - set(self._team))
-        with self.timings.phase("sum over users"):
-            # The whole team, so that thresholds do not shrink with it; who is away does not answer.
-            found = self._checked(lambda: self.role.aggregate(data, task.entries(), self._team, spares))
+
+        def attempt() -> Aggregate:
+            self._deliver()
+            spares = sorted(set(self.users) - set(self._team))
+            with self.timings.phase("sum over users"):
+                # The whole team, so that thresholds do not shrink with it; who is away does not answer.
+                return self.role.aggregate(data, task.entries(), self._team, spares)
+
+        found = self._checked(lambda: self._patient(attempt))
         self.ledger.record(TOGETHER, "server", task, 0)
         self._note(frozenset(found.users))
         self._replace(found.users)
         return found
+
+    def _patient(self, attempt: Callable[[], T]) -> T:
+        start = time.monotonic()
+        while True:
+            try:
+                return attempt()
+            except AggregationError:  # noqa: PERF203 - hardly ever
+                if not self.again(time.monotonic() - start):
+                    raise
 
     def _checked(self, call: Callable[[], T]) -> T:
         try:

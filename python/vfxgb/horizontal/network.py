@@ -1,7 +1,9 @@
 """A horizontal training with real users: the server's side, over links that users open to it."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,18 +29,21 @@ from vfxgb.transport.messages import pack_bytes
 from vfxgb.transport.network import Listener
 
 GATHER, FINISH = "gathering", "finish"
+RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Deadlines:
     """Seconds. `gather`: to wait for users before the run begins without those who are missing. `stage`: for replies.
 
-    `greet`: for a user to accept the invitation.
+    `greet`: for a user to accept the invitation. `patience`: when too few users are left, to try again before the run
+    is given up.
     """
 
     gather: float = 600.0
     stage: float = 120.0
     greet: float = 30.0
+    patience: float = 300.0
 
 
 def serve_users(
@@ -98,7 +103,9 @@ def serve_users(
                 public=public,
             )
         )
-        result = lead_users(job, run, n_users, role, exchange, timings, watch, callbacks)
+        result = lead_users(
+            job, run, n_users, role, exchange, timings, watch, callbacks, partial(_wait, deadlines.patience)
+        )
         failure = result.failure
         if failure is None:
             _hand_out(result.share, exchange)
@@ -129,6 +136,14 @@ def _hand_out(share: ActiveShare, exchange: NetworkExchange) -> None:
     exchange.absent = lambda stage, user: False  # noqa: ARG005 - also those who missed a round
     for user, _ in exchange.ask(FINISH, dict.fromkeys(list(exchange.members), message), Kept):
         exchange.dismiss(user)
+
+
+def _wait(patience: float, seconds: float) -> bool:
+    """Whether to try a call again that has been tried for so many seconds; some users may come back meanwhile."""
+    if seconds + RETRY_SECONDS > patience:
+        return False
+    time.sleep(RETRY_SECONDS)
+    return True
 
 
 def _public(aggregator: str, has_centre: bool, directory: UserDirectory) -> bytes:

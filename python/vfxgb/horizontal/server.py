@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.cuts import check_cuts, cuts_with_missing
-from vfxgb.errors import AggregationError
+from vfxgb.errors import AggregationError, SpoiledSumError
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.grower import Columns, Grower
 from vfxgb.horizontal.messages import (
@@ -128,7 +128,14 @@ class Server:
         has_missing = answer.sums[1 : 1 + n_features] > 0
         self._start = self._find_start(_exponent(answer.sums[1 + n_features :]))
         cuts = self._find_cuts(has_missing)
-        self._rows = BinnedRows(self._evals.X, cuts, self._start, SERVER, self._threads)
+        try:
+            self._rows = BinnedRows(self._evals.X, cuts, self._start, SERVER, self._threads)
+        except ValueError as error:
+            if self._rules.given is not None:
+                raise
+            raise SpoiledSumError(
+                f"looking for cut points: {error}; some user sent counts that cannot be right"
+            ) from None
         signs = params.constraints(self._names)
         columns = Columns(cuts, has_missing, np.array(signs, dtype=np.int8) if signs else None, self._rows.bins)
         self._grower = Grower(params, columns, self._calls, self._threads, self._calls.timings)
@@ -176,7 +183,13 @@ class Server:
                 break
             task = CellTask(cells=pack_cells([cells for _, cells in asked], ranges))
             sizes = [*(cells.n_counts for _, cells in asked), *(one.cells for one in ranges)]
-            counts = np.split(self._calls.sum(task).sums, np.cumsum(sizes)[:-1])
+            sums = self._calls.sum(task).sums
+            if (sums < 0).any():
+                raise SpoiledSumError(
+                    f"looking for cut points: found a cell with {int(sums.min())} rows, wanted 0 or more; some user "
+                    "sent numbers that cannot be right"
+                )
+            counts = np.split(sums, np.cumsum(sizes)[:-1])
             for (search, _), part in zip(asked, counts[: len(asked)], strict=True):
                 search.tell(part)
             for one, part in zip(ranges, counts[len(asked) :], strict=True):

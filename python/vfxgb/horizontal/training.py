@@ -3,7 +3,7 @@
 A simulation (simulation.py) and real users (network.py) differ in that Exchange and in nothing here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import AggregationError, ParameterError
-from vfxgb.horizontal.calls import PUBLISH, Calls, Clock
+from vfxgb.horizontal.calls import PUBLISH, Calls, Clock, give_up
 from vfxgb.horizontal.server import CutRules, EvalRows, Server
 from vfxgb.model.file import save_share
 from vfxgb.model.shares import ActiveShare
@@ -105,8 +105,9 @@ def lead_users(
     timings: Timings,
     watch: Watch,
     callbacks: Sequence[TrainingCallback],
+    again: Callable[[float], bool] = give_up,
 ) -> UsersResult:
-    """Train with the users behind `exchange`.
+    """Train with the users behind `exchange`. `again`: see Calls.
 
     A run that fails after its first round (too few users left, Ctrl-C, an error of a callback) returns what it has,
     with the failure; before, the failure is raised.
@@ -123,6 +124,7 @@ def lead_users(
         job.least(n_users),
         job.users_per_round,
         params.random_state,
+        again,
     )
     # Who has not read what was published cannot make a vector.
     exchange.leave_out(lambda stage, user: stage != PUBLISH and not calls.knows_all(user))

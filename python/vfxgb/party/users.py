@@ -30,7 +30,8 @@ class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     same. `users_per_round`, `quantile_bits`, `fine_cells`, `ranges` (column -> [low, high], public): as for
     FedXGBClassifier. `weighted`: users may weigh their rows. `gather_seconds`: how long to wait for all users before
     the run begins without those who are missing; `stage_seconds`: for replies, then a user has dropped out of the call;
-    `greet_seconds`: for a user to accept.
+    `greet_seconds`: for a user to accept; `patience_seconds`: when too few users are left, to try again before the run
+    is given up.
     """
 
     directory: Path
@@ -44,6 +45,7 @@ class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gather_seconds: float = Deadlines.gather
     stage_seconds: float = Deadlines.stage
     greet_seconds: float = Deadlines.greet
+    patience_seconds: float = Deadlines.patience
 
 
 class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

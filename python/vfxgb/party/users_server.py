@@ -108,7 +108,7 @@ class UsersServer:
                 self.job,
                 self.directory,
                 listener,
-                Deadlines(users.gather_seconds, users.stage_seconds, users.greet_seconds),
+                Deadlines(users.gather_seconds, users.stage_seconds, users.greet_seconds, users.patience_seconds),
                 config.purpose,
                 self._note,
                 self.callbacks,

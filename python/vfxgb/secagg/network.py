@@ -24,6 +24,8 @@ from vfxgb.transport.network import NetworkLink, Selector
 
 # How long to wait for a reply before the door is looked at again.
 GLANCE_SECONDS = 0.1
+# A user that has sent so many replies that cannot be right is left out for the rest of the run.
+MAX_WRONG = 3
 
 # (user, what happened to it): for the log.
 Note: TypeAlias = Callable[[int, str], None]
@@ -65,6 +67,7 @@ class NetworkExchange:
     note: Note = unheard
     costs: dict[str, StageCost] = field(default_factory=dict)
     members: dict[int, Member] = field(default_factory=dict)
+    _wrong: dict[int, int] = field(default_factory=dict)
     _by_link: dict[NetworkLink, Member] = field(default_factory=dict)
     _selector: Selector = field(default_factory=Selector)
 
@@ -118,6 +121,9 @@ class NetworkExchange:
     def refuse(self, stage: str, user: int, error: MessageError) -> None:
         """See Exchange."""
         self.note(user, f"a reply in stage {stage!r} that cannot be right; it has dropped out of the call: {error}")
+        self._wrong[user] = self._wrong.get(user, 0) + 1
+        if self._wrong[user] == MAX_WRONG:
+            self.note(user, f"{MAX_WRONG} replies that cannot be right; it is not asked any more")
 
     def admit(self) -> None:
         """Let in who stands at the door."""
@@ -150,7 +156,7 @@ class NetworkExchange:
         payload = b""
         for user, request in requests.items():
             member = self.members.get(user)
-            if member is None or member.owed or self.absent(stage, user):
+            if member is None or member.owed or self._wrong.get(user, 0) >= MAX_WRONG or self.absent(stage, user):
                 continue
             start = time.perf_counter()
             if request is not encoded:
@@ -193,8 +199,12 @@ class NetworkExchange:
     def _fits(self, stage: str, user: int, answer: Message, reply: type[Message]) -> bool:
         if isinstance(answer, reply):
             return True
-        what = "the user declined" if isinstance(answer, self.declines) else f"found message {answer.TAG!r}"
-        self.refuse(stage, user, MessageError(f"server, stage {stage!r}, user {user}: {what}, wanted {reply.TAG!r}"))
+        if isinstance(answer, self.declines):
+            # No fault of its own: what another user sealed for it may be wrong.
+            self.note(user, f"declined in stage {stage!r}; it has dropped out of the call")
+        else:
+            found = f"server, stage {stage!r}, user {user}: found message {answer.TAG!r}, wanted {reply.TAG!r}"
+            self.refuse(stage, user, MessageError(found))
         return False
 
     def _lost(self, member: Member, error: Exception) -> None:

@@ -1,12 +1,14 @@
 """A user on its own: its vectors against loops over its rows, and messages of a server that it refuses."""
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from vfxgb.errors import FrameError, MessageError
+from vfxgb.errors import FrameError, MessageError, VfxgbError
+from vfxgb.horizontal.estimator import FedXGBClassifier
 from vfxgb.horizontal.messages import (
     EXPONENTS,
     LEAST_EXPONENT,
@@ -254,3 +256,25 @@ def test_what_was_read_before_changes_nothing() -> None:
     assert user.read(PLAN) == Received(rounds=1)
     level = msgspec.structs.replace(LEVEL, round=1)
     assert vector(user, level).tolist() == vector(once, level).tolist()
+
+
+@pytest.mark.parametrize("bits", [4, 20, 40, 55, 61])
+@pytest.mark.parametrize("honest_calls", [0, 1, 3, 6])
+def test_numbers_of_a_user_that_lies(bits: int, honest_calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They spoil the model, or end the run with an error that says so; never anything else."""
+    rng = np.random.default_rng(bits)
+    X = rng.normal(size=(60, 3)).astype(np.float32)
+    rows = [(part, (part.sum(axis=1) > 0).astype(int)) for part in np.split(X, 3)]
+    honest = User.vector
+    calls = 0
+
+    def lying(self: User, data: memoryview) -> Any:
+        nonlocal calls
+        found = honest(self, data)
+        calls += self._name == "user 2"
+        lies = self._name == "user 2" and calls > honest_calls
+        return found + rng.integers(-(2**bits), 2**bits, len(found)) if lies else found
+
+    monkeypatch.setattr(User, "vector", lying)
+    with suppress(VfxgbError):
+        FedXGBClassifier(n_estimators=2, max_depth=3, max_bin=8, aggregator="plain", n_jobs=1).fit(rows)

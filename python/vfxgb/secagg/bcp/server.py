@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.crypto.masked_sum import MaskedSum
-from vfxgb.errors import InvalidCiphertextError, MessageError
+from vfxgb.errors import InvalidCiphertextError, MessageError, SpoiledSumError
 from vfxgb.secagg.base import ServerContext, ServerRole
 from vfxgb.secagg.bcp.user import blinder, pairwise_masks
 from vfxgb.secagg.double_mask.modes import VectorSum
@@ -45,7 +45,7 @@ class CipherSum:
             group.check_elements(blinders, "opening a sum", keys.threads)
             masked = self._product.open(keys.private, blinders, self._call, keys.threads)
         except InvalidCiphertextError as error:
-            raise MessageError(f"opening a sum: the blinders do not fit the vectors: {error}") from None
+            raise SpoiledSumError(f"opening a sum: the blinders do not fit the vectors: {error}") from None
         masks = pairwise_masks(group, pairs, self._count, keys.threads)
         sums = [total + mask for total, mask in zip(group.numbers(masked), masks, strict=True)]
         return split_entries(group.centred(group.plaintexts(sums)), keys.slots, self._n_entries)

@@ -10,10 +10,11 @@ so are the seeds of U' \\ U'', if there are any (ERRATA E18).
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
-from vfxgb.errors import MessageError, ShareError
+from vfxgb.errors import MessageError, ShareError, SpoiledSumError
 from vfxgb.secagg.base import (
     JOIN,
     MASK,
@@ -224,9 +225,11 @@ class ServerCall:
                 for user, seed in self._from_shares(missing, shares, "seed").items()
             }
             for user, opening in openings.items():
-                self._check_opening(
-                    user, opening, f"server, call {self._number}, reconstructing the seed of user {user}"
-                )
+                if not self._is_opening(user, opening):
+                    step = f"server, call {self._number}, reconstructing the seed of user {user}"
+                    self._spoiled(
+                        RECOVER, user, f"{step}: it is not what user {user} committed itself to when it joined"
+                    )
         return openings
 
     def _collect(
@@ -244,9 +247,11 @@ class ServerCall:
         for user in absent:
             own = AgreementKey(private[user])
             if own.public != self._keys[user].key:
-                raise MessageError(
+                self._spoiled(
+                    UNMASK,
+                    user,
                     f"server, call {self._number}, reconstructing the mask key of user {user}: the shares do not give "
-                    "the key it joined with; some user holds or sent wrong ones"
+                    "the key it joined with; some user holds or sent wrong ones",
                 )
             for survivor in survivors:
                 public = self._keys[survivor].key
@@ -263,17 +268,26 @@ class ServerCall:
         try:
             secrets = recover(holders, rows, self._threshold, self._context.threads)
         except ShareError as error:
-            raise MessageError(f"{step}: {error}; some user holds or sent wrong shares") from None
+            raise SpoiledSumError(f"{step}: {error}; some user holds or sent wrong shares") from None
         found = {}
         for user, secret in zip(owners, secrets, strict=True):
             if secret is None:
-                raise MessageError(f"{step}: the shares of user {user}'s give no {what}; some user sent wrong ones")
+                raise SpoiledSumError(f"{step}: the shares of user {user}'s give no {what}; some user sent wrong ones")
             found[user] = secret
         return found
 
     def _check_opening(self, user: int, opening: bytes, step: str) -> None:
-        if commitment_to(opening, self._context.run, self._number, user) != self._keys[user].commitment:
+        if not self._is_opening(user, opening):
             raise MessageError(f"{step}: it is not what user {user} committed itself to when it joined")
+
+    def _is_opening(self, user: int, opening: bytes) -> bool:
+        return commitment_to(opening, self._context.run, self._number, user) == self._keys[user].commitment
+
+    def _spoiled(self, stage: str, user: int, text: str) -> NoReturn:
+        """What user `user` shared out does not fit what it said: this call is lost, and the user is to blame first."""
+        error = SpoiledSumError(text)
+        self._context.exchange.refuse(stage, user, error)
+        raise error
 
     def _check_call(self, stage: str, user: int, call: int) -> str:
         step = f"server, call {self._number}, stage {stage!r}, reply of user {user}"
