@@ -19,6 +19,7 @@ from vfxgb.horizontal import network, remote
 from vfxgb.horizontal.meeting import MEETING, Declines, Invites, TurnsAway
 from vfxgb.horizontal.network import Deadlines
 from vfxgb.horizontal.remote import UserOutcome, UserSide
+from vfxgb.horizontal.server import CutRules
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.horizontal.training import UsersResult
 from vfxgb.model.file import load_share
@@ -64,6 +65,7 @@ def _text(result: UsersResult) -> str:
 @pytest.mark.parametrize("aggregator", ["plain", "masks", "bcp"])
 def test_the_model_of_one_process(crowd, aggregator: str, tmp_path: Path) -> None:
     run = crowd(aggregator)
+    run.job = replace(run.job, rules=CutRules())
     result = run.run()
     expected = simulated(run.job, run.rows)
     assert _text(result) == _text(expected)

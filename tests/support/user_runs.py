@@ -55,7 +55,9 @@ def make_job(aggregator: str, own: dict[str, Any] | None = None, **settings: Any
     X = np.random.default_rng(9).normal(size=(20, 3)).astype(np.float32)
     evals = EvalRows(X, (X.sum(axis=1) > 0).astype(np.float32), None, [("valid", slice(0, 20))])
     quick = dict(aggregator_by_name(aggregator).quick_params)
-    return Job(NAMES, TrainParams(**(usual | settings)), aggregator, quick | (own or {}), CutRules(), evals, False)
+    # With ranges cut points take one call.
+    rules = CutRules(None, dict.fromkeys(NAMES, (-4.0, 4.0)))
+    return Job(NAMES, TrainParams(**(usual | settings)), aggregator, quick | (own or {}), rules, evals, False)
 
 
 def simulated(job: Job, rows: Sequence[UserRows]) -> UsersResult:
