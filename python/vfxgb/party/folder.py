@@ -10,7 +10,7 @@
       rows.bin                      which rows take part, in the agreed order (rows.py)
       checkpoint.bin                the state after the last finished round (vfxgb.train.checkpoint); the active party's
                                     goes when the run has finished, a passive party's stays: it may have to seal again
-      *.sealed                      private keys, if the configuration says how to seal them; they go with the checkpoint
+      *.sealed                      private keys, if the configuration says how to seal them; go with the checkpoint
       lock                          held by the active party that trains it
 
 All of it is readable by its owner only.
