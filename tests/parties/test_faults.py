@@ -17,7 +17,7 @@ from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import save_state
 from vfxgb.train.secrets import make_key_file
 
-LONG = {**SIZES, "n_estimators": 40}
+LONG = {**SIZES, "n_estimators": 30}
 
 
 @pytest.fixture(scope="module")
