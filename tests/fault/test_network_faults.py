@@ -318,6 +318,24 @@ def test_a_connection_without_a_handshake_is_dropped(town, first) -> None:
         town.dial("bank", "shop", here.address, limits=LIMITS).close()
 
 
+def test_a_connection_without_a_session_is_dropped(town) -> None:
+    """The handshake is done, the certificate is right, and then nothing is asked for."""
+    with town.listener("shop", "bank", limits=Limits(connect_seconds=0.5)) as here, Liar(town, here.address) as liar:
+        dropped = threading.Event()
+        ready = threading.Event()
+
+        def watch(state: grpc.ChannelConnectivity) -> None:
+            if state is grpc.ChannelConnectivity.READY:
+                ready.set()
+            elif ready.is_set():
+                dropped.set()
+
+        liar.channel.subscribe(watch, try_to_connect=True)
+        assert ready.wait(DEADLINE)
+        assert dropped.wait(DEADLINE)
+        liar.channel.unsubscribe(watch)
+
+
 def test_a_stranger_cannot_take_a_session_over(town) -> None:
     """The cafe, which is let in, asks for the bank's session."""
     with town.listener("shop", "bank", "cafe", limits=LIMITS) as here, town.dial("bank", "shop", here.address) as bank:

@@ -246,7 +246,7 @@ class NetworkLink:
                 self._outbox.clear()
                 self._notify()
             elif kind == wire.DONE:
-                if not self._end_sent:
+                if not self._closed:
                     raise FrameError("found an answer to an end that was never sent")
                 self._done_received = True
             elif kind == wire.FAIL:

@@ -165,10 +165,11 @@ class _Refused(Exception):  # noqa: N818 - a signal within this module
 
 @dataclass
 class _Session:
-    """A link and what serves it. `party`: whose certificate opened it."""
+    """A link and what serves it. `party`: whose certificate opened it. `arrived`: whether `accept` will give it."""
 
     party: str
     link: NetworkLink
+    arrived: bool = False
     stream: Stream | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     expiry: asyncio.TimerHandle | None = None
@@ -219,13 +220,14 @@ class _Sessions:
         settled = False
         try:
             await context.send_initial_metadata(write_answer(link.terms(self._zstd)))
-            if not said.again:
+            if not session.arrived:
+                session.arrived = True
                 self._arrivals.put(Arrival(link.peer, link))
             settled = await session.stream.run()
         finally:
             session.stream = None
             session.gone.set()
-            if settled:
+            if settled or not session.arrived:
                 self._end(said.session)
             elif said.session in self._sessions:
                 loop = asyncio.get_running_loop()
@@ -258,18 +260,17 @@ class _Sessions:
         """The session that is meant: a new one, or one that lost its connection and is free of the old one."""
         session = self._sessions.get(said.session)
         if said.again:
-            if session is None or session.party != said.party:
+            if session is not None and session.party == said.party:
+                # The caller may know that its connection is gone before this side does, or may have called twice.
+                while session.stream is not None:
+                    session.stream.stop()
+                    await session.gone.wait()
+            if session is None or session.party != said.party or said.session not in self._sessions:
                 raise _Refused(
                     grpc.StatusCode.NOT_FOUND, f"{self._own} does not know this session (any more); was it restarted?"
                 )
             if session.expiry is not None:
                 session.expiry.cancel()
-            if session.stream is not None:
-                # The caller knows that its connection is gone before this side does.
-                session.stream.stop()
-                await session.gone.wait()
-                if session.expiry is not None:
-                    session.expiry.cancel()
             return session
         if session is not None:
             raise _Refused(grpc.StatusCode.ALREADY_EXISTS, "this session exists")
