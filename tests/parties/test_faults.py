@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from processes import DEADLINE, SIZES, Served, exported, joined, last_run, start, wait_until
+from vfxgb.errors import ConfigError
 from vfxgb.party.config import load_config
 from vfxgb.party.logs import Log
 from vfxgb.party.train import Trainer
@@ -16,7 +17,7 @@ from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import save_state
 from vfxgb.train.secrets import make_key_file
 
-LONG = {**SIZES, "n_estimators": 40}
+LONG = {**SIZES, "n_estimators": 30}
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def undisturbed(world, tmp_path_factory):
 @pytest.fixture
 def shop(world):
     """A shop of its own, which may be killed."""
-    one = [Served(world.passive("shop", name="fragile-shop", folder="shop-folder"))]
+    one = [Served(world.passive("shop", name="fragile-shop", folder="fragile-folder"))]
     yield one
     one[0].kill()
 
@@ -65,8 +66,6 @@ def test_an_active_party_that_ends_early_is_resumed(world, served, vfxgb, tmp_pa
     assert run.checkpoint_file.exists()
     assert vfxgb("train", config, "--quiet", "--resume", run.run[:8]) == 0
     assert run.read().sessions == 2
-    (world.folder / "bank-folder" / "runs").mkdir(parents=True, exist_ok=True)
-    run.path.rename(world.folder / "bank-folder" / "runs" / run.run)
     assert exported(joined(world, run.run, ("bank", "shop")), tmp_path) == undisturbed
 
 
@@ -173,3 +172,35 @@ def test_a_run_with_other_data_or_settings_is_not_resumed(world, served, vfxgb, 
     assert vfxgb("train", config, "--quiet", "--resume", run) == 0
     assert vfxgb("train", config, "--quiet", "--resume", run) == 2
     assert "it has finished" in capsys.readouterr().err
+
+
+def test_runs_side_by_side_and_no_run_twice(world, served, tmp_path, undisturbed):
+    """Two banks' runs at one shop at a time; but one run, or one party's folder, has one process."""
+    trainers = []
+    for name in ("left", "right"):
+        config = _config(world, served["shop"].address, name)
+        config.write_text(config.read_text().replace("bank-folder", f"{name}-folder"))
+        trainers.append(Trainer(load_config(config, {}), Log(None)))
+    twice = []
+
+    class Again(TrainingCallback):
+        def after_iteration(self, state):
+            if state.iteration == 2:
+                again = Trainer(trainers[0].config, Log(None), trainers[0].run_id)
+                with pytest.raises(ConfigError, match="in another process") as found:
+                    again.run()
+                twice.append(str(found.value))
+            return False
+
+    trainers[0].callbacks = [Again()]
+    threads = [threading.Thread(target=trainer.run) for trainer in trainers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert twice
+    for trainer in trainers:
+        assert exported(joined(world, trainer.run_id, ("bank", "shop")), tmp_path) == undisturbed
+    second = start("serve", served["shop"].config, log=tmp_path / "out")
+    assert second.wait(DEADLINE) == 2
+    assert "serves from" in (tmp_path / "out").read_text()

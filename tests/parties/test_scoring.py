@@ -27,7 +27,7 @@ LIMIT = 14
 def shop(world) -> Iterator[list[Served]]:
     """A shop that may be stopped, and answers for a few rows only."""
     consent = {"max_predicted_rows": LIMIT}
-    one = [Served(world.passive("shop", name="scoring-shop", folder="shop-folder", consent=consent))]
+    one = [Served(world.passive("shop", name="scoring-shop", folder="scoring-folder", consent=consent))]
     yield one
     one[0].kill()
 

@@ -1,6 +1,7 @@
 """Training between processes over mutual TLS gives the model that one process makes of the same rows."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -146,13 +147,20 @@ def test_what_a_run_would_do_is_said_without_a_word_to_anybody(world, vfxgb, cap
     assert f"would serve {int(world.has['shop'].sum())} rows and 3 features" in capsys.readouterr().out
 
 
-def test_check_looks_at_everything(world, addresses, vfxgb, capsys):
+def test_check_looks_at_everything(world, addresses, vfxgb, capsys, monkeypatch):
     config = world.active({"shop": addresses["shop"]}, name="checked", protocol=_protocol("ot_shares"))
     assert vfxgb("check", config) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("ok") for line in lines if "certificate" not in line), lines
     assert any(f"agrees; {int(world.has['shop'].sum())} rows, 3 features" in line for line in lines)
     assert any("estimate" in line and "good to a factor of" in line for line in lines)
+    monkeypatch.setattr("vfxgb.party.check.now", lambda: time.time() + 3600)
+    monkeypatch.setattr("vfxgb.party.check.__version__", "9.9")
+    assert vfxgb("check", config) == 0
+    output = capsys.readouterr().out
+    assert "its clock is 60 minutes behind this one" in output
+    assert "here is 9.9" in output
+    monkeypatch.undo()
     assert vfxgb("check", world.active({"shop": addresses["shop"]}, name="checked", purpose="fun")) == 4
     assert "does not agree to the purpose 'fun'" in capsys.readouterr().out
     assert vfxgb("check", world.active({"shop": "127.0.0.1:1"}, name="checked"), "--json", "-") == 3

@@ -224,8 +224,12 @@ def last_run(config: Path | PartyConfig) -> RunFolder:
 
 def joined(world: World, run: str, parties: tuple[str, ...]) -> FittedModel:
     """The model of a run from the shares in the folders of all parties."""
-    shares = {party: load_share(world.folder / f"{party}-folder" / "runs" / run / "share.json") for party in parties}
-    return FittedModel(shares.pop("bank"), shares)
+    found = [load_share(file) for file in world.folder.glob(f"*/runs/{run}/share.json")]
+    shares = {share.party: share for share in found}
+    assert len(found) == len(shares)
+    assert set(shares) == set(parties)
+    ordered = {party: shares[party] for party in parties}
+    return FittedModel(ordered.pop("bank"), ordered)
 
 
 def exported(model: FittedModel, folder: Path) -> bytes:

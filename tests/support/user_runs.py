@@ -55,7 +55,9 @@ def make_job(aggregator: str, own: dict[str, Any] | None = None, **settings: Any
     X = np.random.default_rng(9).normal(size=(20, 3)).astype(np.float32)
     evals = EvalRows(X, (X.sum(axis=1) > 0).astype(np.float32), None, [("valid", slice(0, 20))])
     quick = dict(aggregator_by_name(aggregator).quick_params)
-    return Job(NAMES, TrainParams(**(usual | settings)), aggregator, quick | (own or {}), CutRules(), evals, False)
+    # With ranges cut points take one call.
+    rules = CutRules(None, dict.fromkeys(NAMES, (-4.0, 4.0)))
+    return Job(NAMES, TrainParams(**(usual | settings)), aggregator, quick | (own or {}), rules, evals, False)
 
 
 def simulated(job: Job, rows: Sequence[UserRows]) -> UsersResult:
@@ -67,7 +69,10 @@ def simulated(job: Job, rows: Sequence[UserRows]) -> UsersResult:
 
 @dataclass
 class Crowd:
-    """A server and users. `change`: (number, UserSide) -> another. `notes`: what the server said of whom."""
+    """A server and users. `change`: (number, UserSide) -> another. `notes`: what the server said of whom.
+
+    `restarted`: users that, when they have failed, begin once more, knowing nothing.
+    """
 
     folder: Path
     directory: UserDirectory
@@ -76,6 +81,7 @@ class Crowd:
     deadlines: Deadlines = DEADLINES
     limits: Limits = LIMITS
     change: Callable[[int, UserSide], UserSide | None] = lambda number, side: side
+    restarted: frozenset[int] = frozenset()
     notes: list[tuple[int, str]] = field(default_factory=list)
     outcomes: dict[int, UserOutcome | BaseException] = field(default_factory=dict)
     links: dict[int, list[NetworkLink]] = field(default_factory=dict)
@@ -141,6 +147,10 @@ class Crowd:
             self.outcomes[number] = take_part(side)
         except BaseException as error:
             self.outcomes[number] = error
+        if number in self.restarted:
+            self.restarted -= {number}
+            self.change = lambda number, side: side
+            self._user(number)
 
     def said(self, user: int) -> str:
         """All that the server said of a user."""

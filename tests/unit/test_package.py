@@ -22,7 +22,7 @@ def test_every_error_is_documented_and_has_one_base_of_ours() -> None:
             assert cls.__bases__[0] is errors.VfxgbError
             assert issubclass(
                 cls.__bases__[1],
-                (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, ImportError, ConnectionError),
+                (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, ImportError, OSError),
             )
 
 

@@ -51,12 +51,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> int:
     from vfxgb.cli.train_progress import make_progress
+    from vfxgb.party.folder import PartyFolder
     from vfxgb.party.train import Trainer
 
     trainer = Trainer(config, log, arguments.resume, arguments.wait, _silent if arguments.quiet else _tell)
     if arguments.dry_run:
         print(trainer.describe())
         return OK
+    left = PartyFolder(config.folder).unfinished()
+    if left and arguments.resume is None and not arguments.quiet:
+        _tell(f"this is a new run; run {left[0].run[:8]} is unfinished: --resume {left[0].run[:8]} goes on with it")
     shown = None if arguments.quiet else make_progress(trainer.total_bytes)
     if shown is not None:
         trainer.callbacks, trainer.progress = [shown], shown.step

@@ -18,6 +18,10 @@ from vfxgb.transport.messages import MAX_REASON, Catalogue, Message
 from vfxgb.transport.network import Listener, NetworkLink, Selector
 
 
+class _Objection(Exception):  # noqa: N818 - a signal within this module
+    """Why a user does not take part: it does not want to, or may not."""
+
+
 @dataclass
 class _Guest:
     """Somebody between Arrives and Accepts; dropped at the deadline."""
@@ -45,6 +49,7 @@ class UserDoor:
     note: Note = unheard
     observer: Observer | None = None
     begun: bool = False
+    declined: set[int] = field(default_factory=set)
     _guests: dict[NetworkLink, _Guest] = field(default_factory=dict)
     _selector: Selector = field(default_factory=Selector)
 
@@ -57,13 +62,20 @@ class UserDoor:
             try:
                 if self._hear(guest):
                     self._dismiss(guest, close=False)
+                    self.declined.discard(guest.user)
                     admitted.append(Member(guest.user, guest.channel, link))
-            except (PeerError, FrameError, MessageError, ChannelClosedError) as error:
+            except (PeerError, ChannelClosedError) as error:
+                # It may dial again.
                 self.note(guest.user, f"did not come in: {error}")
+                self._dismiss(guest)
+            except (_Objection, FrameError, MessageError) as error:
+                self.note(guest.user, f"did not come in: {error}")
+                self.declined.add(guest.user)
                 self._dismiss(guest)
         now = time.monotonic()
         for guest in [guest for guest in self._guests.values() if guest.deadline < now]:
             self.note(guest.user, f"did not come in: it said nothing for {self.seconds:g} s")
+            self.declined.add(guest.user)
             self._dismiss(guest)
         return admitted
 
@@ -97,13 +109,13 @@ class UserDoor:
         if guest.invited:
             answer = guest.channel.recv(Accepts, Declines)
             if isinstance(answer, Declines):
-                raise PeerError(f"it declined: {answer.reason[:MAX_REASON]}")
+                raise _Objection(f"it declined: {answer.reason[:MAX_REASON]}")
             return True
         said = guest.channel.recv(Arrives)
         reason = self._objection(said)
         if reason:
             guest.channel.send(TurnsAway(reason=reason))
-            raise PeerError(reason)
+            raise _Objection(reason)
         guest.channel.send(msgspec.structs.replace(self.invitation, number=guest.user))
         guest.invited = True
         return False

@@ -172,8 +172,8 @@ def _peers(
         if answer.version != __version__:
             yield Finding("warning", f"peer {name}", f"has vfxgb {answer.version}, here is {__version__}")
         if abs(skew) > CLOCK_SECONDS:
-            side = "ahead" if skew > 0 else "behind"
-            yield Finding("warning", f"peer {name}", f"its clock is {abs(skew) / 60:.0f} minutes {side} of this one")
+            side = "ahead of" if skew > 0 else "behind"
+            yield Finding("warning", f"peer {name}", f"its clock is {abs(skew) / 60:.0f} minutes {side} this one")
     return welcomes
 
 

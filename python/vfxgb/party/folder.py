@@ -1,22 +1,28 @@
-"""What a party keeps on disk, below the folder its configuration names; all of it readable by its owner only.
+"""What a party keeps on disk, below the folder its configuration names:
 
-<folder>/log.jsonl              what happened, one JSON object per line (logs.py)
-<folder>/queries.json           rows predicted per model, for the limit of consent
-<folder>/runs/<run id>/
-  run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
-  ledger.json                   what every message revealed, and to whom
-  share.json                    this party's share of the model
-  rows.bin                      which rows take part, in the agreed order
-  checkpoint.bin                the state after the last finished round; gone when the run has finished
-  secrets.bin                   keys, sealed, if the configuration says how
+    <folder>/log.jsonl              what happened, one JSON object per line (logs.py)
+    <folder>/queries.json           rows predicted per model, for the limit of consent
+    <folder>/lock                   held by a party that serves
+    <folder>/runs/<run id>/
+      run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
+      ledger.json                   what every message revealed, and to whom
+      share.json                    this party's share of the model
+      rows.bin                      which rows take part, in the agreed order (rows.py)
+      checkpoint.bin                the state after the last finished round (vfxgb.train.checkpoint); the active party's
+                                    goes when the run has finished, a passive party's stays: it may have to seal again
+      *.sealed                      private keys, if the configuration says how to seal them; go with the checkpoint
+      lock                          held by the active party that trains it
+
+All of it is readable by its owner only.
 """
 
+import fcntl
 import json
 import os
 import platform
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -101,6 +107,7 @@ class RunFolder:
         self.ledger_file = path / "ledger.json"
         self.share_file = path / "share.json"
         self.rows_file = path / "rows.bin"
+        self.lock_file = path / "lock"
         self.checkpoint_file = path / "checkpoint.bin"
 
     @property
@@ -148,6 +155,7 @@ class PartyFolder:
         self.path = path
         self.log_file = path / "log.jsonl"
         self.queries_file = path / "queries.json"
+        self.lock_file = path / "lock"
 
     def make(self) -> "PartyFolder":
         """The same, with the folders there. Raises OSError."""
@@ -160,9 +168,17 @@ class PartyFolder:
         return RunFolder(self.path / "runs" / run)
 
     def runs(self) -> list[RunFolder]:
-        """All runs with a record, the latest first."""
-        found = [RunFolder(path.parent) for path in (self.path / "runs").glob("*/run.json")]
-        return sorted(found, key=lambda folder: folder.read().started, reverse=True)
+        """All runs with a record that can be read, the latest first."""
+        found: list[tuple[float, RunFolder]] = []
+        for path in (self.path / "runs").glob("*/run.json"):
+            # A record that was damaged must not keep others from being found; who asks for it by name is told.
+            with suppress(FormatError, OSError):
+                found.append((RunFolder(path.parent).read().started, RunFolder(path.parent)))
+        return [folder for _, folder in sorted(found, key=lambda one: one[0], reverse=True)]
+
+    def unfinished(self) -> list[RunFolder]:
+        """Runs of an active party that can be resumed, the latest first."""
+        return [folder for folder in self.runs() if folder.checkpoint_file.exists() and not folder.share_file.exists()]
 
     def find(self, text: str) -> RunFolder:
         """The run whose id begins with `text`; the latest for "latest". Raises ConfigError for none or several."""
@@ -174,6 +190,25 @@ class PartyFolder:
                 f"looking for run {text!r} in {str(self.path)!r}: found {len(found)}, wanted one; runs there: {known}"
             )
         return found[0]
+
+
+@contextmanager
+def alone(file: Path, what: str) -> Iterator[None]:
+    """Hold a lock on `file` while the block runs; it goes with the process, however that ends.
+
+    Raises ConfigError if another process has it: `what` says what that one does.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"{what} already, in another process (it holds {str(file)!r}); wait for it or end it"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def make_private(path: Path) -> None:

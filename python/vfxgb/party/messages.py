@@ -6,7 +6,6 @@
     train:    alignment, RowsKept (both left out when a run is resumed), Setup ... Stored (vfxgb.align, vfxgb.train)
     predict:  alignment, then prediction of the common rows; or lookups, each followed by prediction of its rows
     check:    nothing more
-    join:     what vfxgb.party.users says
 
 The session's own number is in every frame; the run's travels in Hello, and checkpoints and models are filed under it.
 """
@@ -23,7 +22,7 @@ MAX_TEXT = 500
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 RunId = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{32})?\Z")]
 
-Kind = Literal["train", "predict", "check", "join"]
+Kind = Literal["train", "predict", "check"]
 
 
 class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -20,7 +20,7 @@ from vfxgb.model.file import load_share
 from vfxgb.model.shares import PassiveShare
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.consent import Consent, QueryCount
-from vfxgb.party.folder import PartyFolder
+from vfxgb.party.folder import PartyFolder, alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello, PredictRequest
@@ -68,6 +68,10 @@ class Server:
 
         False if a session still computes: its thread cannot be ended, only the process.
         """
+        with alone(self._folder.lock_file, f"{self.config.party} serves from {str(self._folder.path)!r}"):
+            return self._listen(stop)
+
+    def _listen(self, stop: threading.Event) -> bool:
         config = self.config
         with Listener(
             self._network.identity, self._network.peers, config.listen, self._network.limits, config.max_sessions

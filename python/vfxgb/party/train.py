@@ -23,7 +23,7 @@ from vfxgb.model.file import save_share
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, now, plain, versions
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
@@ -111,6 +111,10 @@ class Trainer:
     def run(self) -> RunRecord:
         """Train to the end. Raises ConsentError, PeerError (after [resume] resume_seconds) and what else goes wrong."""
         PartyFolder(self.config.folder).make()
+        with alone(self.folder.make().lock_file, f"{self.config.party} trains run {self.run_id[:8]}"):
+            return self._persist()
+
+    def _persist(self) -> RunRecord:
         patience = Patience(self._wait)
         met = False
         while True:
@@ -141,7 +145,7 @@ class Trainer:
             self._met = True
             self._count += 1
             record = msgspec.structs.replace(record, sessions=self._count)
-            self.folder.make().write(record)
+            self.folder.write(record)
             self._log.info("training", run=self.run_id, protocol=self.spec.name, session=self._count)
             try:
                 result = self._train(sessions, ledger)

@@ -47,7 +47,9 @@ class Member:
 
 
 class Door(Protocol):
-    """Where users come in."""
+    """Where users come in. `declined`: those who came and will not take part, or may not; nobody waits for them."""
+
+    declined: set[int]
 
     def poll(self) -> list[Member]:
         """Users that have come since the last look. One that is there already has a new link: the old one is dead."""
@@ -101,7 +103,10 @@ class NetworkExchange:
             self.note(user, f"no answer in stage {stage!r} within {self.seconds:g} s; it has dropped out of the call")
 
     def gather(self, count: int, seconds: float, progress: Callable[[int], None]) -> None:
-        """Wait until `count` users are there, at most so long. `progress`: told how many are, when it changes."""
+        """Wait until `count` users are there or have declined, at most so long.
+
+        `progress`: told how many are there, when it changes.
+        """
         deadline = time.monotonic() + seconds
         told = -1
         while True:
@@ -109,7 +114,7 @@ class NetworkExchange:
             if len(self.members) != told:
                 told = len(self.members)
                 progress(told)
-            if told >= count or time.monotonic() >= deadline:
+            if told + len(self.door.declined) >= count or time.monotonic() >= deadline:
                 return
             time.sleep(GLANCE_SECONDS)
 

@@ -151,7 +151,7 @@ def test_channels_say_why(town) -> None:
         # The end is there as soon as the frame before it has been followed by it.
         while one.settled is False and time.monotonic() < deadline:
             time.sleep(0.01)
-        with pytest.raises(PeerError, match="shop stopped the run: shop refuses: max_trees is 10, asked for 20"):
+        with pytest.raises(ConsentError, match=r"bank sending 'never': shop refuses: max_trees is 10, asked for 20"):
             bank.send(Never())
     with linked(town) as (one, other):
         bank = Channel("bank", "shop", one, Catalogue(()), one.session)
