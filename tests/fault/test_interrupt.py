@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import psutil
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -84,8 +86,10 @@ def test_native_call(operation: str) -> None:
     assert "Traceback" not in stderr
 
 
-def test_command() -> None:
-    code, stderr = interrupt([sys.executable, "-m", "vfxgb", "demo", "--rows", "300000"], "packing", 1.5)
+def test_demo_leaves_nothing_running(tmp_path: Path) -> None:
+    command = [sys.executable, "-u", "-m", "vfxgb", "demo", "--out", str(tmp_path / "demo")]
+    code, stderr = interrupt(command, "parties", 1.0)
     assert code == 130
-    assert stderr.splitlines()[-1] == "vfxgb: interrupted"
+    assert stderr.splitlines()[-1].startswith("vfxgb: interrupted")
     assert "Traceback" not in stderr
+    assert not [one for one in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(one.info["cmdline"] or ())]
