@@ -23,6 +23,7 @@ CORES = 2
 FAST = ("federboost", "ldp", "ot_shares", "plain")
 FASTER = 8
 SIZES = [(400, 3, 3, 16), (2400, 3, 3, 16), (400, 12, 3, 16), (400, 3, 5, 48), (1500, 8, 4, 32), (2400, 3, 5, 32)]
+SIZES += [(400, 12, 3, 256), (1000, 4, 3, 128)]
 
 
 def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:

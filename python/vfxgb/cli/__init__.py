@@ -1,10 +1,11 @@
 """The `vfxgb` command. A mistake is one line on stderr, never a traceback; exit codes are in exits.py."""
 
+import os
 import sys
 from collections.abc import Sequence
 
 from vfxgb.cli.arguments import build_parser
-from vfxgb.cli.exits import INTERRUPTED, exit_code
+from vfxgb.cli.exits import INTERRUPTED, OK, exit_code
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -13,6 +14,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = build_parser(given[0] if given else "").parse_args(given)
         code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`vfxgb inspect ... | head`); Python must not try to flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
     except (Exception, KeyboardInterrupt) as error:
         found = exit_code(error)
         if found is None:

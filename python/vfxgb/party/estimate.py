@@ -1,9 +1,9 @@
 """How long a run will take, how many bytes will pass and how much memory it needs, before it begins.
 
-A tree of one output costs a constant, something per row, something per row, feature and level, and something per bucket
-of the passive parties' features:
+A tree of one output costs a constant, something per row, something per row, feature and level, something per bucket of
+the passive parties' features in every node, and something per bucket once:
 
-    cost = c0 + c1 rows + c2 rows features depth + c3 nodes features bins
+    cost = c0 + c1 rows + c2 rows features depth + c3 nodes features bins + c4 features bins
 
 The constants were fitted to small trainings with two cores (bench/e2e/estimate.py) and stand in COSTS alone. They are
 good to about a factor of three: processors differ, encryption grows with the size of keys (by its square, taken into
@@ -37,7 +37,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Costs:
-    """Constants (c0 ... c3) of what the first tree costs more than the others, and of every tree."""
+    """Constants (c0 ... c4) of what the first tree costs more than the others, and of every tree."""
 
     first_seconds: tuple[float, ...]
     seconds: tuple[float, ...]
@@ -56,34 +56,51 @@ class Estimate:
 
 COSTS = {
     "batch_he": Costs(
-        (0.25, 1.56e-05, 0, 7.86e-06),
-        (0.0449, 2.52e-05, 1.94e-06, 3.65e-05),
-        (1.76e03, 0, 0, 0.114),
-        (4.14e03, 513, 0.0855, 13.2),
+        (0, 0.000117, 0, 0, 0),
+        (0.0544, 6.38e-05, 0, 3.22e-05, 0.000133),
+        (1.87e03, 0.0587, 0, 0, 0),
+        (3.1e03, 515, 0.0105, 13.2, 9.66),
     ),
     "federboost": Costs(
-        (0.00388, 0, 1.03e-08, 0), (0, 6.07e-08, 0, 1.71e-07), (2.04e03, 0.805, 0.228, 0), (582, 0.299, 0.000294, 0.575)
+        (0.000455, 0, 1.32e-08, 3.2e-07, 0),
+        (0.00176, 0, 1.7e-09, 3.37e-08, 0),
+        (0, 1.93, 0.192, 0, 15.2),
+        (974, 0.17, 0.00623, 0, 0),
     ),
-    "ldp": Costs((0.00591, 0, 0, 0), (8.55e-05, 0, 2.29e-09, 3.02e-07), (93.8, 0, 0, 0), (1.36e03, 16.4, 0, 0.838)),
+    "ldp": Costs(
+        (0.00274, 0, 8.48e-09, 3.3e-08, 0),
+        (0.00248, 0, 3.05e-09, 2.18e-09, 0),
+        (148, 0, 0, 0.0803, 0),
+        (2.63e03, 16.4, 0.00357, 0, 0),
+    ),
     "masked": Costs(
-        (0.000279, 0, 0, 0), (8.38e-05, 9.43e-07, 5.59e-08, 2.98e-06), (1.06e03, 0, 0, 0), (0, 0, 194, 1.09e03)
+        (0.000712, 0, 0, 0, 0), (0.0016, 0, 1.5e-07, 1.79e-06, 3.13e-07), (986, 0, 0, 0, 0), (0, 0, 168, 679, 1.71e04)
     ),
     "ot_shares": Costs(
-        (0.0821, 0, 4.34e-08, 5.49e-07), (0.00244, 0, 0, 2.61e-06), (1.25e05, 0, 18.2, 0), (3.82e04, 0, 1.63, 0.799)
+        (0.0702, 1.93e-06, 0, 1.53e-06, 1.18e-05),
+        (0.00228, 0, 2.65e-08, 0, 2.22e-05),
+        (0, 0, 17.9, 0, 2.42e03),
+        (0, 1.74, 1.38, 0, 696),
     ),
     "plain": Costs(
-        (0.00372, 0, 0, 2.59e-07),
-        (0.00112, 9.68e-08, 1.02e-09, 1.16e-07),
-        (52.2, 0, 0, 0),
-        (1.43e03, 16.3, 0.00384, 8.64),
+        (0.00334, 5.3e-08, 5.48e-10, 0, 6.16e-08),
+        (0.00166, 3.52e-09, 4.19e-09, 6.64e-08, 0),
+        (31.8, 0, 0, 0, 0.297),
+        (1.07e03, 16.4, 0.0002, 8.64, 3.45),
     ),
     "secureboost": Costs(
-        (0.249, 0, 0, 0), (0.0441, 0.000148, 0, 3.7e-05), (1.68e03, 0, 0, 0.106), (6.91e03, 1.03e03, 0, 14.2)
+        (0.255, 0, 0, 5.33e-06, 0),
+        (0.0917, 0.000125, 8.76e-07, 2.16e-05, 0.000224),
+        (1.77e03, 0.0649, 0, 0, 0),
+        (6.73e03, 1.03e03, 0, 14.3, 0.645),
     ),
     "smm1": Costs(
-        (0.000294, 0, 0, 0), (0.00121, 1.38e-05, 1.02e-07, 4.45e-06), (1.35e03, 0, 0, 2.21), (0, 0, 143, 291)
+        (0, 0, 0, 1.68e-07, 0),
+        (0.00885, 9.45e-06, 2.04e-07, 6.94e-07, 0),
+        (2.78e03, 0, 0, 0, 0),
+        (0, 1.25e03, 68.4, 296, 5.71e03),
     ),
-    "smm2": Costs((0, 0, 0, 3.02e-08), (0, 2.08e-05, 2.24e-07, 0), (0, 2.09, 0, 0), (0, 1.04e03, 0, 0)),
+    "smm2": Costs((0, 0, 0, 0, 1.15e-06), (0, 1.71e-05, 0, 0, 0), (0, 1.87, 0, 0, 0.0311), (0, 725, 0, 0, 0)),
 }
 
 
@@ -110,8 +127,9 @@ def estimate(protocol: str, params: Any, shape: Shape) -> Estimate | None:
     )
 
 
-def terms(shape: Shape) -> tuple[float, float, float, float]:
-    """1, rows, rows x features x depth, buckets of passive features in all nodes of a tree."""
+def terms(shape: Shape) -> tuple[float, ...]:
+    """1, rows, rows x features x depth, buckets of passive features in all nodes of a tree, and in one node."""
     nodes = sum(min(2**level, shape.rows) for level in range(shape.depth))
-    buckets = nodes * shape.others * min(shape.bins, shape.rows)
-    return 1.0, float(shape.rows), float(shape.rows * (shape.own + shape.others) * shape.depth), float(buckets)
+    buckets = shape.others * min(shape.bins, shape.rows)
+    work = shape.rows * (shape.own + shape.others) * shape.depth
+    return 1.0, float(shape.rows), float(work), float(nodes * buckets), float(buckets)

@@ -160,3 +160,10 @@ def test_the_page_of_commands_tells_all_of_them_and_every_exit_code() -> None:
 )
 def test_every_error_has_its_code(error: BaseException, code: int | None) -> None:
     assert exit_code(error) == code
+
+
+def test_a_reader_that_has_seen_enough_is_no_mistake() -> None:
+    shell = f"{sys.executable} -m vfxgb certs --help | true; exit ${{PIPESTATUS[0]}}"
+    run = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert "Broken pipe" not in run.stderr
+    assert "Traceback" not in run.stderr

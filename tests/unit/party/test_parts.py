@@ -64,7 +64,7 @@ def test_every_protocol_has_an_estimate_that_grows_with_the_run():
         assert 0 < one.bytes < other.bytes
         assert 0 < one.memory < other.memory
     assert estimate("unheard of", None, small) is None
-    assert terms(Shape(3, 1, 2, 10, 3, 1)) == (1.0, 3.0, 27.0, (1 + 2 + 3) * 2 * 3)
+    assert terms(Shape(3, 1, 2, 10, 3, 1)) == (1.0, 3.0, 27.0, 36.0, 6.0)
     assert (duration(0.1), duration(600), duration(7200)) == ("1 s", "10 min", "2.0 h")
 
 
