@@ -37,6 +37,9 @@ def build_parser(first: str = "") -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"vfxgb {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    if first in COMMANDS:
+        # Arguments that nobody knows are found here, after the command has read its own.
+        parser.helper = f"{parser.prog} {first}"
     for name in [first] if first in COMMANDS else COMMANDS:
         import_module(f"vfxgb.cli.{name}").add(commands)
     return parser

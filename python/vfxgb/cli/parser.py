@@ -9,11 +9,16 @@ class UsageError(Exception):
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Reports a mistake as an exception of one line instead of usage text and an exit."""
+    """Reports a mistake as an exception of one line instead of usage text and an exit.
+
+    `helper`: whose help to name, if not this parser's own.
+    """
+
+    helper = ""
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
-        raise UsageError(f"{message}; see {self.prog} --help")
+        raise UsageError(f"{message}; see {self.helper or self.prog} --help")
 
 
 # What `add(commands)` of a command's module gets.

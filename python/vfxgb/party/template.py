@@ -66,7 +66,7 @@ learning_rate = 0.3
 """
 PROTOCOL = """
 [protocol]
-name = "ot_shares"           # or batch_he, smm2, ldp, ...: see the README for who learns what
+name = "ot_shares"           # or batch_he, secureboost, ldp, ...: see the README for who learns what
 [protocol.params]            # of the protocol, sent to all parties
 [protocol.local]             # this party's own, never sent
 """
