@@ -1,7 +1,7 @@
 """kill -9 of either party's process at random points of a run: after a restart the model is that of an undisturbed run.
 
-VFXGB_KILLS says how many runs are disturbed, each once, anywhere between its first words and its end; few by default, for
-each takes some seconds: tests/parties kills at chosen points, test_resume.py at any within one process.
+VFXGB_KILLS says how many runs are disturbed, each once, anywhere between its first words and its end. Few by default,
+for each takes some seconds: tests/parties kills at chosen points, test_resume.py at any within one process.
 """
 
 import json
