@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
 
 NATIVE_CALL = """
 import sys
@@ -70,12 +70,12 @@ def interrupt(command: list[str], ready: str, delay: float) -> tuple[int, str]:
             if line.startswith(ready):
                 break
         time.sleep(delay)
-        assert process.poll() is None, "it ended before it could be interrupted"
+        assert process.poll() is None, f"it ended before it could be interrupted: {process.communicate()[1]}"
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     return process.returncode, stderr
 
 
