@@ -38,7 +38,6 @@ FORMAT = "vfxgb run"
 VERSION = 1
 LEDGER_FORMAT = "vfxgb ledger"
 PACKAGES = ("numpy", "grpcio", "cryptography", "msgspec", "gmpy2", "zstandard")
-RUN_HEX = 32
 
 State = Literal["running", "stopped", "failed", "finished"]
 
