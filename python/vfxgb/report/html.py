@@ -59,24 +59,35 @@ def table(
     head: Sequence["Child"],
     rows: Iterable[Sequence["Child"]],
     numeric: Iterable[int] = (),
-    hidden_caption: bool = True,
+    wide: int | None = None,
+    stack: bool = False,
 ) -> Markup:
-    """A table in a box that scrolls by itself. `numeric`: columns set flush right. The first column heads its row."""
+    """A table in a box that scrolls by itself. The first column heads its row.
+
+    `caption`: for who cannot see the table. `numeric`: columns set flush right. `wide`: the column of bars. `stack`: on
+    narrow screens a row's cells stand below each other, each behind the head of its column.
+    """
     right = frozenset(numeric)
+
+    def kind(place: int) -> str | None:
+        return "num" if place in right else "wide" if place == wide else None
 
     def cells(row: Sequence["Child"]) -> Iterable[Markup]:
         for place, cell in enumerate(row):
-            kind = "num" if place in right else None
-            yield tag("td", cell, class_=kind) if place else tag("th", cell, scope="row", class_=kind)
+            if place == 0:
+                yield tag("th", cell, scope="row", class_=kind(place))
+            else:
+                yield tag("td", cell, class_=kind(place), data_label=str(head[place]) if stack else None)
 
-    heads = (tag("th", cell, scope="col", class_="num" if i in right else None) for i, cell in enumerate(head))
+    heads = (tag("th", cell, scope="col", class_=kind(place)) for place, cell in enumerate(head))
     return tag(
         "div",
         tag(
             "table",
-            tag("caption", caption, class_="unseen" if hidden_caption else None),
+            tag("caption", caption, class_="unseen"),
             tag("thead", tag("tr", heads)),
             tag("tbody", (tag("tr", cells(row)) for row in rows)),
+            class_="stack" if stack else None,
         ),
         class_="scroll",
         tabindex="0",

@@ -44,7 +44,7 @@ def render(document: dict[str, Any], live: bool = False) -> str:
     the section "head" says that the run is not running any more.
     """
     run = document["run"]
-    styles, script = _asset("style.css"), _asset("script.js") + _asset("tree.js")
+    styles, script = _asset("style.css"), _asset("tree.js") + _asset("script.js")
     found = fragments(document)
     title = f"{run['protocol'] or 'run'} {run['run'][:8]}: {run['party']}"
     return "".join(
@@ -69,7 +69,7 @@ def _bar(live: bool) -> Markup:
     return tag(
         "header",
         tag("a", "Skip to the report", href="#main", class_="skip"),
-        tag("span", "vfxgb", class_="brand"),
+        tag("span", "vfxgb ", tag("span", "report"), class_="brand"),
         tag("span", "connecting", id="badge", role="status", data_badge="wait") if live else None,
         tag("button", "Dark", id="theme", type="button", hidden=True),
         class_="bar",

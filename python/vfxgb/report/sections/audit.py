@@ -38,6 +38,8 @@ def render(document: dict[str, Any]) -> Markup:
                 ("attack", "attacker", "learns", "round", "success", "", "guess", "verdict"),
                 [_row(document, one) for one in findings],
                 numeric=(4, 6),
+                wide=5,
+                stack=True,
             )
             if findings
             else None,

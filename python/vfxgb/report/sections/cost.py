@@ -55,7 +55,7 @@ def traffic(document: dict[str, Any]) -> Markup:
                 f"{plural(trips, 'round trip')} in all. Bytes are those of messages; on the wire they are compressed "
                 "where that was agreed on and have the network's own bytes around them.",
             ),
-            table("Traffic by peer", ("", "bytes", "", "messages", "on the wire"), rows, numeric=(1, 3, 4)),
+            table("Traffic by peer", ("", "bytes", "", "messages", "on the wire"), rows, numeric=(1, 3, 4), wide=2),
         )
     )
 
@@ -76,7 +76,7 @@ def _phases(document: dict[str, Any], party: str, phases: dict[str, float]) -> M
     return markup(
         (
             tag("h3", "Phases at ", badge(document, party)),
-            table(f"Seconds by phase at {party}", ("phase", "time", "", "share"), rows, numeric=(1, 3)),
+            table(f"Seconds by phase at {party}", ("phase", "time", "", "share"), rows, numeric=(1, 3), wide=2),
         )
     )
 

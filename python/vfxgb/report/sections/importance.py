@@ -50,7 +50,7 @@ def _parties(document: dict[str, Any], parties: dict[str, dict[str, float]]) -> 
         )
         for party, one in parties.items()
     ]
-    return table("Importance by party", ("party", "of all gain", "", "gain", "splits"), rows, numeric=(1, 3, 4))
+    return table("Importance by party", ("party", "of all gain", "", "gain", "splits"), rows, numeric=(1, 3, 4), wide=2)
 
 
 def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
@@ -74,7 +74,7 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
     return markup(
         (
             tag("h3", "By feature"),
-            table("Importance by feature", ("feature", "owner", "gain", "", "splits"), rows, numeric=(2, 4)),
+            table("Importance by feature", ("feature", "owner", "gain", "", "splits"), rows, numeric=(2, 4), wide=3),
             tag(
                 "p",
                 f"{len(rest)} more features with a gain of {number(sum(item[0] for item in rest))} in all.",

@@ -46,7 +46,13 @@ def _party(document: dict[str, Any], ledger: dict[str, Any], party: str) -> Mark
     return markup(
         (
             tag("h3", badge(document, party), " learned"),
-            table(f"What {party} learned", _HEAD, [_row(document, entry) for entry in telling], numeric=(2, 3, 4)),
+            table(
+                f"What {party} learned",
+                _HEAD,
+                [_row(document, entry) for entry in telling],
+                numeric=(2, 3, 4),
+                stack=True,
+            ),
             more(
                 f"{plural(len(silent), 'kind')} of message that told it nothing about the data",
                 table(
@@ -54,6 +60,7 @@ def _party(document: dict[str, Any], ledger: dict[str, Any], party: str) -> Mark
                     _HEAD,
                     [_row(document, entry) for entry in silent],
                     numeric=(2, 3, 4),
+                    stack=True,
                 ),
                 key=key,
             )
