@@ -27,7 +27,8 @@ MOST_NODES = 150_000
 def describe_model(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) -> dict[str, Any]:
     """All that the given shares say. Without the active party's share: the records of the others alone.
 
-    `gains`: whether gain and cover are known, which a user of a server is not told. Raises ShareMismatchError where a tree names a record that is not there.
+    `gains`: whether gain and cover are known, which a user of a server is not told. Raises ShareMismatchError where a
+    tree names a record that is not there.
     """
     if active is None:
         return {"trees": [], "records": describe(None, passive)["records"]}
