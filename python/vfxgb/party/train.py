@@ -22,6 +22,8 @@ from vfxgb.curves import Curves, eval_curves
 from vfxgb.data.table import Table
 from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
 from vfxgb.model.file import save_share
+from vfxgb.model.seal import new_salt, seal_active
+from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, section
@@ -195,7 +197,7 @@ class Trainer:
             {name: session.channel for name, session in sessions.items()},
             callbacks=[*self.callbacks, draft],
             ledger=ledger,
-            save=lambda share, folder: save_share(share, RunFolder(folder).draft_file),
+            save=_save_draft,
             keep=partial(self._keep, look, draft),
             resumed=self._kept,
             secrets=secret_box(config, self.folder),
@@ -346,6 +348,12 @@ def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
     if not passphrase:
         raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
     return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
+
+
+def _save_draft(share: ActiveShare, folder: Path) -> None:
+    """A share to look at: nobody has committed to it, so no passive party takes it for a model."""
+    others = dict.fromkeys(share.parties, "")
+    save_share(seal_active(share, new_salt(), others), RunFolder(folder).draft_file)
 
 
 def _of(values: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any]:

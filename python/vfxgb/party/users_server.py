@@ -14,7 +14,7 @@ from vfxgb.horizontal.server import CutRules, EvalRows
 from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_whole
 from vfxgb.horizontal.training import Job, UsersResult, Watch
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.folder import PartyFolder, RunRecord, now
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
 from vfxgb.party.logs import Log
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.train import read_params
@@ -27,7 +27,8 @@ from vfxgb.transport.network import Listener, Peer
 class UsersServer:
     """The server of one run. Construction reads and checks everything that needs no user.
 
-    `callbacks` may be set before `run`. `tell`: gets lines for people.
+    `callbacks` and `begun`, which is told the run's folder when users are there, may be set before `run`. `tell`: gets
+    lines for people.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class UsersServer:
         need_role(config, "train", "server")
         self.config = config
         self.callbacks: Sequence[TrainingCallback] = ()
+        self.begun: Callable[[RunFolder], None] = lambda folder: None  # noqa: ARG005 - nobody listens
         self._log = log
         self._tell = tell
         self._network = Network.of(config)
@@ -97,6 +99,7 @@ class UsersServer:
             self._log.info("training", run=run.hex(), protocol=self.job.aggregator, users=len(peers))
             self._running = UsersRun(config, self.job, len(peers), folder.run(run.hex()).make(), watch, started)
             callbacks.append(self._running)
+            self.begun(self._running.folder)
 
         # A user that lost its connection may be there with a new one before the old one is given up.
         room = 2 * len(peers) + 1

@@ -78,14 +78,15 @@ def _read(path: Path, form: str, what: str) -> dict[str, Any]:
 
 
 def _model(folder: RunFolder, others: Sequence[Path]) -> dict[str, Any] | None:
-    """The shares as one description, None while this party has none."""
-    if not folder.share_file.is_file():
+    """The shares as one description, None while this party has none. A run that goes on shows what it has so far."""
+    file = folder.share_file if folder.share_file.is_file() else folder.draft_file
+    if not file.is_file():
         if others:
             raise ShareMismatchError(
                 f"reading {str(others[0])!r}: the run in {str(folder.path)!r} has no share yet, so no other can join it"
             )
         return None
-    own = load_share(folder.share_file)
+    own = load_share(file)
     active = own if isinstance(own, ActiveShare) else None
     passive = {own.party: own} if isinstance(own, PassiveShare) else {}
     for path in others:
