@@ -28,7 +28,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -99,13 +99,7 @@ def choose(data: Loaded, rows: NDArray[np.int64]) -> Loaded:
 
 def facts() -> dict[str, str]:
     """Machine, versions and commit of a measurement."""
-    found = machine_facts()
-    for name in NEEDED:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found | {"commit": commit()}
+    return machine_facts() | {name: version(name) for name in NEEDED} | {"commit": commit()}
 
 
 def commit() -> str:
@@ -145,8 +139,8 @@ def duration(seconds: float) -> str:
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Lines of a Markdown table; the first `left` columns are text, the others numbers."""
-    marks = ["---"] * left + ["---:"] * (len(head) - left)
-    return [f"| {' | '.join(cells)} |" for cells in (head, marks, *rows)]
+    marks = "|" + "---|" * left + "---:|" * (len(head) - left)
+    return [f"| {' | '.join(head)} |", marks, *(f"| {' | '.join(cells)} |" for cells in rows)]
 
 
 class Run:
