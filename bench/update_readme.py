@@ -17,6 +17,7 @@
     python bench/papers/batch_he.py
     python bench/e2e/overflow.py
     python bench/papers/fedxgb_aggregation.py
+    vfxgb bench peers --out docs/results
     vfxgb demo > docs/results/demo.txt
     python bench/update_readme.py
 
@@ -32,8 +33,17 @@ from typing import Any
 from speed_tables import RESULTS, load, microseconds, number, operations_section, training_section
 
 ROOT = Path(__file__).resolve().parent.parent
-# The operations of README's table, and how docs/results/ops_*.json names them.
-SHORT_OPERATIONS = (("encrypt", "encrypt, owner, djn"), ("add", "add, in a long sum"), ("decrypt", "decrypt"))
+# The operations of README's table, and how ops_2048.json and peers.json name them.
+SHORT_OPERATIONS = (
+    ("encrypt, key owner", "encrypt, owner, djn", "encrypt"),
+    ("encrypt, public key alone", "encrypt, public, djn", "encrypt, public key alone"),
+    ("add, in a long sum", "add, in a long sum", "add, in a long sum"),
+    ("decrypt", "decrypt", "decrypt"),
+)
+SCHEMES = {"paillier": "Paillier", "ou": "Okamoto-Uchiyama"}
+OURS = "vfxgb"
+# What others have in place of vfxgb's operation: they do not use that the owner of the key encrypts.
+COUNTERPART = {"encrypt, public key alone": "encrypt"}
 # Configurations of README's training table, and their titles; the first is the measure.
 SHORT_TRAINING = (
     ("xgboost", "xgboost, pooled data"),
@@ -65,14 +75,59 @@ def readme_section(folder: Path = RESULTS) -> str:
 
 
 def short_operations(folder: Path) -> list[str]:
+    """Operations next to every library that was measured in the same run; next to phe while there is no such run."""
+    results = peers_file(folder)
+    return phe_operations(folder) if results is None else peer_operations(results, results["settings"]["bits"][0])
+
+
+def peers_file(folder: Path) -> dict[str, Any] | None:
+    """What `vfxgb bench peers` wrote; None if it did not, or only to see that it works."""
+    results = load("peers.json", folder) if (folder / "peers.json").is_file() else None
+    return None if results is None or results["settings"]["quick"] else results
+
+
+def peers_section(folder: Path = RESULTS) -> str:
+    """For docs/speed.md: operations by key size, next to other libraries."""
+    results = peers_file(folder)
+    if results is None:
+        return "`vfxgb bench peers` has not been run at full size yet."
+    parts = [part for bits in results["settings"]["bits"] for part in peer_operations(results, bits)]
+    about = "In brackets: how many times as fast vfxgb is. Trainings, settings, notes on each: [peers.md](results/peers.md)."
+    return "\n\n".join([about, *parts])
+
+
+def peer_operations(results: dict[str, Any], bits: int) -> list[str]:
+    """Microseconds with keys of so many bits; in brackets how many times as fast vfxgb is."""
+    found = {
+        (one["peer"], one["scheme"], one["operation"]): one["microseconds"]
+        for one in results["operations"]
+        if one["bits"] == bits and not one["wrong"]
+    }
+    others = list(dict.fromkeys(peer for peer, *_ in found if peer != OURS))
+    titles = [f"{results['peers'][peer]['title']} {results['peers'][peer]['version']}" for peer in others]
+    lines = [
+        f"| microseconds, {bits}-bit keys, one thread | vfxgb | " + " | ".join(titles) + " |",
+        "|---|---:|" + "---:|" * len(others),
+    ]
+    for scheme, name in SCHEMES.items():
+        for title, _, operation in SHORT_OPERATIONS:
+            ours = found[OURS, scheme, operation]
+            times = [found.get((peer, scheme, COUNTERPART.get(operation, operation))) for peer in others]
+            cells = ["" if time is None else f"{number(time)} ({number(time / ours)}x)" for time in times]
+            lines.append(f"| {name}: {title} | **{number(ours)}** | " + " | ".join(cells) + " |")
+    return ["\n".join(lines)]
+
+
+def phe_operations(folder: Path) -> list[str]:
+    """Microseconds of vfxgb and phe; in brackets how many times as fast vfxgb is."""
     results = load("ops_2048.json", folder)
     peers = {peer["name"]: microseconds(peer) for peer in results["phe"]}
     found = {(one["scheme"], one["name"]): one for one in results["operations"]}
     head = f"| microseconds, {results['settings']['bits']}-bit keys, one thread | phe {results['machine']['phe']} |"
     lines = [head + " Paillier | Okamoto-Uchiyama |", "|---|---:|---:|---:|"]
-    for title, name in SHORT_OPERATIONS:
+    for title, name, _ in SHORT_OPERATIONS:
         peer = peers[found["paillier", name]["peer"]]
-        times = [microseconds(found[scheme, name]) for scheme in ("paillier", "ou")]
+        times = [microseconds(found[scheme, name]) for scheme in SCHEMES]
         ours = " | ".join(f"{number(time)} ({number(peer / time)}x)" for time in times)
         lines.append(f"| {title} | {number(peer)} | {ours} |")
     return ["\n".join(lines)]
@@ -151,7 +206,7 @@ def noise_section(folder: Path = RESULTS) -> str:
 # page -> name of a part of it, and who writes that
 PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
     "README.md": {"demo": demo_section, "speed": readme_section},
-    "docs/speed.md": {"operations": operations_section, "training": training_section},
+    "docs/speed.md": {"peers": peers_section, "operations": operations_section, "training": training_section},
     "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
 }
 

@@ -125,3 +125,32 @@ def test_readme_has_no_number_of_its_own() -> None:
     """Measured numbers stand in parts that the script writes; elsewhere no unit of time or size follows a number."""
     text = re.sub(r"(?s)<!-- (\w+): written by .*?<!-- end of \1 -->", "", (ROOT / "README.md").read_text("utf-8"))
     assert re.findall(r"\b\d[\d.,]*\s?(?:x|times|s|ms|µs|us|MB|GB|%|seconds|minutes)\b", text) == []
+
+
+def test_operations_next_to_peers(script: ModuleType, tmp_path: Path) -> None:
+    def measured(peer: str, operation: str, microseconds: float, wrong: str = "") -> dict[str, object]:
+        head = {"peer": peer, "scheme": "paillier", "bits": 2048, "operation": operation}
+        return {**head, "microseconds": microseconds, "wrong": wrong}
+
+    ours = [measured("vfxgb", operation, 10.0) for *_, operation in script.SHORT_OPERATIONS]
+    ours += [{**one, "scheme": "ou"} for one in ours]
+    theirs = [
+        measured("slow", "encrypt", 250.0),
+        measured("slow", "decrypt", 5.0),
+        measured("bad", "decrypt", 1.0, "7"),
+    ]
+    results = {
+        "settings": {"quick": False, "bits": [2048]},
+        "operations": ours + theirs,
+        "peers": {name: {"title": name, "version": "1.2"} for name in ("vfxgb", "slow", "bad")},
+    }
+    (tmp_path / "peers.json").write_text(json.dumps(results))
+    (written,) = script.short_operations(tmp_path)
+    assert "| vfxgb | slow 1.2 |\n" in written
+    assert "| Paillier: encrypt, key owner | **10.0** | 250 (25.0x) |" in written
+    assert "| Paillier: encrypt, public key alone | **10.0** | 250 (25.0x) |" in written
+    assert "| Paillier: decrypt | **10.0** | 5.00 (0.50x) |" in written
+    assert "| Okamoto-Uchiyama: decrypt | **10.0** |  |" in written
+    assert written in script.peers_section(tmp_path)
+    (tmp_path / "peers.json").write_text(json.dumps({**results, "settings": {"quick": True, "bits": [2048]}}))
+    assert "not been run" in script.peers_section(tmp_path)
