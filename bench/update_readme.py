@@ -92,7 +92,7 @@ def peers_section(folder: Path = RESULTS) -> str:
     if results is None:
         return "`vfxgb bench peers` has not been run at full size yet."
     parts = [part for bits in results["settings"]["bits"] for part in peer_operations(results, bits)]
-    about = "In brackets: how many times as fast vfxgb is. Trainings, settings, notes on each: [peers.md](results/peers.md)."
+    about = "In brackets: how many times as fast vfxgb is. Trainings, settings and notes: [peers.md](results/peers.md)."
     return "\n\n".join([about, *parts])
 
 
