@@ -2,7 +2,7 @@
 
 import argparse
 
-from vfxgb.cli import bench_report, train_report
+from vfxgb.cli import bench_peers, bench_report, train_report
 from vfxgb.cli.bench_ops import BenchSettings
 from vfxgb.cli.bench_train import CONFIGS, TrainSettings
 from vfxgb.cli.parser import Commands, OneLineParser, positive_int
@@ -29,6 +29,7 @@ def add(commands: Commands) -> None:
     ops.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
     ops.set_defaults(run=_run_ops)
     _add_train(topics)
+    bench_peers.add(topics)
 
 
 def _add_train(topics: Commands) -> None:
