@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from vfxgb.cli import bench_papers, bench_report, train_report
+from vfxgb.cli import bench_papers, bench_peers, bench_report, train_report
 from vfxgb.cli.bench_ops import BenchSettings
 from vfxgb.cli.bench_train import CONFIGS, TrainSettings
 from vfxgb.cli.exits import OK
@@ -32,6 +32,7 @@ def add(commands: Commands) -> None:
     ops.set_defaults(run=_run_ops)
     _add_train(topics)
     _add_papers(topics)
+    bench_peers.add(topics)
 
 
 def _add_train(topics: Commands) -> None:
