@@ -94,6 +94,9 @@ def calibration(y: FloatArray, p: FloatArray, w: FloatArray) -> dict[str, list[f
 
 
 def _binary(y: FloatArray, p: FloatArray, w: FloatArray) -> dict[str, Any]:
+    # What follows sorts by score, too; rows that are in order already cost next to nothing.
+    order = np.argsort(-p, kind="stable")
+    y, p, w = y[order], p[order], w[order]
     curve = roc(y, p, w)
     shown = {"calibration": calibration(y, p, w)}
     return shown if curve is None else {"roc": curve, **shown}

@@ -1,6 +1,6 @@
 """A run in progress, written down now and then: run.json, ledger.json and draft.json are all who looks on needs.
 
-It costs next to nothing: at most once a second, and at most a fiftieth of the time.
+It costs next to nothing: at most once a second, and at most a hundredth of the time.
 """
 
 import copy
@@ -15,7 +15,7 @@ from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.ledger import Ledger
 
 LOOK_SECONDS = 1.0
-LOOK_SHARE = 0.02
+LOOK_SHARE = 0.01
 
 
 class Look:

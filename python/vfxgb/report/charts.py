@@ -34,7 +34,7 @@ class Frame:
     """What a chart stands in. `key`: unique on the page. Ranges that are None follow from the data.
 
     `mark`: a value of x with a line upwards and its name. `diagonal`: draw y = x. `dots`: mark every value.
-    `values`: how a y is written.
+    `values`: how a y is written; `ticks`: the same on the axis, knowing all that stand there.
     """
 
     key: str
@@ -49,6 +49,7 @@ class Frame:
     dots: bool = False
     whole: bool = False
     values: Callable[[float], str] = number
+    ticks: Callable[[float, Sequence[float]], str] | None = None
 
 
 def ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -> list[float]:
@@ -71,7 +72,8 @@ def line_chart(frame: Frame, series: Sequence[Series]) -> Markup:
     ys = [y for one in series for y in one.y]
     x_ticks = _x_ticks(frame, xs)
     y_ticks = ticks(*(frame.y_range or (min(ys), max(ys))))
-    scale = _Scale((x_ticks[0], x_ticks[-1]) if frame.x_range is None else frame.x_range, (y_ticks[0], y_ticks[-1]))
+    ends = frame.x_range or (min(xs), max(xs))
+    scale = _Scale(ends if ends[0] < ends[1] else (x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1]))
     drawing = tag(
         "svg",
         tag("title", frame.title, id=f"{frame.key}-title"),
@@ -139,7 +141,7 @@ def _grid(frame: Frame, scale: _Scale, x_ticks: Sequence[float], y_ticks: Sequen
     for value in y_ticks:
         at = scale.y(value)
         found.append(tag("line", x1=_LEFT, x2=right, y1=at, y2=at, class_="grid"))
-        found.append(tag("text", _tick(value, y_ticks), x=_LEFT - 6, y=at + 4, class_="tick end"))
+        found.append(tag("text", (frame.ticks or _tick)(value, y_ticks), x=_LEFT - 6, y=at + 4, class_="tick end"))
     for value in x_ticks:
         at = scale.x(value)
         if _LEFT - 1 <= at <= right + 1:

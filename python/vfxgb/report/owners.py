@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vfxgb.report.html import Markup, tag
+from vfxgb.report.html import Child, Markup, markup, tag
 
 COLOURS = 7  # styles o0, o1, ... of assets/style.css
 
@@ -37,3 +37,13 @@ def badge(document: dict[str, Any], party: str) -> Markup:
     if place is None:
         return tag("span", party, class_="owner")
     return tag("span", tag("b", letter(place), class_=style(place), aria_hidden="true"), party, class_="owner")
+
+
+def badges(document: dict[str, Any], parties: list[str]) -> Markup:
+    """Several parties as a list in words: a, b and c."""
+    found: list[Child] = []
+    for place, party in enumerate(parties):
+        if place:
+            found.append(" and " if place == len(parties) - 1 else ", ")
+        found.append(badge(document, party))
+    return markup(found)

@@ -17,7 +17,9 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds: 0.42 s, 12.5 s, 3 min 20 s, 2 h 5 min."""
+    """Seconds: 3.1 ms, 0.42 s, 12.5 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 0.0995:
+        return f"{1000 * seconds:.3g} ms"
     if seconds < 99.95:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -2,8 +2,8 @@
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
-const BOX = { width: 178, height: 42, gap: 92, row: 54, leaf: 92, margin: 16 };
-const OPEN_LEAVES = 16; // a tree is unfolded as far as it ends in about so many boxes
+const BOX = { width: 164, height: 42, gap: 92, row: 54, leaf: 92, margin: 16 };
+const OPEN_LEAVES = 8; // a tree is unfolded as far as it ends in about so many boxes
 const chosen = { tree: 0 };
 
 function element(name, attributes, ...children) {
@@ -13,8 +13,8 @@ function element(name, attributes, ...children) {
   return made;
 }
 
-function digits(value) {
-  return Math.abs(value) >= 10000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(4)));
+function digits(value, most = 4) {
+  return Math.abs(value) >= 10000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(most)));
 }
 
 function shorten(text, most) {
@@ -25,7 +25,7 @@ function shorten(text, most) {
 function describe(data, tree, node) {
   if (tree.owner[node] < 0) {
     const value = tree.value[node];
-    return { leaf: true, what: (value > 0 ? "+" : "") + digits(value), minor: "cover " + digits(tree.cover[node]) };
+    return { leaf: true, what: (value > 0 ? "+" : "") + digits(value), minor: "cover " + digits(tree.cover[node], 3) };
   }
   const masked = tree.name[node] < 0;
   return {
@@ -35,7 +35,7 @@ function describe(data, tree, node) {
     what: masked ? "record " + tree.record[node] + ", masked" : data.features[tree.name[node]] + " < " + digits(tree.cut[node]),
     name: masked ? "record " + tree.record[node] : data.features[tree.name[node]],
     below: masked ? ", masked" : " < " + digits(tree.cut[node]),
-    minor: "gain " + digits(tree.gain[node]) + ", cover " + digits(tree.cover[node]),
+    minor: "gain " + digits(tree.gain[node], 3) + ", cover " + digits(tree.cover[node], 3),
     missing: { 1: "yes", 0: "no" }[tree.left[node]] || "",
   };
 }
@@ -85,8 +85,7 @@ function layOut(tree, open) {
 
 function drawEdge(from, to, answer, isDefault) {
   const start = from.x + BOX.width;
-  const bend = start + 22;
-  const path = `M${start} ${from.y}C${bend} ${from.y} ${bend - 8} ${to.y} ${bend + 10} ${to.y}L${to.x} ${to.y}`;
+  const path = `M${start} ${from.y}C${start + 16} ${from.y} ${start + 4} ${to.y} ${start + 20} ${to.y}L${to.x} ${to.y}`;
   return [
     element("path", { d: path, class: isDefault ? "edge default" : "edge" }),
     element("text", { x: to.x - 5, y: to.y - 5, class: "answer end" }, answer + (isDefault ? ", missing" : "")),
@@ -112,7 +111,7 @@ function drawNode(said, node, at, hidden, isOpen) {
   group.append(
     element("path", { class: said.party.style, d: `M7 0H26V${BOX.height}H7A7 7 0 0 1 0 ${BOX.height - 7}V7A7 7 0 0 1 7 0Z` }),
     element("text", { class: "letter on-" + said.party.style, x: 13, y: 25 }, said.party.letter),
-    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, 21 - Math.min(said.below.length, 12)) + said.below),
+    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, 20 - Math.min(said.below.length, 12)) + said.below),
     element("text", { class: "minor", x: 34, y: 33 }, said.minor),
   );
   group.classList.add("foldable");

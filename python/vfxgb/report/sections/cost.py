@@ -33,17 +33,18 @@ def traffic(document: dict[str, Any]) -> Markup:
     if not peers:
         return Markup()
     most = max(max(one["sent_bytes"], one["received_bytes"]) for one in peers.values())
+    wired = any(one["wire_sent_bytes"] or one["wire_received_bytes"] for one in peers.values())
+    own, order = document["run"]["party"], places(document)
     rows = []
     for peer, one in peers.items():
         for way, kind in (("to", "sent"), ("from", "received")):
-            wire = one[f"wire_{kind}_bytes"]
             rows.append(
                 (
                     (f"{way} ", badge(document, peer)),
                     size(one[f"{kind}_bytes"]),
-                    bar(one[f"{kind}_bytes"], most, "s0" if way == "to" else "s1"),
+                    bar(one[f"{kind}_bytes"], most, style(order.get(peer if way == "from" else own, 0))),
                     f"{one[f'{kind}_messages']:,}",
-                    size(wire) if wire else "",
+                    *((size(one[f"wire_{kind}_bytes"]),) if wired else ()),
                 )
             )
     trips = sum(one["round_trips"] for one in peers.values())
@@ -52,10 +53,16 @@ def traffic(document: dict[str, Any]) -> Markup:
             tag("h2", "Traffic"),
             tag(
                 "p",
-                f"{plural(trips, 'round trip')} in all. Bytes are those of messages; on the wire they are compressed "
-                "where that was agreed on and have the network's own bytes around them.",
+                f"{plural(trips, 'round trip')} in all. "
+                + ("On the wire, messages are compressed where that was agreed on, and framed." if wired else ""),
             ),
-            table("Traffic by peer", ("", "bytes", "", "messages", "on the wire"), rows, numeric=(1, 3, 4), wide=2),
+            table(
+                "Traffic by peer",
+                ("peer", "bytes", "", "messages", *(("on the wire",) if wired else ())),
+                rows,
+                numeric=(1, 3, 4),
+                wide=2,
+            ),
         )
     )
 
@@ -99,6 +106,7 @@ def _pace(pace: dict[str, list[float]]) -> list[Markup]:
             y_range=(0.0, max(each) or 1.0),
             whole=True,
             values=values,
+            ticks=(lambda value, _: size(value)) if key == "bytes" else None,
         )
         found.append(line_chart(frame, [Series(key, [float(i) for i in range(len(each))], each)]))
     return found

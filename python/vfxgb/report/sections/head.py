@@ -3,7 +3,7 @@
 from typing import Any
 
 from vfxgb.report.html import Child, Markup, markup, tag
-from vfxgb.report.owners import badge
+from vfxgb.report.owners import badge, badges
 from vfxgb.report.words import duration, joined, moment, number, plural, shown, size
 
 # What a reader must not overlook, by the protocol's security.
@@ -18,11 +18,13 @@ _STATES = {
     "finished": "finished",
 }
 _ROLES = {
-    "active": "active party: it holds the labels",
-    "passive": "passive party: it holds features and no labels",
-    "server": "server: it holds the trees and none of the users' rows",
-    "user": "user: it holds some of the rows",
+    "active": "the active party, which holds the labels",
+    "passive": "a passive party, which holds features and no labels",
+    "server": "the server, which holds the trees and none of the users' rows",
+    "user": "a user, who holds some of the rows",
 }
+_HOW = {"protocol": "Training by ", "aggregator": "Training over users' rows, sums protected by "}
+MOST_CARDS = 8
 
 
 def render(document: dict[str, Any]) -> Markup:
@@ -42,41 +44,40 @@ def render(document: dict[str, Any]) -> Markup:
             tag("h1", run["purpose"] or f"Run {run['run'][:8]}"),
             tag(
                 "p",
-                f"{'Training' if run['rounds'] or run['planned_rounds'] else 'Run'} by ",
+                _HOW[document["guarantees"]["kind"]],
                 tag("b", run["protocol"] or "no protocol yet"),
                 ", as ",
                 badge(document, run["party"]),
                 " saw it",
-                (" with ", *_listed(document, others)) if others else None,
+                (" with ", badges(document, others)) if others else None,
                 f". Begun {moment(run['started'])}.",
                 class_="lead",
             ),
             tag("p", tag("b", "It ended with: "), run["error"], class_="alert") if run["error"] else None,
             tag("p", _WARNINGS[run["security"]], class_="alert") if run["security"] in _WARNINGS else None,
-            tag("dl", (_card(name, value, small) for name, value, small in _cards(document)), class_="cards"),
+            _cards(document),
             tag("dl", (_fact(name, value) for name, value in _facts(document)), class_="facts"),
         )
     )
-
-
-def _listed(document: dict[str, Any], parties: list[str]) -> list[Child]:
-    found: list[Child] = []
-    for place, party in enumerate(parties):
-        if place:
-            found.append(" and " if place == len(parties) - 1 else ", ")
-        found.append(badge(document, party))
-    return found
 
 
 def _card(name: str, value: str, small: str) -> Markup:
     return tag("div", tag("dt", name), tag("dd", value, tag("small", small) if small else None))
 
 
-def _cards(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _cards(document: dict[str, Any]) -> Markup:
+    found = _numbers(document)[:MOST_CARDS]
+    columns = len(found) if len(found) <= 6 else 4
+    return tag("dl", (_card(*one) for one in found), class_=f"cards n{columns}")
+
+
+def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, value and a small word each, the most wanted first."""
     run = document["run"]
     planned = run["planned_rounds"]
     found = [("Rounds", f"{run['rounds']:,}", f"of {planned:,}" if planned else "")]
-    for name, metrics in run["evals"].items():
+    # What the model was not trained on says more: it is the last set.
+    for name, metrics in reversed(run["evals"].items()):
         found += [
             (f"{name} {metric}", number(values[-1]), "after the last round")
             for metric, values in metrics.items()
@@ -94,14 +95,14 @@ def _cards(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     rows = run["rows"].get("train", run["rows"].get("common"))
     if rows is not None:
         found.append(("Rows", f"{rows:,}", "trained on" if "train" in run["rows"] else "common to all"))
-    return found[:8]
+    return found
 
 
 def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
     run = document["run"]
     found: list[tuple[str, Child]] = [
         ("Run", tag("code", run["run"])),
-        ("Seen by", f"{run['party']}, {_ROLES.get(run['role'], run['role'])}"),
+        ("Seen by", f"{run['party']}: {_ROLES.get(run['role'], run['role'])}"),
     ]
     summary = document["guarantees"]["summary"]
     if summary:
@@ -112,7 +113,9 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
         names = ", ".join(run["features"][:40]) + (", ..." if len(run["features"]) > 40 else "")
         owned = "Features" if document["guarantees"]["kind"] == "aggregator" else "Own features"
         found.append((owned, f"{len(run['features'])}: {names}"))
-    found += [(name.replace("_", " ").capitalize(), shown(value)) for name, value in run["facts"].items()]
+    found += [
+        (name.replace("_", " ").capitalize(), shown(value)) for name, value in run["facts"].items() if value is not None
+    ]
     if run["ended"] is not None:
         found.append(("Ended", moment(run["ended"])))
     if run["sessions"] > 1:

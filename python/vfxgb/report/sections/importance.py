@@ -4,7 +4,7 @@ from typing import Any
 
 from vfxgb.report.charts import bar
 from vfxgb.report.html import Markup, markup, table, tag
-from vfxgb.report.owners import badge, places, style
+from vfxgb.report.owners import badge, badges, places, style
 from vfxgb.report.words import number, share
 
 # Features in the table; the rest is summed in its last row.
@@ -27,7 +27,7 @@ def render(document: dict[str, Any]) -> Markup:
             tag(
                 "p",
                 "Features of ",
-                [badge(document, party) for party in masked],
+                badges(document, masked),
                 " are masked: which of them the trees use is known to their owner.",
                 class_="quiet",
             )
