@@ -1,6 +1,7 @@
 """Time, bytes and memory of an alignment, both (or all) parties in one process over memory channels.
 
     python bench/e2e/psi.py [--ids 100000 1000000] [--passives 1] [--method auto] [--threads 2] [--repeats 3]
+                            [--json FILE]
 
 Half of the ids are common. Time is that of align_active and align_passive together, from the first message to the last,
 with ids already read; reading (normalising and hashing text) is timed apart. Memory is the peak of the process beyond
@@ -9,11 +10,13 @@ and 2 GiB; the load average is printed with the result.
 """
 
 import argparse
+import json
 import os
 import statistics
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from vfxgb.align import ALIGN_MESSAGES, AlignParams, Ids, align_active, align_passive, make_ids
 from vfxgb.cli.machine import machine_facts
@@ -67,33 +70,59 @@ def resident(field: str) -> int:
     raise KeyError(field)
 
 
+def measure(count: int, passives: int, args: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of each repeat, bytes and memory of alignments of so many ids at each party."""
+    load = os.getloadavg()[0]
+    parties, reading = make_parties(count, passives)
+    measurable = Path("/proc/self/clear_refs").exists()
+    if measurable:
+        Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark to what is resident now
+    before = resident("VmRSS") if measurable else 0
+    runs = [align(parties, AlignParams(method=args.method), args.threads) for _ in range(args.repeats)]
+    return {
+        "ids": count,
+        "parties": passives + 1,
+        "method": args.method,
+        "threads": args.threads,
+        "seconds": [run[0] for run in runs],
+        "bytes": runs[0][1],
+        "peak_bytes": resident("VmHWM") - before if measurable else None,
+        "reading_seconds": reading,
+        "load": load,
+    }
+
+
+def line(found: dict[str, Any]) -> str:
+    """One measurement in words, next to its goals."""
+    count, seconds, peak = found["ids"], found["seconds"], found["peak_bytes"]
+    goal = f" (goal: at most {GOALS[count]:g} s)" if count in GOALS and found["parties"] == 2 else ""
+    memory = "unknown" if peak is None else f"{peak / 2**20:.0f} MiB"
+    return (
+        f"{count} ids at {found['parties']} parties, {found['method']}, {found['threads']} threads: "
+        f"{statistics.median(seconds):.2f} s{goal}, from {min(seconds):.2f} to {max(seconds):.2f}; "
+        f"{found['bytes'] / 1e6:.1f} MB; peak {memory} (goal: {MEMORY_GOAL >> 20}); reading ids "
+        f"{found['reading_seconds']:.2f} s a party; load average before {found['load']:.2f}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ids", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--passives", type=int, default=1)
+    parser.add_argument("--passives", type=int, nargs="+", default=[1])
     parser.add_argument("--method", choices=["auto", "kkrt", "ecdh"], default="auto")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path, default=None, help="write the result to this file too")
     args = parser.parse_args()
-    measurable = Path("/proc/self/clear_refs").exists()
-    params = AlignParams(method=args.method)
-    for count in args.ids:
-        load = os.getloadavg()[0]
-        parties, reading = make_parties(count, args.passives)
-        if measurable:
-            Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark to what is resident now
-        before = resident("VmRSS") if measurable else 0
-        runs = [align(parties, params, args.threads) for _ in range(args.repeats)]
-        seconds = [run[0] for run in runs]
-        goal = f" (goal: at most {GOALS[count]:g} s)" if count in GOALS and args.passives == 1 else ""
-        memory = f"{(resident('VmHWM') - before) / 2**20:.0f} MiB" if measurable else "unknown"
-        print(
-            f"{count} ids at {args.passives + 1} parties, {args.method}, {args.threads} threads: "
-            f"{statistics.median(seconds):.2f} s{goal}, from {min(seconds):.2f} to {max(seconds):.2f}; "
-            f"{runs[0][1] / 1e6:.1f} MB; peak {memory} (goal: {MEMORY_GOAL >> 20}); reading ids {reading:.2f} s a "
-            f"party; load average before {load:.2f}"
-        )
-    print("; ".join(f"{name} {value}" for name, value in machine_facts().items()))
+    found = []
+    for passives in args.passives:
+        for count in args.ids:
+            found.append(measure(count, passives, args))
+            print(line(found[-1]), flush=True)
+    facts = machine_facts()
+    print("; ".join(f"{name} {value}" for name, value in facts.items()))
+    if args.json is not None:
+        args.json.write_text(json.dumps({"machine": facts, "alignments": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

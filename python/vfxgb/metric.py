@@ -143,7 +143,7 @@ def _poisson_nloglik(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
     return _mean(log_factorials[place] + p - y * _log(p), w)
 
 
-def _curve(y: FloatArray, p: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+def threshold_weights(y: FloatArray, p: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Weight of true and false positives at every distinct threshold, from the highest down; both start with 0."""
     order = np.argsort(-p, kind="stable")
     ranked = p[order]
@@ -156,7 +156,7 @@ def _curve(y: FloatArray, p: FloatArray, w: FloatArray) -> tuple[FloatArray, Flo
 def _binary_auc(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
     if len(y) == 0:
         return math.nan
-    true, false = _curve(y, p, w)
+    true, false = threshold_weights(y, p, w)
     whole = true[-1] * false[-1]
     if whole <= 0.0:
         return math.nan
@@ -174,7 +174,7 @@ def _auc(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
 def _ks(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
     if len(y) == 0:
         return math.nan
-    true, false = _curve(y, p, w)
+    true, false = threshold_weights(y, p, w)
     if true[-1] <= 0.0 or false[-1] <= 0.0:
         return math.nan
     return float(np.abs(true / true[-1] - false / false[-1]).max())

@@ -14,7 +14,7 @@ from vfxgb.party.logs import Log
 from vfxgb.party.train import Trainer
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.checkpoint import save_state
+from vfxgb.train.checkpoint import ActiveState, load_state, save_state
 from vfxgb.train.secrets import make_key_file
 
 LONG = {**SIZES, "n_estimators": 30}
@@ -64,8 +64,13 @@ def test_an_active_party_that_ends_early_is_resumed(world, served, vfxgb, tmp_pa
         assert "Traceback" not in said
         assert run.read().state == "stopped"
     assert run.checkpoint_file.exists()
+    before = load_state(ActiveState, run.checkpoint_file).pace
     assert vfxgb("train", config, "--quiet", "--resume", run.run[:8]) == 0
     assert run.read().sessions == 2
+    for what, totals in run.read().pace.items():
+        assert len(totals) == LONG["n_estimators"]
+        assert totals[: len(before[what])] == before[what]
+        assert totals == sorted(totals)
     assert exported(joined(world, run.run, ("bank", "shop")), tmp_path) == undisturbed
 
 

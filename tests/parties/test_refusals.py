@@ -59,6 +59,15 @@ def test_a_model_that_a_party_does_not_have_is_refused(world, addresses, vfxgb, 
     assert "mill has no share of the model" in capsys.readouterr().err
 
 
+def test_a_run_of_another_party_is_refused(world, addresses, vfxgb, tmp_path, capsys):
+    config = world.active({"mill": addresses["mill"]}, name="owner", folder="owner-folder")
+    assert vfxgb("train", config, "--quiet") == 0
+    record = world.folder / "mill-folder" / "runs" / last_run(config).run / "run.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "parties": ["another", "mill"]}))
+    assert vfxgb("predict", config, world.folder / "bank.csv", tmp_path / "scores.csv") == 4
+    assert "does not agree to bank using run" in capsys.readouterr().err
+
+
 def test_another_certificate_of_the_same_name_is_refused(world, addresses, vfxgb, tmp_path, capsys):
     authority = Authority(world.folder / "authority.pem", world.folder / "authority.key")
     other = issue(authority, "bank", (), 30, tmp_path)

@@ -12,6 +12,7 @@ from vfxgb.model.fitted import FittedModel
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.seal import check_together
 from vfxgb.params import TrainParams
+from vfxgb.party.folder import RunFolder
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.train.session import fit
 
@@ -102,6 +103,16 @@ def test_a_run_folder_tells_what_happened_and_its_owner_alone_can_read_it(world,
     assert len(record.evals["train"]["logloss"]) == SIZES["n_estimators"]
     assert record.traffic["shop"].wire_sent_bytes > 0
     assert record.versions["vfxgb"]
+    held = {"bank": record, "shop": RunFolder(world.folder / "shop-folder" / "runs" / run.run).read()}
+    for seen in held.values():
+        assert [len(totals) for totals in seen.pace.values()] == [SIZES["n_estimators"]] * 2
+        assert seen.pace["seconds"] == sorted(seen.pace["seconds"])
+        assert 0 < seen.pace["bytes"][0] < seen.pace["bytes"][-1]
+    # Labels are the bank's, and what is drawn of them too.
+    assert held["shop"].curves == held["shop"].evals == {}
+    assert set(record.curves["train"]) == {"roc", "calibration"}
+    assert sum(record.curves["train"]["calibration"]["rows"]) == record.rows["train"]
+    assert not run.draft_file.exists()
 
 
 def test_early_stopping_and_weights_travel_too(world, addresses, vfxgb, tmp_path):
@@ -119,6 +130,7 @@ def test_early_stopping_and_weights_travel_too(world, addresses, vfxgb, tmp_path
     assert record.rounds == record.best_iteration + 3 < 60
     assert len(record.evals["valid"]["logloss"]) == record.rounds
     assert set(record.rows) == {"own", "train", "valid"}
+    assert set(record.curves) == {"train", "valid"}
 
     place = {name: row for row, name in enumerate(world.ids)}
     parts = [[line.split(",") for line in part] for part in (rows[:150], rows[150:])]

@@ -138,6 +138,12 @@ def test_the_model_of_one_process(users) -> None:
     runs = [PartyFolder(users.folder / f"{name}-folder").find("latest") for name in ("server", "user-0", "user-2")]
     assert len({one.run for one in runs}) == 1
     assert all(one.read().state == "finished" for one in runs)
+    record = runs[0].read()
+    assert record.rows == {"train": 60 * USERS, "valid": 60}
+    assert [len(totals) for totals in record.pace.values()] == [2, 2]
+    # The server's own rows; of the users' it has no labels.
+    assert list(record.curves) == ["valid"]
+    assert not runs[0].draft_file.exists()
     model = PooledModel(load_share(runs[0].share_file), {})
     reference = FedXGBClassifier(n_estimators=2, max_depth=2, max_bin=8, threshold=2, n_jobs=1)
     reference.fit([users.tables[f"user-{number}"] for number in range(USERS)])

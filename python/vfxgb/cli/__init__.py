@@ -5,14 +5,18 @@ import sys
 from collections.abc import Sequence
 
 from vfxgb.cli.arguments import build_parser
-from vfxgb.cli.exits import INTERRUPTED, OK, exit_code
+from vfxgb.cli.exits import INTERRUPTED, OK, USAGE, exit_code
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with the given arguments (sys.argv by default) and return its exit code."""
     given = sys.argv[1:] if argv is None else list(argv)
     try:
-        arguments = build_parser(given[0] if given else "").parse_args(given)
+        parser = build_parser(given[0] if given else "")
+        if not given:
+            parser.print_help(sys.stderr)
+            return USAGE
+        arguments = parser.parse_args(given)
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:

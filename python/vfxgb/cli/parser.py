@@ -3,6 +3,8 @@
 import argparse
 from typing import NoReturn, TypeAlias
 
+LAST_PORT = 65_535
+
 
 class UsageError(Exception):
     """Arguments the command does not understand."""
@@ -29,6 +31,13 @@ def positive_int(text: str) -> int:
     """A positive integer argument."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"found {text!r}, wanted an integer of at least 1")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """A port to listen at; 0 lets the system pick one."""
+    if not (text.isascii() and text.isdecimal()) or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted a port from 0 to {LAST_PORT}")
     return int(text)
 
 

@@ -71,10 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _serve(arguments: argparse.Namespace) -> int:
     """Answer requests until a signal."""
     from vfxgb.party.config import load_config
-    from vfxgb.party.endpoint import DEFAULT_PORT, Endpoint, is_loopback
+    from vfxgb.party.endpoint import DEFAULT_PORT, Endpoint
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
     from vfxgb.party.scoring import Scorer
+    from vfxgb.party.web import is_loopback
 
     if arguments.input is not None:
         raise UsageError("vfxgb predict: --serve takes no files; rows come with the requests")

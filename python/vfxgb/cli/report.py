@@ -1,4 +1,7 @@
-"""`vfxgb report`: a run folder in plain words: what was trained and how well, what it cost, who learned what."""
+"""`vfxgb report`: a run folder in plain words: what was trained and how well, what it cost, who learned what.
+
+As text on the terminal, or with -o as a page (vfxgb.report).
+"""
 
 import argparse
 import datetime as dt
@@ -9,9 +12,12 @@ from typing import Any
 import msgspec
 
 from vfxgb.cli.output import write_json
-from vfxgb.cli.parser import Commands
+from vfxgb.cli.parser import Commands, UsageError
 from vfxgb.errors import FormatError
-from vfxgb.party.folder import LEDGER_FORMAT, PartyFolder, RunFolder, RunRecord
+from vfxgb.files import write_atomically
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
+from vfxgb.report.document import read_document, read_ledger
+from vfxgb.report.page import render
 
 # Values of a metric that are shown: the first, the last, and so many between.
 SHOWN_ROUNDS = 8
@@ -24,22 +30,50 @@ def add(commands: Commands) -> None:
         "report",
         help="a run in plain words: results, costs, who learned what",
         description="Says of a run what was trained and how well, how long it took, what travelled, what each side "
-        "learned, which attacks are known, and with which parameters and versions. Reads the run's folder only.",
+        "learned, which attacks are known, and with which parameters and versions. With -o it writes one file of HTML "
+        "with charts and trees, which opens without a network. Reads the run's folder only, and the files named here.",
     )
     parser.add_argument("folder", metavar="FOLDER", help="a run's folder, or a party's (then its latest run)")
     parser.add_argument("--json", metavar="FILE", default=None, help="write everything to this file; - prints it")
+    parser.add_argument("-o", "--output", metavar="FILE", default=None, help="write a page of HTML to this file")
+    parser.add_argument(
+        "--audit", metavar="FILE", default=None, help="for -o: findings that `vfxgb audit --json` wrote"
+    )
+    parser.add_argument(
+        "--share",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="for -o: another party's share of the same run, with its consent; unmasks its splits; repeatable",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the report. Exit code 0."""
+    _check(arguments)
     folder = find_run(Path(arguments.folder))
+    if arguments.output is not None:
+        audit = None if arguments.audit is None else Path(arguments.audit)
+        document = read_document(folder, audit, [Path(share) for share in arguments.share])
+        file = Path(arguments.output)
+        write_atomically(file, render(document).encode())
+        print(f"wrote {file}: open it in a browser; it shows what {document['run']['party']} may see")
+        return 0
     record, ledger = folder.read(), read_ledger(folder)
     if arguments.json is not None:
         write_json({"run": msgspec.to_builtins(record), "ledger": ledger}, arguments.json)
     else:
         print(report_text(record, ledger, folder))
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for arguments that do not go together."""
+    if arguments.output is not None and arguments.json is not None:
+        raise UsageError("vfxgb report: found both -o and --json, wanted one of them; run it twice for both files")
+    if arguments.output is None and (arguments.audit is not None or arguments.share):
+        raise UsageError("vfxgb report: --audit and --share are for the page; name its file with -o, or leave them out")
 
 
 def find_run(path: Path) -> RunFolder:
@@ -55,20 +89,6 @@ def find_run(path: Path) -> RunFolder:
             "of a run, or the folder that a party's configuration names"
         )
     return runs[0]
-
-
-def read_ledger(folder: RunFolder) -> dict[str, Any] | None:
-    """ledger.json, None if there is none yet. Raises FormatError."""
-    where = f"reading {str(folder.ledger_file)!r}"
-    if not folder.ledger_file.is_file():
-        return None
-    try:
-        document = json.loads(folder.ledger_file.read_bytes())
-    except ValueError as error:
-        raise FormatError(f"{where}: it is no JSON document ({error})") from None
-    if not isinstance(document, dict) or document.get("format") != LEDGER_FORMAT:
-        raise FormatError(f"{where}: it is no ledger")
-    return document
 
 
 def report_text(record: RunRecord, ledger: dict[str, Any] | None, folder: RunFolder) -> str:

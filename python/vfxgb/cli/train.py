@@ -3,12 +3,14 @@
 import argparse
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
-from vfxgb.cli.parser import Commands, UsageError, seconds
+from vfxgb.cli.parser import Commands, UsageError, port, seconds
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
@@ -30,6 +32,15 @@ def add(commands: Commands) -> None:
         "--resume", metavar="RUN", nargs="?", const="latest", default=None, help="go on with this run (the latest)"
     )
     parser.add_argument("--wait", type=seconds, default=0.0, metavar="SECONDS", help="for parties to be there (0)")
+    parser.add_argument(
+        "--live",
+        metavar="PORT",
+        nargs="?",
+        type=port,
+        const=0,
+        default=None,
+        help="show the run in a browser of this machine while it goes on, at this port (one that is free)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="read and check everything, say what would be asked")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.set_defaults(run=run)
@@ -64,15 +75,17 @@ def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
     shown = None if arguments.quiet else make_progress(trainer.total_bytes)
     if shown is not None:
         trainer.callbacks, trainer.progress = [shown], shown.step
-    try:
-        record = trainer.run()
-    except BaseException:
-        if shown is not None:
-            shown.stop()
-        if trainer.folder.rows_file.exists():
-            print(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}", file=sys.stderr)
-        raise
-    _print(record, trainer.folder)
+    with _live(arguments.live) as watch:
+        watch(trainer.folder)
+        try:
+            record = trainer.run()
+        except BaseException:
+            if shown is not None:
+                shown.stop()
+            if trainer.folder.rows_file.exists():
+                _tell(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}")
+            raise
+        _print(record, trainer.folder)
     return OK
 
 
@@ -89,12 +102,30 @@ def _train_users(arguments: argparse.Namespace, config: "PartyConfig", log: "Log
         return OK
     shown = make_progress(server.total_bytes)
     server.callbacks = [] if arguments.quiet else [shown]
-    try:
-        record = server.run(lambda address: _tell(f"listening at {address}"))
-    finally:
-        shown.stop()
-    _print(record, PartyFolder(config.folder).run(record.run))
+    with _live(arguments.live) as watch:
+        server.begun = watch
+        try:
+            record = server.run(lambda address: _tell(f"listening at {address}"))
+        finally:
+            shown.stop()
+        _print(record, PartyFolder(config.folder).run(record.run))
     return OK
+
+
+@contextmanager
+def _live(at: int | None) -> Iterator[Callable[["RunFolder"], None]]:
+    """Serve the live view at this port, if there is to be one, until its viewers know how the run ended.
+
+    What is given takes the folder of the run to show.
+    """
+    if at is None:
+        yield lambda folder: None  # noqa: ARG005 - nobody looks
+        return
+    from vfxgb.report.live import LiveView
+
+    with LiveView(at, _tell) as view:
+        _tell(f"live view: {view.url}")
+        yield view.watch
 
 
 def _print(record: "RunRecord", folder: "RunFolder") -> None:

@@ -70,10 +70,20 @@ class Job:
 
 @dataclass
 class Watch:
-    """What is kept while a run goes on, and can be looked at from outside."""
+    """What is kept while a run goes on, and can be looked at from outside.
+
+    `costs`: of the stages so far. `server`: there once training begins; has rows and margins when its set-up is over.
+    """
 
     clock: Clock = field(default_factory=Clock)
     ledger: Ledger = field(default_factory=Ledger)
+    timings: Timings = field(default_factory=Timings)
+    costs: Mapping[str, StageCost] = field(default_factory=dict)
+    server: Server | None = None
+
+    def traffic(self) -> Traffic:
+        """Of all users together, as the server counts it."""
+        return _traffic(self.costs)
 
 
 @dataclass(frozen=True)
@@ -114,6 +124,7 @@ def lead_users(
     """
     params = job.params
     clock, ledger = watch.clock, watch.ledger
+    watch.timings, watch.costs = timings, exchange.costs
     calls = Calls(
         role,
         exchange,
@@ -130,6 +141,7 @@ def lead_users(
     exchange.leave_out(lambda stage, user: stage != PUBLISH and not calls.knows_all(user))
     threads = resolve_threads(params.n_jobs)
     server = Server(run.hex(), job.names, params, job.rules, job.evals, job.weighted, calls, threads)
+    watch.server = server
     state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
     hooks = [*callbacks]
     if params.early_stopping_rounds is not None:
@@ -147,7 +159,7 @@ def lead_users(
     return UsersResult(
         share=server.share(state),
         ledger=ledger,
-        traffic={USERS: _traffic(exchange.costs)},
+        traffic={USERS: watch.traffic()},
         timings=timings,
         evals_result=state.evals_log,
         best_iteration=state.best_iteration,
@@ -185,7 +197,7 @@ def _say(ledger: Ledger, calls: Calls) -> None:
 
 
 def _traffic(costs: Mapping[str, StageCost]) -> Traffic:
-    stages = costs.values()
+    stages = tuple(costs.values())
     asked = sum(cost.asked for cost in stages)
     return Traffic(
         sent_bytes=sum(cost.down for cost in stages),

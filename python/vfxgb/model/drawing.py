@@ -18,7 +18,7 @@ _BRANCH, _LAST = ("├─ ", "│  "), ("└─ ", "   ")
 
 def describe(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) -> dict[str, Any]:
     """All that the given shares say, as JSON can hold it. `active` None: a passive party's view, records only."""
-    known = _known(active, passive)
+    known = known_records(active, passive)
     first = active if active is not None else next(iter(passive.values()))
     document: dict[str, Any] = {
         "run": first.run,
@@ -40,6 +40,22 @@ def describe(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) ->
         "importance": {"parties": party_importance(active), "features": feature_importance(active, known)},
         "trees": [_tree(active, tree, known) for tree in active.trees],
     }
+
+
+def known_records(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) -> dict[str, SplitRecords]:
+    """The records of the given shares, by party. Raises ShareMismatchError where a tree names one that is not there."""
+    if active is None:
+        return {party: share.records for party, share in passive.items()}
+    known = {active.party: active.records} | {party: share.records for party, share in passive.items()}
+    for tree in active.trees:
+        for place, party in enumerate(active.parties):
+            numbers = tree.record[tree.party == place]
+            if party in known and len(numbers) and int(numbers.max()) >= len(known[party]):
+                raise ShareMismatchError(
+                    f"joining shares: a tree names record {int(numbers.max())} of party {party!r}, which has "
+                    f"{len(known[party])}"
+                )
+    return known
 
 
 def party_importance(active: ActiveShare) -> dict[str, dict[str, float]]:
@@ -87,7 +103,7 @@ def feature_importance(
 
 def draw_text(active: ActiveShare | None, passive: Mapping[str, PassiveShare], trees: Sequence[int]) -> str:
     """The description in plain words and lines, with the trees of the given numbers drawn."""
-    known = _known(active, passive)
+    known = known_records(active, passive)
     if active is None:
         return "\n".join(_passive_lines(passive))
     lines = _head(active)
@@ -129,22 +145,6 @@ def draw_tree(active: ActiveShare, number: int, known: Mapping[str, SplitRecords
         ):
             waiting.append((child, below + own, below + under, word))
     return lines
-
-
-def _known(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) -> dict[str, SplitRecords]:
-    """The records of the given shares. Raises ShareMismatchError where a tree names one that is not there."""
-    if active is None:
-        return {party: share.records for party, share in passive.items()}
-    known = {active.party: active.records} | {party: share.records for party, share in passive.items()}
-    for tree in active.trees:
-        for place, party in enumerate(active.parties):
-            numbers = tree.record[tree.party == place]
-            if party in known and len(numbers) and int(numbers.max()) >= len(known[party]):
-                raise ShareMismatchError(
-                    f"joining shares: a tree names record {int(numbers.max())} of party {party!r}, which has "
-                    f"{len(known[party])}"
-                )
-    return known
 
 
 def _head(active: ActiveShare) -> list[str]:

@@ -190,7 +190,9 @@ def load_config(path: str | os.PathLike[str], environment: Mapping[str, str] | N
         raise ConfigError(f"{where}: {error.strerror or error}; `vfxgb init` writes one to begin with") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{where}: it is no TOML: {error}") from None
-    _override(values, os.environ if environment is None else environment, where)
+    used = _override(values, os.environ if environment is None else environment, where)
+    if used:
+        where += f" (with {', '.join(used)} of the environment)"
     values["path"] = file.absolute()
     _refuse_unknown(values, where)
     try:
@@ -213,7 +215,9 @@ def section(kind: type[T], given: Mapping[str, Any], name: str, path: Path) -> T
         raise ConfigError(f"{where}: [{name}]: {_said(error)}") from None
 
 
-def _override(values: dict[str, Any], environment: Mapping[str, str], where: str) -> None:
+def _override(values: dict[str, Any], environment: Mapping[str, str], where: str) -> list[str]:
+    """Put what the environment says over what the file says; returns the variables that were used."""
+    used = []
     for variable in sorted(environment):
         if not variable.startswith(PREFIX) or "__" not in variable:
             continue
@@ -226,6 +230,8 @@ def _override(values: dict[str, Any], environment: Mapping[str, str], where: str
             if not isinstance(place, dict):
                 raise ConfigError(f"{where}: the environment's {variable} names no section of the file")
         place[_same_name(names[-1], place)] = _toml_value(environment[variable])
+        used.append(variable)
+    return used
 
 
 def _same_name(name: str, place: Mapping[str, Any]) -> str:

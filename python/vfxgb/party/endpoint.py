@@ -13,21 +13,15 @@ page in a browser of this machine could, too; so requests must say that they are
 of another site cannot do unnoticed.
 """
 
-import ipaddress
 import json
 import math
-import socket
 import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from vfxgb.errors import (
     ChannelClosedError,
-    ConfigError,
     ConsentError,
     FrameError,
     MessageError,
@@ -35,39 +29,23 @@ from vfxgb.errors import (
     VfxgbError,
 )
 from vfxgb.party.scoring import Scorer
+from vfxgb.party.web import BadRequest, WebHandler, WebServer
 
 MAX_BYTES = 1 << 20
 MAX_ROWS = 10_000
 # Requests under way at once: each holds a thread and at most MAX_BYTES.
 MAX_REQUESTS = 32
-# For a client to send its request, and to read the answer; for requests under way when the endpoint is closed.
-CLIENT_SECONDS = 10.0
+# For requests under way when the endpoint is closed.
 CLOSE_SECONDS = 10.0
 DEFAULT_PORT = 8080
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-
-
-class BadRequest(Exception):  # noqa: N818 - becomes an answer, not an error of the program
-    """A request that is refused, with its status."""
-
-    def __init__(self, status: HTTPStatus, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 class Endpoint:
     """Listens at host and port (0: the system picks) from construction to `close`. Raises ConfigError."""
 
     def __init__(self, scorer: Scorer, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
-        try:
-            self._server = _Server((host, port), _Handler)
-        except (OSError, OverflowError) as error:
-            raise ConfigError(
-                f"serving scores at {host}:{port}: the address cannot be used ({error}); is another program on that "
-                "port, and is the host one of this machine's?"
-            ) from None
+        self._server = _Server("serving scores", host, port, _Handler, MAX_REQUESTS)
         self._server.scorer = scorer
-        self._server.local = is_loopback(host)
         self._scorer = scorer
 
     @property
@@ -78,104 +56,35 @@ class Endpoint:
 
     def run(self, stop: threading.Event, listening: Callable[[str], None] = lambda address: None) -> None:  # noqa: ARG005
         """Serve until `stop` is set; requests under way are answered first."""
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="vfxgb-http", daemon=True)
-        thread.start()
+        self._server.start()
         try:
             listening(self.address)
             stop.wait()
         finally:
-            self._server.shutdown()
-            thread.join()
             self.close()
 
     def close(self) -> None:
         """Stop listening, wait for requests under way, and end the sessions."""
-        self._server.server_close()
-        deadline = time.monotonic() + CLOSE_SECONDS
-        # A place each: when all are free nobody is being answered.
-        for _ in range(MAX_REQUESTS):
-            if not self._server.places.acquire(timeout=max(0.0, deadline - time.monotonic())):
-                break
+        self._server.stop(CLOSE_SECONDS)
         self._scorer.close()
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach such an address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-class _Server(ThreadingHTTPServer):
+class _Server(WebServer):
     scorer: Scorer
-    local: bool
-    # Endpoint.close waits for requests, with a deadline.
-    daemon_threads = True
-    request_queue_size = MAX_REQUESTS
-
-    def __init__(self, *given: Any) -> None:
-        self.places = threading.BoundedSemaphore(MAX_REQUESTS)
-        super().__init__(*given)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """A thread for the request, if there is a place; else it is closed unanswered."""
-        if not self.places.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self.places.release()
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and give the place back."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.places.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that is gone or too slow is nobody's concern."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(WebHandler):
     server: _Server
-    timeout = CLIENT_SECONDS
-    # One request per connection: no idle connection holds a thread.
-    protocol_version = "HTTP/1.0"
-    server_version = "vfxgb"
-    sys_version = ""
 
     _ROUTES: ClassVar[dict[str, str]] = {"/score": "POST", "/health": "GET"}
 
-    def setup(self) -> None:
-        """Begin with a request: all of it has to come in time, not only each piece."""
-        super().setup()
-        self._patience = threading.Timer(CLIENT_SECONDS, self._give_up)
-        self._patience.daemon = True
-        self._patience.start()
-
-    def finish(self) -> None:
-        """End with it."""
-        self._patience.cancel()
-        super().finish()
-
-    def _give_up(self) -> None:
-        with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
         """GET /health."""
         self._answer()
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
         """POST /score."""
         self._answer()
-
-    def log_message(self, *given: Any) -> None:
-        """Nothing: what was scored is in the party's log, without who."""
 
     def _answer(self) -> None:
         try:
@@ -190,12 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, document = HTTPStatus.BAD_GATEWAY, {"error": str(error)}
         except VfxgbError as error:
             status, document = HTTPStatus.BAD_REQUEST, {"error": str(error)}
-        data = json.dumps(document, allow_nan=False).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.reply(status, "application/json", json.dumps(document, allow_nan=False).encode())
 
     def _document(self) -> dict[str, Any]:
         scorer = self.server.scorer
@@ -204,22 +108,17 @@ class _Handler(BaseHTTPRequestHandler):
             raise BadRequest(HTTPStatus.NOT_FOUND, f"there is no {self.path[:100]!r}; there are /score and /health")
         if self.command != wanted:
             raise BadRequest(HTTPStatus.METHOD_NOT_ALLOWED, f"{self.path} is for {wanted}")
-        self._check_host()
+        self.check_host()
         if self.command == "GET":
             share = scorer.share
             return {"model": share.run, "parties": list(share.parties), "features": list(scorer.features)}
         body = self._body()
-        self._patience.cancel()
+        self.take_time()
         ids, columns = read_rows(body, scorer.features)
         scores = scorer.score(ids, columns).tolist()
         single = scorer.share.n_outputs == 1
         shown = [None if math.isnan(row[0]) else row[0] if single else row for row in scores]
         return {"model": scorer.share.run, "scores": shown}
-
-    def _check_host(self) -> None:
-        name = self.headers.get("Host", "").rsplit(":", 1)[0] if self.headers.get("Host") else ""
-        if self.server.local and name not in LOOPBACK:
-            raise BadRequest(HTTPStatus.MISDIRECTED_REQUEST, f"found host {name[:100]!r}, wanted localhost")
 
     def _body(self) -> bytes:
         if self.headers.get_content_type() != "application/json":

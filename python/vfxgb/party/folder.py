@@ -7,6 +7,7 @@
       run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
       ledger.json                   what every message revealed, and to whom
       share.json                    this party's share of the model
+      draft.json                    while a run goes on: the active party's or server's share as it stood a moment ago
       rows.bin                      which rows take part, in the agreed order (rows.py)
       checkpoint.bin                the state after the last finished round (vfxgb.train.checkpoint); the active party's
                                     goes when the run has finished, a passive party's stays: it may have to seal again
@@ -18,6 +19,7 @@ All of it is readable by its owner only.
 
 import fcntl
 import json
+import math
 import os
 import platform
 import time
@@ -38,7 +40,6 @@ FORMAT = "vfxgb run"
 VERSION = 1
 LEDGER_FORMAT = "vfxgb ledger"
 PACKAGES = ("numpy", "grpcio", "cryptography", "msgspec", "gmpy2", "zstandard")
-RUN_HEX = 32
 
 State = Literal["running", "stopped", "failed", "finished"]
 
@@ -61,8 +62,16 @@ class RunRecord(msgspec.Struct, frozen=True):
     Times are Unix seconds. `state`: "stopped" can be resumed, "failed" is why `error` says. `rows`: "train", "valid"
     and "own", the rows of the party's table. `train`: the training parameters, at a passive party those it was told.
     `evals`: eval set -> metric -> value per round, the active party's. `timings`: party -> phase -> seconds.
-    `operations`: what the protocol counted. `sessions`: how often the parties met for this run. `attacks`: what is
+    `operations`: what the protocol counted. `seconds`, `timings`, `operations` and `traffic` are of the last session,
+    `sessions` says how often the parties met for this run. `attacks`: what is
     known against the protocol. `facts`: what a kind of run adds (users, aggregator, ...), plain JSON.
+
+    `pace`: "seconds" and "bytes" of the run at the end of each round, from the first contact with the others on;
+    alignment and set-up are in the first value, pauses and rounds that were not finished in none. `curves`: eval set ->
+    ROC and calibration after the last finished round (vfxgb.curves), of the party that has the labels; they tell other
+    parties nothing, and who reads the file the mean labels of groups of at least 20 rows, never of a row.
+
+    A metric that is not defined for the rows (AUC of one class) is NaN here and null in the file.
     """
 
     run: str
@@ -94,6 +103,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     sessions: int = 1
     versions: dict[str, str] = {}
     facts: dict[str, Any] = {}
+    pace: dict[str, list[float]] = {}
+    curves: dict[str, dict[str, Any]] = {}
     format: str = FORMAT
     version: int = VERSION
 
@@ -106,6 +117,7 @@ class RunFolder:
         self.run_file = path / "run.json"
         self.ledger_file = path / "ledger.json"
         self.share_file = path / "share.json"
+        self.draft_file = path / "draft.json"
         self.rows_file = path / "rows.bin"
         self.lock_file = path / "lock"
         self.checkpoint_file = path / "checkpoint.bin"
@@ -122,15 +134,15 @@ class RunFolder:
 
     def write(self, record: RunRecord) -> None:
         """Write run.json. Raises OSError."""
-        text = json.dumps(msgspec.to_builtins(record), indent=1, allow_nan=False, default=str)
+        text = json.dumps(_finite(msgspec.to_builtins(record)), indent=1, allow_nan=False, default=str)
         write_atomically(self.run_file, text.encode() + b"\n")
 
     def read(self) -> RunRecord:
         """run.json. Raises FormatError for a file that is none, OSError."""
         where = f"reading {str(self.run_file)!r}"
         try:
-            record = msgspec.json.decode(self.run_file.read_bytes(), type=RunRecord)
-        except msgspec.DecodeError as error:
+            record = msgspec.convert(_with_nan(msgspec.json.decode(self.run_file.read_bytes())), RunRecord)
+        except msgspec.MsgspecError as error:
             raise FormatError(f"{where}: it is no record of a run ({error})") from None
         if record.format != FORMAT or record.version != VERSION:
             raise FormatError(
@@ -140,7 +152,7 @@ class RunFolder:
 
     def forget(self) -> None:
         """Remove what only a run that goes on needs. Raises OSError."""
-        for file in (self.checkpoint_file, *self.path.glob("*.sealed")):
+        for file in (self.checkpoint_file, self.draft_file, *self.path.glob("*.sealed")):
             file.unlink(missing_ok=True)
 
     def write_ledger(self, ledger: Ledger) -> None:
@@ -254,6 +266,25 @@ def now() -> float:
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON holds them: what it cannot hold, as text."""
     return {name: value if _is_json(value) else str(value) for name, value in values.items()}
+
+
+def _finite(value: Any) -> Any:
+    """Plain values with None for numbers that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _with_nan(document: Any) -> Any:
+    """A record as JSON holds it, with NaN again for metrics that are not defined."""
+    evals = document.get("evals") if isinstance(document, dict) else None
+    for metrics in evals.values() if isinstance(evals, dict) else ():
+        for values in metrics.values() if isinstance(metrics, dict) else ():
+            if isinstance(values, list):
+                values[:] = [math.nan if value is None else value for value in values]
+    return document
 
 
 def _is_json(value: object) -> bool:

@@ -1,6 +1,7 @@
 """A passive party in a training: from the words that ask for it to the share on disk."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,9 @@ from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent
 from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, versions
 from vfxgb.party.logs import Log
+from vfxgb.party.look import Look
 from vfxgb.party.messages import Hello, RowsKept, TrainRequest
+from vfxgb.party.pace import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Session, training_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed
@@ -35,6 +38,7 @@ class Follower:
         self._log = log
         self._setup: Setup | None = None
         self._rounds = 0
+        self._pace = Pace()
 
     def take_part(self, session: Session, words: Hello, request: TrainRequest, held: PartyTable) -> None:
         """Align or take up again, train, store the share. Raises what goes wrong; run.json says so too."""
@@ -45,7 +49,9 @@ class Follower:
             raise ConsentError(f"{config.party} has finished run {words.run[:8]} already; begin a new one")
         try:
             state = load_state(PassiveState, folder.checkpoint_file) if request.resume else None
-            self._rounds = 0 if state is None else len(state.marks)
+            if state is not None:
+                self._rounds = len(state.marks)
+                self._pace.go_on(state.pace, self._rounds)
             known = load_rows(folder.rows_file, words.run, self._files()) if request.resume else None
             if known is None:
                 folder.checkpoint_file.unlink(missing_ok=True)
@@ -66,6 +72,7 @@ class Follower:
                 accept=self._accept,
                 local_params=config.protocol.local,
             )
+            look = Look(folder, partial(self._seen, session, record, start), session.ledger)
             result = follow(
                 config.party,
                 words.run,
@@ -73,20 +80,24 @@ class Follower:
                 session.channel,
                 ledger=session.ledger,
                 save=lambda share: save_share(share, folder.share_file),
-                keep=self._keep,
+                keep=partial(self._keep, session, look),
                 resumed=state,
             )
         except BaseException as error:
-            self._end(session, record, _state_after(error), f"{type(error).__name__}: {error}", start, None)
+            seen = self._seen(session, record, start)
+            self._end(session, seen, _state_after(error), f"{type(error).__name__}: {error}", None)
             raise
-        self._end(session, record, "finished", "", start, result)
+        self._end(session, self._seen(session, record, start), "finished", "", result)
         self._log.info(
             "trained", run=words.run, peer=session.channel.peer, seconds=round(time.perf_counter() - start, 2)
         )
 
-    def _keep(self, state: PassiveState) -> None:
-        save_state(state, self._folder.checkpoint_file)
-        self._rounds = len(state.marks)
+    def _keep(self, session: Session, look: Look, state: PassiveState) -> None:
+        rounds = len(state.marks)
+        self._pace.note(rounds, session.channel.traffic.total_bytes)
+        save_state(msgspec.structs.replace(state, pace=self._pace.totals()), self._folder.checkpoint_file)
+        self._rounds = rounds
+        look.take(state.events)
 
     def _agree(self, session: Session, run: str, held: PartyTable) -> AgreedRows:
         found = align_passive(self._config.party, held.ids, session.channel, self._align, self._config.threads)
@@ -99,6 +110,8 @@ class Follower:
     def _accept(self, setup: Setup) -> None:
         self._consent.setup(setup)
         self._setup = setup
+        # The active party may not have kept the last round: it is grown again.
+        self._pace.go_on(self._pace.totals(), max(0, setup.start_round - setup.first_round))
 
     def _files(self) -> tuple[Path, ...]:
         return () if self._config.data.train is None else (self._config.data.train,)
@@ -124,25 +137,29 @@ class Follower:
             versions=versions(),
         )
 
-    def _end(
-        self, session: Session, record: RunRecord, state: State, error: str, start: float, result: FollowResult | None
-    ) -> None:
+    def _seen(self, session: Session, record: RunRecord, start: float) -> RunRecord:
+        """The record as the run stands."""
         known = msgspec.to_builtins(self._setup) if self._setup is not None else {}
         shown = ("n_rounds", "n_outputs", "max_depth", "max_bin", "missing_strategy", "min_bucket_rows")
-        record = msgspec.structs.replace(
+        return msgspec.structs.replace(
             record,
-            state=state,
-            error=error,
-            ended=now(),
             seconds=time.perf_counter() - start,
             train={name: known[name] for name in shown} if known else {},
             rounds=self._rounds,
             planned_rounds=known.get("n_rounds", record.planned_rounds),
-            timings={} if result is None else {self._config.party: dict(result.timings.seconds)},
-            operations={} if result is None else dict(result.timings.operations),
             traffic={session.channel.peer: session.traffic()},
-            model=self._folder.share_file.name if result is not None else "",
+            pace=self._pace.totals(),
         )
+
+    def _end(self, session: Session, record: RunRecord, state: State, error: str, result: FollowResult | None) -> None:
+        record = msgspec.structs.replace(record, state=state, error=error, ended=now())
+        if result is not None:
+            record = msgspec.structs.replace(
+                record,
+                timings={self._config.party: dict(result.timings.seconds)},
+                operations=dict(result.timings.operations),
+                model=self._folder.share_file.name,
+            )
         self._folder.write(record)
         self._folder.write_ledger(session.ledger)
 

@@ -155,6 +155,12 @@ class Server:
         elif words.kind == "train":
             request = need_train(words)
             self._consent.training(request)
+            if request.parties[:1] != (peer,) or self.config.party not in request.parties:
+                raise MessageError(
+                    f"{self.config.party} answering {peer}: found the parties {', '.join(request.parties)}, wanted "
+                    f"{peer} first and {self.config.party} among them"
+                )
+            self._need_run_of(peer, words.run)
             self._supersede(live, words.run)
             Follower(self.config, self._align, self._consent, self._folder.run(words.run), self.log).take_part(
                 live.session, words, request, self.table("train")
@@ -171,6 +177,12 @@ class Server:
         features = self._consent.features(held.table.names)
         live.session.channel.send(welcome(-1, held.table.n_rows, len(features)))
         self.log.info("checked", peer=live.session.channel.peer)
+
+    def _need_run_of(self, peer: str, run: str) -> None:
+        """Raise ConsentError if another party began the run: its model and checkpoint are not this one's to use."""
+        folder = self._folder.run(run)
+        if folder.run_file.exists() and folder.read().parties[:1] != (peer,):
+            raise ConsentError(f"{self.config.party} does not agree to {peer} using run {run[:8]}, which is another's")
 
     def _supersede(self, live: Live, run: str) -> None:
         """End older sessions of the run, and wait until they let go of its files."""
@@ -190,6 +202,7 @@ class Server:
         party, peer = self.config.party, session.channel.peer
         if request is None or not words.run:
             raise MessageError(f"{party} answering {peer}: a request to predict names no model")
+        self._need_run_of(peer, words.run)
         live.run = words.run
         share = self._share(words.run)
         # How many of the rows are common shows later; a limit that is used up shows now.

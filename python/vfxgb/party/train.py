@@ -8,6 +8,7 @@ it comes back by itself, for as long as [resume] says.
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,21 @@ from numpy.typing import NDArray
 
 from vfxgb._native import random_bytes
 from vfxgb.align import AlignParams, align_active
+from vfxgb.curves import Curves, eval_curves
 from vfxgb.data.table import Table
 from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
 from vfxgb.model.file import save_share
+from vfxgb.model.seal import new_salt, seal_active
+from vfxgb.model.shares import ActiveShare
+from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, versions
 from vfxgb.party.logs import Log
+from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
+from vfxgb.party.pace import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
 from vfxgb.party.tables import PartyTable, marked, read_table
@@ -38,6 +45,7 @@ from vfxgb.train.ledger import Ledger
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import plain_params
 from vfxgb.train.sides import LeadResult, lead
+from vfxgb.train.timings import Timings
 from vfxgb.transport.frame import RUN_BYTES
 
 Progress = Callable[[str, int, int], None]
@@ -83,6 +91,8 @@ class Trainer:
         self._met = False
         self._sizes: dict[str, int] = {}
         self._kept: ActiveState | None = None
+        self._given: ActiveInput | None = None
+        self._pace = Pace()
         self._count = self.folder.read().sessions if resume is not None else 0
 
     @property
@@ -137,8 +147,9 @@ class Trainer:
         return self.folder.rows_file.exists(), file.stat().st_mtime_ns if file.exists() else 0
 
     def _attempt(self) -> RunRecord:
-        ledger = Ledger()
+        ledger, timings = Ledger(), Timings()
         start = time.perf_counter()
+        self._pace = Pace()
         record = self._record()
         with open_sessions(self._network, ledger) as sessions:
             self._sessions = sessions
@@ -147,18 +158,21 @@ class Trainer:
             record = msgspec.structs.replace(record, sessions=self._count)
             self.folder.write(record)
             self._log.info("training", run=self.run_id, protocol=self.spec.name, session=self._count)
+            view = partial(self._seen, record, start, timings)
             try:
-                result = self._train(sessions, ledger)
+                result = self._train(sessions, ledger, timings, view)
             except BaseException as error:
-                self._end(record, _state_after(error), f"{type(error).__name__}: {error}", start, ledger, None)
+                self._end(view(), _state_after(error), f"{type(error).__name__}: {error}", ledger)
                 raise
         save_share(result.share, self.folder.share_file)
-        record = self._end(record, "finished", "", start, ledger, result)
+        record = self._end(msgspec.structs.replace(view(), model=self.folder.share_file.name), "finished", "", ledger)
         self.folder.forget()
         self._log.info("trained", run=self.run_id, rounds=record.rounds, seconds=round(record.seconds, 2))
         return record
 
-    def _train(self, sessions: Mapping[str, Session], ledger: Ledger) -> LeadResult:
+    def _train(
+        self, sessions: Mapping[str, Session], ledger: Ledger, timings: Timings, view: Callable[[], RunRecord]
+    ) -> LeadResult:
         config = self.config
         request = self.request
         words = hello("train", self.run_id, config.purpose, train=request)
@@ -168,25 +182,34 @@ class Trainer:
         rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
         self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
         self._kept = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
+        if self._kept is not None:
+            self._pace.go_on(self._kept.pace, self._kept.rounds)
+        self._given = self._input(rows)
+        look, draft = Look(self.folder, view, ledger), Draft(self.folder)
         return lead(
             config.party,
             (config.party, *config.peers),
             self.run_id,
-            self._input(rows),
+            self._given,
             self.params,
             self.spec.name,
             self._protocol_params,
             {name: session.channel for name, session in sessions.items()},
-            callbacks=self.callbacks,
+            callbacks=[*self.callbacks, draft],
             ledger=ledger,
-            keep=self._keep,
+            save=_save_draft,
+            keep=partial(self._keep, look, draft),
             resumed=self._kept,
             secrets=secret_box(config, self.folder),
+            timings=timings,
         )
 
-    def _keep(self, state: ActiveState) -> None:
+    def _keep(self, look: Look, draft: Draft, state: ActiveState) -> None:
+        self._pace.note(state.rounds, self.total_bytes())
+        state = msgspec.structs.replace(state, pace=self._pace.totals())
         save_state(state, self.folder.checkpoint_file)
         self._kept = state
+        look.take(state.events, draft.save)
 
     def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
         config = self.config
@@ -244,37 +267,38 @@ class Trainer:
             versions=versions(),
         )
 
-    def _end(
-        self,
-        record: RunRecord,
-        state: State,
-        error: str,
-        start: float,
-        ledger: Ledger,
-        result: LeadResult | None,
-    ) -> RunRecord:
+    def _seen(self, record: RunRecord, start: float, timings: Timings) -> RunRecord:
+        """The record as the run stands: after the last round that was kept."""
+        kept = self._kept
         record = msgspec.structs.replace(
             record,
-            state=state,
-            error=error,
-            ended=now(),
             seconds=time.perf_counter() - start,
             rows={"own": self.train.table.n_rows, **self._sizes},
-            rounds=0 if self._kept is None else self._kept.rounds,
-            evals={} if self._kept is None else self._kept.evals_log,
+            timings={self.config.party: dict(timings.seconds)},
+            operations=dict(timings.operations),
             traffic={name: session.traffic() for name, session in self._sessions.items()},
+            pace=self._pace.totals(),
         )
-        if result is not None:
-            record = msgspec.structs.replace(
-                record,
-                rounds=result.share.n_rounds,
-                evals=result.evals_result,
-                best_iteration=result.best_iteration,
-                best_score=result.best_score,
-                timings={self.config.party: dict(result.timings.seconds)},
-                operations=dict(result.timings.operations),
-                model=self.folder.share_file.name,
-            )
+        if kept is None:
+            return record
+        return msgspec.structs.replace(
+            record,
+            rounds=kept.rounds,
+            evals=kept.evals_log,
+            best_iteration=kept.best_iteration,
+            best_score=kept.best_score,
+            curves=self._curves(kept),
+        )
+
+    def _curves(self, kept: ActiveState) -> Curves:
+        given = self._given
+        if given is None or kept.rounds == 0:
+            return {}
+        margins = np.frombuffer(kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
+        return eval_curves(make_objective(self.params), given.evals, margins, given.labels, given.weights)
+
+    def _end(self, record: RunRecord, state: State, error: str, ledger: Ledger) -> RunRecord:
+        record = msgspec.structs.replace(record, state=state, error=error, ended=now())
         self.folder.write(record)
         self.folder.write_ledger(ledger)
         return record
@@ -324,6 +348,12 @@ def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
     if not passphrase:
         raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
     return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
+
+
+def _save_draft(share: ActiveShare, folder: Path) -> None:
+    """A share to look at: nobody has committed to it, so no passive party takes it for a model."""
+    others = dict.fromkeys(share.parties, "")
+    save_share(seal_active(share, new_salt(), others), RunFolder(folder).draft_file)
 
 
 def _of(values: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any]:

@@ -1,9 +1,7 @@
 """The server of many users: `vfxgb train server.toml`."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -14,23 +12,23 @@ from vfxgb.horizontal.network import Deadlines, serve_users
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
 from vfxgb.horizontal.server import CutRules, EvalRows
 from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_whole
-from vfxgb.horizontal.training import USERS, Job, UsersResult, Watch
-from vfxgb.model.file import save_share
+from vfxgb.horizontal.training import Job, UsersResult, Watch
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain, versions
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
 from vfxgb.party.logs import Log
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.train import read_params
 from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
+from vfxgb.party.users_run import UsersRun
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.settings import plain_params
 from vfxgb.transport.network import Listener, Peer
 
 
 class UsersServer:
     """The server of one run. Construction reads and checks everything that needs no user.
 
-    `callbacks` may be set before `run`. `tell`: gets lines for people.
+    `callbacks` and `begun`, which is told the run's folder when users are there, may be set before `run`. `tell`: gets
+    lines for people.
     """
 
     def __init__(
@@ -42,17 +40,15 @@ class UsersServer:
         need_role(config, "train", "server")
         self.config = config
         self.callbacks: Sequence[TrainingCallback] = ()
+        self.begun: Callable[[RunFolder], None] = lambda folder: None  # noqa: ARG005 - nobody listens
         self._log = log
         self._tell = tell
         self._network = Network.of(config)
         self._users = read_section(config, ServerSection)
         self.directory = read_users(self._users.directory)
         self.job = self._read_job()
-        self._spec, self._own_params = self.job.read_aggregator()
         self.job.least(len(self.directory.parties))
-        self._watch: Watch | None = None
-        self._started = now()
-        self._seconds = 0.0
+        self._running: UsersRun | None = None
 
     def describe(self) -> str:
         """What would be done, for --dry-run."""
@@ -66,7 +62,7 @@ class UsersServer:
 
     def total_bytes(self) -> int:
         """Bytes to and from users so far."""
-        return 0 if self._watch is None else sum(entry.bytes for entry in self._watch.ledger.entries)
+        return 0 if self._running is None else self._running.total_bytes()
 
     def run(self, listening: Callable[[str], None] = lambda address: None) -> RunRecord:  # noqa: ARG005
         """Train to the end, and keep what there is when it ends early.
@@ -74,31 +70,37 @@ class UsersServer:
         `listening`: told the address, when users can dial. Raises what serve_users raises, and what ended a run early.
         """
         folder = PartyFolder(self.config.folder).make()
-        start = time.perf_counter()
         try:
-            result = self._train(listening)
+            result = self._train(folder, listening)
         except BaseException as error:
             self._log.error("failed", text=f"{type(error).__name__}: {error}")
+            if self._running is not None:
+                self._running.end(error, None)
             raise
-        self._seconds = time.perf_counter() - start
-        kept = folder.run(result.share.run).make()
-        save_share(result.share, kept.share_file)
-        record = self._record(result, kept.share_file)
-        kept.write(record)
-        kept.write_ledger(result.ledger)
-        self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(self._seconds, 2))
+        assert self._running is not None  # noqa: S101 - there is no result of a run that has not begun
+        record = self._running.end(result.failure, result)
+        self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(record.seconds, 2))
         if result.failure is not None:
             self._log.error("failed", text=record.error, run=record.run)
-            self._tell(f"the {record.rounds} finished rounds are in {kept.share_file}")
+            self._tell(f"the {record.rounds} finished rounds are in {self._running.folder.share_file}")
             raise result.failure
         return record
 
-    def _train(self, listening: Callable[[str], None]) -> UsersResult:
+    def _train(self, folder: PartyFolder, listening: Callable[[str], None]) -> UsersResult:
         config, users = self.config, self._users
         peers = {
             party: Peer(party, path)
             for party, path in zip(self.directory.parties, self.directory.certificates, strict=True)
         }
+        started = now()
+        callbacks: list[TrainingCallback] = [*self.callbacks]
+
+        def begin(run: bytes, watch: Watch) -> None:
+            self._log.info("training", run=run.hex(), protocol=self.job.aggregator, users=len(peers))
+            self._running = UsersRun(config, self.job, len(peers), folder.run(run.hex()).make(), watch, started)
+            callbacks.append(self._running)
+            self.begun(self._running.folder)
+
         # A user that lost its connection may be there with a new one before the old one is given up.
         room = 2 * len(peers) + 1
         with Listener(self._network.identity, peers, config.listen, self._network.limits, room) as listener:
@@ -111,60 +113,13 @@ class UsersServer:
                 Deadlines(users.gather_seconds, users.stage_seconds, users.greet_seconds, users.patience_seconds),
                 config.purpose,
                 self._note,
-                self.callbacks,
-                self._begin,
+                callbacks,
+                begin,
                 lambda came: self._tell(f"{came} of {len(peers)} users are there"),
             )
 
     def _note(self, user: int, what: str) -> None:
         self._log.warning("user", text=what, peer=self.directory.parties[user])
-
-    def _begin(self, run: bytes, watch: Watch) -> None:
-        self._watch = watch
-        self._log.info("training", run=run.hex(), protocol=self.job.aggregator, users=len(self.directory.parties))
-
-    def _record(self, result: UsersResult, file: Path) -> RunRecord:
-        config, job = self.config, self.job
-        traffic = result.traffic[USERS]
-        failure = result.failure
-        return RunRecord(
-            run=result.share.run,
-            party=config.party,
-            role=config.role,
-            state="finished" if failure is None else "failed",
-            started=self._started,
-            ended=now(),
-            error="" if failure is None else f"{type(failure).__name__}: {failure}",
-            purpose=config.purpose,
-            parties=(config.party,),
-            protocol=job.aggregator,
-            protocol_params=plain(msgspec.to_builtins(self._own_params)),
-            security=self._spec.security,
-            attacks=self._spec.attacks,
-            train=plain_params(job.params),
-            rows={"train": result.rows, "valid": len(job.evals.labels)},
-            features=tuple(job.names),
-            rounds=result.share.n_rounds,
-            planned_rounds=job.params.n_estimators,
-            evals=result.evals_result,
-            best_iteration=result.best_iteration,
-            best_score=result.best_score,
-            seconds=self._seconds,
-            timings={config.party: dict(result.timings.seconds)},
-            operations=dict(result.timings.operations),
-            traffic={
-                USERS: TrafficRecord(
-                    traffic.sent_bytes,
-                    traffic.received_bytes,
-                    traffic.sent_messages,
-                    traffic.received_messages,
-                    traffic.round_trips,
-                )
-            },
-            model=file.name,
-            versions=versions(),
-            facts={"users": len(self.directory.parties), "users_per_round": job.users_per_round},
-        )
 
     def _read_job(self) -> Job:
         config, users = self.config, self._users

@@ -79,7 +79,7 @@ class ActiveInput:
 class ActiveParty:
     """One run of the active party; `run()` returns its sealed share.
 
-    `note`: for a run that is recorded. `keep`, `resumed`, `secrets`, `ledger`: see sides.lead.
+    `note`: for a run that is recorded. `keep`, `resumed`, `secrets`, `ledger`, `timings`: see sides.lead.
     """
 
     def __init__(
@@ -98,9 +98,10 @@ class ActiveParty:
         resumed: ActiveState | None = None,
         secrets: SecretBox | None = None,
         ledger: Ledger | None = None,
+        timings: Timings | None = None,
     ) -> None:
         self.party = party
-        self.timings = Timings()
+        self.timings = Timings() if timings is None else timings
         self._run_id = run_id
         self._parties = tuple(parties)
         self._given = given

@@ -75,7 +75,7 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `stopped`: a callback ended the training, what is left is the sealing. `trees_digest`: of the trees so far;
     `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
     released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
-    of the very first tree, int64 rows per node. `ledger`: totals so far.
+    of the very first tree, int64 rows per node. `ledger`: totals so far. `pace`: added by who stores the state.
     """
 
     KIND: ClassVar[bytes] = b"active\0"
@@ -103,6 +103,7 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_rate: float
     events: list[Event]
     ledger: list[Entry]
+    pace: dict[str, list[float]] = {}
 
 
 class RoundMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,6 +120,7 @@ class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a passive party keeps of run `run`: its records, and a mark for every round it has taken part in.
 
     `release`: what its role released under differential privacy and must never draw again, empty if nothing was.
+    `pace`: added by who stores the state.
     """
 
     KIND: ClassVar[bytes] = b"passive"
@@ -134,6 +136,7 @@ class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     release: bytes
     events: list[Event]
     ledger: list[Entry]
+    pace: dict[str, list[float]] = {}
 
 
 S = TypeVar("S", ActiveState, PassiveState)

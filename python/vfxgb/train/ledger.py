@@ -75,17 +75,17 @@ class Ledger:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All totals."""
+        """All totals: a snapshot, while other threads may go on entering messages."""
         return tuple(self._entries.values())
 
     def learned_by(self, party: str) -> tuple[Entry, ...]:
         """What `party` was told."""
-        return tuple(entry for entry in self._entries.values() if entry.receiver == party)
+        return tuple(entry for entry in self.entries if entry.receiver == party)
 
     def text(self) -> str:
         """The ledger in plain words, party by party."""
         lines: list[str] = []
-        for party in dict.fromkeys(entry.receiver for entry in self._entries.values()):
+        for party in dict.fromkeys(entry.receiver for entry in self.entries):
             lines.append(f"{party} learned:")
             for entry in self.learned_by(party):
                 amount = f" ({entry.amount:,} {entry.unit})" if entry.unit else ""

@@ -86,6 +86,7 @@ def lead(
     resumed: ActiveState | None = None,
     secrets: SecretBox | None = None,
     note: Note | None = None,
+    timings: Timings | None = None,
 ) -> LeadResult:
     """Train, as the active party.
 
@@ -96,7 +97,8 @@ def lead(
     stands when the callback Checkpoint asks for it; None: that callback is refused. `keep(state)`: called before the
     first round and after every one, and under differential privacy also before a release is sent; must have stored
     the state when it returns (checkpoint.save_state). `resumed`: what `keep` got last. `secrets`: where private keys
-    are kept; None: a resumed run makes new ones. `note`: for a run that is recorded.
+    are kept; None: a resumed run makes new ones. `note`: for a run that is recorded. `timings`: to be filled, for who
+    wants to look at them meanwhile.
 
     Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`resumed` is of other data,
     settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
@@ -122,6 +124,7 @@ def lead(
             resumed=resumed,
             secrets=secrets,
             ledger=entered,
+            timings=timings,
         )
         share = leader.run(state, hooks, save)
     entered.privacy.add(*leader.events)

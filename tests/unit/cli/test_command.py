@@ -37,7 +37,6 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["nonsense"],
         ["demo", "--trees", "0"],
         ["demo", "--trees", "-5"],
@@ -72,6 +71,14 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
 def test_mistakes_are_one_line_and_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert one_line(capsys).startswith("vfxgb: ")
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert "usage: vfxgb" in shown.err
+    assert "demo" in shown.err
 
 
 def test_bad_thread_variable(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,11 @@ def test_the_environment_overrides_single_values(write, tmp_path):
     assert config.protocol.params == {"key_bits": 3072}
 
 
+def test_a_mistake_of_the_environment_names_the_variable(write):
+    with pytest.raises(ConfigError, match=r"\(with VFXGB_PEERS__MILL__ADDRESS of the environment\).*certificate"):
+        load_config(write(), {"VFXGB_PEERS__MILL__ADDRESS": "mill.example.com:99"})
+
+
 WRONG = {
     "unknown key": ({"pary": "x"}, "no key 'pary'; did you mean 'party'"),
     "unknown key of a section": ({"data": {"train": "a.csv", "lable": "y"}}, "did you mean 'label'"),

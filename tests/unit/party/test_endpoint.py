@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from vfxgb.errors import ConfigError, ConsentError, MessageError, PeerError
-from vfxgb.party import endpoint
-from vfxgb.party.endpoint import MAX_BYTES, MAX_ROWS, BadRequest, Endpoint, is_loopback, read_rows
+from vfxgb.party import web
+from vfxgb.party.endpoint import MAX_BYTES, MAX_ROWS, Endpoint, read_rows
+from vfxgb.party.web import BadRequest, is_loopback
 
 FEATURES = ("age", "income")
 DEADLINE = 10.0
@@ -159,7 +160,7 @@ def _is_over(client: socket.socket) -> bool:
 
 
 def test_slow_clients_are_dropped(monkeypatch) -> None:
-    monkeypatch.setattr(endpoint, "CLIENT_SECONDS", 0.4)
+    monkeypatch.setattr(web, "CLIENT_SECONDS", 0.4)
     one = Running(Pretends())
     with socket.create_connection((one.host, one.port), timeout=DEADLINE) as client:
         client.sendall(b"POST /score HTTP/1.1\r\n")

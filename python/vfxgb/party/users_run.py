@@ -1,0 +1,137 @@
+"""The record of a run with users, at the server: while it goes on, and when it has ended."""
+
+import time
+
+import msgspec
+
+from vfxgb.curves import Curves, eval_curves
+from vfxgb.horizontal.training import USERS, Job, UsersResult, Watch
+from vfxgb.model.file import save_share
+from vfxgb.objective import make_objective
+from vfxgb.party.config import PartyConfig
+from vfxgb.party.folder import RunFolder, RunRecord, TrafficRecord, now, plain, versions
+from vfxgb.party.look import Look
+from vfxgb.party.pace import Pace
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
+from vfxgb.train.settings import plain_params
+
+
+class UsersRun(TrainingCallback):
+    """A run whose users are there; one of its callbacks. `started`: Unix time, when the server began to wait."""
+
+    def __init__(
+        self,
+        config: PartyConfig,
+        job: Job,
+        n_users: int,
+        folder: RunFolder,
+        watch: Watch,
+        started: float,
+    ) -> None:
+        self.folder = folder
+        self._config = config
+        self._job = job
+        self._watch = watch
+        self._pace = Pace()
+        self._start = time.perf_counter() - (now() - started)
+        self._state: TrainingState | None = None
+        self._first = self._record(n_users, started)
+        self._look = Look(folder, self._seen, watch.ledger)
+        folder.write(self._first)
+
+    def total_bytes(self) -> int:
+        """Bytes to and from users so far."""
+        return sum(entry.bytes for entry in self._watch.ledger.entries)
+
+    def before_training(self, state: TrainingState) -> None:
+        """From now on there are rounds to see."""
+        self._state = state
+
+    def after_iteration(self, state: TrainingState) -> bool:
+        """A round is over."""
+        self._pace.note(state.iteration + 1, self.total_bytes())
+        self._look.take(save=self._save_draft)
+        return False
+
+    def end(self, failure: BaseException | None, result: UsersResult | None) -> RunRecord:
+        """Write what there is of a run that ended, well or early; `result` None: no tree was grown. Raises OSError."""
+        record = msgspec.structs.replace(
+            self._seen(),
+            state="finished" if failure is None else "failed",
+            ended=now(),
+            error="" if failure is None else f"{type(failure).__name__}: {failure}",
+        )
+        if result is not None:
+            save_share(result.share, self.folder.share_file)
+            record = msgspec.structs.replace(record, rounds=result.share.n_rounds, model=self.folder.share_file.name)
+        self.folder.write(record)
+        self.folder.write_ledger(self._watch.ledger)
+        self.folder.forget()
+        return record
+
+    def _save_draft(self) -> None:
+        if self._watch.server is not None and self._state is not None:
+            save_share(self._watch.server.share(self._state), self.folder.draft_file)
+
+    def _seen(self) -> RunRecord:
+        """The record as the run stands."""
+        watch, state, traffic = self._watch, self._state, self._watch.traffic()
+        record = msgspec.structs.replace(
+            self._first,
+            seconds=time.perf_counter() - self._start,
+            rows={
+                "train": 0 if watch.server is None else watch.server.n_rows,
+                "valid": len(self._job.evals.labels),
+            },
+            rounds=0 if watch.server is None else watch.server.n_rounds,
+            timings={self._config.party: dict(watch.timings.seconds)},
+            operations=dict(watch.timings.operations),
+            traffic={
+                USERS: TrafficRecord(
+                    traffic.sent_bytes,
+                    traffic.received_bytes,
+                    traffic.sent_messages,
+                    traffic.received_messages,
+                    traffic.round_trips,
+                )
+            },
+            pace=self._pace.totals(),
+        )
+        if state is None:
+            return record
+        return msgspec.structs.replace(
+            record,
+            evals=state.evals_log,
+            best_iteration=state.best_iteration,
+            best_score=state.best_score,
+            curves=self._curves(),
+        )
+
+    def _curves(self) -> Curves:
+        """Of the server's own rows, if it has any."""
+        server, evals = self._watch.server, self._job.evals
+        if server is None or server.n_rounds == 0 or not evals.sets:
+            return {}
+        return eval_curves(make_objective(self._job.params), evals.sets, server.margins, evals.labels, evals.weights)
+
+    def _record(self, n_users: int, started: float) -> RunRecord:
+        config, job = self._config, self._job
+        spec, params = job.read_aggregator()
+        return RunRecord(
+            run=self.folder.run,
+            party=config.party,
+            role=config.role,
+            state="running",
+            started=started,
+            purpose=config.purpose,
+            parties=(config.party,),
+            protocol=job.aggregator,
+            protocol_params=plain(msgspec.to_builtins(params)),
+            security=spec.security,
+            attacks=spec.attacks,
+            train=plain_params(job.params),
+            features=tuple(job.names),
+            planned_rounds=job.params.n_estimators,
+            versions=versions(),
+            facts={"users": n_users, "users_per_round": job.users_per_round},
+        )

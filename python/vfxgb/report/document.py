@@ -1,0 +1,103 @@
+"""Everything that the page of a run shows, as plain JSON, read from the run's folder.
+
+    run          RunRecord of the run
+    ledger       ledger.json, None while there is none
+    guarantees   what the protocol or aggregator says about itself (guarantees.py)
+    model        trees and importance as the shares given allow, None while there is no share (trees.py)
+    audit        findings of `vfxgb audit --json`, None if none were given
+    files        names of the files in the folder
+    vfxgb, made  the version that made the document, and when (Unix seconds)
+
+A run that is still going on has no share and often no ledger; a record is all that must be there.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from vfxgb import __version__
+from vfxgb.audit.report import FORMAT as AUDIT_FORMAT
+from vfxgb.audit.report import VERSION as AUDIT_VERSION
+from vfxgb.errors import FormatError, ShareMismatchError
+from vfxgb.model.file import load_share
+from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, now
+from vfxgb.report.guarantees import guarantees
+from vfxgb.report.trees import describe_model
+
+
+def read_document(folder: RunFolder, audit: Path | None = None, shares: Sequence[Path] = ()) -> dict[str, Any]:
+    """The document of a run. `audit`: findings to show; `shares`: of other parties, which unmask their splits.
+
+    Raises FormatError for files that are not what they should be, ShareMismatchError for shares that are not of this
+    run, OSError.
+    """
+    record = folder.read()
+    return {
+        "run": msgspec.to_builtins(record),
+        "ledger": read_ledger(folder),
+        "guarantees": guarantees(record),
+        "model": _model(folder, shares),
+        "audit": None if audit is None else read_audit(audit),
+        "files": sorted(path.name for path in folder.path.iterdir()),
+        "vfxgb": __version__,
+        "made": now(),
+    }
+
+
+def read_ledger(folder: RunFolder) -> dict[str, Any] | None:
+    """ledger.json, None if there is none yet. Raises FormatError."""
+    if not folder.ledger_file.is_file():
+        return None
+    return _read(folder.ledger_file, LEDGER_FORMAT, "a ledger")
+
+
+def read_audit(path: Path) -> dict[str, Any]:
+    """What `vfxgb audit --json` wrote. Raises FormatError, OSError."""
+    document = _read(path, AUDIT_FORMAT, "an audit; `vfxgb audit RUN --json FILE` writes one")
+    if document.get("version") != AUDIT_VERSION:
+        raise FormatError(
+            f"reading {str(path)!r}: found an audit of version {document.get('version')!r}, wanted {AUDIT_VERSION}; "
+            "audit the run again with this vfxgb"
+        )
+    return document
+
+
+def _read(path: Path, form: str, what: str) -> dict[str, Any]:
+    where = f"reading {str(path)!r}"
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise FormatError(f"{where}: it is no JSON document ({error})") from None
+    if not isinstance(document, dict) or document.get("format") != form:
+        raise FormatError(f"{where}: it is no {what.removeprefix('a ').removeprefix('an ')}")
+    return document
+
+
+def _model(folder: RunFolder, others: Sequence[Path]) -> dict[str, Any] | None:
+    """The shares as one description, None while this party has none. A run that goes on shows what it has so far."""
+    file = folder.share_file if folder.share_file.is_file() else folder.draft_file
+    if not file.is_file():
+        if others:
+            raise ShareMismatchError(
+                f"reading {str(others[0])!r}: the run in {str(folder.path)!r} has no share yet, so no other can join it"
+            )
+        return None
+    own = load_share(file)
+    active = own if isinstance(own, ActiveShare) else None
+    passive = {own.party: own} if isinstance(own, PassiveShare) else {}
+    for path in others:
+        share = load_share(path)
+        if (share.run, share.seal.model) != (own.run, own.seal.model):
+            raise ShareMismatchError(
+                f"reading {str(path)!r}: it is a share of run {share.run[:8]} by {share.party!r}, wanted one of run "
+                f"{own.run[:8]} in the state of {str(folder.share_file)!r}"
+            )
+        if isinstance(share, ActiveShare):
+            active = share
+        else:
+            passive[share.party] = share
+    return describe_model(active, passive)

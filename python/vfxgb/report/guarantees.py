@@ -1,0 +1,93 @@
+"""What a run's protocol promises, in plain words: from what the protocol or aggregator says about itself.
+
+The words follow from the fields of its spec (security, exact, shows_sums, ...), never from its name.
+"""
+
+from typing import Any
+
+from vfxgb.errors import UnknownNameError
+from vfxgb.party.folder import RunRecord
+from vfxgb.protocols import protocol_by_name
+from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.secagg import aggregator_by_name
+from vfxgb.secagg.base import AggregatorSpec
+from vfxgb.transport.messages import NOTHING, Message
+
+# The roles of a run over users' rows, where `protocol` names an aggregator.
+USER_ROLES = ("server", "user")
+
+_PARTIES = {
+    "semi-honest": "Holds against parties that follow the protocol and try to learn more from what they receive. A "
+    "party that departs from the protocol is not covered.",
+    "broken": "Does not hold: an attack is known that undoes the protection. For research only.",
+    "none": "There is no protection: the other side sees gradients or data in clear.",
+}
+_USERS = {
+    "active": "Holds even against a server that lies to its users, as long as fewer users than the threshold side "
+    "with it: the server learns sums over many users and no single user's numbers.",
+    "semi-honest": "Holds against a server that follows the protocol and tries to learn more from what it receives. A "
+    "server that departs from the protocol is not covered.",
+    "none": "There is no protection: the server sees the numbers of every user.",
+}
+
+
+def guarantees(record: RunRecord) -> dict[str, Any]:
+    """`name`, `summary`, `security`, `points` (sentences), `attacks`, `reveals` (what messages tell by design).
+
+    What the record says counts before what this version knows: it is what the run was made with.
+    """
+    found: dict[str, Any] = {
+        "name": record.protocol,
+        "kind": "aggregator" if record.role in USER_ROLES else "protocol",
+        "summary": "",
+        "security": record.security,
+        "points": [],
+        "attacks": list(record.attacks),
+        "reveals": [],
+    }
+    words = _USERS if record.role in USER_ROLES else _PARTIES
+    if record.security in words:
+        found["points"].append(words[record.security])
+    try:
+        if record.role in USER_ROLES:
+            aggregator = aggregator_by_name(record.protocol)
+            return found | _of_aggregator(aggregator, found["points"])
+        return found | _of_protocol(protocol_by_name(record.protocol), found["points"])
+    except UnknownNameError:
+        # A run of another version, or one that failed before a protocol was agreed on.
+        return found
+
+
+def _of_protocol(spec: ProtocolSpec, points: list[str]) -> dict[str, Any]:
+    said = [*points]
+    said.append(
+        "Exact: the model has the splits and leaves that unprotected training gives."
+        if spec.exact
+        else "Not exact: the model differs from that of unprotected training."
+    )
+    said.append(
+        "The active party sees gradient sums of candidate splits."
+        if spec.shows_sums
+        else "The active party sees no gradient sums of other parties' candidate splits."
+    )
+    if spec.release is not None:
+        said.append("Labels or gradients are replaced by noisy ones before anything is made of them.")
+    said += [f"Released under differential privacy: {event}." for event in spec.dp_events]
+    return {"summary": spec.summary, "points": said, "reveals": _reveals(spec.messages)}
+
+
+def _of_aggregator(spec: AggregatorSpec, points: list[str]) -> dict[str, Any]:
+    said = [*points]
+    said.append(
+        "Users may leave at any stage of a sum."
+        if spec.survives_drops
+        else "No user may leave once its vector was asked for."
+    )
+    if spec.deal is not None:
+        said.append("A trusted key centre hands out keys or parameters before the run.")
+    return {"summary": spec.summary, "points": said, "reveals": _reveals(spec.messages)}
+
+
+def _reveals(messages: tuple[type[Message], ...]) -> list[str]:
+    told = dict.fromkeys(message.REVEALS.what for message in messages)
+    return [what for what in told if what != NOTHING.what]

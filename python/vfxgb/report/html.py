@@ -1,0 +1,109 @@
+"""HTML by construction: whatever is not already markup is escaped, so that a party's name cannot become a tag.
+
+`tag("td", name)` escapes `name`; `tag("td", tag("b", name))` keeps the inner tag. Only `Markup` passes unescaped, and
+only this file and the package's own assets make it.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, TypeAlias
+
+VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "Markup | str | int | Iterable[Child] | None"
+
+
+def markup(child: "Child") -> Markup:
+    """Anything as HTML: text escaped, None left out, sequences joined."""
+    if child is None:
+        return Markup()
+    if isinstance(child, Markup):
+        return child
+    if isinstance(child, (str, int)):
+        return Markup(escape(str(child)))
+    return Markup("".join(markup(one) for one in child))
+
+
+def tag(name: str, /, *children: "Child", **attributes: str | float | bool | None) -> Markup:
+    """One element. An attribute's trailing underscore goes, other underscores are hyphens.
+
+    `True` gives the bare attribute; `None` and `False` leave it out.
+    """
+    parts = [name]
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        shown = key.rstrip("_").replace("_", "-")
+        parts.append(shown if value is True else f'{shown}="{escape(_text(value))}"')
+    opened = f"<{' '.join(parts)}>"
+    if name in VOID:
+        return Markup(opened)
+    return Markup(f"{opened}{markup(children)}</{name}>")
+
+
+def _text(value: str | float) -> str:
+    # Coordinates: two decimals are finer than a pixel.
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def table(
+    caption: str,
+    head: Sequence["Child"],
+    rows: Iterable[Sequence["Child"]],
+    numeric: Iterable[int] = (),
+    wide: int | None = None,
+    stack: bool = False,
+) -> Markup:
+    """A table in a box that scrolls by itself. The first column heads its row.
+
+    `caption`: for who cannot see the table. `numeric`: columns set flush right. `wide`: the column of bars. `stack`: on
+    narrow screens a row's cells stand below each other, each behind the head of its column.
+    """
+    right = frozenset(numeric)
+
+    def kind(place: int) -> str | None:
+        return "num" if place in right else "wide" if place == wide else None
+
+    def cells(row: Sequence["Child"]) -> Iterable[Markup]:
+        for place, cell in enumerate(row):
+            if place == 0:
+                yield tag("th", cell, scope="row", class_=kind(place))
+            else:
+                yield tag("td", cell, class_=kind(place), data_label=str(head[place]) if stack else None)
+
+    heads = (tag("th", cell, scope="col", class_=kind(place)) for place, cell in enumerate(head))
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag("caption", caption, class_="unseen"),
+            tag("thead", tag("tr", heads)),
+            tag("tbody", (tag("tr", cells(row)) for row in rows)),
+            class_="stack" if stack else None,
+        ),
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
+    )
+
+
+def more(summary: "Child", *children: "Child", key: str, open_: bool = False) -> Markup:
+    """Something folded away. `key`: unique on the page; what is open stays open when the section is replaced."""
+    return tag("details", tag("summary", summary), children, id=key, open_=open_)
+
+
+def json_block(value: Any, key: str) -> Markup:
+    """Data for the page's script. No character in it can end the block."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(f'<script type="application/json" id="{escape(key)}">{text}</script>')

@@ -1,0 +1,71 @@
+"""What the attacks on the recorded run achieved."""
+
+from typing import Any
+
+from vfxgb.report.charts import bar
+from vfxgb.report.html import Child, Markup, markup, more, table, tag
+from vfxgb.report.owners import badge
+from vfxgb.report.words import share
+
+
+def render(document: dict[str, Any]) -> Markup:
+    """Success next to the guess of a party that saw nothing; empty if no audit was given."""
+    audit = document["audit"]
+    if audit is None:
+        return Markup()
+    findings = audit["summary"]
+    worse = sum(one["better"] for one in findings)
+    other = audit["protocol"] != document["run"]["protocol"]
+    return markup(
+        (
+            tag("h2", "Audit"),
+            tag(
+                "p",
+                f"These findings are of a run of {audit['protocol']}, not of {document['run']['protocol']}.",
+                class_="alert",
+            )
+            if other
+            else None,
+            tag(
+                "p",
+                f"{worse} of {len(findings)} attacks did better than guessing. The guess is that of a party that saw "
+                "nothing of the run.",
+            )
+            if findings
+            else tag("p", "No attack applies to this run."),
+            table(
+                "Findings of the audit",
+                ("attack", "attacker", "learns", "round", "success", "", "guess", "verdict"),
+                [_row(document, one) for one in findings],
+                numeric=(4, 6),
+                wide=5,
+                stack=True,
+            )
+            if findings
+            else None,
+            _left_out(audit),
+        )
+    )
+
+
+def _row(document: dict[str, Any], one: dict[str, Any]) -> list[Child]:
+    first, last = one["round"], one["last_round"]
+    rounds = "all" if first < 0 else (f"{first + 1} to {last + 1}" if last > first else f"{first + 1}")
+    return [
+        (one["attack"], tag("span", one["detail"], class_="tagname") if one["detail"] else None),
+        badge(document, one["attacker"]),
+        (f"{one['target']} of ", badge(document, one["victim"])),
+        rounds,
+        share(one["success"]),
+        bar(one["success"], 1.0, "bad" if one["better"] else "good"),
+        share(one["guess"]),
+        one["verdict"],
+    ]
+
+
+def _left_out(audit: dict[str, Any]) -> Markup:
+    items = [f"{one['attack']}: {one['why']}" for one in audit["not_run"]]
+    items += [f"{name}, left out for cost: {text}" for name, text in audit["remarks"].items()]
+    if not items:
+        return Markup()
+    return more(f"Not run ({len(items)})", tag("ul", (tag("li", text) for text in items)), key="audit-not-run")

@@ -1,0 +1,119 @@
+"""What the run cost: seconds by phase and party, pace by round, bytes by peer."""
+
+from typing import Any
+
+from vfxgb.report.charts import Frame, Series, bar, line_chart
+from vfxgb.report.html import Markup, markup, more, table, tag
+from vfxgb.report.owners import badge, places, style
+from vfxgb.report.words import duration, plural, share, size
+
+
+def time(document: dict[str, Any]) -> Markup:
+    """Seconds by phase, and by round."""
+    run = document["run"]
+    tables = [_phases(document, party, phases) for party, phases in run["timings"].items() if phases]
+    pace = _pace(run.get("pace", {}))
+    if not tables and not pace and not run["seconds"]:
+        return Markup()
+    rounds = f", {plural(run['rounds'], 'round')}" if run["rounds"] else ""
+    return markup(
+        (
+            tag("h2", "Time"),
+            tag("p", f"{duration(run['seconds'])} in all{rounds}.") if run["seconds"] else None,
+            tag("div", pace, class_="charts") if pace else None,
+            tables,
+            _operations(run["operations"]),
+        )
+    )
+
+
+def traffic(document: dict[str, Any]) -> Markup:
+    """Bytes and messages by peer."""
+    peers = document["run"]["traffic"]
+    if not peers:
+        return Markup()
+    most = max(max(one["sent_bytes"], one["received_bytes"]) for one in peers.values())
+    wired = any(one["wire_sent_bytes"] or one["wire_received_bytes"] for one in peers.values())
+    own, order = document["run"]["party"], places(document)
+    rows = []
+    for peer, one in peers.items():
+        for way, kind in (("to", "sent"), ("from", "received")):
+            rows.append(
+                (
+                    (f"{way} ", badge(document, peer)),
+                    size(one[f"{kind}_bytes"]),
+                    bar(one[f"{kind}_bytes"], most, style(order.get(peer if way == "from" else own, 0))),
+                    f"{one[f'{kind}_messages']:,}",
+                    *((size(one[f"wire_{kind}_bytes"]),) if wired else ()),
+                )
+            )
+    trips = sum(one["round_trips"] for one in peers.values())
+    return markup(
+        (
+            tag("h2", "Traffic"),
+            tag(
+                "p",
+                f"{plural(trips, 'round trip')} in all. "
+                + ("On the wire, messages are compressed where that was agreed on, and framed." if wired else ""),
+            ),
+            table(
+                "Traffic by peer",
+                ("peer", "bytes", "", "messages", *(("on the wire",) if wired else ())),
+                rows,
+                numeric=(1, 3, 4),
+                wide=2,
+            ),
+        )
+    )
+
+
+def _phases(document: dict[str, Any], party: str, phases: dict[str, float]) -> Markup:
+    ordered = sorted(phases.items(), key=lambda item: -item[1])
+    total, most = sum(phases.values()), ordered[0][1]
+    colour = style(places(document).get(party, 0))
+    rows = [
+        (
+            phase,
+            duration(seconds),
+            bar(seconds, most, f"{colour} waiting" if phase == "wait" else colour),
+            share(seconds / total) if total else "",
+        )
+        for phase, seconds in ordered
+    ]
+    return markup(
+        (
+            tag("h3", "Phases at ", badge(document, party)),
+            table(f"Seconds by phase at {party}", ("phase", "time", "", "share"), rows, numeric=(1, 3), wide=2),
+        )
+    )
+
+
+def _pace(pace: dict[str, list[float]]) -> list[Markup]:
+    """Seconds and bytes of each round, from totals at the ends of rounds."""
+    found = []
+    for key, name, values in (("seconds", "Seconds a round", duration), ("bytes", "Bytes a round", size)):
+        totals = pace.get(key, [])
+        if not totals:
+            continue
+        each = [b - a for a, b in zip([0.0, *totals], totals, strict=False)]
+        middle = sorted(each)[len(each) // 2]
+        frame = Frame(
+            f"pace-{key}",
+            name,
+            f"Half of the rounds took at most {values(middle)}; {values(totals[-1])} in all.",
+            "round",
+            key,
+            y_range=(0.0, max(each) or 1.0),
+            whole=True,
+            values=values,
+            ticks=(lambda value, _: size(value)) if key == "bytes" else None,
+        )
+        found.append(line_chart(frame, [Series(key, [float(i) for i in range(len(each))], each)]))
+    return found
+
+
+def _operations(counts: dict[str, int]) -> Markup:
+    if not counts:
+        return Markup()
+    rows = [(what, f"{count:,}") for what, count in counts.items()]
+    return more("What was computed", table("Operations", ("operation", "count"), rows, numeric=(1,)), key="operations")

@@ -1,0 +1,127 @@
+"""What ran, how it ended, and the few numbers that everybody asks for first."""
+
+from typing import Any
+
+from vfxgb.report.html import Child, Markup, markup, tag
+from vfxgb.report.owners import badge, badges
+from vfxgb.report.words import duration, joined, moment, number, plural, shown, size
+
+# What a reader must not overlook, by the protocol's security.
+_WARNINGS = {
+    "broken": "This protocol is broken: an attack is known that undoes its protection. Use it for research only.",
+    "none": "This run was not protected: others saw gradients or data in clear.",
+}
+_STATES = {
+    "running": "running",
+    "stopped": "stopped, can be resumed",
+    "failed": "failed",
+    "finished": "finished",
+}
+_ROLES = {
+    "active": "the active party, which holds the labels",
+    "passive": "a passive party, which holds features and no labels",
+    "server": "the server, which holds the trees and none of the users' rows",
+    "user": "a user, who holds some of the rows",
+}
+_HOW = {"protocol": "Training by ", "aggregator": "Training over users' rows, sums protected by "}
+MOST_CARDS = 8
+
+
+def render(document: dict[str, Any]) -> Markup:
+    """The head of the page."""
+    run = document["run"]
+    others = [name for name in run["parties"] if name != run["party"]]
+    return markup(
+        (
+            tag(
+                "p",
+                tag("span", _STATES[run["state"]], class_="chip", data_state=run["state"]),
+                tag("span", f"security: {run['security']}", class_="chip", data_security=run["security"])
+                if run["security"]
+                else None,
+                class_="chips",
+            ),
+            tag("h1", run["purpose"] or f"Run {run['run'][:8]}"),
+            tag(
+                "p",
+                _HOW[document["guarantees"]["kind"]],
+                tag("b", run["protocol"] or "no protocol yet"),
+                ", as ",
+                badge(document, run["party"]),
+                " saw it",
+                (" with ", badges(document, others)) if others else None,
+                f". Begun {moment(run['started'])}.",
+                class_="lead",
+            ),
+            tag("p", tag("b", "It ended with: "), run["error"], class_="alert") if run["error"] else None,
+            tag("p", _WARNINGS[run["security"]], class_="alert") if run["security"] in _WARNINGS else None,
+            _cards(document),
+            tag("dl", (_fact(name, value) for name, value in _facts(document)), class_="facts"),
+        )
+    )
+
+
+def _card(name: str, value: str, small: str) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", value, tag("small", small) if small else None))
+
+
+def _cards(document: dict[str, Any]) -> Markup:
+    found = _numbers(document)[:MOST_CARDS]
+    columns = len(found) if len(found) <= 6 else 4
+    return tag("dl", (_card(*one) for one in found), class_=f"cards n{columns}")
+
+
+def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, value and a small word each, the most wanted first."""
+    run = document["run"]
+    planned = run["planned_rounds"]
+    found = [("Rounds", f"{run['rounds']:,}", f"of {planned:,}" if planned else "")]
+    # What the model was not trained on says more: it is the last set.
+    for name, metrics in reversed(run["evals"].items()):
+        found += [
+            (f"{name} {metric}", number(values[-1]), "after the last round")
+            for metric, values in metrics.items()
+            if values
+        ]
+    if run["best_iteration"] is not None:
+        score = "" if run["best_score"] is None else number(run["best_score"])
+        found.append(("Best round", f"{run['best_iteration']:,}", score))
+    if run["seconds"]:
+        each = f"{duration(run['seconds'] / run['rounds'])} a round" if run["rounds"] else ""
+        found.append(("Time", duration(run["seconds"]), each))
+    total = sum(peer["sent_bytes"] + peer["received_bytes"] for peer in run["traffic"].values())
+    if total:
+        found.append(("Traffic", size(total), "to and from others"))
+    rows = run["rows"].get("train", run["rows"].get("common"))
+    if rows is not None:
+        found.append(("Rows", f"{rows:,}", "trained on" if "train" in run["rows"] else "common to all"))
+    return found
+
+
+def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
+    run = document["run"]
+    found: list[tuple[str, Child]] = [
+        ("Run", tag("code", run["run"])),
+        ("Seen by", f"{run['party']}: {_ROLES.get(run['role'], run['role'])}"),
+    ]
+    summary = document["guarantees"]["summary"]
+    if summary:
+        found.append((document["guarantees"]["kind"].capitalize(), f"{run['protocol']}: {summary}"))
+    if run["rows"]:
+        found.append(("Rows", joined([f"{count:,} {what}" for what, count in run["rows"].items()])))
+    if run["features"]:
+        names = ", ".join(run["features"][:40]) + (", ..." if len(run["features"]) > 40 else "")
+        owned = "Features" if document["guarantees"]["kind"] == "aggregator" else "Own features"
+        found.append((owned, f"{len(run['features'])}: {names}"))
+    found += [
+        (name.replace("_", " ").capitalize(), shown(value)) for name, value in run["facts"].items() if value is not None
+    ]
+    if run["ended"] is not None:
+        found.append(("Ended", moment(run["ended"])))
+    if run["sessions"] > 1:
+        found.append(("Sessions", f"the parties met {plural(run['sessions'], 'time')} for this run"))
+    return found
+
+
+def _fact(name: str, value: Child) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", value))

@@ -1,0 +1,86 @@
+"""How much each party and each known feature contributes."""
+
+from typing import Any
+
+from vfxgb.report.charts import bar
+from vfxgb.report.html import Markup, markup, table, tag
+from vfxgb.report.owners import badge, badges, places, style
+from vfxgb.report.words import number, share
+
+# Features in the table; the rest is summed in its last row.
+MOST_FEATURES = 40
+
+
+def render(document: dict[str, Any]) -> Markup:
+    """Tables of importance, empty for a share without trees."""
+    model = document["model"]
+    if not model or "importance" not in model:
+        return Markup()
+    parties, features = model["importance"]["parties"], model["importance"]["features"]
+    masked = [party for party in parties if party not in model["known"] and parties[party]["splits"]]
+    return markup(
+        (
+            tag("h2", "Importance"),
+            tag("p", "By total gain: how much the splits lowered the training loss."),
+            _parties(document, parties) if len(parties) > 1 else None,
+            _features(document, features),
+            tag(
+                "p",
+                "Features of ",
+                badges(document, masked),
+                " are masked: which of them the trees use is known to their owner.",
+                class_="quiet",
+            )
+            if masked
+            else None,
+        )
+    )
+
+
+def _parties(document: dict[str, Any], parties: dict[str, dict[str, float]]) -> Markup:
+    order = places(document)
+    most = max(one["share_of_gain"] for one in parties.values())
+    rows = [
+        (
+            badge(document, party),
+            share(one["share_of_gain"]),
+            bar(one["share_of_gain"], most, style(order[party])),
+            number(one["total_gain"]),
+            f"{int(one['splits']):,}",
+        )
+        for party, one in parties.items()
+    ]
+    return table("Importance by party", ("party", "of all gain", "", "gain", "splits"), rows, numeric=(1, 3, 4), wide=2)
+
+
+def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
+    order = places(document)
+    held = [(one["total_gain"], party, name, one) for party, named in features.items() for name, one in named.items()]
+    held.sort(key=lambda item: -item[0])
+    if not held:
+        return tag("p", "No split uses a feature of a party whose share is here.")
+    most = held[0][0]
+    rows = [
+        (
+            name,
+            badge(document, party),
+            number(gain),
+            bar(gain, most, style(order.get(party, 0))),
+            f"{int(one['splits']):,}",
+        )
+        for gain, party, name, one in held[:MOST_FEATURES]
+    ]
+    rest = held[MOST_FEATURES:]
+    return markup(
+        (
+            tag("h3", "By feature"),
+            table("Importance by feature", ("feature", "owner", "gain", "", "splits"), rows, numeric=(2, 4), wide=3),
+            tag(
+                "p",
+                f"{len(rest)} more features with a gain of {number(sum(item[0] for item in rest))} in all.",
+                class_="quiet",
+            )
+            if rest
+            else None,
+        )
+    )

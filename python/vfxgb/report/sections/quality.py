@@ -1,0 +1,131 @@
+"""How well the model does: metrics by round, calibration and ROC."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from vfxgb.report.charts import Frame, Series, line_chart
+from vfxgb.report.html import Markup, markup, tag
+from vfxgb.report.words import number
+
+# Classes of a model whose curves are drawn; more lines than this nobody tells apart.
+MOST_CLASSES = 6
+
+
+def learning(document: dict[str, Any]) -> Markup:
+    """A chart per metric, a line per eval set."""
+    run = document["run"]
+    charts = [
+        _metric_chart(place, metric, series, run["best_iteration"])
+        for place, (metric, series) in enumerate(_by_metric(run["evals"]).items())
+    ]
+    why = _no_metrics(run)
+    if not charts and not why:
+        return Markup()
+    return markup((tag("h2", "Learning"), tag("div", charts, class_="charts") if charts else tag("p", why)))
+
+
+def curves(document: dict[str, Any]) -> Markup:
+    """Calibration and ROC of every eval set that has them."""
+    found = [
+        chart
+        for place, (name, held) in enumerate(document["run"].get("curves", {}).items())
+        for chart in _set_charts(f"curve-{place}", name, held)
+    ]
+    if not found:
+        return Markup()
+    return markup(
+        (
+            tag("h2", "Calibration and ROC"),
+            tag(
+                "p",
+                "Of the final model. Calibration puts what the model predicts next to what came true, for groups of "
+                "rows with similar predictions; a model that means what it says lies on the dashed line.",
+            ),
+            tag("div", found, class_="charts"),
+        )
+    )
+
+
+def _by_metric(evals: dict[str, dict[str, list[float]]]) -> dict[str, list[Series]]:
+    found: dict[str, list[Series]] = {}
+    for name, metrics in evals.items():
+        for metric, values in metrics.items():
+            if values:
+                found.setdefault(metric, []).append(Series(name, [float(i) for i in range(len(values))], values))
+    return found
+
+
+def _metric_chart(place: int, metric: str, series: list[Series], best: int | None) -> Markup:
+    said = "; ".join(f"{one.name}: {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    frame = Frame(
+        f"metric-{place}",
+        metric,
+        f"{said}, over {len(series[0].y)} rounds." if len(series[0].y) > 1 else f"{said}, after the first round.",
+        "round",
+        metric,
+        mark=None if best is None else (float(best), f"best: {best}"),
+        whole=True,
+        values=lambda value: f"{value:.6g}",
+    )
+    return line_chart(frame, series)
+
+
+def _no_metrics(run: dict[str, Any]) -> str:
+    """Why a run has no metrics."""
+    if run["role"] in ("passive", "user"):
+        return "Metrics are with the party that holds the labels or the trees: this one has neither, so there are none."
+    if run["state"] == "running":
+        return "No round has finished yet."
+    if not run["rounds"]:
+        return "No round was finished, so there are no metrics."
+    return "The run had no labelled rows to evaluate on."
+
+
+def _set_charts(key: str, name: str, held: dict[str, Any]) -> Iterator[Markup]:
+    classes = held.get("classes")
+    if classes is None:
+        groups = {"": held}
+    else:
+        groups = {f"class {label}": one for label, one in list(classes.items())[:MOST_CLASSES]}
+    left_out = len(classes or ()) - len(groups)
+    note = f" {left_out} more classes are in run.json." if classes is not None and left_out > 0 else ""
+    rocs = {label: one["roc"] for label, one in groups.items() if one.get("roc")}
+    if rocs:
+        areas = ", ".join(f"{label} {number(roc['auc'])}".strip() for label, roc in rocs.items())
+        frame = Frame(
+            f"{key}-roc",
+            f"ROC, {name}",
+            f"Area under the curve: {areas}.{note}",
+            "false positive rate",
+            "true positive rate",
+            x_range=(0.0, 1.0),
+            y_range=(0.0, 1.0),
+            diagonal=True,
+        )
+        series = [Series(label or "true positive rate", roc["fpr"], roc["tpr"]) for label, roc in rocs.items()]
+        yield line_chart(frame, series)
+    bins = {label: one["calibration"] for label, one in groups.items() if one.get("calibration")}
+    if bins:
+        yield _calibration(f"{key}-calibration", name, bins, note)
+
+
+def _calibration(key: str, name: str, bins: dict[str, dict[str, Any]], note: str) -> Markup:
+    values = [value for one in bins.values() for side in ("predicted", "observed") for value in one[side]]
+    rows = sum(next(iter(bins.values()))["rows"])
+    share = min(values) >= 0.0 and max(values) <= 1.0
+    ends = (0.0, 1.0) if share else (min(values), max(values))
+    frame = Frame(
+        f"{key}",
+        f"Calibration, {name}",
+        f"Mean prediction against mean outcome of {number(rows)} rows in {len(next(iter(bins.values()))['rows'])} "
+        f"groups.{note}",
+        "predicted",
+        "observed",
+        x_range=ends,
+        y_range=ends,
+        diagonal=True,
+        dots=True,
+    )
+    return line_chart(
+        frame, [Series(label or "observed", one["predicted"], one["observed"]) for label, one in bins.items()]
+    )

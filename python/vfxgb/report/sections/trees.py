@@ -1,0 +1,175 @@
+"""The trees: one at a time, drawn by the page's script; as tables for who has no script or does not see the drawing."""
+
+from typing import Any
+
+from vfxgb.report.html import Child, Markup, json_block, markup, more, table, tag
+from vfxgb.report.owners import badge, letter, places, style
+from vfxgb.report.words import joined, number
+
+# Nodes in the tables for browsers without a script; the script makes that of any tree.
+MOST_PLAIN_NODES = 600
+
+
+def render(document: dict[str, Any]) -> Markup:
+    """The chooser, room for the drawing, and tables; a passive party's own records."""
+    model = document["model"]
+    if not model:
+        why = _no_trees(document["run"])
+        return markup((tag("h2", "Trees"), tag("p", why))) if why else Markup()
+    if "importance" not in model:
+        return _records(document, model["records"])
+    if not model["trees"]:
+        return Markup()
+    return markup(
+        (
+            tag("h2", "Trees"),
+            _legend(document, model),
+            tag("div", _chooser(model), class_="controls", hidden=True, id="tree-controls"),
+            tag(
+                "div",
+                id="tree-drawing",
+                class_="scroll drawing",
+                tabindex="0",
+                role="region",
+                aria_label="Drawing of the tree",
+                hidden=True,
+            ),
+            more("This tree as a table", tag("div", id="tree-table"), key="tree-as-table"),
+            tag("noscript", _plain(document, model)),
+            json_block(_data(document, model), "tree-data"),
+            _left_out(model),
+        )
+    )
+
+
+def _no_trees(run: dict[str, Any]) -> str:
+    if run["state"] == "running":
+        return "The trees are drawn when the run has finished."
+    if run["state"] == "finished":
+        return ""
+    return "There is no share of a model: the run did not finish."
+
+
+def _legend(document: dict[str, Any], model: dict[str, Any]) -> Markup:
+    masked = [party for party in model["parties"] if party not in model["known"]]
+    text = (
+        f" Splits of {joined(masked)} are masked: the tree knows whose they are and under which number their owner "
+        "filed them, and nothing else."
+        if masked
+        else ""
+    )
+    return markup(
+        (
+            tag("p", [(badge(document, party), " ") for party in model["parties"]], class_="owners"),
+            tag(
+                "p",
+                "A row goes to yes when its value is below the threshold. Leaves add their value to the score.",
+                text,
+            ),
+        )
+    )
+
+
+def _chooser(model: dict[str, Any]) -> list[Child]:
+    outputs, shown = model["outputs"], len(model["trees"])
+    options = (
+        tag(
+            "option",
+            f"{tree}" + (f" (round {tree // outputs}, output {tree % outputs})" if outputs > 1 else ""),
+            value=tree,
+        )
+        for tree in range(shown)
+    )
+    return [
+        tag("label", "Tree ", tag("select", options, id="tree-choice")),
+        tag("button", "Previous", type="button", id="tree-before"),
+        tag("button", "Next", type="button", id="tree-after"),
+        tag("button", "Unfold all", type="button", id="tree-unfold"),
+        tag("button", "Fold", type="button", id="tree-fold"),
+    ]
+
+
+def _data(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+    order = places(document)
+    return {
+        "parties": [
+            {"name": party, "letter": letter(order[party]), "style": style(order[party])} for party in model["parties"]
+        ],
+        "features": model["features"],
+        "outputs": model["outputs"],
+        "trees": model["trees"],
+    }
+
+
+def _plain(document: dict[str, Any], model: dict[str, Any]) -> list[Markup]:
+    found, nodes = [], 0
+    for tree, held in enumerate(model["trees"]):
+        nodes += len(held["owner"])
+        if tree and nodes > MOST_PLAIN_NODES:
+            found.append(tag("p", "Other trees need JavaScript here; `vfxgb inspect SHARE --tree N` prints any."))
+            break
+        rows = [_row(document, model, held, node) for node in range(len(held["owner"]))]
+        head = ("node", "owner", "split", "yes", "no", "missing", "gain", "cover", "leaf value")
+        found.append(more(f"Tree {tree}", table(f"Tree {tree}", head, rows, numeric=(0, 6, 7, 8)), key=f"plain-{tree}"))
+    return found
+
+
+def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[Any]], node: int) -> list[Child]:
+    cover = number(tree["cover"][node])
+    if tree["owner"][node] < 0:
+        return [node, "", "leaf", "", "", "", "", cover, f"{tree['value'][node]:+.4g}"]
+    masked = tree["name"][node] < 0
+    split = (
+        f"record {tree['record'][node]}, masked"
+        if masked
+        else f"{model['features'][tree['name'][node]]} < {number(tree['cut'][node])}"
+    )
+    missing = {1: "yes", 0: "no"}.get(tree["left"][node], "")
+    return [
+        node,
+        badge(document, model["parties"][tree["owner"][node]]),
+        split,
+        tree["yes"][node],
+        tree["no"][node],
+        missing,
+        number(tree["gain"][node]),
+        cover,
+        "",
+    ]
+
+
+def _left_out(model: dict[str, Any]) -> Markup:
+    left = model["n_trees"] - len(model["trees"])
+    if left <= 0:
+        return Markup()
+    return tag(
+        "p",
+        f"{left:,} more trees are left out to keep this page small; `vfxgb inspect SHARE --tree N` draws them.",
+        class_="quiet",
+    )
+
+
+def _records(document: dict[str, Any], records: dict[str, list[dict[str, Any]]]) -> Markup:
+    """A passive party's own splits: it has no trees."""
+    parts: list[Child] = [
+        tag("h2", "Own splits"),
+        tag(
+            "p", "The trees are with the active party. This party keeps, of each split it owns, feature and threshold."
+        ),
+    ]
+    for party, held in records.items():
+        rows = [
+            (
+                number,
+                one["feature"],
+                f"{one['cut']:.6g}",
+                f"taken for {one['fill']:.6g}" if one["fill"] is not None else ("yes" if one["missing_left"] else "no"),
+            )
+            for number, one in enumerate(held)
+        ]
+        parts.append(tag("h3", badge(document, party), f": {len(held):,} splits"))
+        if rows:
+            parts.append(
+                table(f"Splits of {party}", ("record", "feature", "below goes to yes", "missing"), rows, numeric=(0, 2))
+            )
+    return markup(parts)
