@@ -12,7 +12,7 @@ def time(document: dict[str, Any]) -> Markup:
     """Seconds by phase, and by round."""
     run = document["run"]
     tables = [_phases(document, party, phases) for party, phases in run["timings"].items() if phases]
-    pace = _pace(run.get("pace", {}))
+    pace = _pace(run["pace"])
     if not tables and not pace and not run["seconds"]:
         return Markup()
     rounds = f", {plural(run['rounds'], 'round')}" if run["rounds"] else ""

@@ -79,7 +79,7 @@ def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     # What the model was not trained on says more: it is the last set.
     for name, metrics in reversed(run["evals"].items()):
         found += [
-            (f"{name} {metric}", number(values[-1]), "after the last round")
+            (f"{name} {metric}", "none" if values[-1] is None else number(values[-1]), "after the last round")
             for metric, values in metrics.items()
             if values
         ]

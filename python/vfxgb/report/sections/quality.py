@@ -28,7 +28,7 @@ def curves(document: dict[str, Any]) -> Markup:
     """Calibration and ROC of every eval set that has them."""
     found = [
         chart
-        for place, (name, held) in enumerate(document["run"].get("curves", {}).items())
+        for place, (name, held) in enumerate(document["run"]["curves"].items())
         for chart in _set_charts(f"curve-{place}", name, held)
     ]
     if not found:
@@ -46,12 +46,13 @@ def curves(document: dict[str, Any]) -> Markup:
     )
 
 
-def _by_metric(evals: dict[str, dict[str, list[float]]]) -> dict[str, list[Series]]:
+def _by_metric(evals: dict[str, dict[str, list[float | None]]]) -> dict[str, list[Series]]:
     found: dict[str, list[Series]] = {}
     for name, metrics in evals.items():
         for metric, values in metrics.items():
-            if values:
-                found.setdefault(metric, []).append(Series(name, [float(i) for i in range(len(values))], values))
+            defined = [(float(place), value) for place, value in enumerate(values) if value is not None]
+            if defined:
+                found.setdefault(metric, []).append(Series(name, *zip(*defined, strict=True)))
     return found
 
 

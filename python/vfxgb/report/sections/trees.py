@@ -44,7 +44,7 @@ def render(document: dict[str, Any]) -> Markup:
 
 def _no_trees(run: dict[str, Any]) -> str:
     if run["state"] == "running":
-        return "The trees are drawn when the run has finished."
+        return "No tree has been finished yet."
     if run["state"] == "finished":
         return ""
     return "There is no share of a model: the run did not finish."
