@@ -152,7 +152,7 @@ def test_several_classes_and_regression(document) -> None:
 def test_metrics_that_are_not_defined(document) -> None:
     run = document["run"] | {"evals": {"valid": {"auc": [None, None], "logloss": [0.5, None]}}}
     page = Page(render(document | {"run": run}))
-    assert "valid: 0.5, after the first round" in page.text
+    assert "valid: 0.5, over 1 round." in page.text
     assert "nan" not in page.text.lower()
 
 

@@ -53,7 +53,7 @@ def traffic(document: dict[str, Any]) -> Markup:
             tag("h2", "Traffic"),
             tag(
                 "p",
-                f"{plural(trips, 'round trip')} in all. "
+                (f"{plural(trips, 'round trip')} in all. " if trips else "")
                 + ("On the wire, messages are compressed where that was agreed on, and framed." if wired else ""),
             ),
             table(
