@@ -133,7 +133,7 @@ def test_every_kind_and_state_of_run_with_next_to_nothing(tmp_path, role: str, s
 def test_a_passive_party_says_why_it_has_no_metrics(folders) -> None:
     document = read_document(folders["shop"])
     page = Page(render(document | {"run": document["run"] | {"evals": {}}}))
-    assert "Metrics are with the party that holds the labels" in page.text
+    assert "This party holds no labels" in page.text
     assert "The trees are with the active party" in page.text
     assert "visits" in page.text
 

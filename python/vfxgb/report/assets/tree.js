@@ -25,7 +25,8 @@ function shorten(text, most) {
 function describe(data, tree, node) {
   if (tree.owner[node] < 0) {
     const value = tree.value[node];
-    return { leaf: true, what: (value > 0 ? "+" : "") + digits(value), minor: "cover " + digits(tree.cover[node], 3) };
+    const cover = data.gains ? "cover " + digits(tree.cover[node], 3) : "leaf";
+    return { leaf: true, what: (value > 0 ? "+" : "") + digits(value), minor: cover };
   }
   const masked = tree.name[node] < 0;
   return {
@@ -35,7 +36,7 @@ function describe(data, tree, node) {
     what: masked ? "record " + tree.record[node] + ", masked" : data.features[tree.name[node]] + " < " + digits(tree.cut[node]),
     name: masked ? "record " + tree.record[node] : data.features[tree.name[node]],
     below: masked ? ", masked" : " < " + digits(tree.cut[node]),
-    minor: "gain " + digits(tree.gain[node], 3) + ", cover " + digits(tree.cover[node], 3),
+    minor: data.gains ? "gain " + digits(tree.gain[node], 3) + ", cover " + digits(tree.cover[node], 3) : "",
     missing: { 1: "yes", 0: "no" }[tree.left[node]] || "",
   };
 }
@@ -118,8 +119,8 @@ function drawNode(said, node, at, hidden, isOpen) {
   group.setAttribute("tabindex", "0");
   group.setAttribute("role", "button");
   group.setAttribute("aria-expanded", String(isOpen));
-  const missing = said.missing ? `; missing goes to ${said.missing}` : "";
-  group.setAttribute("aria-label", `${said.party.name}: ${said.what}; ${said.minor}${missing}; ${hidden} nodes below`);
+  const missing = said.missing ? `missing goes to ${said.missing}` : "";
+  group.setAttribute("aria-label", [`${said.party.name}: ${said.what}`, said.minor, missing, `${hidden} nodes below`].filter(Boolean).join("; "));
   if (!isOpen) {
     group.append(
       element("rect", { class: "fold", x: BOX.width + 2, y: BOX.height / 2 - 10, width: 42, height: 20, rx: 10 }),
@@ -169,12 +170,13 @@ function tabulate(data, tree, number) {
   const body = table.createTBody();
   for (let node = 0; node < tree.owner.length; node++) {
     const said = describe(data, tree, node);
-    const cover = digits(tree.cover[node]);
+    const cover = data.gains ? digits(tree.cover[node]) : "";
+    const gain = data.gains && !said.leaf ? digits(tree.gain[node]) : "";
     fill(
       body.insertRow(),
       said.leaf
         ? [node, "", "leaf", "", "", "", "", cover, said.what]
-        : [node, said.party.name, said.what, tree.yes[node], tree.no[node], said.missing, digits(tree.gain[node]), cover, ""],
+        : [node, said.party.name, said.what, tree.yes[node], tree.no[node], said.missing, gain, cover, ""],
       "td",
     );
   }

@@ -24,6 +24,7 @@ _ROLES = {
     "user": "a user, who holds some of the rows",
 }
 _HOW = {"protocol": "Training by ", "aggregator": "Training over users' rows, sums protected by "}
+_FACTS = {"number": "User number"}
 MOST_CARDS = 8
 
 
@@ -114,7 +115,9 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
         owned = "Features" if document["guarantees"]["kind"] == "aggregator" else "Own features"
         found.append((owned, f"{len(run['features'])}: {names}"))
     found += [
-        (name.replace("_", " ").capitalize(), shown(value)) for name, value in run["facts"].items() if value is not None
+        (_FACTS.get(name, name.replace("_", " ").capitalize()), shown(value))
+        for name, value in run["facts"].items()
+        if value is not None
     ]
     if run["ended"] is not None:
         found.append(("Ended", moment(run["ended"])))
