@@ -1,11 +1,12 @@
 """The methods that papers/002 (MaskedXGBoost) compares, as protocols of ours, and what each spends its epsilon on.
 
-`METHODS` is the list of dp.py. What epsilon means is the method's: for a whole training where that is how a mechanism is
-used well, per tree or per message where the papers do it.
+`METHODS` is the list of dp.py. What epsilon means is the method's: for a whole training where that is how a mechanism
+is used well, per tree or per message where the papers do it.
 
-`masked` is calibrated in two ways. `masked` follows theorem 2 to the letter: all gradients of a message are protected at
-once, which takes noise that drowns every sum (E42). `masked_per_row` protects one row of a message, which is what the
-published curves must have done: with it sums can be heard. Neither holds against the passive party (E41).
+MaskedXGBoost is calibrated in two ways. `masked` and `masked_whole` follow theorem 2 to the letter: all gradients of a
+message are protected at once, which takes noise that drowns every sum (E42). `masked_per_row` protects one row of a
+message, which is a reading under which the published curves can come about. Neither holds against the passive party,
+which made the noise (E41).
 """
 
 import math
@@ -57,8 +58,8 @@ def masked_whole(epsilon: float, rows: int, passive: float = EPSILON_PASSIVE, de
 def masked_per_row(epsilon: float, rows: int, passive: float = EPSILON_PASSIVE, delta: float = DELTA) -> Params:
     """As `masked_whole`, but one row of a message is protected and not all of them together.
 
-    A gradient that moves by mu moves the message by mu^2 (S^-1)_ii, S the covariance of the noise. For a row on the left
-    that is mu^2 / (C sigma2^2 sqrt(1 + 4 rho)) in a long circle, and less for a row on the right.
+    A gradient that moves by mu moves the message by mu^2 (S^-1)_ii, S the covariance of the noise. For a row on the
+    left that is mu^2 / (C sigma2^2 sqrt(1 + 4 rho)) in a long circle, and less for a row on the right.
     """
     rho = largest_ratio(passive, 1.0 / rows, rows)
     energy = LOGISTIC_RANGE**2 / (theorem2_right(epsilon, delta) * math.sqrt(1 + 4 * rho))
@@ -107,5 +108,10 @@ METHODS: dict[str, Method] = {
         "federboost", "the same; `unbiased=True`", lambda epsilon, settings: {"epsilon": epsilon, "unbiased": True}
     ),
     "masked": Method("masked", "each message, and does not hold (E41): theorems 2 and 3", masked),
+    "masked, per row": Method(
+        "masked",
+        "each message, for one of its rows, and does not hold (E41)",
+        lambda epsilon, settings: masked_per_row(epsilon, settings.rows),
+    ),
     "masked, own noise": Method("masked", "the whole training, for labels: `active_noise`", masked_own),
 }

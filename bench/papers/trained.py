@@ -73,7 +73,7 @@ def time_per_tree(data: Loaded, protocol: str, params: dict[str, Any], trees: in
     clock = RoundClock(trees)
     model = model_of(data, protocol, params, trees, threads, random_state=0)
     model.fit(data.X, data.y, verbose=False, callbacks=[clock])
-    once = sum(model.timings_.parties[ACTIVE].seconds.get(name, 0.0) for name in ONCE_PHASES)
+    once = sum(model.timings_.seconds.get(name, 0.0) for name in ONCE_PHASES)
     rounds = clock.rounds[1:] or [clock.rounds[0] - once]
     total = sum(one.total_bytes for one in model.traffic_.values())
     return {"seconds": float(np.median(rounds)), "megabytes": total / trees / 1e6, "trees": trees}
