@@ -29,22 +29,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.cli.bench_papers import NEEDED, USER_RESULTS, missing_packages, results_folder
+from vfxgb.cli.exits import INTERRUPTED, USAGE
 from vfxgb.cli.machine import machine_facts
 from vfxgb.cli.train_data import Loaded, load
 from vfxgb.errors import VfxgbError
 
-# Of a source tree; in an installed package there is no such folder, and results go to where the user is.
-SOURCE_RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
-USER_RESULTS = Path("vfxgb-papers")
-NEEDED = ("matplotlib", "xgboost")
-INTERRUPTED = 130
+FOLDER = Path(__file__).resolve().parent
 # Okabe and Ito: told apart with any kind of colour vision, and each line has a marker and a dash of its own as well.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F", "#882255", "#999933")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
@@ -66,11 +63,11 @@ def parser(about: str | None, seeds: int | None = None) -> argparse.ArgumentPars
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The arguments, with `out` filled in and made. Ends with one line if a package is missing."""
     args = parser.parse_args(argv)
-    missing = [name for name in NEEDED if find_spec(name) is None]
+    missing = missing_packages()
     if missing:
         sys.exit(f"{' and '.join(missing)} missing: pip install 'vfxgb[bench]'")
     if args.out is None:
-        args.out = SOURCE_RESULTS if SOURCE_RESULTS.is_dir() and not args.quick else USER_RESULTS
+        args.out = results_folder(args.quick, FOLDER)
     args.out.mkdir(parents=True, exist_ok=True)
     return args
 
@@ -84,7 +81,7 @@ def guarded(main: Callable[[], int]) -> int:
         return INTERRUPTED
     except VfxgbError as error:
         print(error, file=sys.stderr)
-        return 2
+        return USAGE
 
 
 def rows_of(name: str, rows: int | None = None) -> Loaded:
@@ -104,7 +101,9 @@ def facts() -> dict[str, str]:
 
 def commit() -> str:
     """The commit measured, with a plus if files differ from it; "unknown" outside a source tree."""
-    git = ["git", "-C", str(Path(__file__).resolve().parent)]
+    git = ["git", "-C", str(FOLDER)]
+    if not (FOLDER.parents[1] / ".git").exists():
+        return "unknown"
     try:
         head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
         changes = subprocess.run([*git, "status", "--short", "-uno"], capture_output=True, text=True, check=False)
