@@ -67,15 +67,25 @@ def table(losses: dict[str, list[list[float]]]) -> list[list[str]]:
     return rows
 
 
+def style(line: str) -> dict[str, Any]:
+    """A colour for each mechanism, dotted at the smaller epsilon; plain in black."""
+    if line == PLAIN:
+        return {"color": "black", "linewidth": 2}
+    mechanism, epsilon = line.rsplit(", ", 1)
+    place = list(dict.fromkeys(one.rsplit(", ", 1)[0] for one in lines() if one != PLAIN)).index(mechanism)
+    dash = ":" if float(epsilon) == EPSILONS[0] else "-"
+    return common.line_style(place) | {"linestyle": dash, "markersize": 2.5, "linewidth": 1.1}
+
+
 def draw(run: common.Run, found: dict[str, dict[str, list[list[float]]]]) -> None:
     """A row of panels for each table: overall, and from the fifth tree."""
     with run.plot(run.name, len(found), 2, (5.2, 3.6)) as axes:
         for row, (name, losses) in zip(axes, found.items(), strict=True):
             for axis, first in zip(row, (0, FROM_TREE - 1), strict=True):
-                for place, (line, runs) in enumerate(losses.items()):
+                for line, runs in losses.items():
                     mean = np.mean(runs, axis=0)
-                    style = common.line_style(place) | {"markersize": 2.5, "linewidth": 1.1}
-                    axis.plot(range(first + 1, len(mean) + 1), mean[first:], label=line, **style)
+                    axis.plot(range(first + 1, len(mean) + 1), mean[first:], label=line, **style(line))
+                axis.xaxis.get_major_locator().set_params(integer=True)
                 shown = f"{FIGURES[name]}{'b' if first else 'a'}: {name}"
                 axis.set(title=shown, xlabel="trees", ylabel="log loss on test rows")
                 axis.set_yscale("log")
