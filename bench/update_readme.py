@@ -13,12 +13,10 @@
     vfxgb bench train --data adult --protocols PROTOCOLS --json docs/results/protocols_adult.json
     vfxgb bench train --data give_credit --protocols PROTOCOLS --json docs/results/protocols_give_credit.json
     python bench/e2e/smm.py
-    python bench/papers/dp.py --rows 10000
-    python bench/papers/batch_he.py
     python bench/e2e/overflow.py
     python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json
     python bench/e2e/network.py --json docs/results/network.json
-    python bench/papers/fedxgb_aggregation.py
+    vfxgb bench papers dp batch_he fedxgb_aggregation
     vfxgb bench peers --out docs/results
     vfxgb demo > docs/results/demo.txt
     python bench/update_readme.py
