@@ -23,7 +23,7 @@ from vfxgb.audit.report import FORMAT as AUDIT_FORMAT
 from vfxgb.audit.report import VERSION as AUDIT_VERSION
 from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.model.file import load_shares
-from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, now
+from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, RunRecord, now
 from vfxgb.report.guarantees import guarantees
 from vfxgb.report.trees import describe_model
 
@@ -34,15 +34,31 @@ def read_document(folder: RunFolder, audit: Path | None = None, shares: Sequence
     Raises FormatError for files that are not what they should be, ShareMismatchError for shares that are not of this
     run, OSError.
     """
-    record = folder.read()
+    return make_document(
+        folder.read(),
+        read_ledger(folder),
+        _model(folder, shares),
+        None if audit is None else read_audit(audit),
+        sorted(path.name for path in folder.path.iterdir()),
+    )
+
+
+def make_document(
+    record: RunRecord,
+    ledger: dict[str, Any] | None,
+    model: dict[str, Any] | None,
+    audit: dict[str, Any] | None = None,
+    files: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A document of parts that are at hand, each as this module's first lines say."""
     return {
         # Through JSON: tuples become lists, and metrics that are not defined None.
         "run": msgspec.json.decode(msgspec.json.encode(record)),
-        "ledger": read_ledger(folder),
+        "ledger": ledger,
         "guarantees": guarantees(record),
-        "model": _model(folder, shares),
-        "audit": None if audit is None else read_audit(audit),
-        "files": sorted(path.name for path in folder.path.iterdir()),
+        "model": model,
+        "audit": audit,
+        "files": list(files),
         "vfxgb": __version__,
         "made": now(),
     }

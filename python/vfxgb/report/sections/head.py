@@ -51,7 +51,7 @@ def render(document: dict[str, Any]) -> Markup:
                 badge(document, run["party"]),
                 " saw it",
                 (" with ", badges(document, others)) if others else None,
-                f". Begun {moment(run['started'])}.",
+                f". Begun {moment(run['started'])}." if run["started"] else ".",
                 class_="lead",
             ),
             tag("p", tag("b", "It ended with: "), run["error"], class_="alert") if run["error"] else None,

@@ -26,7 +26,9 @@ def render(document: dict[str, Any]) -> Markup:
                 ),
                 class_="columns",
             ),
-            tag("p", "Files of the run: ", [(tag("code", name), " ") for name in document["files"]], class_="quiet"),
+            tag("p", "Files of the run: ", [(tag("code", name), " ") for name in document["files"]], class_="quiet")
+            if document["files"]
+            else None,
         )
     )
 
