@@ -138,7 +138,8 @@ def short_training(folder: Path) -> list[str]:
     by_name = [{line["name"]: line for line in table["configurations"]} for table in tables]
     sources = [table["configurations"][0]["result"]["source"] for table in tables]
     settings = tables[0]["settings"]
-    head = f"| one tree, depth {settings['depth']}, {settings['bins']} bins, {settings['key_bits']}-bit keys |"
+    size = f"depth {settings['depth']}, {settings['bins']} bins, {settings['key_bits']}-bit keys"
+    head = f"| one tree, {size}, {tables[0]['machine']['cores']} cores |"
     lines = [head + "".join(f" {source} |" for source in sources), "|---|" + "---:|" * len(tables)]
     for name, title in SHORT_TRAINING:
         cells = [_training_cell(lines_of[name]) for lines_of in by_name]
