@@ -234,3 +234,46 @@ def aggregation_parts(results: dict[str, Any]) -> list[str]:
         "[results/fedxgb_aggregation.md](results/fedxgb_aggregation.md)):"
     )
     return [about, "\n".join(lines)]
+
+
+def network_section(folder: Path = RESULTS) -> str:
+    """Alignment of ids, links over TLS, joint prediction: as far as there are files."""
+    parts = from_file(folder / "psi.json", alignment_parts) + from_file(folder / "network.json", network_parts)
+    return "\n\n".join(parts)
+
+
+def alignment_parts(results: dict[str, Any]) -> list[str]:
+    """Private set intersection, by numbers of ids and parties."""
+    lines = [
+        "| ids at each party | parties | seconds | MB | peak MB | load average |",
+        "|---:|---:|---:|---:|---:|---:|",
+    ]
+    for one in results["alignments"]:
+        peak = "" if one["peak_bytes"] is None else f"{one['peak_bytes'] / 1e6:,.0f}"
+        cells = [
+            f"{one['ids']:,}",
+            str(one["parties"]),
+            number(median(one["seconds"])),
+            number(one["bytes"] / 1e6),
+            peak,
+        ]
+        lines.append("| " + " | ".join([*cells, f"{one['load']:.1f}"]) + " |")
+    about = "Alignment, all parties in one process, half of the ids common, with ids already read:"
+    return [about, "\n".join(lines)]
+
+
+def network_parts(results: dict[str, Any]) -> list[str]:
+    """What TLS over loopback costs, and joint prediction over it."""
+    links = (
+        f"Links over loopback with mutual TLS, both ends in one process: {results['megabytes_per_second']:,.0f} MB/s, "
+        f"a round trip in {results['round_trip_microseconds']['median']:,.0f} µs (median). Training of "
+        f"{results['data']} with `{results['protocol']}` takes {results['ratio']:.2f} times as long as over "
+        "memory."
+    )
+    asked = results["prediction"]
+    traffic = (asked["sent_bytes"] + asked["received_bytes"]) / 1e6
+    prediction = (
+        f"Joint prediction over such a link: {asked['rows']:,} rows, {asked['trees']} trees of depth {asked['depth']}, "
+        f"in {number(median(asked['seconds']))} s, {asked['round_trips']} round trips and {number(traffic)} MB."
+    )
+    return [links, prediction]

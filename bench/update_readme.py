@@ -13,10 +13,10 @@
     vfxgb bench train --data adult --protocols PROTOCOLS --json docs/results/protocols_adult.json
     vfxgb bench train --data give_credit --protocols PROTOCOLS --json docs/results/protocols_give_credit.json
     python bench/e2e/smm.py
-    python bench/papers/dp.py --rows 10000
-    python bench/papers/batch_he.py
     python bench/e2e/overflow.py
-    python bench/papers/fedxgb_aggregation.py
+    python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json
+    python bench/e2e/network.py --json docs/results/network.json
+    vfxgb bench papers dp batch_he fedxgb_aggregation
     vfxgb bench peers --out docs/results
     vfxgb demo > docs/results/demo.txt
     python bench/update_readme.py
@@ -30,7 +30,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from speed_tables import RESULTS, load, microseconds, number, operations_section, training_section
+from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 
 ROOT = Path(__file__).resolve().parent.parent
 # The operations of README's table, and how ops_2048.json and peers.json name them.
@@ -206,7 +206,12 @@ def noise_section(folder: Path = RESULTS) -> str:
 # page -> name of a part of it, and who writes that
 PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
     "README.md": {"demo": demo_section, "speed": readme_section},
-    "docs/speed.md": {"peers": peers_section, "operations": operations_section, "training": training_section},
+    "docs/speed.md": {
+        "peers": peers_section,
+        "operations": operations_section,
+        "training": training_section,
+        "network": network_section,
+    },
     "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
 }
 

@@ -283,7 +283,8 @@ def saved_plot(path: Path, rows: int, columns: int, size: tuple[float, float]) -
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    look = {"axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
+    look = {"axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.3, "font.size": 9}
+    look |= {"axes.spines.top": False, "axes.spines.right": False}
     with mpl.rc_context(look):
         figure, axes = plt.subplots(rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False)
         try:

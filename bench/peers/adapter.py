@@ -125,7 +125,6 @@ def by_difference(fit: Callable[[int], Any], rounds: int) -> tuple[list[Cost], A
 
     Returns it, as a list of one, and what `fit` returned for all trees.
     """
-    fit(1)  # libraries loaded, memory touched
     clock = Clock()
     fit(1)
     one = clock.lap()

@@ -98,6 +98,6 @@ class Child:
         if not self._log.closed:
             self._log.seek(0)
             lines = [line.strip() for line in self._log if line.strip()]
-            said = f": {lines[-1]}" if lines else ""
+            said = f"; the last it said: {lines[-1]}" if lines else ""
         self.close()
         return f"its process ended {how} during {do}{said}"[:LONGEST_MESSAGE]

@@ -54,10 +54,11 @@ def _operations(document: Mapping[str, Any]) -> list[str]:
     fewer = [f"{peer['title']} {peer['batch']}" for peer in peers.values() if peer["batch"] and peer["version"]]
     but = f" ({', '.join(fewer)}: working one by one, they gain nothing from more)" if fewer else ""
     text = (
-        f"Microseconds per ciphertext, and per addition; median of {settings['repeats']}. In brackets: how many "
-        f"times as fast vfxgb is. Batches of {sizes['batch']:,}{but}; {sizes['few']} decryptions; sums of {sizes['rows']:,} "
-        f"ciphertexts; histograms of {sizes['rows']:,} rows, {sizes['features']} features and {sizes['bins']} bins, "
-        "per row and feature; factors of 16 bits. Every answer was decrypted and compared before it was timed."
+        f"Microseconds per ciphertext, and per addition; median of {settings['repeats']}. In brackets: how many times "
+        f"as fast vfxgb is. Batches of {sizes['batch']:,}{but}; {sizes['few']} decryptions; sums of "
+        f"{sizes['rows']:,} ciphertexts; histograms of {sizes['rows']:,} rows, {sizes['features']} features and "
+        f"{sizes['bins']} bins, per row and feature; factors of 16 bits. Every answer was decrypted and compared "
+        "before it was timed."
     )
     lines = [text]
     for bits in dict.fromkeys(one["bits"] for one in found):
@@ -129,11 +130,11 @@ def _training_table(document: Mapping[str, Any], part: Sequence[Mapping[str, Any
 
 def _again(document: Mapping[str, Any]) -> list[str]:
     others = [peer for name, peer in document["peers"].items() if name != OURS]
-    commands = [f"    {peer['install']}" for peer in others]
+    commands = [f"- {peer['title']}: `{peer['install']}`" for peer in others]
     quick = " --quick" if document["settings"]["quick"] else ""
-    data = (
-        "`VFXGB_DATA` names the folder of give_credit.csv.gz and default_credit.csv.gz; without it generated tables of "
-        "the same shape stand in, and the tables above say so."
+    text = (
+        f"`VFXGB_DATA=FOLDER vfxgb bench peers{quick} --out docs/results` measures all of it again. FOLDER holds "
+        "give_credit.csv.gz and default_credit.csv.gz; without it generated tables of the same shape stand in, and the "
+        "tables above say so. A peer that is not installed is left out and named. To install them:"
     )
-    command = f"    VFXGB_DATA=<folder> vfxgb bench peers{quick} --out docs/results"
-    return ["What is not installed is left out and named:", "", *commands, command, "", data]
+    return [text, "", *commands]

@@ -137,6 +137,7 @@ class PartyEstimator(EstimatorBase):
         if len(result.ledger.privacy):
             tell(result.ledger.privacy.summary(), options.verbose)
         self._layout = layout
+        self._ran = ("active", self._protocol(layout), dict(self.get_params()["protocol_params"] or {}))
         self.model_ = FittedModel(result.active_share, result.passive_shares)
         self.ledger_ = result.ledger
         self.traffic_ = result.traffic

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,19 @@ from numpy.typing import NDArray
 from vfxgb.data.labels import read_labels
 from vfxgb.errors import UnfittedError, UnknownNameError
 from vfxgb.estimator_data import Layout, read_again
+from vfxgb.files import write_atomically
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.importance import importance
 from vfxgb.params import ALIASES, TrainParams, closest_name
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.predict.sides import values_of
-from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.callbacks import EvalsLog, TrainingCallback
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.timings import Timings
+from vfxgb.transport.traffic import Traffic
+
+if TYPE_CHECKING:
+    from vfxgb.audit import AuditReport
 
 T = TypeVar("T", bound=Exception)
 Self = TypeVar("Self", bound="EstimatorBase")
@@ -34,14 +41,22 @@ class EstimatorBase:
     """Parameters and prediction. A constructor with keywords only is for those who derive from it.
 
     `_estimator_type`: scikit-learn's. `_own`: constructor arguments that are no training parameters. `_refused`:
-    training parameters that the constructor does not take, and why not. Training leaves `model_` and `_layout`.
+    training parameters that the constructor does not take, and why not. Training leaves the attributes declared without
+    a value; `_ran`: role of the party with the trees, name of the protocol or aggregator, its parameters as given.
     """
 
     _estimator_type: str
     _own: ClassVar[tuple[str, ...]] = ()
     _refused: ClassVar[Mapping[str, str]] = {}
     _layout: Layout
+    _ran: tuple[str, str, Mapping[str, Any]]
     model_: FittedModel
+    ledger_: Ledger
+    traffic_: dict[str, Traffic]
+    timings_: Timings
+    evals_result_: EvalsLog
+    best_iteration_: int | None
+    best_score_: float | None
 
     def _store(self, given: Mapping[str, Any]) -> None:
         """Keep the constructor's arguments, which `given` holds under their names, and those too many in "unknown".
@@ -136,6 +151,28 @@ class EstimatorBase:
         predicts the same. Raises ExportError where XGBoost cannot express the model (missing_strategy="probabilistic").
         """
         self._fitted().export_xgboost(path)
+
+    def report(self, path: str | Path, audit: "AuditReport | None" = None) -> None:
+        """Write a page of HTML on the fit: what `vfxgb report -o` writes for real parties, with NOTHING MASKED.
+
+        `audit`: findings to show with it, as `audit()` returns them. The file opens without a network. Raises
+        UnfittedError, OSError.
+        """
+        from vfxgb.report.page import render
+        from vfxgb.report.simulated import simulated_document
+
+        model = self._fitted()
+        document = simulated_document(
+            *self._ran,
+            model,
+            self.ledger_,
+            self.traffic_,
+            self.timings_,
+            self.evals_result_,
+            (self.best_iteration_, self.best_score_),
+            None if audit is None else audit.to_dict(),
+        )
+        write_atomically(Path(path), render(document).encode())
 
     def _fitted(self) -> FittedModel:
         """The model. Raises UnfittedError, which is scikit-learn's NotFittedError too where that is loaded."""

@@ -154,3 +154,24 @@ def test_operations_next_to_peers(script: ModuleType, tmp_path: Path) -> None:
     assert written in script.peers_section(tmp_path)
     (tmp_path / "peers.json").write_text(json.dumps({**results, "settings": {"quick": True, "bits": [2048]}}))
     assert "not been run" in script.peers_section(tmp_path)
+
+
+def test_alignment_and_links(script: ModuleType, tmp_path: Path) -> None:
+    assert script.network_section(tmp_path) == ""
+    run = {"ids": 1000, "parties": 3, "seconds": [1.0, 3.0, 2.0], "bytes": 5e6, "peak_bytes": None, "load": 1.25}
+    (tmp_path / "psi.json").write_text(json.dumps({"alignments": [run]}))
+    assert "| 1,000 | 3 | 2.00 | 5.00 |  | 1.2 |" in script.network_section(tmp_path)
+    asked = {
+        "rows": 900,
+        "trees": 5,
+        "depth": 6,
+        "seconds": [0.5],
+        "round_trips": 7,
+        "sent_bytes": 1e6,
+        "received_bytes": 0,
+    }
+    link = {"megabytes_per_second": 700.2, "round_trip_microseconds": {"median": 480.0}, "data": "x", "protocol": "p"}
+    (tmp_path / "network.json").write_text(json.dumps({**link, "ratio": 1.004, "prediction": asked}))
+    written = script.network_section(tmp_path)
+    assert "700 MB/s, a round trip in 480 µs (median). Training of x with `p` takes 1.00 times as long" in written
+    assert "900 rows, 5 trees of depth 6, in 0.50 s, 7 round trips and 1.00 MB." in written

@@ -49,7 +49,7 @@ def test_an_active_party_that_ends_early_is_resumed(world, served, vfxgb, tmp_pa
     name = f"bank-{how.name}"
     config = _config(world, served["shop"].address, name)
     config.write_text(config.read_text().replace("bank-folder", f"{name}-folder"))
-    process = start("train", config, log=tmp_path / "out")
+    process = start("train", config, "--live", log=tmp_path / "out")
     try:
         wait_until(lambda: _after_round(config) or process.poll() is not None)
         process.send_signal(how)

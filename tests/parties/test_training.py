@@ -1,7 +1,10 @@
 """Training between processes over mutual TLS gives the model that one process makes of the same rows."""
 
 import json
+import re
+import socket
 import time
+import urllib.request
 
 import numpy as np
 import pytest
@@ -113,6 +116,25 @@ def test_a_run_folder_tells_what_happened_and_its_owner_alone_can_read_it(world,
     assert set(record.curves["train"]) == {"roc", "calibration"}
     assert sum(record.curves["train"]["calibration"]["rows"]) == record.rows["train"]
     assert not run.draft_file.exists()
+
+
+def test_a_run_can_be_looked_at_while_it_goes_on(world, addresses, vfxgb, capsys):
+    """Nobody looks here: tests/browser does."""
+    config = world.active({"shop": addresses["shop"]}, name="looked-at")
+    assert vfxgb("train", config, "--quiet", "--live") == 0
+    said = capsys.readouterr()
+    url = re.search(r"live view: (http://127\.0\.0\.1:\d+/[0-9a-f]{32}/)\n", said.err)[1]
+    assert "trained 3 rounds" in said.out
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=5)
+    for port in ("65536", "-1", "x"):
+        assert vfxgb("train", config, f"--live={port}") == 2
+        assert "wanted a port from 0 to 65535" in capsys.readouterr().err
+    assert vfxgb("train", config, "--live", "--dry-run") == 0
+    assert "live view" not in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert vfxgb("train", config, f"--live={taken.getsockname()[1]}") == 2
+    assert "serving the live view" in capsys.readouterr().err
 
 
 def test_early_stopping_and_weights_travel_too(world, addresses, vfxgb, tmp_path):

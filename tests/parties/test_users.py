@@ -1,10 +1,7 @@
 """A server and its users as processes: the commands, and who is killed."""
 
-import csv
-import queue
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ import numpy as np
 import pytest
 
 from processes import DEADLINE, start, to_toml, wait_until
-from vfxgb.cli import main
+from user_files import NAMES, USERS, Users
 from vfxgb.errors import ConsentError, MessageError, VfxgbError
 from vfxgb.horizontal.estimator import FedXGBClassifier
 from vfxgb.horizontal.meeting import Invites
@@ -20,71 +17,11 @@ from vfxgb.model.file import load_share
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.xgboost_json import xgboost_json
 from vfxgb.party.config import load_config, tomllib
-from vfxgb.party.folder import PartyFolder
+from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.user import UserParty
 from vfxgb.party.users_server import UsersServer
-
-USERS = 3
-NAMES = ("a", "b")
-PARAMS = {"threshold": 2, "min_users": 2}
-
-
-class Users:
-    """Files of a server and its users below `folder`."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        rng = np.random.default_rng(5)
-        assert main(["certs", "server", "--users", str(USERS), "--out", str(folder / "certs")]) == 0
-        self.tables = {}
-        for party in ("valid", *(f"user-{user}" for user in range(USERS))):
-            X = rng.normal(size=(60, 2)).round(3)
-            self.tables[party] = X, (X.sum(axis=1) > 0).astype(int)
-            with (folder / f"{party}.csv").open("w", newline="") as file:
-                writer = csv.writer(file)
-                writer.writerows(
-                    [(*NAMES, "y"), *((*row, label) for row, label in zip(*self.tables[party], strict=True))]
-                )
-
-    def server(self, **train: Any) -> Path:
-        """The server's configuration."""
-        values = {
-            **self._common("server"),
-            "role": "server",
-            "listen": "127.0.0.1:0",
-            "data": {"valid": "valid.csv", "label": "y"},
-            "train": {"objective": "binary:logistic", "max_depth": 2, "max_bin": 8, **train},
-            "users": {"directory": "certs/users.json", "gather_seconds": 30, "stage_seconds": 20, "params": PARAMS},
-        }
-        return self._save("server", values)
-
-    def user(self, number: int, address: str, **consent: Any) -> Path:
-        """A user's configuration."""
-        party = f"user-{number}"
-        values = {
-            **self._common(party),
-            "role": "user",
-            "peers": {"server": {"certificate": "certs/server.pem", "address": address}},
-            "data": {"train": f"{party}.csv", "label": "y"},
-            "users": {"directory": "certs/users.json", "reach_seconds": 2, "params": PARAMS},
-            "consent": {"max_trees": 10_000, **consent},
-        }
-        return self._save(party, values)
-
-    def _common(self, party: str) -> dict[str, Any]:
-        return {
-            "party": party,
-            "folder": f"{party}-folder",
-            "threads": 1,
-            "tls": {"certificate": f"certs/{party}.pem", "key": f"certs/{party}.key"},
-            "network": {"heartbeat_seconds": 0.5, "reconnect_seconds": 0.5, "close_seconds": 1.0},
-        }
-
-    def _save(self, name: str, values: dict[str, Any]) -> Path:
-        path = self.folder / f"{name}.toml"
-        path.write_text(to_toml(values))
-        return path
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 
 class Started:
@@ -121,18 +58,16 @@ def users(tmp_path_factory) -> Users:
 
 
 def test_the_model_of_one_process(users) -> None:
-    """By their configurations, in threads: starting a process costs a second."""
+    """By their configurations, in threads."""
     lines: list[str] = []
-    addresses: queue.SimpleQueue[str] = queue.SimpleQueue()
+    begun: list[RunFolder] = []
     server = UsersServer(load_config(users.server(n_estimators=2), {}), Log(None), lines.append)
-    with ThreadPoolExecutor(USERS + 1) as pool:
-        running = pool.submit(server.run, addresses.put)
-        address = addresses.get(timeout=DEADLINE)
-        people = [UserParty(load_config(users.user(number, address), {}), Log(None)) for number in range(USERS)]
-        assert "as user 1 of 3 with 60 rows and 2 columns" in people[1].describe()
-        taking_part = [pool.submit(one.run) for one in people]
-        assert running.result(DEADLINE).rounds == 2
-        assert [one.result(DEADLINE).rounds for one in taking_part] == [2] * USERS
+    server.begun = begun.append
+    own, theirs = users.run(server)
+    assert [one.rounds for one in (own, *theirs)] == [2] * (USERS + 1)
+    assert [one.run for one in begun] == [own.run]
+    person = UserParty(load_config(users.user(1, "127.0.0.1:1"), {}), Log(None))
+    assert "as user 1 of 3 with 60 rows and 2 columns" in person.describe()
     assert lines[-1] == "3 of 3 users are there"
     assert server.total_bytes() > 0
     runs = [PartyFolder(users.folder / f"{name}-folder").find("latest") for name in ("server", "user-0", "user-2")]
@@ -155,6 +90,23 @@ def test_the_model_of_one_process(users) -> None:
     for one in runs[1:]:
         np.testing.assert_array_equal(PooledModel(load_share(one.share_file), {}).margins(X), model.margins(X))
     assert xgboost_json(model)
+
+
+def test_a_run_that_ends_before_its_first_tree_leaves_a_record(users) -> None:
+    class Stop(TrainingCallback):
+        def before_training(self, state: TrainingState) -> None:
+            raise ValueError("enough")
+
+    server = UsersServer(load_config(users.server(n_estimators=2), {}), Log(None))
+    begun: list[RunFolder] = []
+    server.callbacks, server.begun = [Stop()], begun.append
+    with pytest.raises((ValueError, VfxgbError)):
+        users.run(server)
+    record = begun[0].read()
+    assert (record.state, record.rounds, record.error) == ("failed", 0, "ValueError: enough")
+    assert record.curves == record.pace == {}
+    assert begun[0].ledger_file.exists()
+    assert not begun[0].share_file.exists()
 
 
 def test_who_is_killed(users) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from peers.adapter import DECRYPT, ENCRYPT, HISTOGRAM, OU, PAILLIER, SCALE, SUM, Operation, Peer
 from peers.inputs import Inputs
 
-MOST = 64
+MOST = 64  # ciphertexts: it makes them one by one
 OBFUSCATE = True  # without it a ciphertext has no randomness
 
 

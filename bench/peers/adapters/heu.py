@@ -45,7 +45,7 @@ PEER = Peer(
     title="HEU",
     distribution="sf-heu",
     module="heu",
-    install="pip install --pre sf-heu",
+    install="pip install sf-heu==0.5.2b0",
     notes=(
         "schemes ZPaillier and OU of heu.numpy, whole arrays",
         "encrypts with the public key alone",

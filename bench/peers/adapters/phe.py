@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from peers.adapter import DECRYPT, ENCRYPT, HISTOGRAM, PAILLIER, SCALE, SUM, Operation, Peer
 from peers.inputs import Inputs
 
-MOST = 64
+MOST = 64  # ciphertexts: it makes them one by one
 
 
 def _paillier(inputs: Inputs) -> Mapping[str, Operation]:

@@ -31,7 +31,7 @@ def add(topics: Commands) -> None:
         metavar="NAMES",
         help="comma-separated, such as phe,heu (all)",
     )
-    peers.add_argument("--quick", action="store_true", help="small sizes, for a first look: about a minute")
+    peers.add_argument("--quick", action="store_true", help="small sizes, for a first look: a minute or two")
     peers.add_argument("--repeats", type=positive_int, default=None, help="measurements per operation (5, quick: 2)")
     out = f"folder of the results (./{USER_RESULTS}; without --quick, in a source tree: docs/results)"
     peers.add_argument("--out", type=Path, metavar="DIR", default=None, help=out)

@@ -13,8 +13,8 @@ from vfxgb.cli.output import write_json
 from vfxgb.cli.parser import Commands
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.drawing import describe, draw_text
-from vfxgb.model.file import load_share
-from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.model.file import load_shares
+from vfxgb.model.shares import ActiveShare
 
 
 def add(commands: Commands) -> None:
@@ -36,35 +36,13 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print, or write, the description of the shares. Exit code 0."""
-    active, passive = read_shares(arguments.shares)
+    active, passive = load_shares(map(Path, arguments.shares))
     if arguments.json is not None:
         write_json(describe(active, passive), arguments.json)
         return 0
     trees = _chosen(active, arguments.tree, arguments.all)
     print(draw_text(active, passive, trees))
     return 0
-
-
-def read_shares(paths: list[str]) -> tuple[ActiveShare | None, dict[str, PassiveShare]]:
-    """The shares in files, which must be of one run. Raises ShareMismatchError."""
-    active: ActiveShare | None = None
-    passive: dict[str, PassiveShare] = {}
-    first: ActiveShare | PassiveShare | None = None
-    for path in map(Path, paths):
-        share = load_share(path)
-        first = first or share
-        if (share.run, share.seal.model) != (first.run, first.seal.model):
-            raise ShareMismatchError(
-                f"reading {str(path)!r}: its share is of another run, or another state of it, than that of "
-                f"{first.party!r}; give shares that were saved together"
-            )
-        if share.party in passive or (active is not None and share.party == active.party):
-            raise ShareMismatchError(f"reading {str(path)!r}: a second share of party {share.party!r}; give it once")
-        if isinstance(share, ActiveShare):
-            active = share
-        else:
-            passive[share.party] = share
-    return active, passive
 
 
 def _chosen(active: ActiveShare | None, asked: list[int] | None, everything: bool) -> Any:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from vfxgb.cli.inspect import read_shares
 from vfxgb.cli.parser import Commands
 from vfxgb.errors import ConsentError, ShareMismatchError
 from vfxgb.model.consent import (
@@ -25,7 +24,7 @@ from vfxgb.model.consent import (
     save_consent,
     sign_consent,
 )
-from vfxgb.model.file import load_share
+from vfxgb.model.file import load_share, load_shares
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.xgboost_json import export_xgboost
 
@@ -57,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.key is not None or arguments.note:
         raise ConsentError("merging: found --key or --note, which go with --consent SHARE")
     shares, consents = _divide(arguments.files)
-    active, passive = read_shares(shares)
+    active, passive = load_shares(map(Path, shares))
     if active is None:
         raise ShareMismatchError("merging: the share of the active party is missing, which holds the trees")
     model = PooledModel(active, passive)

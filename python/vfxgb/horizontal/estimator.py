@@ -156,6 +156,7 @@ class UserEstimator(EstimatorBase):
             own["users_per_round"],
         )
         self._layout = layout
+        self._ran = ("server", str(own["aggregator"]), self._aggregator_params())
         self.users_ = np.array(data.ids, dtype=object if isinstance(data.ids[0], str) else None)
         self.model_ = FittedModel(result.share, {})
         self.ledger_ = result.ledger

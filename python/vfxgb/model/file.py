@@ -1,13 +1,14 @@
 """A share as a file: one JSON document per party, versioned, written atomically, its digest checked when read."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from vfxgb.errors import FormatError
+from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.files import write_atomically
 from vfxgb.model.seal import check_own
 from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, Seal, SplitRecords, TreeShape
@@ -144,6 +145,31 @@ def load_share(path: str | Path) -> ActiveShare | PassiveShare:
         raise FormatError(f"{where}: {error}") from None
     check_own(share)
     return share
+
+
+def load_shares(paths: Iterable[Path]) -> tuple[ActiveShare | None, dict[str, PassiveShare]]:
+    """The shares in files, which must be of one run: the active party's if it is among them, and the others.
+
+    Raises ShareMismatchError, and what load_share raises.
+    """
+    active: ActiveShare | None = None
+    passive: dict[str, PassiveShare] = {}
+    first: ActiveShare | PassiveShare | None = None
+    for path in paths:
+        share = load_share(path)
+        first = first or share
+        if (share.run, share.seal.model) != (first.run, first.seal.model):
+            raise ShareMismatchError(
+                f"reading {str(path)!r}: its share is of another run, or another state of it, than that of "
+                f"{first.party!r}; give shares that were saved together"
+            )
+        if share.party in passive or (active is not None and share.party == active.party):
+            raise ShareMismatchError(f"reading {str(path)!r}: a second share of party {share.party!r}; give it once")
+        if isinstance(share, ActiveShare):
+            active = share
+        else:
+            passive[share.party] = share
+    return active, passive
 
 
 def _share(document: _File, where: str) -> ActiveShare | PassiveShare:

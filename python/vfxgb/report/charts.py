@@ -54,7 +54,7 @@ class Frame:
 
 def ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -> list[float]:
     """Round numbers from at most `low` to at least `high`, about `wanted` of them; whole ones if asked."""
-    if not high > low:
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-9):
         pad = abs(low) * 0.05 or 1.0
         low, high = low - pad, high + pad
     rough = (high - low) / wanted
@@ -63,7 +63,7 @@ def ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -> list
     if whole:
         step = max(1.0, float(round(step)))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [place * step for place in range(first, last + 1)]
+    return [place * step for place in range(first, max(first + 1, last) + 1)]
 
 
 def line_chart(frame: Frame, series: Sequence[Series]) -> Markup:

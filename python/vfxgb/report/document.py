@@ -22,9 +22,8 @@ from vfxgb import __version__
 from vfxgb.audit.report import FORMAT as AUDIT_FORMAT
 from vfxgb.audit.report import VERSION as AUDIT_VERSION
 from vfxgb.errors import FormatError, ShareMismatchError
-from vfxgb.model.file import load_share
-from vfxgb.model.shares import ActiveShare, PassiveShare
-from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, now
+from vfxgb.model.file import load_shares
+from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, RunRecord, now
 from vfxgb.report.guarantees import guarantees
 from vfxgb.report.trees import describe_model
 
@@ -35,14 +34,31 @@ def read_document(folder: RunFolder, audit: Path | None = None, shares: Sequence
     Raises FormatError for files that are not what they should be, ShareMismatchError for shares that are not of this
     run, OSError.
     """
-    record = folder.read()
+    return make_document(
+        folder.read(),
+        read_ledger(folder),
+        _model(folder, shares),
+        None if audit is None else read_audit(audit),
+        sorted(path.name for path in folder.path.iterdir()),
+    )
+
+
+def make_document(
+    record: RunRecord,
+    ledger: dict[str, Any] | None,
+    model: dict[str, Any] | None,
+    audit: dict[str, Any] | None = None,
+    files: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A document of parts that are at hand, each as this module's first lines say."""
     return {
-        "run": msgspec.to_builtins(record),
-        "ledger": read_ledger(folder),
+        # Through JSON: tuples become lists, and metrics that are not defined None.
+        "run": msgspec.json.decode(msgspec.json.encode(record)),
+        "ledger": ledger,
         "guarantees": guarantees(record),
-        "model": _model(folder, shares),
-        "audit": None if audit is None else read_audit(audit),
-        "files": sorted(path.name for path in folder.path.iterdir()),
+        "model": model,
+        "audit": audit,
+        "files": list(files),
         "vfxgb": __version__,
         "made": now(),
     }
@@ -52,12 +68,12 @@ def read_ledger(folder: RunFolder) -> dict[str, Any] | None:
     """ledger.json, None if there is none yet. Raises FormatError."""
     if not folder.ledger_file.is_file():
         return None
-    return _read(folder.ledger_file, LEDGER_FORMAT, "a ledger")
+    return _read(folder.ledger_file, LEDGER_FORMAT, "ledger")
 
 
 def read_audit(path: Path) -> dict[str, Any]:
     """What `vfxgb audit --json` wrote. Raises FormatError, OSError."""
-    document = _read(path, AUDIT_FORMAT, "an audit; `vfxgb audit RUN --json FILE` writes one")
+    document = _read(path, AUDIT_FORMAT, "audit; `vfxgb audit RUN --json FILE` writes one")
     if document.get("version") != AUDIT_VERSION:
         raise FormatError(
             f"reading {str(path)!r}: found an audit of version {document.get('version')!r}, wanted {AUDIT_VERSION}; "
@@ -73,7 +89,7 @@ def _read(path: Path, form: str, what: str) -> dict[str, Any]:
     except ValueError as error:
         raise FormatError(f"{where}: it is no JSON document ({error})") from None
     if not isinstance(document, dict) or document.get("format") != form:
-        raise FormatError(f"{where}: it is no {what.removeprefix('a ').removeprefix('an ')}")
+        raise FormatError(f"{where}: it is no {what}")
     return document
 
 
@@ -86,18 +102,4 @@ def _model(folder: RunFolder, others: Sequence[Path]) -> dict[str, Any] | None:
                 f"reading {str(others[0])!r}: the run in {str(folder.path)!r} has no share yet, so no other can join it"
             )
         return None
-    own = load_share(file)
-    active = own if isinstance(own, ActiveShare) else None
-    passive = {own.party: own} if isinstance(own, PassiveShare) else {}
-    for path in others:
-        share = load_share(path)
-        if (share.run, share.seal.model) != (own.run, own.seal.model):
-            raise ShareMismatchError(
-                f"reading {str(path)!r}: it is a share of run {share.run[:8]} by {share.party!r}, wanted one of run "
-                f"{own.run[:8]} in the state of {str(folder.share_file)!r}"
-            )
-        if isinstance(share, ActiveShare):
-            active = share
-        else:
-            passive[share.party] = share
-    return describe_model(active, passive)
+    return describe_model(*load_shares([file, *others]))

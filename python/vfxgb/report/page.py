@@ -15,6 +15,7 @@ from typing import Any
 
 from vfxgb.report.html import Markup, tag
 from vfxgb.report.sections import audit, cost, head, importance, ledger, protection, quality, setup, trees
+from vfxgb.report.words import joined, moment
 
 SECTIONS: tuple[tuple[str, str, Callable[[dict[str, Any]], Markup]], ...] = (
     ("head", "Overview", head.render),
@@ -59,7 +60,7 @@ def render(document: dict[str, Any], live: bool = False) -> str:
             tag("meta", name="generator", content=f"vfxgb {document['vfxgb']}"),
             tag("title", f"{title} - vfxgb report"),
             f"\n<style>{styles}</style>\n</head>\n",
-            tag("body", _bar(live), _navigation(found), _main(found), class_="live" if live else None),
+            tag("body", _bar(live), _navigation(found), _main(found), _foot(document, live)),
             f"\n<script>{script}</script>\n</html>\n",
         )
     )
@@ -89,6 +90,21 @@ def _main(found: dict[str, str]) -> Markup:
         for key, title, _ in SECTIONS
     )
     return tag("main", sections, id="main", tabindex="-1")
+
+
+def _foot(document: dict[str, Any], live: bool) -> Markup:
+    return tag(
+        "footer",
+        f"Made by vfxgb {document['vfxgb']}, {moment(document['made'])}. This page shows what "
+        f"{joined(_seen_by(document))} may see of the run: think of that before you pass it on. ",
+        None if live else "It asks for nothing over the network.",
+    )
+
+
+def _seen_by(document: dict[str, Any]) -> list[str]:
+    """The parties whose view the page shows: its own, and those whose shares were given."""
+    model = document["model"] or {}
+    return list(dict.fromkeys([document["run"]["party"], *model.get("known", ()), *model.get("records", ())]))
 
 
 def _asset(name: str) -> str:

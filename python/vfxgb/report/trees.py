@@ -27,7 +27,8 @@ MOST_NODES = 150_000
 def describe_model(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) -> dict[str, Any]:
     """All that the given shares say. Without the active party's share: the records of the others alone.
 
-    Raises ShareMismatchError where a tree names a record that is not there.
+    `gains`: whether gain and cover are known, which a user of a server is not told. Raises ShareMismatchError where a
+    tree names a record that is not there.
     """
     if active is None:
         return {"trees": [], "records": describe(None, passive)["records"]}
@@ -50,6 +51,7 @@ def describe_model(active: ActiveShare | None, passive: Mapping[str, PassiveShar
         "base_score": active.base_score.tolist(),
         "missing_strategy": active.missing_strategy,
         "features": features,
+        "gains": any(float(tree.gain.sum()) > 0.0 for tree in active.trees),
         "trees": trees,
         "n_trees": len(active.trees),
         "importance": {"parties": party_importance(active), "features": feature_importance(active, known)},

@@ -18,6 +18,8 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds: 3.1 ms, 0.42 s, 12.5 s, 3 min 20 s, 2 h 5 min."""
+    if 0 < seconds < 1e-4:
+        return "< 0.1 ms"
     if seconds < 0.0995:
         return f"{1000 * seconds:.3g} ms"
     if seconds < 99.95:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vfxgb.cli import report
+from vfxgb.cli.parser import UsageError
 from vfxgb.errors import FormatError
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, TrafficRecord, versions
 from vfxgb.train.ledger import Ledger
@@ -115,3 +116,24 @@ def test_damaged_files(folder, name: str, text: str, message: str) -> None:
 def test_no_run_at_all(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"there is no run\.json"):
         _run(tmp_path)
+
+
+def test_a_page(folder, tmp_path, capsys) -> None:
+    assert _run(folder.path, "-o", tmp_path / "report.html") == 0
+    assert "report.html: open it in a browser" in capsys.readouterr().out
+    text = (tmp_path / "report.html").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "credit scoring" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("-o", "x.html", "--json", "y.json"), "both -o and --json"),
+        (("--audit", "a.json"), "name its file with -o"),
+        (("--share", "s.json"), "name its file with -o"),
+    ],
+)
+def test_arguments_that_do_not_go_together(folder, given, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        _run(folder.path, *given)

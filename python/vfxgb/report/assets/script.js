@@ -67,7 +67,7 @@ function setUpLive() {
   };
   const source = new EventSource("events");
   const settle = () => {
-    if (state() !== "finished" && state() !== "failed") return false;
+    if (["", "running"].includes(state())) return false;
     source.close();
     show(state() === "finished" ? "finished" : "lost", state());
     return true;

@@ -4,7 +4,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const BOX = { width: 164, height: 42, gap: 92, row: 54, leaf: 92, margin: 16 };
 const OPEN_LEAVES = 8; // a tree is unfolded as far as it ends in about so many boxes
-const chosen = { tree: 0 };
+const chosen = { tree: 0, open: null }; // outlives the section, which the live view replaces
 
 function element(name, attributes, ...children) {
   const made = document.createElementNS(SVG, name);
@@ -25,7 +25,8 @@ function shorten(text, most) {
 function describe(data, tree, node) {
   if (tree.owner[node] < 0) {
     const value = tree.value[node];
-    return { leaf: true, what: (value > 0 ? "+" : "") + digits(value), minor: "cover " + digits(tree.cover[node], 3) };
+    const cover = data.gains ? "cover " + digits(tree.cover[node], 3) : "leaf";
+    return { leaf: true, what: (value > 0 ? "+" : "") + digits(value), minor: cover };
   }
   const masked = tree.name[node] < 0;
   return {
@@ -35,7 +36,7 @@ function describe(data, tree, node) {
     what: masked ? "record " + tree.record[node] + ", masked" : data.features[tree.name[node]] + " < " + digits(tree.cut[node]),
     name: masked ? "record " + tree.record[node] : data.features[tree.name[node]],
     below: masked ? ", masked" : " < " + digits(tree.cut[node]),
-    minor: "gain " + digits(tree.gain[node], 3) + ", cover " + digits(tree.cover[node], 3),
+    minor: data.gains ? "gain " + digits(tree.gain[node], 3) + ", cover " + digits(tree.cover[node], 3) : "",
     missing: { 1: "yes", 0: "no" }[tree.left[node]] || "",
   };
 }
@@ -94,7 +95,7 @@ function drawEdge(from, to, answer, isDefault) {
 
 function drawNode(said, node, at, hidden, isOpen) {
   const kind = said.leaf ? "leaf" : said.masked ? "masked" : "own";
-  const group = element("g", { class: "node " + kind, transform: `translate(${at.x} ${at.y - BOX.height / 2})`, "data-node": node });
+  const group = element("g", { class: "node " + kind, transform: `translate(${at.x} ${at.y - BOX.height / 2})`, "data-node": node, id: "node-" + node });
   const top = said.leaf ? 4 : 0;
   group.append(
     element("title", {}, said.what),
@@ -118,8 +119,8 @@ function drawNode(said, node, at, hidden, isOpen) {
   group.setAttribute("tabindex", "0");
   group.setAttribute("role", "button");
   group.setAttribute("aria-expanded", String(isOpen));
-  const missing = said.missing ? `; missing goes to ${said.missing}` : "";
-  group.setAttribute("aria-label", `${said.party.name}: ${said.what}; ${said.minor}${missing}; ${hidden} nodes below`);
+  const missing = said.missing ? `missing goes to ${said.missing}` : "";
+  group.setAttribute("aria-label", [`${said.party.name}: ${said.what}`, said.minor, missing, `${hidden} nodes below`].filter(Boolean).join("; "));
   if (!isOpen) {
     group.append(
       element("rect", { class: "fold", x: BOX.width + 2, y: BOX.height / 2 - 10, width: 42, height: 20, rx: 10 }),
@@ -169,12 +170,13 @@ function tabulate(data, tree, number) {
   const body = table.createTBody();
   for (let node = 0; node < tree.owner.length; node++) {
     const said = describe(data, tree, node);
-    const cover = digits(tree.cover[node]);
+    const cover = data.gains ? digits(tree.cover[node]) : "";
+    const gain = data.gains && !said.leaf ? digits(tree.gain[node]) : "";
     fill(
       body.insertRow(),
       said.leaf
         ? [node, "", "leaf", "", "", "", "", cover, said.what]
-        : [node, said.party.name, said.what, tree.yes[node], tree.no[node], said.missing, digits(tree.gain[node]), cover, ""],
+        : [node, said.party.name, said.what, tree.yes[node], tree.no[node], said.missing, gain, cover, ""],
       "td",
     );
   }
@@ -193,22 +195,20 @@ function setUpTrees() {
   const [choice, before, after, unfold, fold, drawing, table, asTable] = [
     "tree-choice", "tree-before", "tree-after", "tree-unfold", "tree-fold", "tree-drawing", "tree-table", "tree-as-table",
   ].map((id) => document.getElementById(id));
-  let open;
 
   const draw = (focus) => {
-    const tree = data.trees[chosen.tree];
-    drawing.replaceChildren(drawTree(data, tree, open));
-    if (focus !== undefined) drawing.querySelector(`[data-node="${focus}"]`).focus();
+    drawing.replaceChildren(drawTree(data, data.trees[chosen.tree], chosen.open));
+    if (focus !== undefined) document.getElementById("node-" + focus).focus();
   };
   const tabulateIfOpen = () => {
     if (asTable.open) table.replaceChildren(tabulate(data, data.trees[chosen.tree], chosen.tree));
   };
-  const choose = (number) => {
+  const choose = (number, open) => {
     chosen.tree = Math.max(0, Math.min(data.trees.length - 1, number));
+    chosen.open = open ?? firstOpen(data.trees[chosen.tree]);
     choice.value = String(chosen.tree);
     before.disabled = chosen.tree === 0;
     after.disabled = chosen.tree === data.trees.length - 1;
-    open = firstOpen(data.trees[chosen.tree]);
     draw();
     tabulateIfOpen();
   };
@@ -216,7 +216,7 @@ function setUpTrees() {
     const group = target.closest(".foldable");
     if (!group) return false;
     const node = Number(group.dataset.node);
-    if (!open.delete(node)) open.add(node);
+    if (!chosen.open.delete(node)) chosen.open.add(node);
     draw(node);
     return true;
   };
@@ -225,11 +225,11 @@ function setUpTrees() {
   before.addEventListener("click", () => choose(chosen.tree - 1));
   after.addEventListener("click", () => choose(chosen.tree + 1));
   unfold.addEventListener("click", () => {
-    open = new Set(data.trees[chosen.tree].owner.keys());
+    chosen.open = new Set(data.trees[chosen.tree].owner.keys());
     draw();
   });
   fold.addEventListener("click", () => {
-    open = firstOpen(data.trees[chosen.tree]);
+    chosen.open = firstOpen(data.trees[chosen.tree]);
     draw();
   });
   drawing.addEventListener("click", (event) => toggle(event.target));
@@ -239,5 +239,5 @@ function setUpTrees() {
   asTable.addEventListener("toggle", tabulateIfOpen);
   document.getElementById("tree-controls").hidden = false;
   drawing.hidden = false;
-  choose(chosen.tree);
+  choose(chosen.tree, chosen.open);
 }

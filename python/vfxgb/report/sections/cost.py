@@ -12,7 +12,7 @@ def time(document: dict[str, Any]) -> Markup:
     """Seconds by phase, and by round."""
     run = document["run"]
     tables = [_phases(document, party, phases) for party, phases in run["timings"].items() if phases]
-    pace = _pace(run.get("pace", {}))
+    pace = _pace(run["pace"])
     if not tables and not pace and not run["seconds"]:
         return Markup()
     rounds = f", {plural(run['rounds'], 'round')}" if run["rounds"] else ""
@@ -53,7 +53,7 @@ def traffic(document: dict[str, Any]) -> Markup:
             tag("h2", "Traffic"),
             tag(
                 "p",
-                f"{plural(trips, 'round trip')} in all. "
+                (f"{plural(trips, 'round trip')} in all. " if trips else "")
                 + ("On the wire, messages are compressed where that was agreed on, and framed." if wired else ""),
             ),
             table(

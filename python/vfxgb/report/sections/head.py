@@ -24,6 +24,7 @@ _ROLES = {
     "user": "a user, who holds some of the rows",
 }
 _HOW = {"protocol": "Training by ", "aggregator": "Training over users' rows, sums protected by "}
+_FACTS = {"number": "User number"}
 MOST_CARDS = 8
 
 
@@ -50,7 +51,7 @@ def render(document: dict[str, Any]) -> Markup:
                 badge(document, run["party"]),
                 " saw it",
                 (" with ", badges(document, others)) if others else None,
-                f". Begun {moment(run['started'])}.",
+                f". Begun {moment(run['started'])}." if run["started"] else ".",
                 class_="lead",
             ),
             tag("p", tag("b", "It ended with: "), run["error"], class_="alert") if run["error"] else None,
@@ -79,7 +80,7 @@ def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     # What the model was not trained on says more: it is the last set.
     for name, metrics in reversed(run["evals"].items()):
         found += [
-            (f"{name} {metric}", number(values[-1]), "after the last round")
+            (f"{name} {metric}", "none" if values[-1] is None else number(values[-1]), "after the last round")
             for metric, values in metrics.items()
             if values
         ]
@@ -114,7 +115,9 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
         owned = "Features" if document["guarantees"]["kind"] == "aggregator" else "Own features"
         found.append((owned, f"{len(run['features'])}: {names}"))
     found += [
-        (name.replace("_", " ").capitalize(), shown(value)) for name, value in run["facts"].items() if value is not None
+        (_FACTS.get(name, name.replace("_", " ").capitalize()), shown(value))
+        for name, value in run["facts"].items()
+        if value is not None
     ]
     if run["ended"] is not None:
         found.append(("Ended", moment(run["ended"])))

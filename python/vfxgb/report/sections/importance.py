@@ -17,6 +17,8 @@ def render(document: dict[str, Any]) -> Markup:
     if not model or "importance" not in model:
         return Markup()
     parties, features = model["importance"]["parties"], model["importance"]["features"]
+    if not model["gains"]:
+        return _splits(document, features)
     masked = [party for party in parties if party not in model["known"] and parties[party]["splits"]]
     return markup(
         (
@@ -82,5 +84,25 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
             )
             if rest
             else None,
+        )
+    )
+
+
+def _splits(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
+    """By number of splits, where gains are not known."""
+    order = places(document)
+    held = [(int(one["splits"]), party, name) for party, named in features.items() for name, one in named.items()]
+    held.sort(key=lambda item: -item[0])
+    if not held:
+        return Markup()
+    rows = [
+        (name, f"{count:,}", bar(count, held[0][0], style(order.get(party, 0))))
+        for count, party, name in held[:MOST_FEATURES]
+    ]
+    return markup(
+        (
+            tag("h2", "Importance"),
+            tag("p", "By number of splits: gains are not known to this party."),
+            table("Splits by feature", ("feature", "splits", ""), rows, numeric=(1,), wide=2),
         )
     )

@@ -1,14 +1,18 @@
 """How well the model does: metrics by round, calibration and ROC."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vfxgb.report.charts import Frame, Series, line_chart
 from vfxgb.report.html import Markup, markup, tag
-from vfxgb.report.words import number
+from vfxgb.report.words import number, plural
 
 # Classes of a model whose curves are drawn; more lines than this nobody tells apart.
 MOST_CLASSES = 6
+_ELSEWHERE = {
+    "passive": "This party holds no labels: metrics are with the active party.",
+    "user": "Metrics are with the server, which has rows of its own to evaluate on.",
+}
 
 
 def learning(document: dict[str, Any]) -> Markup:
@@ -28,7 +32,7 @@ def curves(document: dict[str, Any]) -> Markup:
     """Calibration and ROC of every eval set that has them."""
     found = [
         chart
-        for place, (name, held) in enumerate(document["run"].get("curves", {}).items())
+        for place, (name, held) in enumerate(document["run"]["curves"].items())
         for chart in _set_charts(f"curve-{place}", name, held)
     ]
     if not found:
@@ -38,29 +42,31 @@ def curves(document: dict[str, Any]) -> Markup:
             tag("h2", "Calibration and ROC"),
             tag(
                 "p",
-                "Of the final model. Calibration puts what the model predicts next to what came true, for groups of "
-                "rows with similar predictions; a model that means what it says lies on the dashed line.",
+                "After the last finished round. Calibration puts what the model predicts next to what came true, for "
+                "groups of rows with similar predictions; a model that means what it says lies on the dashed line.",
             ),
             tag("div", found, class_="charts"),
         )
     )
 
 
-def _by_metric(evals: dict[str, dict[str, list[float]]]) -> dict[str, list[Series]]:
+def _by_metric(evals: dict[str, dict[str, list[float | None]]]) -> dict[str, list[Series]]:
     found: dict[str, list[Series]] = {}
     for name, metrics in evals.items():
         for metric, values in metrics.items():
-            if values:
-                found.setdefault(metric, []).append(Series(name, [float(i) for i in range(len(values))], values))
+            defined = [(float(place), value) for place, value in enumerate(values) if value is not None]
+            if defined:
+                found.setdefault(metric, []).append(Series(name, *zip(*defined, strict=True)))
     return found
 
 
 def _metric_chart(place: int, metric: str, series: list[Series], best: int | None) -> Markup:
-    said = "; ".join(f"{one.name}: {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    said = "; ".join(f"{one.name}: {_span(one.y)}" for one in series)
+    rounds = int(max(one.x[-1] for one in series)) + 1
     frame = Frame(
         f"metric-{place}",
         metric,
-        f"{said}, over {len(series[0].y)} rounds." if len(series[0].y) > 1 else f"{said}, after the first round.",
+        f"{said}, over {plural(rounds, 'round')}.",
         "round",
         metric,
         mark=None if best is None else (float(best), f"best: {best}"),
@@ -70,10 +76,14 @@ def _metric_chart(place: int, metric: str, series: list[Series], best: int | Non
     return line_chart(frame, series)
 
 
+def _span(values: Sequence[float]) -> str:
+    return number(values[0]) if len(values) == 1 else f"{number(values[0])} to {number(values[-1])}"
+
+
 def _no_metrics(run: dict[str, Any]) -> str:
     """Why a run has no metrics."""
-    if run["role"] in ("passive", "user"):
-        return "Metrics are with the party that holds the labels or the trees: this one has neither, so there are none."
+    if run["role"] in _ELSEWHERE:
+        return _ELSEWHERE[run["role"]]
     if run["state"] == "running":
         return "No round has finished yet."
     if not run["rounds"]:
@@ -91,11 +101,11 @@ def _set_charts(key: str, name: str, held: dict[str, Any]) -> Iterator[Markup]:
     note = f" {left_out} more classes are in run.json." if classes is not None and left_out > 0 else ""
     rocs = {label: one["roc"] for label, one in groups.items() if one.get("roc")}
     if rocs:
-        areas = ", ".join(f"{label} {number(roc['auc'])}".strip() for label, roc in rocs.items())
+        areas = ", ".join((f"{label}: " if label else "") + number(roc["auc"]) for label, roc in rocs.items())
         frame = Frame(
             f"{key}-roc",
             f"ROC, {name}",
-            f"Area under the curve: {areas}.{note}",
+            f"Area under the curve{' by class' if classes else ''}: {areas}.{note}",
             "false positive rate",
             "true positive rate",
             x_range=(0.0, 1.0),

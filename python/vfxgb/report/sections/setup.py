@@ -3,7 +3,7 @@
 from typing import Any
 
 from vfxgb.report.html import Markup, markup, table, tag
-from vfxgb.report.words import moment, shown
+from vfxgb.report.words import shown
 
 
 def render(document: dict[str, Any]) -> Markup:
@@ -26,13 +26,9 @@ def render(document: dict[str, Any]) -> Markup:
                 ),
                 class_="columns",
             ),
-            tag("p", "Files of the run: ", [(tag("code", name), " ") for name in document["files"]], class_="quiet"),
-            tag(
-                "p",
-                f"Made by vfxgb {document['vfxgb']}, {moment(document['made'])}. This page names no row and asks "
-                "for nothing over the network; whoever reads it sees what this party may see.",
-                class_="quiet",
-            ),
+            tag("p", "Files of the run: ", [(tag("code", name), " ") for name in document["files"]], class_="quiet")
+            if document["files"]
+            else None,
         )
     )
 

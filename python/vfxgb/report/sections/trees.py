@@ -1,10 +1,12 @@
 """The trees: one at a time, drawn by the page's script; as tables for who has no script or does not see the drawing."""
 
+from collections import Counter
 from typing import Any
 
+from vfxgb.report.charts import bar
 from vfxgb.report.html import Child, Markup, json_block, markup, more, table, tag
 from vfxgb.report.owners import badge, letter, places, style
-from vfxgb.report.words import joined, number
+from vfxgb.report.words import joined, number, plural
 
 # Nodes in the tables for browsers without a script; the script makes that of any tree.
 MOST_PLAIN_NODES = 600
@@ -44,7 +46,7 @@ def render(document: dict[str, Any]) -> Markup:
 
 def _no_trees(run: dict[str, Any]) -> str:
     if run["state"] == "running":
-        return "The trees are drawn when the run has finished."
+        return "No tree has been finished yet."
     if run["state"] == "finished":
         return ""
     return "There is no share of a model: the run did not finish."
@@ -96,7 +98,7 @@ def _data(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
             {"name": party, "letter": letter(order[party]), "style": style(order[party])} for party in model["parties"]
         ],
         "features": model["features"],
-        "outputs": model["outputs"],
+        "gains": model["gains"],
         "trees": model["trees"],
     }
 
@@ -115,7 +117,7 @@ def _plain(document: dict[str, Any], model: dict[str, Any]) -> list[Markup]:
 
 
 def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[Any]], node: int) -> list[Child]:
-    cover = number(tree["cover"][node])
+    cover = number(tree["cover"][node]) if model["gains"] else ""
     if tree["owner"][node] < 0:
         return [node, "", "leaf", "", "", "", "", cover, f"{tree['value'][node]:+.4g}"]
     masked = tree["name"][node] < 0
@@ -132,7 +134,7 @@ def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[A
         tree["yes"][node],
         tree["no"][node],
         missing,
-        number(tree["gain"][node]),
+        number(tree["gain"][node]) if model["gains"] else "",
         cover,
         "",
     ]
@@ -151,25 +153,36 @@ def _left_out(model: dict[str, Any]) -> Markup:
 
 def _records(document: dict[str, Any], records: dict[str, list[dict[str, Any]]]) -> Markup:
     """A passive party's own splits: it has no trees."""
-    parts: list[Child] = [
-        tag("h2", "Own splits"),
-        tag(
-            "p", "The trees are with the active party. This party keeps, of each split it owns, feature and threshold."
-        ),
-    ]
-    for party, held in records.items():
-        rows = [
-            (
-                number,
-                one["feature"],
-                f"{one['cut']:.6g}",
-                f"taken for {one['fill']:.6g}" if one["fill"] is not None else ("yes" if one["missing_left"] else "no"),
+    text = "The trees are with the active party. This party keeps, of each split it owns, feature and threshold."
+    return markup(
+        (tag("h2", "Own splits"), tag("p", text), [_own(document, party, held) for party, held in records.items()])
+    )
+
+
+def _own(document: dict[str, Any], party: str, held: list[dict[str, Any]]) -> Markup:
+    """How often each feature of a party is used, and every split folded away."""
+    place = places(document)[party]
+    counts = Counter(one["feature"] for one in held).most_common()
+    used = [(name, f"{count:,}", bar(count, counts[0][1], style(place))) for name, count in counts]
+    rows = [(number, one["feature"], f"{one['cut']:.6g}", _missing(one)) for number, one in enumerate(held)]
+    return markup(
+        (
+            tag("h3", badge(document, party), f": {plural(len(held), 'split')}"),
+            table(f"Features of {party} in use", ("feature", "splits", ""), used, numeric=(1,), wide=2)
+            if used
+            else None,
+            more(
+                "All of them",
+                table(f"Splits of {party}", ("record", "feature", "below goes to yes", "missing"), rows, numeric=(2,)),
+                key=f"splits-{place}",
             )
-            for number, one in enumerate(held)
-        ]
-        parts.append(tag("h3", badge(document, party), f": {len(held):,} splits"))
-        if rows:
-            parts.append(
-                table(f"Splits of {party}", ("record", "feature", "below goes to yes", "missing"), rows, numeric=(0, 2))
-            )
-    return markup(parts)
+            if rows
+            else None,
+        )
+    )
+
+
+def _missing(split: dict[str, Any]) -> str:
+    if split["fill"] is not None:
+        return f"taken for {split['fill']:.6g}"
+    return "yes" if split["missing_left"] else "no"

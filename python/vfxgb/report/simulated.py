@@ -1,0 +1,67 @@
+"""The document of a run whose parties were all simulated in one process: what an estimator knows after fit.
+
+All shares are at hand, so no split is masked. What only real parties have (times of the run, pace, rows on the wire) is
+left out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from vfxgb.model.fitted import FittedModel
+from vfxgb.party.folder import RunRecord, TrafficRecord, ledger_document, plain, versions
+from vfxgb.protocols import protocol_by_name
+from vfxgb.report.document import make_document
+from vfxgb.report.guarantees import USER_ROLES
+from vfxgb.report.trees import describe_model
+from vfxgb.secagg import aggregator_by_name
+from vfxgb.train.ledger import Ledger
+from vfxgb.train.timings import Timings
+from vfxgb.transport.traffic import Traffic
+
+
+def simulated_document(
+    role: str,
+    protocol: str,
+    protocol_params: Mapping[str, Any],
+    model: FittedModel,
+    ledger: Ledger,
+    traffic: Mapping[str, Traffic],
+    timings: Timings,
+    evals: Mapping[str, Any],
+    best: tuple[int | None, float | None],
+    audit: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The document (document.py). `role`: "active" or "server", of the party that holds the trees; `best`: the best
+    round and its score; `audit`: AuditReport.to_dict().
+    """
+    share = model.active_share
+    spec = aggregator_by_name(protocol) if role in USER_ROLES else protocol_by_name(protocol)
+    record = RunRecord(
+        run=share.run,
+        party=share.party,
+        role=role,
+        state="finished",
+        started=0.0,
+        parties=(share.party, *(party for party in share.parties if party != share.party)),
+        protocol=protocol,
+        protocol_params=plain(protocol_params),
+        security=spec.security,
+        attacks=spec.attacks,
+        train=dict(share.params),
+        rounds=share.n_rounds,
+        planned_rounds=int(share.params["n_estimators"]),
+        evals={name: {metric: list(values) for metric, values in one.items()} for name, one in evals.items()},
+        best_iteration=best[0],
+        best_score=best[1],
+        timings={share.party: timings.seconds, **{name: one.seconds for name, one in timings.parties.items()}},
+        operations=dict(timings.operations),
+        traffic={
+            name: TrafficRecord(
+                one.sent_bytes, one.received_bytes, one.sent_messages, one.received_messages, one.round_trips
+            )
+            for name, one in traffic.items()
+        },
+        versions=versions(),
+        facts={"simulated": "all parties in one process"},
+    )
+    return make_document(record, ledger_document(ledger), describe_model(share, model.passive_shares), audit)
