@@ -1,4 +1,4 @@
-"""Writes the speed tables of README.md from the result files in docs/results.
+"""Writes the tables of README.md, docs/speed.md and docs/choosing.md from the result files in docs/results.
 
     vfxgb bench ops --bits 2048 --json docs/results/ops_2048.json
     vfxgb bench ops --bits 3072 --json docs/results/ops_3072.json
@@ -13,262 +13,220 @@
     vfxgb bench train --data adult --protocols PROTOCOLS --json docs/results/protocols_adult.json
     vfxgb bench train --data give_credit --protocols PROTOCOLS --json docs/results/protocols_give_credit.json
     python bench/e2e/smm.py
-    python bench/papers/dp.py --rows 10000
-    python bench/papers/batch_he.py
     python bench/e2e/overflow.py
-    python bench/papers/fedxgb_aggregation.py
+    python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json
+    python bench/e2e/network.py --json docs/results/network.json
+    vfxgb bench papers dp batch_he fedxgb_aggregation
+    vfxgb bench peers --out docs/results
+    vfxgb demo > docs/results/demo.txt
     python bench/update_readme.py
 
-A test compares README.md with what this script would write, so the tables cannot differ from the files. Of training,
-what has no file is left out.
+A test compares the pages with what this script would write, so no table can differ from the files.
 """
 
-import json
+import re
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from statistics import mean
 from typing import Any
 
+from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
+
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- speed: written by bench/update_readme.py -->", "<!-- end of speed -->"
-TRAIN_BEGIN, TRAIN_END = "<!-- training: written by bench/update_readme.py -->", "<!-- end of training -->"
-RESULTS = ROOT / "docs/results"
-DATA = ("give_credit", "default_credit")
-COMPARED = (*DATA, "adult")
-OPERATIONS = [
-    ("encrypt, owner, djn", "encrypt, key owner"),
-    ("encrypt, owner, short", "encrypt, key owner, short randomness"),
-    ("encrypt, owner, pool", "encrypt from the pool"),
-    ("encrypt, public, djn", "encrypt, public key"),
-    ("add, in a long sum", "add, in a long sum"),
-    ("decrypt", "decrypt"),
-]
+# The operations of README's table, and how ops_2048.json and peers.json name them.
+SHORT_OPERATIONS = (
+    ("encrypt, key owner", "encrypt, owner, djn", "encrypt"),
+    ("encrypt, public key alone", "encrypt, public, djn", "encrypt, public key alone"),
+    ("add, in a long sum", "add, in a long sum", "add, in a long sum"),
+    ("decrypt", "decrypt", "decrypt"),
+)
+SCHEMES = {"paillier": "Paillier", "ou": "Okamoto-Uchiyama"}
+OURS = "vfxgb"
+# What others have in place of vfxgb's operation: they do not use that the owner of the key encrypts.
+COUNTERPART = {"encrypt, public key alone": "encrypt"}
+# Configurations of README's training table, and their titles; the first is the measure.
+SHORT_TRAINING = (
+    ("xgboost", "xgboost, pooled data"),
+    ("plain", "`plain`"),
+    ("ot_shares", "`ot_shares`"),
+    ("batch_he ou-djn", "`batch_he`, Okamoto-Uchiyama"),
+    ("batch_he paillier-djn", "`batch_he`, Paillier"),
+)
+TREES = 50
+# Megabits per second of a line, and what to call it.
+LINES = ((1000, "1 Gbit/s"), (100, "100 Mbit/s"), (10, "10 Mbit/s"))
+# Methods of docs/results/dp.json that hold what they promise, and the tables they were measured on.
+NOISE_METHODS = ("plain", "ldp", "ldp, unbiased", "FederBoost")
+NOISE_DATA = ("give_credit", "default_credit", "adult")
 
 
-def load(name: str) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
-    return result
+def demo_section(folder: Path = RESULTS) -> str:
+    """What the demo prints: its parties, and the comparison at its end."""
+    text = (folder / "demo.txt").read_text(encoding="utf-8")
+    parties, scores = (re.search(pattern, text) for pattern in (r"data .*\nparties .*\n", r"AUC on .*\n(  .*\n)+"))
+    if parties is None or scores is None:
+        raise SystemExit("docs/results/demo.txt is not what `vfxgb demo` prints; make it again")
+    return f"```text\n{parties[0]}...\n{scores[0]}...\n```"
 
 
-def microseconds(operation: dict[str, Any], threads: str = "1") -> float:
-    return 1e6 * median(operation["seconds"][threads]) / operation["count"]
+def readme_section(folder: Path = RESULTS) -> str:
+    """The two small tables of README.md."""
+    return "\n\n".join([*short_operations(folder), *short_training(folder)])
 
 
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+def short_operations(folder: Path) -> list[str]:
+    """Operations next to every library that was measured in the same run; next to phe while there is no such run."""
+    results = peers_file(folder)
+    return phe_operations(folder) if results is None else peer_operations(results, results["settings"]["bits"][0])
 
 
-def operation_lines(results: dict[str, Any]) -> list[str]:
-    bits = results["settings"]["bits"]
-    peers = {peer["name"]: microseconds(peer) for peer in results["phe"]}
-    found = {(operation["scheme"], operation["name"]): operation for operation in results["operations"]}
-    lines = [
-        f"| {bits}-bit keys, one thread | phe | Paillier | | Okamoto-Uchiyama | |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
-    for name, title in OPERATIONS:
-        peer = peers[found["paillier", name]["peer"]]
-        cells = [number(peer)]
-        for scheme in ("paillier", "ou"):
-            time = microseconds(found[scheme, name])
-            cells += [number(time), f"**{number(peer / time)}x**"]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    return lines
+def peers_file(folder: Path) -> dict[str, Any] | None:
+    """What `vfxgb bench peers` wrote; None if it did not, or only to see that it works."""
+    results = load("peers.json", folder) if (folder / "peers.json").is_file() else None
+    return None if results is None or results["settings"]["quick"] else results
 
 
-def kernel_line(results: dict[str, Any]) -> str:
-    medians = {
-        run["run_name"]: 1e6 / run["items_per_second"]
-        for run in results["benchmarks"]
-        if run["aggregate_name"] == "median"
+def peers_section(folder: Path = RESULTS) -> str:
+    """For docs/speed.md: operations by key size, next to other libraries."""
+    results = peers_file(folder)
+    if results is None:
+        return "`vfxgb bench peers` has not been run at full size yet."
+    parts = [part for bits in results["settings"]["bits"] for part in peer_operations(results, bits)]
+    about = "In brackets: how many times as fast vfxgb is. Trainings, settings and notes: [peers.md](results/peers.md)."
+    return "\n\n".join([about, *parts])
+
+
+def peer_operations(results: dict[str, Any], bits: int) -> list[str]:
+    """Microseconds with keys of so many bits; in brackets how many times as fast vfxgb is."""
+    found = {
+        (one["peer"], one["scheme"], one["operation"]): one["microseconds"]
+        for one in results["operations"]
+        if one["bits"] == bits and not one["wrong"]
     }
-    ours, square, peer = (
-        medians[name]
-        for name in ("product/avx2/degree:1/bits:4096", "product/avx2/degree:2/bits:2048", "openssl/bits:4096")
-    )
-    return (
-        f"A 4096-bit Montgomery product takes {number(ours)} µs in a batch, {number(square)} µs modulo the square of a "
-        f"2048-bit number (a Paillier addition), and {number(peer)} µs in OpenSSL's `BN_mod_mul_montgomery`: "
-        f"{peer / ours:.1f} and {peer / square:.1f} times as fast."
-    )
-
-
-def speed_section() -> str:
-    small, large = load("ops_2048.json"), load("ops_3072.json")
-    machine = small["machine"]
-    head = (
-        f"Microseconds per operation and speed relative to phe {machine['phe']} (with gmpy2) in the same run; median "
-        f"of {small['settings']['repeats']}, batches of {small['settings']['count']:,}; {machine['processor']}, "
-        f"{machine['cores']} cores, {machine['kernels'].split()[0]} kernels."
-    )
-    parts = [
-        head,
-        "\n".join(operation_lines(small)),
-        "\n".join(operation_lines(large)),
-        kernel_line(load("montgomery.json")),
-    ]
-    return "\n\n".join(parts)
-
-
-def training_section(folder: Path = RESULTS) -> str:
-    """Seconds per tree, what each optimisation brings, growth with size, accuracy: as far as there are files."""
-    parts: list[str] = []
-    for name in (*DATA, "wide"):
-        parts += from_file(folder / f"train_{name}.json", training_parts)
-    for name in DATA:
-        parts += from_file(folder / f"ablation_{name}.json", ablation_parts)
-    parts += from_file(folder / "linear.json", linear_parts)
-    for name in COMPARED:
-        parts += from_file(folder / f"protocols_{name}.json", protocol_parts)
-    parts += from_file(folder / "batch_he.json", accuracy_parts)
-    parts += from_file(folder / "fedxgb_aggregation.json", aggregation_parts)
-    return "\n\n".join(parts)
-
-
-def from_file(path: Path, write: Callable[[dict[str, Any]], list[str]]) -> list[str]:
-    return write(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
-
-
-def training_parts(results: dict[str, Any]) -> list[str]:
-    found = results["configurations"]
+    others = list(dict.fromkeys(peer for peer, *_ in found if peer != OURS))
+    titles = [f"{results['peers'][peer]['title']} {results['peers'][peer]['version']}" for peer in others]
     lines = [
-        "| per tree | seconds | arithmetic alone | ratio | MB sent | MB received | peak MB |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        f"| microseconds, {bits}-bit keys, one thread | vfxgb | " + " | ".join(titles) + " |",
+        "|---|---:|" + "---:|" * len(others),
     ]
-    for line in found:
-        peak = "" if line["peak_bytes"] is None else f"{line['peak_bytes'] / 1e6:,.0f}"
-        cells = [number(line["seconds"]), "", ""]
-        if line["floor"] is not None:
-            cells[1:] = [number(line["floor"]), f"{line['seconds'] / line['floor']:.2f}"]
-        sent = ["", ""] if line["name"] == "xgboost" else [f"{line[way] / 1e6:.1f}" for way in ("sent", "received")]
-        lines.append(f"| {line['name']} | " + " | ".join([*cells, *sent, peak]) + " |")
-    once = [
-        f"{line['name']} takes {number(line['once_seconds'])} s and {number(line['once_bytes'] / 1e6)} MB"
-        for line in found
-        if line.get("once_bytes")
-    ]
-    text = [f"Set-up, once per training and not in the table: {'; '.join(once)}."] if once else []
-    return [about(results, found[0]), "\n".join(lines), *text]
+    for scheme, name in SCHEMES.items():
+        for title, _, operation in SHORT_OPERATIONS:
+            ours = found[OURS, scheme, operation]
+            times = [found.get((peer, scheme, COUNTERPART.get(operation, operation))) for peer in others]
+            cells = ["" if time is None else f"{number(time)} ({number(time / ours)}x)" for time in times]
+            lines.append(f"| {name}: {title} | **{number(ours)}** | " + " | ".join(cells) + " |")
+    return ["\n".join(lines)]
 
 
-def about(results: dict[str, Any], first: dict[str, Any]) -> str:
+def phe_operations(folder: Path) -> list[str]:
+    """Microseconds of vfxgb and phe; in brackets how many times as fast vfxgb is."""
+    results = load("ops_2048.json", folder)
+    peers = {peer["name"]: microseconds(peer) for peer in results["phe"]}
+    found = {(one["scheme"], one["name"]): one for one in results["operations"]}
+    head = f"| microseconds, {results['settings']['bits']}-bit keys, one thread | phe {results['machine']['phe']} |"
+    lines = [head + " Paillier | Okamoto-Uchiyama |", "|---|---:|---:|---:|"]
+    for title, name, _ in SHORT_OPERATIONS:
+        peer = peers[found["paillier", name]["peer"]]
+        times = [microseconds(found[scheme, name]) for scheme in SCHEMES]
+        ours = " | ".join(f"{number(time)} ({number(peer / time)}x)" for time in times)
+        lines.append(f"| {title} | {number(peer)} | {ours} |")
+    return ["\n".join(lines)]
+
+
+def short_training(folder: Path) -> list[str]:
+    tables = [load(f"train_{name}.json", folder) for name in ("give_credit", "default_credit")]
+    by_name = [{line["name"]: line for line in table["configurations"]} for table in tables]
+    sources = [table["configurations"][0]["result"]["source"] for table in tables]
+    settings = tables[0]["settings"]
+    size = f"depth {settings['depth']}, {settings['bins']} bins, {settings['key_bits']}-bit keys"
+    head = f"| one tree, {size}, {tables[0]['machine']['cores']} cores |"
+    lines = [head + "".join(f" {source} |" for source in sources), "|---|" + "---:|" * len(tables)]
+    for name, title in SHORT_TRAINING:
+        cells = [_training_cell(lines_of[name]) for lines_of in by_name]
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    return ["\n".join(lines)]
+
+
+def _training_cell(line: dict[str, Any]) -> str:
+    traffic = line["sent"] + line["received"]
+    sent = f", {traffic / 1e6:.1f} MB" if traffic else ""
+    return f"{line['seconds']:.3f} s{sent}"
+
+
+def costs_section(folder: Path = RESULTS) -> str:
+    """What a training costs by protocol and line: computing, then sending, one after the other."""
+    results = load("train_give_credit.json", folder)
+    found = {line["name"]: line for line in results["configurations"]}
+    source, settings = results["configurations"][0]["result"]["source"], results["settings"]
+    about = (
+        f"{TREES} trees of {source}; depth {settings['depth']}, {settings['bins']} bins, {settings['key_bits']}-bit "
+        f"keys, {results['machine']['cores']} cores for both parties. Computing was measured; to it is added what the "
+        "bytes take on the line, as if nothing were sent while something is computed: an upper bound, more or less."
+    )
+    lines = [
+        "| protocol | computing | traffic | " + " | ".join(f"in all, {title}" for _, title in LINES) + " |",
+        "|---|---:|---:|" + "---:|" * len(LINES),
+    ]
+    for name, title in SHORT_TRAINING[1:]:
+        line = found[name]
+        seconds = TREES * line["seconds"] + line["once_seconds"]
+        traffic = TREES * (line["sent"] + line["received"]) + line["once_bytes"]
+        cells = [duration(seconds), f"{traffic / 1e6:,.0f} MB"]
+        cells += [duration(seconds + 8 * traffic / (megabits * 1e6)) for megabits, _ in LINES]
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    return "\n\n".join([about, "\n".join(lines)])
+
+
+def duration(seconds: float) -> str:
+    """Seconds below two minutes, else minutes."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def noise_section(folder: Path = RESULTS) -> str:
+    """What epsilon costs: mean AUC over seeds."""
+    results = load("dp.json", folder)
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for key, cell in results["cells"].items():
+        data, method, epsilon, _ = key.split("|")
+        values.setdefault((data, method, epsilon), []).append(cell["auc"])
+    epsilons = sorted({epsilon for _, _, epsilon in values}, key=float)
+    heads = " | ".join(f"epsilon {one}" for one in epsilons)
+    lines = [f"| AUC | | {heads} |", "|---|---|" + "---:|" * len(epsilons)]
+    for data in NOISE_DATA:
+        for method in NOISE_METHODS:
+            cells = [values.get((data, method, one)) or values.get((data, method, epsilons[0])) for one in epsilons]
+            shown = [f"{mean(cell):.3f}" if cell else "" for cell in cells]
+            lines.append(f"| {data} | {method} | " + " | ".join(shown) + " |")
     settings = results["settings"]
     return (
-        f"{first['result']['source']}; depth {settings['depth']}, {settings['bins']} bins, {settings['key_bits']}-bit "
-        f"keys, {settings['threads']} threads, both parties in one process on {results['machine']['cores']} cores:"
+        f"{settings['trees']} trees on {settings['rows']:,} rows, mean over seeds; epsilon of `ldp` is for the "
+        "labels and the whole training, that of FederBoost for each feature:\n\n" + "\n".join(lines)
     )
 
 
-def ablation_parts(results: dict[str, Any]) -> list[str]:
-    """What optimisations bring in operations, which do not depend on how busy the machine is; of the first key."""
-    config = results["ablation"][0]["name"].split(",")[0]
-    lines = {
-        line["name"].removeprefix(f"{config}, "): line
-        for line in results["ablation"]
-        if line["name"].startswith(f"{config},")
-    }
-
-    def more(without: str, operation: str) -> str:
-        ratio = lines[f"without {without}"]["operations"][operation] / lines["all on"]["operations"][operation]
-        return f"{ratio:.2f} times the {operation}"
-
-    batch, single = lines["batch_he, all off"], lines["secureboost, all off"]
-    time = batch["seconds"] / single["seconds"]
-    traffic = (batch["sent"] + batch["received"]) / (single["sent"] + single["received"])
-    text = (
-        f"One optimisation switched off at a time ({config}; {about(results, batch).removesuffix(':')}): "
-        f"{more('joint_buckets', 'additions')} without joint buckets, {more('subtract', 'additions')} without "
-        f"subtraction of siblings, {more('pack_sums', 'decryptions')} without packed sums. With all of them off "
-        f"`batch_he` takes {time:.2f} of the time and {traffic:.2f} of the bytes of `secureboost`."
-    )
-    return [text]
+# page -> name of a part of it, and who writes that
+PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "README.md": {"demo": demo_section, "speed": readme_section},
+    "docs/speed.md": {
+        "peers": peers_section,
+        "operations": operations_section,
+        "training": training_section,
+        "network": network_section,
+    },
+    "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
+}
 
 
-def linear_parts(results: dict[str, Any]) -> list[str]:
-    """One paragraph per configuration; where there is a set-up, its seconds and megabytes, too."""
-    by_config: dict[str, list[dict[str, Any]]] = {}
-    for line in results["linear"]:
-        by_config.setdefault(line["name"].split(",")[0], []).append(line)
-    parts = []
-    for config, lines in by_config.items():
-        sizes = ", ".join(linear_size(line, config) for line in lines)
-        bins = ", bins and set-up" if any(line.get("once_bytes") for line in lines) else ""
-        parts.append(f"Growth with rows and features{bins}, one tree of generated tables, {config}: {sizes}.")
-    return parts
-
-
-def linear_size(line: dict[str, Any], config: str) -> str:
-    size = f"{line['result']['rows']:,} x ({'+'.join(map(str, line['result']['features']))})"
-    if not line.get("once_bytes"):
-        return f"{size}: {number(line['seconds'])} s"
-    # The name says how many bins, too.
-    size = line["name"].removeprefix(f"{config}, ")
-    once = f"{number(line['once_seconds'])} s and {number(line['once_bytes'] / 1e6)} MB"
-    return f"{size}: {number(line['seconds'])} s after {once}"
-
-
-def protocol_parts(results: dict[str, Any]) -> list[str]:
-    """Protocols side by side; the first is the measure."""
-    found = results["protocols"]
-    lines = [
-        f"| per tree | seconds | x {found[0]['name']} | CPU seconds | MB | peak MB |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
-    for line in found:
-        peak = "" if line["peak_bytes"] is None else f"{line['peak_bytes'] / 1e6:,.0f}"
-        cells = [f"{line['seconds']:.3f}", f"{line['seconds'] / found[0]['seconds']:.2f}", f"{line['cpu_seconds']:.3f}"]
-        cells += [f"{(line['sent'] + line['received']) / 1e6:.1f}", peak]
-        lines.append(f"| {line['name']} | " + " | ".join(cells) + " |")
-    return [about(results, found[0]), "\n".join(lines)]
-
-
-def accuracy_parts(results: dict[str, Any]) -> list[str]:
-    non_batch, plain, xgboost = (
-        f"{results['differences'][f'batch against {other}']:.6f}" for other in ("non-batch", "plain", "xgboost")
-    )
-    text = (
-        "Accuracy: AUC and KS of tables II to IV of the Batch HE paper, measured on fixed splits, differ by at most "
-        f"{non_batch} between `batch_he` and `secureboost`, {plain} between `batch_he` and `plain`, and {xgboost} "
-        "between `batch_he` and xgboost ([docs/results/batch_he.md](docs/results/batch_he.md))."
-    )
-    return [text]
-
-
-def aggregation_parts(results: dict[str, Any]) -> list[str]:
-    """One sum over many users: what it costs the server and a user, aggregator by aggregator."""
-    if "table" not in results:
-        return []
-    table = results["table"]["results"]
-    bits = list(table)
-    size = table[bits[0]]["bcp"]
-    heads = [f"{n} bits: server s | user s | user MB out" for n in bits]
-    lines = ["| one sum | " + " | ".join(heads) + " |", "|---|" + "---:|" * (3 * len(bits))]
-    for label in dict.fromkeys(label for rows in table.values() for label in rows):
-        cells = []
-        for rows in table.values():
-            row = rows.get(label)
-            cells += [""] * 3 if row is None else [f"{row['server seconds']:.2f}", f"{row['user seconds']:.3f}"]
-            cells += [] if row is None else [f"{row['user sent'] / 1e6:.3f}"]
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    about = (
-        f"Horizontal: a sum of {size['entries']} entries over {size['users']} users (table III of FEDXGB; 512-bit keys "
-        "are the paper's and protect nothing; "
-        "[docs/results/fedxgb_aggregation.md](docs/results/fedxgb_aggregation.md)):"
-    )
-    return [about, "\n".join(lines)]
-
-
-def replaced(readme: str, begin: str, end: str, text: str) -> str:
-    before, rest = readme.split(begin)
-    after = rest.split(end)[1]
-    return f"{before}{begin}\n{text}\n{end}{after}"
-
-
-def updated(readme: str, folder: Path = RESULTS) -> str:
-    readme = replaced(readme, BEGIN, END, speed_section())
-    return replaced(readme, TRAIN_BEGIN, TRAIN_END, training_section(folder))
+def updated(page: str, text: str, folder: Path = RESULTS) -> str:
+    """The text of a page with all its parts written anew."""
+    for name, write in PAGES[page].items():
+        begin, end = f"<!-- {name}: written by bench/update_readme.py -->", f"<!-- end of {name} -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n{write(folder)}\n{end}{rest.split(end)[1]}"
+    return text
 
 
 if __name__ == "__main__":
-    path = ROOT / "README.md"
-    path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        file = ROOT / page
+        file.write_text(updated(page, file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -17,6 +17,16 @@ settings.load_profile("vfxgb")
 VARIANTS = [("paillier", "djn"), ("paillier", "short"), ("ou", "djn"), ("ou", "short")]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--protocol MODULE: the suites of tests/protocol over a protocol that is not part of vfxgb."""
+    parser.addoption(
+        "--protocol",
+        metavar="MODULE",
+        default=None,
+        help="run the conformance suite over the SPEC in this module, such as rounded.spec, instead of vfxgb's own",
+    )
+
+
 @cache
 def _key(scheme: str, bits: int, randomness: str) -> PrivateKey:
     return generate(scheme, bits=bits, randomness=randomness, insecure=bits < 2048)

@@ -57,6 +57,10 @@ class UnknownNameError(VfxgbError, ValueError):
     """A scheme or option that does not exist."""
 
 
+class RegistrationError(VfxgbError, ValueError):
+    """A protocol or aggregator of another package that cannot be loaded, or whose name is taken."""
+
+
 class ThreadCountError(VfxgbError, ValueError):
     """A number of threads that is no positive integer."""
 

@@ -12,7 +12,8 @@ Parameters have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
     protocol_params  the protocol's own settings
     missing_strategy "learned" direction (default); imputation by "mean", "median" or "mode"; or "probabilistic": both
                      branches, weighted by cover, at prediction (training and eval metrics use learned directions)
-    importance_type  what feature_importances_ shows
+    objective        None: binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers
+    importance_type  what feature_importances_ shows: "gain", "weight", "cover", "total_gain" or "total_cover"
     record           True: keep in transcript_ what every party saw and knew, for `audit()`; private data of all of them
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, n_features_in_,

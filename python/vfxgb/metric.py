@@ -94,6 +94,11 @@ def make_metrics(asked: object, default: str) -> tuple[Metric, ...]:
     return metrics
 
 
+def maximised(metrics: Sequence[Metric]) -> frozenset[str]:
+    """The names of those of which more is better."""
+    return frozenset(metric.name for metric in metrics if metric.maximize)
+
+
 def _from_callable(function: Callable[..., float]) -> Metric:
     def call(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
         if (w == 1.0).all():

@@ -41,7 +41,8 @@ T = TypeVar("T")
 class Rule:
     """What a parameter may be: its meaning in words, its kind, and its bounds.
 
-    `kind`: "int", "float", "bool" or "choice". A float bound is closed unless `open_low`. `none`: None is allowed.
+    `kind`: "int", "float", "bool", "choice", or "other": something that `form` says in words and TrainParams checks by
+    itself. A float bound is closed unless `open_low`. `none`: None is allowed.
     """
 
     doc: str
@@ -51,6 +52,7 @@ class Rule:
     open_low: bool = False
     none: bool = False
     choices: tuple[str, ...] = ()
+    form: str = ""
 
     def wanted(self) -> str:
         """The rule in words, for an error message."""
@@ -58,16 +60,20 @@ class Rule:
             text = "one of " + ", ".join(repr(choice) for choice in self.choices)
         elif self.kind == "bool":
             text = "True or False"
+        elif self.kind == "other":
+            text = self.form
         else:
             text = "an integer" if self.kind == "int" else "a finite number"
             if self.low > -math.inf:
-                text += f" {'above' if self.open_low else 'of at least'} {self.low:g}"
+                text += f" {'above' if self.open_low else 'of at least'} {_exactly(self.low)}"
             if self.high < math.inf:
-                text += f" and at most {self.high:g}"
+                text += f" and at most {_exactly(self.high)}"
         return text + (", or None" if self.none else "")
 
     def allows(self, value: object) -> bool:
-        """Whether `value` keeps the rule."""
+        """Whether `value` keeps the rule, as far as that can be said without the other parameters."""
+        if self.kind == "other":
+            return True
         if value is None:
             return self.none
         if self.kind == "choice":
@@ -78,6 +84,10 @@ class Rule:
             return False
         number = float(value)
         return math.isfinite(number) and self.low <= number <= self.high and not (self.open_low and number == self.low)
+
+
+def _exactly(number: float) -> str:
+    return str(int(number)) if number == int(number) else f"{number:g}"
 
 
 def _param(default: T, rule: Rule) -> T:
@@ -96,6 +106,10 @@ def _float(
 
 def _choice(default: str, choices: tuple[str, ...], doc: str) -> Any:
     return _param(default, Rule(doc, "choice", choices=choices))
+
+
+def _other(form: str, doc: str, none: bool = False) -> dict[str, Rule]:
+    return {"rule": Rule(doc, "other", none=none, form=form)}
 
 
 @dataclass(frozen=True)
@@ -132,19 +146,38 @@ class TrainParams:
     base_score: float | None = _float(
         None, -math.inf, "prediction before the first tree, in the units of the label; None estimates it", none=True
     )
-    # A string of OBJECTIVES, or a callable (labels, margins[, sample_weight]) -> (gradients, hessians).
-    objective: str | Callable[..., Any] = "reg:squarederror"
+    objective: str | Callable[..., Any] = field(
+        default="reg:squarederror",
+        metadata=_other(
+            f"one of {', '.join(map(repr, OBJECTIVES))}, or a callable (labels, margins[, sample_weight]) -> "
+            "(gradients, hessians)",
+            "the loss",
+        ),
+    )
     num_class: int = _int(1, 1, "outputs per row: the number of classes for multi:softprob, else 1", high=65_536)
-    # A name of vfxgb.metric.METRICS, a callable (labels, predictions[, sample_weight]) -> float, or several of them.
-    eval_metric: Any = None
+    eval_metric: Any = field(
+        default=None,
+        metadata=_other(
+            "a name of vfxgb.metric.METRICS, a callable (labels, predictions[, sample_weight]) -> float, or several",
+            "what is measured on eval sets after every round; None: what fits the objective",
+            none=True,
+        ),
+    )
     early_stopping_rounds: int | None = _int(
         None, 1, "stop when the last metric on the last eval set has not improved for so many rounds", none=True
     )
-    # The value that stands for "missing", beside NaN, which always does.
-    missing: float = math.nan
+    missing: float = field(
+        default=math.nan, metadata=_other("a number", "a value that counts as missing, beside NaN, which always does")
+    )
     missing_strategy: str = _choice("learned", MISSING_STRATEGIES, "what happens to rows whose split value is missing")
-    # By column name ({"age": 1}) or, in global feature order, a sequence of -1, 0, 1. None: no constraint.
-    monotone_constraints: Mapping[str, int] | Sequence[int] | None = None
+    monotone_constraints: Mapping[str, int] | Sequence[int] | None = field(
+        default=None,
+        metadata=_other(
+            "a mapping from column to -1, 0 or 1, or a sequence of these, one per feature",
+            "predictions may only fall (-1) or only rise (1) with a feature",
+            none=True,
+        ),
+    )
     random_state: int = _int(0, 0, "seed of row and column sampling", high=2**63 - 1)
     n_jobs: int | None = _int(None, 1, "threads; None is VFXGB_THREADS or all cores", none=True)
     min_bucket_rows: int = _int(1, 1, "adjacent buckets of a node are merged until each holds so many rows")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
-from vfxgb.protocols import make_protocol_params, protocol_by_name, protocol_names
+from vfxgb.protocols import make_protocol_params, protocol_by_name, register, shipped_protocols
 from vfxgb.train.session import FitResult, fit
 
 N_TRAIN, N_ROWS, N_FEATURES = 220, 300, 6
@@ -156,17 +157,26 @@ def model_of() -> Callable[[FitResult], dict[str, Any]]:
     return model
 
 
+def protocols_under_test(config: pytest.Config) -> tuple[str, ...]:
+    """Those that vfxgb ships, or the one of --protocol."""
+    module = config.getoption("--protocol")
+    if module is None:
+        return shipped_protocols()
+    spec = import_module(module).SPEC
+    register(spec)
+    return (spec.name,)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`protocol`: every registered one; `exact_protocol`: those whose models must equal plain's; `repeatable_protocol`:
+    """`protocol`: every one under test; `exact_protocol`: those whose models must equal plain's; `repeatable_protocol`:
     those without noise in the model; `case`: all.
     """
+    names = protocols_under_test(metafunc.config)
     if "protocol" in metafunc.fixturenames:
-        metafunc.parametrize("protocol", protocol_names())
+        metafunc.parametrize("protocol", names)
     if "exact_protocol" in metafunc.fixturenames:
-        exact = [name for name in protocol_names() if protocol_by_name(name).exact]
-        metafunc.parametrize("exact_protocol", exact)
+        metafunc.parametrize("exact_protocol", [name for name in names if protocol_by_name(name).exact])
     if "repeatable_protocol" in metafunc.fixturenames:
-        repeatable = [name for name in protocol_names() if protocol_by_name(name).repeatable]
-        metafunc.parametrize("repeatable_protocol", repeatable)
+        metafunc.parametrize("repeatable_protocol", [name for name in names if protocol_by_name(name).repeatable])
     if "case" in metafunc.fixturenames:
         metafunc.parametrize("case", sorted(CASES))

@@ -41,8 +41,8 @@ class AlignParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How ids are compared; the same at all parties.
 
     `method`: "kkrt" (oblivious transfer), "ecdh" (curve points, two parties only), or "auto": ecdh for two parties with
-    at most 400 ids each, kkrt else. `group_bits`: the prime of the base transfers; below 2048 only with `insecure`, for
-    tests.
+    at most 400 ids each, kkrt else. `group_bits`: bits of the prime of the base transfers; below 2048 only with
+    `insecure`. `insecure`: allow that, for tests.
     """
 
     method: Literal["auto", "kkrt", "ecdh"] = "auto"

@@ -12,6 +12,7 @@ COMMANDS = (
     "demo",
     "certs",
     "init",
+    "parameters",
     "check",
     "serve",
     "train",

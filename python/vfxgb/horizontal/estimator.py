@@ -16,7 +16,8 @@ training have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
     users_per_round    so many users, drawn each round, take part; the others step in for those who leave; None: all
     quantile_bits      cut points are searched among values rounded down to so many bits of 32 (32: among the values)
     fine_cells         where ranges are given: evenly spaced cells per column
-    importance_type    what feature_importances_ shows
+    objective          None: binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers
+    importance_type    what feature_importances_ shows: "gain", "weight", "cover", "total_gain" or "total_cover"
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, users_ (their ids),
 n_features_in_, feature_names_in_ (if X has names), feature_importances_, and classes_ of the classifier. A training

@@ -29,7 +29,7 @@ from vfxgb.horizontal.messages import (
 )
 from vfxgb.horizontal.quantiles import ColumnSearch, RangeCells, cuts_of_counts, fine_starts, pack_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
-from vfxgb.metric import make_metrics
+from vfxgb.metric import make_metrics, maximised
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
 from vfxgb.objective import make_objective
@@ -112,6 +112,7 @@ class Server:
         self._calls.set_up()
         self._set_up()
         state.save = lambda folder: save(self.share(state), folder)
+        state.maximised = maximised(self._metrics)
         run_rounds(self._params.n_estimators, state, callbacks, self._boost, self._evaluate)
         self._calls.finish()
 

@@ -36,14 +36,21 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class TlsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """This party's certificate and private key, PEM files; the key may be readable by its owner only."""
+    """How this party proves who it is.
+
+    `certificate`: this party's, a PEM file. `key`: its private key, a PEM file that only its owner may read.
+    """
 
     certificate: Path
     key: Path
 
 
 class PeerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Another party: its certificate, and where it listens ("host:port") if this party is to dial it."""
+    """Another party.
+
+    `certificate`: its certificate, a PEM file, which is the pin. `address`: where it listens ("host:port"), if this
+    party is to dial it.
+    """
 
     certificate: Path
     address: str = ""
@@ -53,9 +60,10 @@ class DataSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """This party's tables and what their columns are.
 
     `train`: the table to train on. `valid`: the active party's table for metrics and early stopping. `predict`: the
-    passive party's table for prediction, `train` if absent. `id`: the column that names the rows. `label`, `weight`:
-    the active party's. `features`: columns in use, all others if absent. `normalise`: the steps that make ids of all
-    parties alike (vfxgb.align.ids). `missing`: a value that counts as missing, beside an empty cell.
+    passive party's table for prediction, `train` if absent. `id`: the column that names the rows. `label`: the column
+    to learn, the active party's. `weight`: the column of row weights, the active party's. `features`: columns in use,
+    all others if absent. `normalise`: the steps that make ids of all parties alike (vfxgb.align.normalise). `missing`:
+    a value that counts as missing, beside an empty cell.
     """
 
     train: Path | None = None
@@ -70,7 +78,11 @@ class DataSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProtocolSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`name` and `params` are the active party's choice and sent to all; `local` is each party's own and never sent."""
+    """How gradients and sums are protected.
+
+    `name`: the protocol, the active party's choice. `params`: the protocol's parameters, sent to all. `local`:
+    those that are each party's own and never sent.
+    """
 
     name: str = "ot_shares"
     params: dict[str, Any] = {}
@@ -80,11 +92,12 @@ class ProtocolSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a passive party agrees to; anything beyond is refused by name.
 
-    `protocols`: those accepted; absent: all without a known attack. `insecure`: broken protocols too, if listed.
-    `min_key_bits`: least size of an encryption key. `features`: columns offered; absent: all in use. `purposes`: the
-    purposes accepted, compared as text; absent: any. `max_trees`, `max_depth`: of a model; absent: no limit.
-    `min_bucket_rows`: least rows of a bucket whose sums are shown. `min_common_rows`: least rows in common to train
-    on. `max_predicted_rows`: rows predicted per model, over all requests; absent: no limit.
+    `protocols`: those accepted; absent: all of vfxgb's own without a known attack. `insecure`: broken protocols too, if
+    listed. `min_key_bits`: least size of an encryption key. `features`: columns offered; absent: all in use.
+    `purposes`: the purposes accepted, compared as text; absent: any. `max_trees`: trees of a model; absent: no limit.
+    `max_depth`: of its trees; absent: no limit. `min_bucket_rows`: least rows of a bucket whose sums are shown.
+    `min_common_rows`: least rows in common to train on. `max_predicted_rows`: rows predicted per model, over all
+    requests; absent: no limit.
     """
 
     protocols: tuple[str, ...] | None = None
@@ -102,9 +115,10 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ResumeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a run survives its processes.
 
-    `key_file` (32 bytes, readable by its owner only) or `passphrase_env` (the name of an environment variable) seals
-    the secrets of a checkpoint; without either, keys are made again. `resume_seconds`: how long the active party keeps
-    dialling a party that is gone, 0 to give up at once.
+    `key_file`: 32 random bytes, readable by their owner only, that seal the secrets of a checkpoint.
+    `passphrase_env`: the name of an environment variable with a passphrase that does the same; without either, keys
+    are made again. `resume_seconds`: how long the active party keeps dialling a party that is gone, 0 to give up at
+    once.
     """
 
     key_file: Path | None = None
@@ -113,10 +127,15 @@ class ResumeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file. `path` is where it was read from.
+    """The whole file, read from `path`. Fields that are sections have structs of their own.
 
-    `network`, `align` and `users` hold the keys of their sections as given; they are checked by those who use them:
-    vfxgb.transport.network.Limits, vfxgb.align, vfxgb.party.users.
+    `party`: this party's name, as in its certificate. `role`: active has the labels, passive further columns, a server
+    trains over users' rows. `folder`: where runs, models, checkpoints and the log are kept. `listen`: "host:port" that
+    passive parties and servers open. `purpose`: what the model is for, which others compare with their consent.
+    `threads`: absent: VFXGB_THREADS or all cores. `max_sessions`: sessions at a time.
+
+    The sections `network`, `align` and `users` hold their keys as given; they are checked by those who use them, in
+    vfxgb.transport.network.Limits, vfxgb.align and vfxgb.party.users.
     """
 
     party: str

@@ -14,7 +14,7 @@ from vfxgb.files import write_atomically
 from vfxgb.party.config import ConsentSection
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TrainRequest
-from vfxgb.protocols import make_protocol_params, protocol_by_name, protocol_names
+from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_protocols
 from vfxgb.train.messages import Setup
 
 # Fields of a protocol's parameters that are sizes of keys or groups.
@@ -70,7 +70,8 @@ class Consent:
     def _protocol(self, name: str, params: Mapping[str, Any]) -> None:
         allowed = self.section.protocols
         if allowed is None:
-            allowed = tuple(one for one in protocol_names() if protocol_by_name(one).security == "semi-honest")
+            # What another package says about its own protocol is no consent: that one has to be listed.
+            allowed = tuple(one for one in shipped_protocols() if protocol_by_name(one).security == "semi-honest")
         if name not in allowed:
             raise self._refusal(f"the protocol {name!r}", f"one of {_listed(allowed)}")
         try:

@@ -26,12 +26,14 @@ T = TypeVar("T", bound=msgspec.Struct)
 class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[users] of the server.
 
-    `directory`: users.json (`vfxgb certs --users`). `aggregator`, `params`: how sums are protected; users must have the
-    same. `users_per_round`, `quantile_bits`, `fine_cells`, `ranges` (column -> [low, high], public): as for
-    FedXGBClassifier. `weighted`: users may weigh their rows. `gather_seconds`: how long to wait for all users before
-    the run begins without those who are missing; `stage_seconds`: for replies, then a user has dropped out of the call;
-    `greet_seconds`: for a user to accept; `patience_seconds`: when too few users are left, to try again before the run
-    is given up.
+    `directory`: users.json (`vfxgb certs --users`). `aggregator`: how sums are protected; users must have the same.
+    `params`: the aggregator's parameters; users must have the same. `users_per_round`: so many users, drawn each round,
+    take part; absent: all. `quantile_bits`: cut points are searched among values rounded down to so many bits of 32.
+    `fine_cells`: evenly spaced cells per column that has a range. `ranges`: column -> [low, high], public. `weighted`:
+    users may weigh their rows. `gather_seconds`: how long to wait for all users before the run begins without those
+    who are missing. `stage_seconds`: how long for replies, then a user has dropped out of the call. `greet_seconds`:
+    how long for a user to accept. `patience_seconds`: how long to try again, when too few users are left, before the
+    run is given up.
     """
 
     directory: Path
@@ -52,8 +54,9 @@ class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[users] of a user.
 
     `directory`: the same users.json as at the server. `identity`: this user's private identity key, by default
-    <party>.identity beside the directory. `aggregator`, `params`: how its sums have to be protected; a run that says
-    otherwise is declined. `reach_seconds`: how long to dial the server, at first and when it was lost.
+    <party>.identity beside the directory. `aggregator`: how its sums have to be protected; a run that says otherwise is
+    declined. `params`: the aggregator's parameters, compared likewise. `reach_seconds`: how long to dial the server, at
+    first and when it was lost.
     """
 
     directory: Path

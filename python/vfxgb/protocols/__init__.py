@@ -1,30 +1,41 @@
 """Protocols: one folder each. A folder with a spec.py is registered by being there.
 
-`protocol_names` lists them, `protocol_by_name` loads one; nothing else in the package branches on a name.
+`protocol_names` lists them, `protocol_by_name` loads one; nothing else in the package branches on a name. Protocols of
+other packages come in by an entry point of the group "vfxgb.protocols", or by `register` (docs/extending.md).
 """
 
 from collections.abc import Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vfxgb.errors import ProtocolParameterError
-from vfxgb.registry import load_spec, make_params, registered
+from vfxgb.registry import Registry, make_params
 
 if TYPE_CHECKING:
     from vfxgb.protocols.base import ProtocolSpec
 
 
-@cache
+_REGISTRY = Registry(__name__, __file__, "protocol", "ProtocolSpec")
+
+
 def protocol_names() -> tuple[str, ...]:
     """The names of all protocols, sorted."""
-    return registered(__file__)
+    return _REGISTRY.names()
 
 
-@cache
+def shipped_protocols() -> tuple[str, ...]:
+    """The names of those that are part of vfxgb, sorted."""
+    return _REGISTRY.shipped
+
+
 def protocol_by_name(name: str) -> "ProtocolSpec":
-    """The protocol of that name. Raises UnknownNameError."""
-    spec: ProtocolSpec = load_spec(__name__, "protocol", name, protocol_names())
+    """The protocol of that name. Raises UnknownNameError, RegistrationError for one that cannot be loaded."""
+    spec: ProtocolSpec = _REGISTRY.load(name)
     return spec
+
+
+def register(spec: "ProtocolSpec") -> None:
+    """Add a protocol of another package to this process. Raises RegistrationError, for a name that is taken too."""
+    _REGISTRY.register(spec)
 
 
 def make_protocol_params(spec: "ProtocolSpec", given: Mapping[str, Any] | None) -> Any:

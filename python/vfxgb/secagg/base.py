@@ -132,7 +132,7 @@ class UserContext:
 
 
 class AggregatorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`threshold`: how many users must be left, a number or a share of those of the call; None: see `threshold_of`.
+    """`threshold`: how many users must be left, a number or a share of those of the call; None: more than two thirds.
 
     `min_users`: fewest users whose sum may be opened.
     """

@@ -21,7 +21,7 @@ from vfxgb.data.impute import STRATEGIES, fit_imputer
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
 from vfxgb.errors import MessageError
-from vfxgb.metric import Metric, make_metrics
+from vfxgb.metric import Metric, make_metrics, maximised
 from vfxgb.model.seal import seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords
 from vfxgb.objective import Objective, make_objective, start_margin
@@ -220,6 +220,7 @@ class ActiveParty:
             self._keep(state, stopped=False)
         if save is not None:
             state.save = lambda folder: save(self._share(state), folder)
+        state.maximised = maximised(self._metrics)
         run_rounds(n_rounds, state, callbacks, self._boost, self._evaluate, self._finish_round)
         return self._seal(state)
 

@@ -20,13 +20,13 @@ from typing import TextIO
 
 from vfxgb.checks import is_int
 from vfxgb.errors import CallbackError
-from vfxgb.metric import METRICS
+from vfxgb.metric import METRICS, maximised
 
 # name of the eval set -> name of the metric -> one value per finished round
 EvalsLog = dict[str, dict[str, list[float]]]
 
 # Built-in metrics of which more is better.
-MAXIMISED = frozenset(name for name, metric in METRICS.items() if metric.maximize)
+MAXIMISED = maximised(tuple(METRICS.values()))
 
 
 def _is_finite(value: object) -> bool:

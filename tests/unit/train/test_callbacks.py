@@ -1,11 +1,14 @@
-"""Callbacks and the progress bar, driven by hand: what they do with a state, without any training."""
+"""Callbacks and the progress bar, driven by hand: what they do with a state, mostly without any training."""
 
 import io
 import math
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from vfxgb import FedXGBClassifier, VFXGBClassifier
 from vfxgb.errors import CallbackError
 from vfxgb.train import progress
 from vfxgb.train.callbacks import (
@@ -216,3 +219,19 @@ def test_verbose_chooses_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         (bar,) = make_monitor(verbose)
         assert isinstance(bar, ProgressBar)
         assert bar.patience == patience
+
+
+@pytest.mark.parametrize("kind", [VFXGBClassifier, FedXGBClassifier])
+@pytest.mark.parametrize("maximize", [True, False])
+def test_a_metric_of_the_callers_says_which_way_is_better(kind: Any, maximize: bool) -> None:
+    values = iter([0.5, 0.7, 0.9, 0.4, 0.3, 0.2])
+
+    def given(labels: Any, predictions: Any) -> float:
+        return next(values)
+
+    given.maximize = maximize
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    model = kind(n_estimators=6, max_depth=1, eval_metric=given, early_stopping_rounds=6)
+    model.fit(X, y, eval_set=[(X, y)], **({} if kind is VFXGBClassifier else {"users": np.arange(60) % 3}))
+    assert (model.best_iteration_, model.best_score_) == ((2, 0.9) if maximize else (5, 0.2))

@@ -19,9 +19,10 @@ PaddingBits = Annotated[int, msgspec.Meta(ge=1, le=20)]
 class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
     """Those of HeParams, and how a pair becomes a plaintext.
 
-    `encoding`: "exact"; or "shift", the paper's way, which is not exact: shift `s` (at most the least gradient),
-    truncation at `alpha`, quantisation of [0, alpha_max] to `r` bits and `padding` overflow bits (codec/shift.py); or
-    "batchcrypt", which overflows (codec/batchcrypt.py) and needs insecure=True. `most_pairs`: how many outputs may
+    `encoding`: "exact"; or "shift", the paper's way, which is not exact (codec/shift.py); or "batchcrypt", which
+    overflows (codec/batchcrypt.py) and needs insecure=True. `s`: the shift, at most the least gradient. `alpha`: where
+    shifted gradients are truncated. `alpha_max`: the end of the range [0, alpha_max] that is quantised. `r`: bits of a
+    quantised value. `padding`: overflow bits of a slot. `most_pairs`: how many outputs may
     share a ciphertext, None for as many as fit; fewer mean more encryptions, and more sums in a returned ciphertext.
     """
 

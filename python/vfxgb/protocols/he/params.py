@@ -17,7 +17,8 @@ DEFAULT_CHUNK_ROWS = 4096
 class HeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How gradients are encrypted and summed.
 
-    `scheme`, `key_bits`, `randomness`: the key (crypto/README.md). `insecure`: allow keys below 2048 bits, for tests
+    `scheme`: Paillier or Okamoto-Uchiyama (crypto/README.md). `key_bits`: size of the public modulus. `randomness`: of
+    ciphertexts; "short" is faster and rests on one more assumption. `insecure`: allow keys below 2048 bits, for tests
     and for reproducing papers. `precision_bits`: fractional bits of gradients, None for as many as stay exact.
     `chunk_rows`: rows per message of gradients.
 

@@ -23,6 +23,7 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     which is right where they do not depend on labels, or "noisy", at half of the budget. `public_weights`: sample
     weights say nothing about labels. `unbiased`: with label_rr and two classes, train with labels whose mean is the
     true one. `as_printed`: algorithm 6 of papers/000 to the letter, which protects nothing; needs `insecure`.
+    `insecure`: agree to what protects nothing.
     """
 
     mechanism: Literal["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"] = "label_rr"

@@ -22,7 +22,8 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stay exact.
 
     `active_noise`: "gaussian" adds noise that the active party draws itself, once per tree, so that labels have
-    (`active_epsilon`, `active_delta`) for the whole training, against the passive parties too. `clip`: bound of
+    (epsilon, delta) for the whole training, against the passive parties too. `active_epsilon`: that epsilon.
+    `active_delta`: that delta, well below 1 / rows. `clip`: bound of
     |gradient| for it, where the loss gives none. `public_weights`: sample weights say nothing about labels.
     """
 

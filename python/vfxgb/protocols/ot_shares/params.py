@@ -30,8 +30,9 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refused. `keep_leaves`: keep the leaves of all trees within that limit instead of growing them for each sum; None:
     if they fit and the processor has no wide AES, which grows them faster than memory delivers them. `setup_dir`: an
     existing folder where each party keeps its part of the set-up, so that a later run need not repeat it. `group_bits`:
-    the prime of the base transfers; below 2048 only with `insecure`, for tests. `checked`: a passive party proves that
-    its transfers are consistent (ot/README.md). `subtract`: sums of the smaller child only.
+    bits of the prime of the base transfers; below 2048 only with `insecure`. `insecure`: allow that, for tests.
+    `checked`: a passive party proves that its transfers are consistent (ot/README.md). `subtract`: sums of the smaller
+    child only.
     """
 
     precision_bits: PrecisionBits | None = DEFAULT_PRECISION_BITS

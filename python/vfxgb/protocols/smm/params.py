@@ -22,8 +22,8 @@ class SmmParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `insecure`: must be True. `r`: null-space vectors per node. `precision_bits`: fractional bits of gradients; with
     more of them rounding would no longer be exact. `chunk_bytes`: the size from which an array travels in pieces.
-    `small_nodes`: what becomes of a node with too few rows for the protocol: a leaf, or `batch_he` is used for it, with
-    the parameters `he`.
+    `small_nodes`: what becomes of a node with too few rows for the protocol: a leaf, or batch_he is used for it. `he`:
+    the parameters of batch_he for that.
     """
 
     insecure: bool = False

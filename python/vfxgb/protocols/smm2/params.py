@@ -15,8 +15,9 @@ Deviation = Annotated[float, msgspec.Meta(gt=0)]
 class Smm2Params(SmmParams, frozen=True, forbid_unknown_fields=True):
     """Those of SmmParams, and what covers the splitting matrix.
 
-    `l1`: dummy threshold columns. `l2`: columns of normal numbers, of mean `mu` and standard deviation `sigma`. A node
-    of at most l + l1 + l2 + r rows is small, l being the candidates of the passive party.
+    `l1`: dummy threshold columns. `l2`: columns of normal numbers. `mu`: their mean. `sigma`: their standard deviation.
+
+    A node of at most l + l1 + l2 + r rows is small, l being the candidates of the passive party.
     """
 
     l1: Columns = 20

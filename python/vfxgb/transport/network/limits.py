@@ -13,7 +13,7 @@ CHUNK_BYTES = 1 << 20
 MISSED_BEATS = 3
 
 # Field -> (smallest, largest) value.
-_BOUNDS: dict[str, tuple[float, float]] = {
+BOUNDS: dict[str, tuple[float, float]] = {
     "connect_seconds": (0.1, 3600.0),
     "reconnect_seconds": (0.0, 7 * 86400.0),
     "step_seconds": (0.1, 30 * 86400.0),
@@ -56,7 +56,7 @@ class Limits:
                 good = isinstance(value, bool)
                 wanted = "true or false"
             else:
-                low, high = _BOUNDS[field.name]
+                low, high = BOUNDS[field.name]
                 kinds = (int,) if field.name.endswith("bytes") else (int, float)
                 good = isinstance(value, kinds) and not isinstance(value, bool)
                 good = good and math.isfinite(value) and low <= value <= high

@@ -1,0 +1,177 @@
+"""The tables of README.md and docs are those of the result files: bench/update_readme.py would write the same."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pages import ROOT
+
+SWITCHES = ("joint_buckets", "pack_sums", "subtract")
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    return importlib.import_module("update_readme")
+
+
+def test_pages_are_as_the_script_writes_them(script: ModuleType) -> None:
+    for page in script.PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert script.updated(page, text) == text, f"{page} is not what its result files say: {script.__doc__}"
+    assert "| decrypt |" in script.readme_section()
+
+
+def test_training_tables_are_written_from_the_files_there_are(script: ModuleType, tmp_path: Path) -> None:
+    assert script.training_section(tmp_path) == ""
+    operations = {"encryptions": 1000.0, "additions": 5000.0, "decryptions": 30.0}
+    result = {"source": "give_credit.csv.gz, 900 x (5+5)", "rows": 900, "features": [5, 5]}
+    line = {
+        "name": "batch_he ou-short",
+        "seconds": 3.0,
+        "floor": 2.5,
+        "operations": operations,
+        "sent": 4.4e6,
+        "received": 2e5,
+        "peak_bytes": 5e6,
+        "result": result,
+    }
+    plain = {**line, "name": "plain", "seconds": 0.05, "cpu_seconds": 0.1, "floor": None, "peak_bytes": None}
+    head = {
+        "machine": {"cores": "2"},
+        "settings": {"depth": 6, "bins": 32, "key_bits": 2048, "threads": 2},
+    }
+    dear = {**operations, "additions": 9000.0, "decryptions": 60.0}
+    off = [{**line, "name": f"ou-short, without {one}", "operations": dear} for one in SWITCHES]
+    none = [
+        {**line, "name": "ou-short, batch_he, all off"},
+        {**line, "name": "ou-short, secureboost, all off", "seconds": 6},
+    ]
+    ablation = [{**line, "name": "ou-short, all on"}, *off, *none, {**line, "name": "ou-djn, all on"}]
+    one_sum = {"users": 500, "entries": 400, "server seconds": 2.5, "user seconds": 0.25, "user sent": 1e5}
+    shares = {**plain, "name": "ot_shares", "once_seconds": 1.5, "once_bytes": 108_000_000}
+    files = {
+        "train_give_credit": {**head, "configurations": [line, plain, shares]},
+        "ablation_give_credit": {**head, "ablation": ablation},
+        "protocols_adult": {**head, "protocols": [plain, {**line, "name": "masked", "cpu_seconds": 4.0}]},
+        "linear": {
+            **head,
+            "linear": [
+                {**line, "name": "ou-short, 900 x (5+5)"},
+                {**shares, "name": "ot_shares, 900 x (5+5), 32 bins"},
+            ],
+        },
+        "batch_he": {
+            "differences": dict.fromkeys(["batch against non-batch", "batch against plain", "batch against xgboost"], 0)
+        },
+        "fedxgb_aggregation": {"table": {"results": {"512": {"bcp": one_sum}, "2048": {"bcp": one_sum, "x": one_sum}}}},
+    }
+    for name, numbers in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(numbers))
+    written = script.training_section(tmp_path)
+    for wanted in (
+        "give_credit.csv.gz, 900 x (5+5); depth 6, 32 bins, 2048-bit keys, 2 threads",
+        "| batch_he ou-short | 3.00 | 2.50 | 1.20 | 4.4 | 0.2 | 5 |",
+        "| plain | 0.05 |  |  | 4.4 | 0.2 |  |",
+        "1.80 times the additions without joint buckets",
+        "2.00 times the decryptions without packed sums",
+        "`batch_he` takes 0.50 of the time and 1.00 of the bytes",
+        "900 x (5+5): 3.00 s.",
+        "Set-up, once per training and not in the table: ot_shares takes 1.50 s and 108 MB.",
+        "and set-up, one tree of generated tables, ot_shares: 900 x (5+5), 32 bins: 0.05 s after 1.50 s and 108 MB.",
+        "| masked | 3.000 | 60.00 | 4.000 | 4.6 | 5 |",
+        "0.000000 between `batch_he` and xgboost",
+        "a sum of 400 entries over 500 users",
+        "| bcp | 2.50 | 0.250 | 0.100 | 2.50 | 0.250 | 0.100 |",
+        "| x |  |  |  | 2.50 | 0.250 | 0.100 |",
+    ):
+        assert wanted in written
+
+
+def test_costs_add_computing_and_sending(script: ModuleType, tmp_path: Path) -> None:
+    line = {"seconds": 0.5, "once_seconds": 5.0, "sent": 1.5e6, "received": 0.5e6, "once_bytes": 25_000_000}
+    line["result"] = {"source": "a table, 9 x (1+1)"}
+    settings = {"depth": 6, "bins": 32, "key_bits": 2048, "threads": 2}
+    lines = [{**line, "name": name} for name, _ in script.SHORT_TRAINING]
+    result = {"machine": {"cores": "2"}, "settings": settings, "configurations": lines}
+    (tmp_path / "train_give_credit.json").write_text(json.dumps(result))
+    written = script.costs_section(tmp_path)
+    # 50 trees: 30 s and 125 MB, which take 1, 10 and 100 s on the three lines.
+    assert "| `ot_shares` | 30 s | 125 MB | 31 s | 40 s | 2 min |" in written
+    assert "50 trees of a table, 9 x (1+1); depth 6" in written
+
+
+def test_noise_is_the_mean_over_seeds(script: ModuleType, tmp_path: Path) -> None:
+    cells = {"adult|ldp|1|0": {"auc": 0.7}, "adult|ldp|1|1": {"auc": 0.8}, "adult|ldp|2|0": {"auc": 0.9}}
+    (tmp_path / "dp.json").write_text(json.dumps({"settings": {"rows": 10, "trees": 2}, "cells": cells}))
+    assert "| adult | ldp | 0.750 | 0.900 |" in script.noise_section(tmp_path)
+
+
+def test_demo_shows_parties_and_scores(script: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "demo.txt").write_text("data  d\nparties  p\nmore\nAUC on 9 customers\n  together 1\n\nwhat else\n")
+    assert script.demo_section(tmp_path) == (
+        "```text\ndata  d\nparties  p\n...\nAUC on 9 customers\n  together 1\n...\n```"
+    )
+    (tmp_path / "demo.txt").write_text("nothing\n")
+    with pytest.raises(SystemExit, match="make it again"):
+        script.demo_section(tmp_path)
+
+
+def test_readme_has_no_number_of_its_own() -> None:
+    """Measured numbers stand in parts that the script writes; elsewhere no unit of time or size follows a number."""
+    text = re.sub(r"(?s)<!-- (\w+): written by .*?<!-- end of \1 -->", "", (ROOT / "README.md").read_text("utf-8"))
+    assert re.findall(r"\b\d[\d.,]*\s?(?:x|times|s|ms|µs|us|MB|GB|%|seconds|minutes)\b", text) == []
+
+
+def test_operations_next_to_peers(script: ModuleType, tmp_path: Path) -> None:
+    def measured(peer: str, operation: str, microseconds: float, wrong: str = "") -> dict[str, object]:
+        head = {"peer": peer, "scheme": "paillier", "bits": 2048, "operation": operation}
+        return {**head, "microseconds": microseconds, "wrong": wrong}
+
+    ours = [measured("vfxgb", operation, 10.0) for *_, operation in script.SHORT_OPERATIONS]
+    ours += [{**one, "scheme": "ou"} for one in ours]
+    theirs = [
+        measured("slow", "encrypt", 250.0),
+        measured("slow", "decrypt", 5.0),
+        measured("bad", "decrypt", 1.0, "7"),
+    ]
+    results = {
+        "settings": {"quick": False, "bits": [2048]},
+        "operations": ours + theirs,
+        "peers": {name: {"title": name, "version": "1.2"} for name in ("vfxgb", "slow", "bad")},
+    }
+    (tmp_path / "peers.json").write_text(json.dumps(results))
+    (written,) = script.short_operations(tmp_path)
+    assert "| vfxgb | slow 1.2 |\n" in written
+    assert "| Paillier: encrypt, key owner | **10.0** | 250 (25.0x) |" in written
+    assert "| Paillier: encrypt, public key alone | **10.0** | 250 (25.0x) |" in written
+    assert "| Paillier: decrypt | **10.0** | 5.00 (0.50x) |" in written
+    assert "| Okamoto-Uchiyama: decrypt | **10.0** |  |" in written
+    assert written in script.peers_section(tmp_path)
+    (tmp_path / "peers.json").write_text(json.dumps({**results, "settings": {"quick": True, "bits": [2048]}}))
+    assert "not been run" in script.peers_section(tmp_path)
+
+
+def test_alignment_and_links(script: ModuleType, tmp_path: Path) -> None:
+    assert script.network_section(tmp_path) == ""
+    run = {"ids": 1000, "parties": 3, "seconds": [1.0, 3.0, 2.0], "bytes": 5e6, "peak_bytes": None, "load": 1.25}
+    (tmp_path / "psi.json").write_text(json.dumps({"alignments": [run]}))
+    assert "| 1,000 | 3 | 2.00 | 5.00 |  | 1.2 |" in script.network_section(tmp_path)
+    asked = {
+        "rows": 900,
+        "trees": 5,
+        "depth": 6,
+        "seconds": [0.5],
+        "round_trips": 7,
+        "sent_bytes": 1e6,
+        "received_bytes": 0,
+    }
+    link = {"megabytes_per_second": 700.2, "round_trip_microseconds": {"median": 480.0}, "data": "x", "protocol": "p"}
+    (tmp_path / "network.json").write_text(json.dumps({**link, "ratio": 1.004, "prediction": asked}))
+    written = script.network_section(tmp_path)
+    assert "700 MB/s, a round trip in 480 µs (median). Training of x with `p` takes 1.00 times as long" in written
+    assert "900 rows, 5 trees of depth 6, in 0.50 s, 7 round trips and 1.00 MB." in written

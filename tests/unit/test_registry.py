@@ -1,0 +1,103 @@
+"""Protocols of other packages: registered by hand or by entry point, and never in place of one that is there."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vfxgb import protocols, secagg
+from vfxgb.errors import ConsentError, RegistrationError, UnknownNameError
+from vfxgb.party.config import ConsentSection
+from vfxgb.party.consent import Consent
+from vfxgb.party.messages import TrainRequest
+from vfxgb.protocols import protocol_by_name, protocol_names, shipped_protocols
+from vfxgb.registry import Registry
+
+EXTENDING = Path(__file__).resolve().parents[2] / "examples" / "extending"
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """A registry of protocols that no other test sees."""
+    made = Registry(protocols.__name__, str(protocols.__file__), "protocol", "ProtocolSpec")
+    monkeypatch.setattr(protocols, "_REGISTRY", made)
+    return made
+
+
+def copied(name: str) -> Any:
+    return dataclasses.replace(protocol_by_name("batch_he"), name=name)
+
+
+def test_folders_are_there_by_presence() -> None:
+    assert {"plain", "batch_he", "ot_shares"} <= set(shipped_protocols())
+    assert {"plain", "masks"} <= set(secagg.aggregator_names())
+    with pytest.raises(UnknownNameError, match="choosing an aggregator: found 'mask', wanted one of bcp"):
+        secagg.aggregator_by_name("mask")
+
+
+def test_by_hand(registry: Registry) -> None:
+    spec = copied("mine")
+    protocols.register(spec)
+    protocols.register(spec)  # the same once more is no mistake: modules get imported twice
+    assert protocol_by_name("mine") is spec
+    assert "mine" in protocol_names()
+    assert "mine" not in shipped_protocols()
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (lambda: copied("plain"), "registering protocol 'plain': there is another one of that name"),
+        (lambda: copied("no name"), "wanted a ProtocolSpec"),
+        (lambda: "plain", "registering protocol: found 'plain', wanted a ProtocolSpec of vfxgb.protocols.base"),
+        (lambda: secagg.aggregator_by_name("masks"), "wanted a ProtocolSpec"),
+    ],
+)
+def test_what_is_refused(registry: Registry, spec: Callable[[], Any], said: str) -> None:
+    with pytest.raises(RegistrationError, match=said):
+        protocols.register(spec())
+
+
+def test_being_registered_is_no_consent(registry: Registry) -> None:
+    """A protocol that calls itself safe is not among those that a passive party accepts without naming any."""
+    protocols.register(copied("mine"))
+    request = TrainRequest("mine", {}, n_trees=1, max_depth=3, min_bucket_rows=1, parties=("bank", "shop"))
+    with pytest.raises(ConsentError, match="does not agree to the protocol 'mine'"):
+        Consent("shop", ConsentSection()).training(request)
+    Consent("shop", ConsentSection(protocols=("mine",))).training(request)
+
+
+def install(folder: Path, entries: str) -> dict[str, str]:
+    """A folder with what pip writes about an installed package that has these entry points; its environment."""
+    info = folder / "another_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: another-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[vfxgb.protocols]\n{entries}\n")
+    path = os.pathsep.join([str(folder), str(EXTENDING), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.mark.parametrize(
+    ("entries", "code", "said"),
+    [
+        ("rounded = rounded.spec:SPEC", "print(protocol_by_name('rounded').summary)", "gradients in clear as integers"),
+        ("rounded = rounded.spec:SPEC", "print(protocol_names())", "'rounded'"),
+        ("plain = rounded.spec:SPEC", "protocol_names()", "RegistrationError: looking for protocols: the entry point"),
+        ("other = rounded.spec:SPEC", "protocol_by_name('other')", "its SPEC describes 'rounded'"),
+        ("gone = nowhere.spec:SPEC", "protocol_by_name('gone')", "cannot be imported: No module named 'nowhere'"),
+    ],
+)
+def test_by_entry_point(tmp_path: Path, entries: str, code: str, said: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", f"from vfxgb.protocols import protocol_by_name, protocol_names; {code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=install(tmp_path, entries),
+    )
+    assert said in run.stdout + run.stderr
