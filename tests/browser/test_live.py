@@ -87,6 +87,7 @@ def test_a_run_is_followed_to_its_end(world, shop, page, gate, pictures):
             assert page.find("document.activeElement.id") == "tree-choice"
             assert page.find("window.scrollY") == pytest.approx(600, abs=2)
             assert page.find("document.querySelector('#head [data-state]').dataset.state") == "running"
+            page.find("window.scrollTo({top: 0, behavior: 'instant'})")
             page.picture(pictures / "live-wide-light.png")
             gate.let(1)
         finally:

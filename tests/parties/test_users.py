@@ -21,6 +21,7 @@ from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.user import UserParty
 from vfxgb.party.users_server import UsersServer
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 
 class Started:
@@ -89,6 +90,23 @@ def test_the_model_of_one_process(users) -> None:
     for one in runs[1:]:
         np.testing.assert_array_equal(PooledModel(load_share(one.share_file), {}).margins(X), model.margins(X))
     assert xgboost_json(model)
+
+
+def test_a_run_that_ends_before_its_first_tree_leaves_a_record(users) -> None:
+    class Stop(TrainingCallback):
+        def before_training(self, state: TrainingState) -> None:
+            raise ValueError("enough")
+
+    server = UsersServer(load_config(users.server(n_estimators=2), {}), Log(None))
+    begun: list[RunFolder] = []
+    server.callbacks, server.begun = [Stop()], begun.append
+    with pytest.raises((ValueError, VfxgbError)):
+        users.run(server)
+    record = begun[0].read()
+    assert (record.state, record.rounds, record.error) == ("failed", 0, "ValueError: enough")
+    assert record.curves == record.pace == {}
+    assert begun[0].ledger_file.exists()
+    assert not begun[0].share_file.exists()
 
 
 def test_who_is_killed(users) -> None:

@@ -42,8 +42,8 @@ def curves(document: dict[str, Any]) -> Markup:
             tag("h2", "Calibration and ROC"),
             tag(
                 "p",
-                "Of the final model. Calibration puts what the model predicts next to what came true, for groups of "
-                "rows with similar predictions; a model that means what it says lies on the dashed line.",
+                "After the last finished round. Calibration puts what the model predicts next to what came true, for "
+                "groups of rows with similar predictions; a model that means what it says lies on the dashed line.",
             ),
             tag("div", found, class_="charts"),
         )
