@@ -1,4 +1,4 @@
-"""Measured calls of an aggregator: time and bytes of the server and of a user, for fedxgb_aggregation.py.
+"""Measured calls of an aggregator: time and bytes of the server and of a user, for the scripts of papers/003.
 
 All sides run in one process, one after the other, so that every second belongs to one of them. The server has `threads`
 threads, a user whose time is taken has one. These are the first TIMED users; the very first is kept apart, as it makes
@@ -31,8 +31,6 @@ from vfxgb.secagg.simulation import Handler, Parties, simulate
 from vfxgb.transport.messages import Message
 
 KEY_STAGES = ("join", "share")
-
-
 TIMED = 4
 
 
@@ -45,10 +43,38 @@ class Call:
 
 
 @dataclass(frozen=True)
+class UserRows:
+    """A table dealt to users, in bins, with a gradient pair per row in fixed point: vectors as they are in training.
+
+    `bins`: rows x features, below `n_bins`. `user`: whose a row is.
+    """
+
+    bins: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    user: NDArray[np.int64]
+    n_bins: int
+
+    @property
+    def entries(self) -> int:
+        """g and h: the total, and the sum left of every cut of every feature."""
+        return 2 * (1 + self.bins.shape[1] * (self.n_bins - 1))
+
+    def vector(self, user: int) -> NDArray[np.int64]:
+        """What a user adds to the sums of the root."""
+        mine = self.user == user
+        bins, pairs = self.bins[mine], self.pairs[mine]
+        sums = np.zeros((2, self.bins.shape[1], self.n_bins), dtype=np.int64)
+        for which in range(2):
+            np.add.at(sums[which], (np.arange(self.bins.shape[1]), bins), pairs[:, which, None])
+        left = np.cumsum(sums, axis=2)[:, :, :-1]
+        return np.concatenate([pairs.sum(axis=0), left.ravel()])
+
+
+@dataclass(frozen=True)
 class Job:
     """Calls of one run. `primes`: of N. `warm_up`: make a call before, in which users agree on what lasts for a run.
 
-    `trace`: measure what user 0 allocates, which slows it down.
+    `trace`: measure what user 0 allocates, which slows it down. `rows`: whose sums to take, instead of random vectors.
     """
 
     aggregator: str
@@ -59,6 +85,11 @@ class Job:
     threads: int = 2
     warm_up: bool = True
     trace: bool = False
+    rows: UserRows | None = None
+
+    def vector(self, user: int, entries: int) -> NDArray[np.int64]:
+        """A user's input; the call that warms up has one entry, whatever there is to sum."""
+        return vector(user, entries) if self.rows is None or entries == 1 else self.rows.vector(user)
 
 
 def measure(job: Job) -> list[dict[str, Any]]:
@@ -80,7 +111,7 @@ def run(job: Job) -> list[dict[str, Any]]:
     for call in job.calls:
         plan.call = call
         left = job.users - round(call.dropout * job.users)
-        expected = np.sum([vector(user, call.entries) for user in range(left)], axis=0)
+        expected = np.sum([job.vector(user, call.entries) for user in range(left)], axis=0)
         watch.reset()
         parties.exchange.costs.clear()
         parties.timings.seconds.clear()
@@ -109,10 +140,14 @@ def costs(parties: Parties, watch: "Watch", wall: float) -> dict[str, Any]:
         for stage, cost in stages.items()
     }
     keys = [values for stage, values in of_user.items() if stage in KEY_STAGES]
+    key_costs = {stage: cost for stage, cost in stages.items() if stage in KEY_STAGES}
+    phases = parties.timings.seconds
     return {
         "wall seconds": wall,
         "server seconds": wall - sum(cost.user_seconds for cost in stages.values()),
-        "server phases": dict(parties.timings.seconds),
+        "server seconds of keys": sum(phases.get(at, 0.0) + cost.server_seconds for at, cost in key_costs.items()),
+        "server bytes of keys": sum(cost.up + cost.down for cost in key_costs.values()),
+        "server phases": dict(phases),
         "server received": up,
         "server sent": down,
         "user seconds": sum(seconds for _, _, seconds in of_user.values()),
@@ -154,7 +189,7 @@ def make_parties(job: Job, plan: Plan) -> tuple[Parties, "Watch"]:
         measured,
         params,
         range(job.users),
-        lambda user, task: vector(user, plan.call.entries),
+        lambda user, task: job.vector(user, plan.call.entries),
         lambda stage, user: stage == MASK and user >= job.users - round(plan.call.dropout * job.users),
         shared_checks=True,
     )

@@ -14,26 +14,21 @@ calls (stages `join` and `share`) are: here they are fresh for every call. aggre
 """
 
 import argparse
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from statistics import median
 from typing import Any
 
+import common
 import numpy as np
-from aggregation_run import Call, Job, measure
+from aggregation_bench import ROWS, Bench, Results, Row
+from aggregation_run import Call
 
-from vfxgb.cli.machine import machine_facts
-from vfxgb.crypto import primes
 from vfxgb.crypto.sizes import MIN_BITS
 from vfxgb.secagg import aggregator_names
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 NAME = "fedxgb_aggregation"
+MINUTES = (0.5, 18.0)
 PARTS = ("table", "figures", "memory")
 # Server s, user s, server MB, user MB, of table III.
 PAPER = {
@@ -41,89 +36,17 @@ PAPER = {
     "ibmhom, printed": (596.03, 4.67, 67.13, 0.18),
     "fpe": (952.07, 2.55, 30.58, 0.08),
 }
+PAPER_BITS, PAPER_SIZE = 512, (500, 500)
 MOST_BCP_SECONDS, MOST_MASKS_SECONDS, MOST_BYTES = 60.0, 3.0, 4 << 30
 ABOUT = (
-    f"Written by bench/papers/{NAME}.py: table III and figures 5 to 7 of FEDXGB (papers/003). Keys of 512 bits are the "
-    "paper's and protect nothing. `bcp` is the paper's scheme, corrected; `ibmhom, printed` and `fpe` are what it "
-    "compares itself with, `ibmhom, reduced` combines partial decryptions with shorter exponents. One entry in a "
-    "plaintext, except for `bcp, packed`. The server has two threads, a user one; one call, without set-up."
+    "Keys of 512 bits are the paper's and protect nothing. `bcp` is the paper's scheme, corrected; `ibmhom, printed` "
+    "and `fpe` are what it compares itself with, `ibmhom, reduced` combines partial decryptions with shorter "
+    "exponents. One entry in a plaintext, except for `bcp, packed`. A user has one thread; one call, without set-up."
 )
-HEAD = (
-    "| | server s | user s | of it for keys | server MB in | server MB out | user MB out | user MB in | "
-    "paper: server s | user s | server MB | user MB |"
-)
-Results = list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the table: an aggregator, its parameters, and whether they include a key."""
-
-    aggregator: str
-    params: dict[str, Any] = field(default_factory=dict)
-    keyed: bool = True
-    secure_only: bool = False
-
-
-ROWS = {
-    "bcp": Row("bcp", {"slots": 1}),
-    "bcp, packed": Row("bcp", secure_only=True),
-    "masks": Row("masks", keyed=False),
-    "ibmhom, printed": Row("ibmhom", {"slots": 1, "coefficients": "printed"}),
-    "ibmhom, reduced": Row("ibmhom", {"slots": 1}),
-    "fpe": Row("fpe", {"slots": 1}),
-}
-
-
-class Bench:
-    """Runs jobs, one process each, with one modulus for all jobs of a size."""
-
-    def __init__(self, threads: int, repetitions: int) -> None:
-        self._threads, self._repetitions = threads, repetitions
-        self._primes: dict[int, tuple[int, int]] = {}
-        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
-
-    def ask(self, row: Row, bits: int, users: int, calls: Sequence[Call], warm_up: bool = True) -> Results:
-        """One result per call, the median of all repetitions; what was asked before is not measured again."""
-        keys = [(row.aggregator, str(row.params), bits * row.keyed, users, call) for call in calls]
-        if any(key not in self._known for key in keys):
-            results = self._measure(row, bits, users, calls, warm_up)
-            self._known |= dict(zip(keys, results, strict=True))
-        return [self._known[key] for key in keys]
-
-    def _measure(self, row: Row, bits: int, users: int, calls: Sequence[Call], warm_up: bool) -> Results:
-        params = dict(row.params)
-        if row.keyed:
-            params |= {"key_bits": bits, "insecure": bits < MIN_BITS}
-        if row.aggregator == "fpe":
-            params["prepared"] = 1 + self._repetitions * sum(call.entries for call in calls)
-        sizes = ", ".join(f"{call.entries} entries and {call.dropout:.0%} dropped" for call in calls)
-        print(f"{row.aggregator} {params}: {users} users, {sizes} ...", file=sys.stderr, flush=True)
-        start = time.perf_counter()
-        job = Job(
-            row.aggregator,
-            users,
-            tuple(calls) * self._repetitions,
-            params,
-            self._factors(bits) if row.keyed else None,
-            self._threads,
-            warm_up=warm_up,
-            trace=True,
-        )
-        found = measure(job)
-        print(f"    {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-        return [middle(found[place :: len(calls)]) for place in range(len(calls))]
-
-    def _factors(self, bits: int) -> tuple[int, int]:
-        if bits not in self._primes:
-            self._primes[bits] = (primes.safe_prime(bits // 2), primes.safe_prime(bits // 2))
-        return self._primes[bits]
-
-
-def middle(results: Results) -> dict[str, Any]:
-    """The result with the median of the server's seconds."""
-    wanted = median(sorted(result["server seconds"] for result in results)[: (len(results) + 1) // 2 * 2 - 1])
-    return min(results, key=lambda result: abs(result["server seconds"] - wanted))
+HEAD = [
+    *("", "server s", "user s", "of it for keys", "server MB in", "server MB out", "user MB out", "user MB in"),
+    *("paper: server s", "user s", "server MB", "user MB"),
+]
 
 
 def table_part(bench: Bench, args: argparse.Namespace, rows: dict[str, Row]) -> dict[str, Any]:
@@ -202,136 +125,156 @@ def goals(document: dict[str, Any]) -> dict[str, bool]:
     return found
 
 
-def markdown(document: dict[str, Any]) -> str:
-    lines = [
-        "# Sums over many users: time and bytes",
-        "",
-        ABOUT,
-        "",
-    ]
+def report(run: common.Run, document: dict[str, Any]) -> None:
+    """Tables, plot and findings of the parts there are."""
     for part in PARTS:
         if part in document:
             machine, settings = document[part]["machine"], document[part]["settings"]
-            lines += WRITERS[part](document[part]["results"])
-            about = (
+            WRITERS[part](run, document[part]["results"])
+            run.text(
                 f"{machine['processor']}, {machine['cores']} cores, load {machine['load average']} before, commit "
                 f"{document[part]['commit']}, {settings['repetitions']} repetition(s), "
                 f"{document[part]['seconds']:.0f} s in all."
             )
-            lines += ["", about, ""]
-    lines += ["## What was to be shown", ""]
-    lines += [f"- {what}: {'yes' if met else '**no**'}" for what, met in document["goals"].items()]
-    return "\n".join(lines) + "\n"
+    run.heading("What was to be shown")
+    run.text("\n".join(f"- {what}: {'yes' if met else '**no**'}" for what, met in document["goals"].items()))
+    if "table" in document:
+        conclude_table(run, document["table"]["results"])
+    if "figures" in document:
+        conclude_figures(run, document["figures"]["results"])
 
 
-def table_lines(found: dict[str, Any]) -> list[str]:
-    lines = []
+def write_table(run: common.Run, found: dict[str, Any]) -> None:
     for bits, rows in found.items():
         size = next(iter(rows.values()))
-        lines += [
-            f"## Table III: {size['users']} users, {size['entries']} entries, {bits} bits",
-            "",
-            HEAD,
-            "|---|" + "---:|" * 11,
-        ]
+        lines = []
         for label, result in rows.items():
-            cells = [f"{result['server seconds']:.2f}", f"{result['user seconds']:.3f}"]
+            cells = [label, f"{result['server seconds']:.2f}", f"{result['user seconds']:.3f}"]
             cells += [f"{result['user seconds of keys']:.3f}"]
             bytes_of = ("server received", "server sent", "user sent", "user received")
             cells += [f"{result[key] / 1e6:.2f}" for key in bytes_of]
-            cells += [f"{value:.2f}" for value in PAPER[label]] if label in PAPER and int(bits) == 512 else [""] * 4
-            lines.append(f"| {label} | " + " | ".join(cells) + " |")
-        lines.append("")
-    return lines[:-1]
+            known = label in PAPER and is_papers(result, bits)
+            lines.append(cells + ([f"{value:.2f}" for value in PAPER[label]] if known else [""] * 4))
+        run.table(f"Table III: {size['users']} users, {size['entries']} entries, {bits} bits", HEAD, lines)
 
 
-def figures_lines(found: dict[str, Any]) -> list[str]:
-    lines = [
-        f"## Figures 5 to 7: `bcp`, {found['bits']} bits",
-        "",
-        f"See [{NAME}.png]({NAME}.png).",
-        "",
-        "| users | entries | dropped | server s | server MB in | user s | user MB out | user memory MB |",
-        "|---:|" + "---:|" * 7,
-    ]
+def is_papers(result: dict[str, Any], bits: str) -> bool:
+    """Whether a result has the size of the paper's table."""
+    return int(bits) == PAPER_BITS and (result["users"], result["entries"]) == PAPER_SIZE
+
+
+def write_figures(run: common.Run, found: dict[str, Any]) -> None:
     points = {
         (result["users"], result["entries"], result["dropout"]): result for result in found["users"] + found["entries"]
     }
+    lines = []
     for (users, entries, dropout), result in sorted(points.items()):
         cells = [str(users), str(entries), f"{dropout:.0%}", f"{result['server seconds']:.2f}"]
         cells += [f"{result['server received'] / 1e6:.2f}", f"{result['user seconds']:.3f}"]
-        cells += [f"{result['user sent'] / 1e6:.3f}", f"{result['user memory'] / 1e6:.2f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", "Straight lines through what a user spends without dropouts:", ""]
+        lines.append([*cells, f"{result['user sent'] / 1e6:.3f}", f"{result['user memory'] / 1e6:.2f}"])
+    head = ["users", "entries", "dropped", "server s", "server MB in", "user s", "user MB out", "user memory MB"]
+    run.table(f"Figures 5 to 7: `bcp`, {found['bits']} bits", head, lines, left=0)
+    growth = ["Straight lines through what a user spends without dropouts:", ""]
     for size, fits in found["growth"].items():
         time_fit, memory_fit = fits["user seconds"], fits["user memory"]
-        lines.append(
+        growth.append(
             f"- against {size}: {1e6 * time_fit['slope']:.1f} µs and {memory_fit['slope'] / 1e3:.2f} kB for each more; "
             f"the worst point is {time_fit['worst']:.0%} and {memory_fit['worst']:.0%} off"
         )
-    return lines
+    run.text("\n".join(growth))
+    plot(run, found)
 
 
-def memory_lines(found: dict[str, Any]) -> list[str]:
-    lines = [
-        "## Memory: all users and the server in one process",
-        "",
-        "| | users | entries | peak MB | wall s | server s | a user's MB |",
-        "|---|" + "---:|" * 6,
-    ]
+def write_memory(run: common.Run, found: dict[str, Any]) -> None:
+    lines = []
     for label, result in found.items():
         cells = [label, f"{result['users']:,}", f"{result['entries']:,}", f"{result['peak bytes'] / 1e6:,.0f}"]
         cells += [f"{result[key]:.1f}" for key in ("wall seconds", "server seconds")]
-        lines.append("| " + " | ".join([*cells, f"{result['user memory'] / 1e6:.2f}"]) + " |")
-    return lines
+        lines.append([*cells, f"{result['user memory'] / 1e6:.2f}"])
+    head = ["", "users", "entries", "peak MB", "wall s", "server s", "a user's MB"]
+    run.table("Memory: all users and the server in one process", head, lines)
 
 
-def plot(found: dict[str, Any], path: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
+def plot(run: common.Run, found: dict[str, Any]) -> None:
     panels = (
         ("server seconds", 1, "server, s", "5a", "6a"),
         ("server received", 1e-6, "server, MB in", "5b", "6b"),
         ("user seconds", 1e3, "user, ms", "7a", "7a"),
         ("user sent", 1e-6, "user, MB out", "7b", "7b"),
     )
-    color = {dropout: f"C{place}" for place, dropout in enumerate(sorted({r["dropout"] for r in found["users"]}))}
-    figure, axes = plt.subplots(2, 4, figsize=(15, 6.4))
-    for line, size in zip(axes, ("users", "entries"), strict=True):
-        for axis, (key, scale, label, *names) in zip(line, panels, strict=True):
-            for dropout in sorted({result["dropout"] for result in found[size]}):
-                if dropout and key.startswith("user"):
-                    continue
-                points = [result for result in found[size] if result["dropout"] == dropout]
-                x, y = [point[size] for point in points], [scale * point[key] for point in points]
-                axis.plot(x, y, marker="o", markersize=3, color=color[dropout], label=f"{dropout:.0%} dropped")
-            axis.set(xlabel=size, ylabel=label, title=f"figure {names[size == 'entries']}")
-            axis.set_ylim(bottom=0)
-    axes[0][0].legend(fontsize=7)
-    figure.suptitle(f"bcp, {found['bits']} bits (insecure, as in the paper)")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    plt.close("all")
+    dropouts = sorted({result["dropout"] for result in found["users"]})
+    with run.plot(NAME, 2, 4, (3.7, 3.2)) as axes:
+        for line, size in zip(axes, ("users", "entries"), strict=True):
+            for axis, (key, scale, label, *names) in zip(line, panels, strict=True):
+                for place, dropout in enumerate(dropouts):
+                    points = [result for result in found[size] if result["dropout"] == dropout]
+                    if not points or (dropout and key.startswith("user")):
+                        continue
+                    x, y = [point[size] for point in points], [scale * point[key] for point in points]
+                    axis.plot(x, y, label=f"{dropout:.0%} dropped", **common.line_style(place))
+                axis.set(xlabel=size, ylabel=label, title=f"figure {names[size == 'entries']}")
+                axis.set_ylim(bottom=0)
+        axes[0][0].legend(fontsize=7)
 
 
-WRITERS = {"table": table_lines, "figures": figures_lines, "memory": memory_lines}
+def conclude_table(run: common.Run, found: dict[str, Any]) -> None:
+    """What the paper concludes from table III, at its own size of N where that was measured."""
+    bits = str(PAPER_BITS) if str(PAPER_BITS) in found else next(iter(found))
+    rows = found[bits]
+    server = {label: result["server seconds"] for label, result in rows.items()}
+    if {"bcp", "ibmhom, printed", "ibmhom, reduced"} <= set(rows):
+        run.found(
+            "The server is faster than IBMHOM's.",
+            server["bcp"] < server["ibmhom, printed"],
+            f"{server['bcp']:.2f} s against {server['ibmhom, printed']:.2f} s as printed, at {bits} bits. Most of the "
+            "size of its exponents is a factor that all of them share; with that divided out it takes "
+            f"{server['ibmhom, reduced']:.2f} s.",
+        )
+    if {"bcp", "fpe"} <= set(rows):
+        user = {label: result["user seconds"] for label, result in rows.items()}
+        run.found(
+            "FPE's server is slower, its users are faster.",
+            server["fpe"] > server["bcp"] and user["fpe"] < user["bcp"],
+            f"Server {server['fpe']:.2f} s against {server['bcp']:.2f} s, user {user['fpe']:.3f} s against "
+            f"{user['bcp']:.3f} s. A user of `bcp` also makes, shares and signs fresh keys for every sum, which the "
+            "paper leaves out and which its protocol needs (E14, E16).",
+        )
+    if "bcp" in rows and is_papers(rows["bcp"], bits):
+        run.found(
+            f"The server needs {PAPER['bcp'][0]:.0f} s, a user {PAPER['bcp'][1]:.2f} s.",
+            "less" if server["bcp"] < PAPER["bcp"][0] else "more",
+            f"{server['bcp']:.2f} s and {rows['bcp']['user seconds']:.3f} s here, on another machine and with another "
+            "library; keys of 512 bits protect nothing (E8).",
+        )
+
+
+def conclude_figures(run: common.Run, found: dict[str, Any]) -> None:
+    """What the paper concludes from figures 5 to 7."""
+    least, most = (pick(d for d in {r["dropout"] for r in found["users"]}) for pick in (min, max))
+    largest = max(result["users"] for result in found["users"])
+    at = {result["dropout"]: result for result in found["users"] if result["users"] == largest}
+    seconds, received = ({d: at[d][key] for d in (least, most)} for key in ("server seconds", "server received"))
+    words = [f"{seconds[d]:.2f} s and {received[d] / 1e6:.1f} MB with {d:.0%} dropped" for d in (least, most)]
+    run.found(
+        "Users that drop out cost the server time and hardly any traffic.",
+        seconds[most] > seconds[least] and received[most] < 1.1 * received[least],
+        f"{', '.join(words)}, of {largest} users.",
+    )
+    for size, fits in found["growth"].items():
+        worst = max(fit["worst"] for fit in fits.values())
+        run.found(
+            f"What a user spends grows in a straight line with {size}.",
+            worst < 0.2,
+            f"No point is more than {worst:.0%} off the line.",
+        )
+
+
+WRITERS = {"table": write_table, "figures": write_figures, "memory": write_memory}
 MAKERS = {"table": table_part, "figures": figures_part, "memory": memory_part}
 
 
-def commit() -> str:
-    """The commit measured, with a plus if files differ from it."""
-    git = ["git", "-C", str(ROOT)]
-    name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
-    changes = subprocess.run([*git, "status", "--short", "-uno"], capture_output=True, text=True, check=False).stdout
-    return (name.strip() or "unknown") + ("+" if changes.strip() else "")
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = common.parser(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--aggregators", nargs="+", choices=aggregator_names(), default=list(aggregator_names()))
     parser.add_argument("--users", type=int, default=500)
@@ -343,9 +286,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--memory-users", type=int, default=1000)
     parser.add_argument("--memory-entries", type=int, default=1000)
     parser.add_argument("--repetitions", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2, help="of the server")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs/results")
-    args = parser.parse_args()
+    args = common.parse(parser, argv)
     if args.quick:
         args.users, args.entries, args.bits = 20, 30, [512, 2048]
         args.figure_users, args.figure_entries = [10, 20], [10, 30, 60]
@@ -353,34 +294,36 @@ def arguments() -> argparse.Namespace:
     return args
 
 
-def main() -> int:
-    args = arguments()
+def main(argv: Sequence[str] | None = None) -> int:
+    args = arguments(argv)
     rows = {label: row for label, row in ROWS.items() if row.aggregator in args.aggregators}
-    args.out.mkdir(parents=True, exist_ok=True)
-    path = args.out / f"{NAME}.json"
-    document: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    paper = "table III and figures 5 to 7 of FEDXGB (papers/003)"
+    run = common.Run(NAME, "Sums over many users: time and bytes", paper, args, ABOUT)
+    run.use("random vectors")
+    run.set(users=args.users, entries=args.entries, bits=args.bits, dropouts=args.dropouts)
+    before = common.read_document(args.out, NAME)
+    parts = {part: before[part] for part in PARTS if part in before and before.get("quick", False) == args.quick}
     bench = Bench(args.threads, args.repetitions)
     settings = {key: value for key, value in vars(args).items() if key not in ("out", "parts")}
     # The table has one of the figures' points.
     for part in sorted(args.parts, key=("figures", "table", "memory").index):
-        machine, start = machine_facts(), time.perf_counter()
+        machine, start = common.facts(), time.perf_counter()
         results = MAKERS[part](bench, args, rows)
-        document[part] = {
+        seconds = time.perf_counter() - start
+        commit = machine["commit"]
+        parts[part] = {
             "machine": machine,
-            "commit": commit(),
+            "commit": commit,
             "settings": settings,
-            "seconds": time.perf_counter() - start,
+            "seconds": seconds,
             "results": results,
         }
-        document["goals"] = goals(document)
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    text = markdown(document)
-    print(text)
-    (args.out / f"{NAME}.md").write_text(text, encoding="utf-8")
-    if "figures" in document:
-        plot(document["figures"]["results"], args.out / f"{NAME}.png")
+        common.write_document(args.out, NAME, run.document({**parts, "goals": goals(parts)}))
+    document = {**parts, "goals": goals(parts)}
+    report(run, document)
+    run.write(document)
     return int(not args.quick and not all(document["goals"].values()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(common.guarded(main))

@@ -1,10 +1,12 @@
 """`vfxgb bench`: arguments of the measurements."""
 
 import argparse
+from pathlib import Path
 
-from vfxgb.cli import bench_peers, bench_report, train_report
+from vfxgb.cli import bench_papers, bench_peers, bench_report, train_report
 from vfxgb.cli.bench_ops import BenchSettings
 from vfxgb.cli.bench_train import CONFIGS, TrainSettings
+from vfxgb.cli.exits import OK
 from vfxgb.cli.parser import Commands, OneLineParser, positive_int
 from vfxgb.cli.train_data import data_names
 from vfxgb.crypto import scheme_names
@@ -29,6 +31,7 @@ def add(commands: Commands) -> None:
     ops.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
     ops.set_defaults(run=_run_ops)
     _add_train(topics)
+    _add_papers(topics)
     bench_peers.add(topics)
 
 
@@ -65,6 +68,26 @@ def _add_train(topics: Commands) -> None:
     train.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
     train.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
     train.set_defaults(run=_run_train)
+
+
+def _add_papers(topics: Commands) -> None:
+    papers = topics.add_parser(
+        "papers",
+        help="tables and figures of the papers, measured again",
+        description="Runs the scripts that reproduce tables and figures of the papers, one after the other. Each "
+        "writes Markdown, JSON and plots; papers.md lists them. Tables come from the folder VFXGB_DATA; where "
+        "it is not set, generated ones of the same shape are used, and the results say so.",
+    )
+    papers.add_argument("names", nargs="*", metavar="NAME", help="scripts to run (all)")
+    papers.add_argument("--list", action="store_true", help="print names, minutes and subjects, and run nothing")
+    papers.add_argument(
+        "--index", action="store_true", help="write papers.md for the results there are, and run nothing"
+    )
+    papers.add_argument("--quick", action="store_true", help="small sizes: all of it in a quarter of an hour")
+    papers.add_argument("--threads", type=positive_int, default=None, help="of each party (2)")
+    out = f"folder of the results (./{bench_papers.USER_RESULTS}; without --quick, in a source tree: docs/results)"
+    papers.add_argument("--out", type=Path, metavar="DIR", default=None, help=out)
+    papers.set_defaults(run=_run_papers)
 
 
 def key_bits(text: str) -> int:
@@ -112,3 +135,16 @@ def _run_train(arguments: argparse.Namespace) -> int:
     if given["features"] is not None:
         given["features"] = tuple(given["features"])
     return train_report.run(TrainSettings(**given), arguments.json)
+
+
+def _run_papers(arguments: argparse.Namespace) -> int:
+    folder = bench_papers.scripts_folder()
+    if arguments.list or arguments.index:
+        scripts = bench_papers.find_scripts(folder)
+        if arguments.list:
+            print(bench_papers.list_scripts(scripts))
+        if arguments.index:
+            out = arguments.out or bench_papers.results_folder(arguments.quick, folder)
+            bench_papers.write_index(scripts, out)
+        return OK
+    return bench_papers.run(arguments.names, arguments.quick, arguments.out, arguments.threads, folder)

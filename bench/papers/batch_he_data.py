@@ -1,0 +1,47 @@
+"""Training and test rows of the two credit tables, for the scripts of papers/004 (Batch HE).
+
+The test rows are FATE's, as those of the paper are not published: <table>.fate_test_rows.txt of the folder VFXGB_DATA.
+Without that folder the tables are generated, and as many test rows are drawn.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import common
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.cli.train_data import DATA_SETS, DATA_VARIABLE, Loaded
+
+TEST_ROWS = {"default_credit": 6_000, "give_credit": 30_000}
+# Of the paper's table I.
+PAPER_TRAIN_ROWS = {"default_credit": 18_300, "give_credit": 91_500}
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test rows of a table."""
+
+    train: Loaded
+    test: Loaded
+
+
+def split(name: str, sample: int | None = None) -> Split:
+    """FATE's test rows and the others, or `sample` of these, drawn once."""
+    data = common.rows_of(name)
+    test = np.zeros(len(data.y), dtype=bool)
+    test[test_rows(name)] = True
+    train = np.flatnonzero(~test)
+    if sample is not None:
+        train = np.sort(np.random.default_rng(0).choice(train, sample, replace=False))
+    return Split(common.choose(data, train), common.choose(data, np.flatnonzero(test)))
+
+
+def test_rows(name: str) -> NDArray[np.int64]:
+    """FATE's, or as many drawn at random where its list is not there."""
+    folder = os.environ.get(DATA_VARIABLE)
+    path = Path(folder) / f"{name}.fate_test_rows.txt" if folder else None
+    if path is not None and path.is_file():
+        return np.loadtxt(path, dtype=np.int64)
+    return np.random.default_rng(0).choice(DATA_SETS[name].rows, TEST_ROWS[name], replace=False)

@@ -1,0 +1,278 @@
+"""The scripts of papers/000 and papers/002: calibrations, attackers, tables, and the answers they draw from numbers.
+
+What they measure is measured by running them; here are known answers, small runs, and whether a conclusion turns when
+the numbers do.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PAPERS = ROOT / "bench/papers"
+pytest.importorskip("matplotlib", reason="the scripts draw")
+pytest.importorskip("xgboost", reason="the scripts compare")
+sys.path.insert(0, str(PAPERS))
+
+import attacked  # noqa: E402 - the folder of the scripts is not a package
+import common  # noqa: E402
+import competitors  # noqa: E402
+import dp  # noqa: E402
+import fedxgboost_loss  # noqa: E402
+import fedxgboost_time  # noqa: E402
+import masked_ablation  # noqa: E402
+import masked_labels  # noqa: E402
+import masked_splits  # noqa: E402
+import masked_theorem3  # noqa: E402
+import masked_time  # noqa: E402
+import masked_training  # noqa: E402
+import trained  # noqa: E402
+
+from vfxgb.audit.attacks import masked_likelihood  # noqa: E402
+from vfxgb.cli.train_data import generate  # noqa: E402
+from vfxgb.protocols.masked.calibration import theorem2_right  # noqa: E402
+
+SCRIPTS = (
+    dp,
+    fedxgboost_loss,
+    fedxgboost_time,
+    masked_ablation,
+    masked_labels,
+    masked_splits,
+    masked_theorem3,
+    masked_time,
+    masked_training,
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> common.Run:
+    args = argparse.Namespace(quick=True, out=tmp_path, threads=1)
+    return common.Run("name", "Title", "figure 1", args)
+
+
+def findings(run: common.Run) -> list[str]:
+    """The lines of "What reproduces, and what does not"."""
+    text = run.markdown(run.document({}))
+    return [line for line in text.split("## What reproduces")[1].splitlines() if line.startswith("- ")]
+
+
+def test_every_script_says_how_long_it_takes_and_which_figure_it_makes() -> None:
+    for script in SCRIPTS:
+        quick, full = script.MINUTES
+        assert 0 < quick <= full
+        assert "papers/00" in (script.__doc__ or "").splitlines()[0]
+    assert sum(script.MINUTES[0] for script in SCRIPTS) < 7
+
+
+def test_noise_for_one_row_is_just_enough_for_it() -> None:
+    rows, left, epsilon = 400, 200, 2.0
+    params = competitors.masked_per_row(epsilon, rows)
+    a, b = params["sigma1"] ** 2, params["sigma2"] ** 2
+    covariance = (2 * a + b) * np.eye(rows)
+    for i in range(left):
+        covariance[i, (i + 1) % left] -= a
+        covariance[(i + 1) % left, i] -= a
+    moved = 4.0 * np.diag(np.linalg.inv(covariance))  # mu = 2
+    allowed = theorem2_right(epsilon, competitors.DELTA)
+    assert moved.max() <= allowed * (1 + 1e-9)
+    assert moved.max() > 0.99 * allowed
+
+
+def test_theorem_2_asks_for_more_noise_and_a_looser_passive_budget_for_less() -> None:
+    whole, row = competitors.masked_whole(1.0, 5_000), competitors.masked_per_row(1.0, 5_000)
+    assert competitors.noise_of_sum(whole, 2_500) > 30 * competitors.noise_of_sum(row, 2_500)
+    assert competitors.noise_of_sum(whole, 2_500) > 2_500  # no sum of so many gradients is as large
+    for calibrated in (competitors.masked_whole, competitors.masked_per_row):
+        assert calibrated(1.0, 5_000, 8.0)["sigma2"] < calibrated(1.0, 5_000, 1.0)["sigma2"]
+
+
+def test_rows_are_drawn_once_and_test_rows_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    one, again = trained.part("default_credit", 600), trained.part("default_credit", 600)
+    assert np.array_equal(one.train.X, again.train.X)
+    assert (len(one.train.y), len(one.test.y)) == (600, 300)
+    assert not {row.tobytes() for row in one.train.X} & {row.tobytes() for row in one.test.X}
+    assert "in place of default_credit" in one.train.source
+
+
+def test_curves_and_times_of_a_small_training() -> None:
+    data = generate(300, (2, 2))
+    both = trained.Part(data, data)
+    found = trained.curves(both, "plain", {}, 4, 0, 1)
+    assert len(found["auc"]) == len(found["logloss"]) == 4
+    assert found["logloss"][-1] < found["logloss"][0]
+    times = trained.time_per_tree(data, "plain", {}, 3, 1)
+    assert times["seconds"] > 0
+    assert times["cpu"] > 0
+    assert times["megabytes"] > 0
+
+
+def test_attackers_that_know_the_noise_find_every_label_and_the_report_says_so(run: common.Run) -> None:
+    data = {"table": generate(200, (2, 2))}
+    found = masked_labels.measure(data, (1.0,), (1e-3,), 1, 1)
+    cell = found["table"]["theorem 2|1|0.001"]
+    assert set(cell) == set(masked_labels.ATTACKS)
+    assert all(cell[attack] == [1.0] for attack in masked_labels.ATTACKS if attack != masked_labels.NETWORK)
+    assert cell[masked_labels.NETWORK][0] < 0.75
+    masked_labels.conclude(run, found)
+    assert "*So the labels are safe.* **No.**" in findings(run)[1]
+    assert len(masked_labels.accuracy_rows(found["table"])) == len(found["table"])
+
+
+def test_balanced_accuracy_does_not_reward_the_commoner_label() -> None:
+    truth = np.array([True] + [False] * 9)
+    assert attacked.balanced_accuracy(np.zeros(10, dtype=bool), truth) == 0.5
+    assert attacked.balanced_accuracy(truth, truth) == 1.0
+    assert attacked.balanced_accuracy(truth[1:], truth[1:]) == 1.0
+
+
+def test_the_smallest_sum_has_the_size_asked_for_and_is_small() -> None:
+    random = np.random.default_rng(1)
+    noise = random.normal(size=200)
+    chosen = masked_splits.smallest_sum(noise, 90, random)
+    assert chosen.sum() == 90
+    assert abs(noise[chosen].sum()) < 0.01
+    assert masked_splits.smallest_sum(noise, 0, random).sum() == 0
+    assert masked_splits.smallest_sum(noise, 200, random).all()
+
+
+def test_likelihood_finds_candidates_where_little_noise_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masked_likelihood, "CANDIDATES", 2)
+    open_ = masked_splits.budgets(30_000, (1.0,), (1.0,))
+    example = masked_splits.attack(attacked.record(generate(120, (2, 2)), open_["example 2|"], 20, 4, 1))
+    assert example["likelihood"] > 0.8
+    assert abs(example["smallest sum"] - example["chance"]) < 0.15
+    assert masked_splits.ratio(open_["1|1"]) < 0.04
+
+
+def test_theorem_3_is_true_at_1_and_false_at_8() -> None:
+    known = masked_theorem3.limits((1.0, 8.0), (3, 64))
+    assert known["1"]["violated"] < 1 < known["8"]["violated"]
+    assert known["1"]["bound"] == pytest.approx(0.033, abs=0.001)
+    assert known["8"]["used"] == pytest.approx(known["8"]["exact"], rel=0.01)
+
+
+def test_a_script_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert masked_theorem3.main(["--quick", "--out", str(tmp_path)]) == 0
+    document = json.loads((tmp_path / "masked_theorem3.json").read_text("utf-8"))
+    assert document["quick"] is True
+    assert document["paper"] == "figure 10 of papers/002"
+    assert len(document["delta"]["1"]["bound"]) == len(document["ratios"])
+    text = (tmp_path / "masked_theorem3.md").read_text("utf-8")
+    assert text in capsys.readouterr().out
+    assert "## What reproduces, and what does not" in text
+    assert (tmp_path / "masked_theorem3.png").stat().st_size > 1000
+
+
+def test_appendix_f_is_what_its_formulas_give() -> None:
+    assert [row[1:] for row in masked_time.example_rows()] == [
+        ["0.016 MB", "16 KB"],
+        ["1.280 MB", "1.2 MB"],
+        ["2.114 MB", "2.1 MB"],
+    ]
+
+
+def times(seconds: dict[str, float], megabytes: dict[str, float] | None = None) -> dict[str, Any]:
+    sent = megabytes or {}
+    return {name: {"seconds": 2 * s, "cpu": s, "megabytes": sent.get(name, 1.0)} for name, s in seconds.items()}
+
+
+def test_table_3_next_to_the_papers(run: common.Run) -> None:
+    seconds = dict(masked_time.PAPER["adult"]) | {masked_time.BATCHED: 2.0}
+    found = {"adult": times(seconds, {masked_time.MASKED: 40.0})}
+    rows = masked_time.time_rows(found)
+    assert all(row[4] == row[6] for row in rows if row[5])  # ours are the paper's, so the ratios are
+    masked_time.conclude(run, found)
+    faster, slower, smaller = findings(run)
+    assert "**Yes.** adult: 4.8 times here, 4.8 there" in faster
+    assert "**Yes.** 10 to 10 times plain" in slower
+    assert "**No.** Per tree it sends 40 to 40 times" in smaller
+
+
+def test_tables_1_and_2_next_to_the_papers(run: common.Run) -> None:
+    printed = fedxgboost_time.PAPER["give_credit"]
+    extra = {"Paillier, batched": 500.0, "labels once, epsilon 1": 250.0, "SMM-1": 1000.0, "SMM-2": 100.0}
+    found = {"give_credit": times({**printed, **extra})}
+    rows = {row[0]: row for row in fedxgboost_time.table(found["give_credit"], printed)}
+    assert rows["Paillier"][3] == rows["Paillier"][6] == "6.00"
+    assert rows["SMM-1"][5:] == ["", ""]
+    assert set(fedxgboost_time.methods(512)) == set(found["give_credit"])
+    fedxgboost_time.conclude(run, found)
+    noise, first, cipher, smm, _ = findings(run)
+    assert "**Yes.** 0.78 to 1.04 times plain" in noise
+    assert "**Yes.**" in first
+    assert "**Yes.** By a factor of 6" in cipher
+    assert "**In part.**" in smm
+
+
+def losses(last: float) -> list[list[float]]:
+    return [[0.6, 0.5, last]]
+
+
+@pytest.mark.parametrize(("noisy", "answer"), [(0.41, "Yes"), (1.5, "No")])
+def test_conclusions_about_loss_turn_with_the_numbers(run: common.Run, noisy: float, answer: str) -> None:
+    every = fedxgboost_loss.lines()
+    line = {name: losses(noisy if name.startswith(("LM", "DM")) and "printed" not in name else 0.4) for name in every}
+    fedxgboost_loss.conclude(run, {"give_credit": line, "default_credit": line})
+    assert f"*Noise costs little, and losses fall as without it.* **{answer}.**" in findings(run)[0]
+    assert "**Yes.**" in findings(run)[1]
+    assert {fedxgboost_loss.style(name)["color"] for name in every if name.startswith("labels")} == {"#E69F00"}
+
+
+@pytest.mark.parametrize(("high", "answer"), [(0.9, "Yes"), (0.7, "No")])
+def test_conclusions_about_training_turn_with_the_numbers(run: common.Run, high: float, answer: str) -> None:
+    found = {
+        "adult": {
+            name: {"0.5": [[0.6, 0.7]], "8": [[0.6, high]]} if method.varies else {"0.5": [[0.6, 0.92]]}
+            for name, method in masked_training.COMPARED.items()
+        }
+    }
+    masked_training.conclude(run, found, (0.5, 8.0))
+    assert f"(by theorem 2).* **{answer}.**" in findings(run)[0]
+    rows = masked_training.table(found["adult"], (0.5, 8.0))
+    assert rows[0] == ["plain", "0.9200", "0.9200"]
+
+
+@pytest.mark.parametrize(("high", "answer"), [(0.8, "Yes"), (0.7, "No")])
+def test_conclusions_about_the_ablation_turn_with_the_numbers(run: common.Run, high: float, answer: str) -> None:
+    curve = {"1": [[0.6] * 10 + [0.7]], "8": [[0.6] * 10 + [high]]}
+    found = {"adult": dict.fromkeys(masked_ablation.READINGS, curve)}
+    noises = masked_ablation.noise(1_000, (1.0, 8.0))
+    masked_ablation.conclude(run, found, noises, (1.0, 8.0))
+    assert f"(theorem 2).* **{answer}.**" in findings(run)[0]
+    assert len(masked_ablation.noise_rows(noises, 1_000)) == 4
+
+
+def test_cells_of_other_settings_or_parameters_are_not_taken_over() -> None:
+    settings = competitors.Settings(1_000, 5)
+    good = {"params": competitors.METHODS["ldp"].params(1.0, settings), "auc": 0.5}
+    cells = {"adult|ldp|1|0": good, "adult|ldp|2|0": good, "adult|gone|1|0": good}
+    document = {"settings": {"rows": 1_000, "trees": 5, "threads": 2}, "cells": cells}
+    assert list(dp.still_good(document, settings)) == ["adult|ldp|1|0"]
+    assert dp.still_good(document, competitors.Settings(1_000, 6)) == {}
+    assert dp.still_good({}, settings) == {}
+
+
+def test_cells_come_seed_by_seed_and_plain_once() -> None:
+    listed = list(dp.cells(("adult",), ("plain", "ldp"), 2, (1.0, 8.0)))
+    assert [cell[1:] for cell in listed[:3]] == [("plain", "1", "0"), ("ldp", "1", "0"), ("ldp", "8", "0")]
+    assert len(listed) == 6
+
+
+def test_dp_measures_what_is_missing_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = generate(200, (2, 2))
+    monkeypatch.setattr(dp, "part", lambda name, rows: trained.Part(data, data))
+    args = SimpleNamespace(data=["adult"], methods=["plain", "ldp"], seeds=1, threads=1, minutes=1.0)
+    settings, path = competitors.Settings(200, 2), tmp_path / "dp.json"
+    first = dp.measure(args, settings, (1.0,), {}, path)
+    document = json.loads(path.read_text("utf-8"))
+    monkeypatch.setattr(dp, "curves", lambda *args: pytest.fail("measured again"))
+    assert dp.measure(args, settings, (1.0,), document, path) == first
+    assert dp.summary(first)["adult"]["ldp"]["1"][2] == 1

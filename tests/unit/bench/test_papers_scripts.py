@@ -1,0 +1,161 @@
+"""What the scripts of bench/papers share, and their own arithmetic, at the smallest sizes."""
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from vfxgb.errors import ParameterError
+
+FOLDER = Path(__file__).resolve().parents[3] / "bench/papers"
+Loader = Callable[[str], ModuleType]
+
+
+@pytest.fixture(scope="module")
+def load() -> Iterator[Loader]:
+    """Import a file of the folder as its scripts do; afterwards nobody finds them under these short names."""
+    sys.path.insert(0, str(FOLDER))
+    yield importlib.import_module
+    sys.path.remove(str(FOLDER))
+    for path in FOLDER.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+@pytest.fixture
+def args(tmp_path: Path) -> argparse.Namespace:
+    return argparse.Namespace(quick=False, threads=2, out=tmp_path)
+
+
+def test_a_run_writes_markdown_json_and_a_plot(load: Loader, args: argparse.Namespace, tmp_path: Path) -> None:
+    common = load("common")
+    run = common.Run("fake", "A title", "table 1 of papers/999", args, "About it.")
+    run.use("some rows")
+    run.use("some rows")
+    run.set(depth=3, keys=[512, 2048], shift={"alpha": 20.0})
+    run.table("Table 1", ["method", "AUC"], [["plain", "0.9"]])
+    with run.plot("fake_one", 1, 2) as axes:
+        axes[0][1].plot([1, 2], [3, 4], **common.line_style(11))
+    run.found("It is better.", False, "It is not (E28).")
+    run.found("It is fast.", "hardly", "By a hair.")
+    run.write({"cells": {"a": 1}})
+    text = (tmp_path / "fake.md").read_text()
+    for wanted in (
+        "# A title\n\nWritten by `vfxgb bench papers fake`: table 1 of papers/999.\n\nAbout it.\n",
+        "| data | some rows |\n| settings | threads 2, depth 3, keys 512/2,048, shift (alpha 20.0) |",
+        "## Table 1\n\n| method | AUC |\n|---|---:|\n| plain | 0.9 |\n",
+        "![A title](fake_one.png)",
+        "## What reproduces, and what does not\n\n- *It is better.* **No.** It is not (E28).\n",
+        "- *It is fast.* **Hardly.** By a hair.\n\nPoints E1, E2, ... are those of docs/errata.md.\n",
+    ):
+        assert wanted in text
+    document = json.loads((tmp_path / "fake.json").read_text())
+    assert document["cells"] == {"a": 1}
+    assert (document["name"], document["quick"], document["data"]) == ("fake", False, ["some rows"])
+    assert document["machine"]["xgboost"]
+    assert common.read_document(tmp_path, "fake") == document
+    assert (tmp_path / "fake_one.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fake.json", "fake.md", "fake_one.png"]
+
+
+def test_a_quick_run_says_so(load: Loader, args: argparse.Namespace) -> None:
+    args.quick = True
+    run = load("common").Run("fake", "A title", "table 1", args)
+    text = run.markdown(run.document({}))
+    assert "`vfxgb bench papers fake --quick`" in text
+    assert "nothing follows from these numbers" in text
+    assert "What reproduces" not in text
+
+
+def test_a_plot_that_fails_leaves_no_file(load: Loader, args: argparse.Namespace, tmp_path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    run = load("common").Run("fake", "A title", "table 1", args)
+    with pytest.raises(ZeroDivisionError), run.plot("fake", 1, 1):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+    assert plt.get_fignums() == []
+
+
+def test_arguments_and_where_results_go(load: Loader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    common = load("common")
+    monkeypatch.chdir(tmp_path)
+    found = common.parse(common.parser("about", seeds=4), ["--quick"])
+    assert (found.out, found.seeds, found.threads) == (Path("vfxgb-papers"), 4, 2)
+    assert (tmp_path / "vfxgb-papers").is_dir()
+    monkeypatch.setattr(common, "missing_packages", lambda: ["matplotlib"])
+    with pytest.raises(SystemExit, match=r"^matplotlib missing: pip install 'vfxgb\[bench\]'$"):
+        common.parse(common.parser("about"), ["--quick"])
+
+
+def test_mistakes_and_interruptions_are_one_line(load: Loader, capsys: pytest.CaptureFixture[str]) -> None:
+    def raises(error: BaseException) -> Callable[[], int]:
+        def main() -> int:
+            raise error
+
+        return main
+
+    guarded = load("common").guarded
+    assert guarded(lambda: 0) == 0
+    assert guarded(raises(KeyboardInterrupt())) == 130
+    assert guarded(raises(ParameterError("found 1, wanted 2"))) == 2
+    assert capsys.readouterr().err == "interrupted\nfound 1, wanted 2\n"
+
+
+def test_steps_say_how_long_is_left(load: Loader, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = load("common").Steps(4)
+    steps.begin("first", 3)
+    steps.begin("second")
+    assert capsys.readouterr().err.splitlines() == ["    0% first ...", "   75% second ..., about 0 s left"]
+    assert [load("common").duration(seconds) for seconds in (99.6, 119.4, 150.0)] == ["100 s", "119 s", "2 min"]
+
+
+def test_tables_are_generated_where_there_are_none(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    data = load("batch_he_data")
+    found = data.split("default_credit", 50)
+    assert found.train.X.shape == (50, 23)
+    assert len(found.test.y) == data.TEST_ROWS["default_credit"]
+    assert "in place of default_credit" in found.train.source
+    adult = load("fedxgb_accuracy").load("adult", quick=True)
+    assert (adult.X.shape, adult.X_test.shape, set(adult.y)) == ((3_000, 14), (1_000, 14), {0, 1})
+    assert adult.source.startswith("generated table in place of adult")
+
+
+def test_users_vectors_add_up_to_the_sums_of_the_table(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    rows = load("fedxgb_stages").dealt(load("common").rows_of("adult", 300), users=7)
+    sums = np.sum([rows.vector(user) for user in range(7)], axis=0)
+    assert len(sums) == rows.entries == 2 * (1 + 14 * 31)
+    assert list(sums[:2]) == list(rows.pairs.sum(axis=0))
+    left = sums[2:].reshape(2, 14, 31)
+    for which, feature, cut in ((0, 0, 0), (1, 13, 30), (0, 5, 17)):
+        assert left[which, feature, cut] == rows.pairs[rows.bins[:, feature] <= cut, which].sum()
+
+
+def test_stages_add_up_to_the_total(load: Loader) -> None:
+    result = dict.fromkeys(("user seconds", "server seconds", "user sent", "user received"), 4e6)
+    result |= dict.fromkeys(("server sent", "server received"), 5e6)
+    result |= dict.fromkeys(("user seconds of keys", "server seconds of keys"), 1e6)
+    result |= dict.fromkeys(("user bytes of keys", "server bytes of keys"), 3e6)
+    stages = load("fedxgb_stages").stage_costs(result)
+    assert stages["split finding"] == {"user s": 3e6, "server s": 3e6, "user MB": 5.0, "server MB": 7.0}
+    assert stages["total"]["server MB"] == 10.0
+
+
+def test_batched_encryption_is_measured_after_each_tree(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    speed = load("batch_he_speed")
+    data = load("common").rows_of("default_credit", 300)
+    one, two = speed.run_point(speed.Point("", data, 128, 2), 1, at=(1, 2))
+    assert (one["trees"], two["trees"], two["rows"], two["key_bits"]) == (1, 2, 300, 128)
+    for kind in speed.KINDS:
+        assert 0 < one[kind]["total"] < two[kind]["total"]
+        assert 0 < two[kind]["per tree"] * 2 <= two[kind]["total"]
+    assert 0.5 < speed.ratio(two, "MB per tree") < 0.9  # cut points and sums are sent as well
+    assert [speed.trend(0.6, last) for last in (0.5, 0.58, 0.6)] == ["yes", "hardly", "no"]
