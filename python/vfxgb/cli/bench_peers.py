@@ -1,4 +1,4 @@
-"""`vfxgb bench peers`: vfxgb next to other libraries. What it measures is bench/peers of the source tree."""
+"""`vfxgb bench peers`: vfxgb next to other libraries. It runs bench/peers, which a wheel holds as vfxgb/bench/peers."""
 
 import argparse
 import importlib
@@ -57,7 +57,7 @@ def peers_folder() -> Path:
     for folder in (package / "bench/peers", package.parents[1] / "bench/peers"):
         if folder.is_dir():
             return folder
-    raise VfxgbError("bench peers: bench/peers is not in this installation; run it from the source tree")
+    raise VfxgbError("bench peers: bench/peers is not in this installation; install vfxgb again from a wheel")
 
 
 def load(folder: Path) -> Any:
