@@ -38,7 +38,7 @@ class Settings:
 FULL = Settings(
     quick=False,
     bits=(2048, 3072),
-    sizes=Sizes(batch=1000, few=100, rows=4096, features=5, bins=32),
+    sizes=Sizes(batch=1000, few=50, rows=4096, features=5, bins=32),
     repeats=5,
     plan=Plan(
         tables=("give_credit", "default_credit"),
@@ -48,7 +48,7 @@ FULL = Settings(
         bins=32,
         key_bits=2048,
         trees=20,
-        encrypted_trees=2,
+        encrypted_trees=1,
     ),
 )
 QUICK = replace(
@@ -57,7 +57,7 @@ QUICK = replace(
     bits=(2048,),
     sizes=Sizes(batch=100, few=20, rows=1024, features=5, bins=32),
     repeats=2,
-    plan=replace(FULL.plan, rows=2000, small=("default_credit", 300), trees=3, encrypted_trees=1),
+    plan=replace(FULL.plan, rows=2000, small=("default_credit", 300), trees=3),
 )
 
 

@@ -49,7 +49,7 @@ PEER = Peer(
     notes=(
         "schemes ZPaillier and OU of heu.numpy, whole arrays",
         "encrypts with the public key alone",
-        "with OU its random exponents have 110 bits at 2048 bits and 128 at 3072; vfxgb's short ones have 320",
+        "by its source OU's random exponents have 110 bits with keys of 2048, 128 with 3072; vfxgb's short ones 320",
     ),
     operations={scheme: partial(_operations, scheme) for scheme in SCHEMES},
 )

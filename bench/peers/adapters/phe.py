@@ -51,7 +51,7 @@ PEER = Peer(
     distribution="phe",
     module="phe",
     install="pip install phe==1.5.0 gmpy2",
-    notes=("at its raw level, without its encoding of floats, which costs more",),
+    notes=("at its raw level, without its encoding of floats",),
     most=MOST,
     operations={PAILLIER: _paillier},
 )

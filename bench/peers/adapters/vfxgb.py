@@ -113,6 +113,7 @@ PEER = Peer(
     notes=(
         "encrypts as the owner of the key, as the active party does, with full randomness, unless a line says else",
         "histograms through joint buckets of several features where that pays, as in training",
+        "batch_he ou trains with short randomness, batch_he paillier with full",
     ),
     operations={scheme: partial(_operations, scheme) for scheme in (PAILLIER, OU)},
     trainers={
