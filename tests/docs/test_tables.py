@@ -23,7 +23,7 @@ def test_pages_are_as_the_script_writes_them(script: ModuleType) -> None:
     for page in script.PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
         assert script.updated(page, text) == text, f"{page} is not what its result files say: {script.__doc__}"
-    assert "| decrypt |" in script.readme_section()
+    assert "decrypt |" in script.readme_section()
 
 
 def test_training_tables_are_written_from_the_files_there_are(script: ModuleType, tmp_path: Path) -> None:
