@@ -16,23 +16,27 @@ from vfxgb.transport.messages import NOTHING, Message
 # The roles of a run over users' rows, where `protocol` names an aggregator.
 USER_ROLES = ("server", "user")
 
+# A parameter of every protocol whose settings can be made too weak to protect, and what it means.
+WEAKENED = "This run allowed settings that do not protect, such as keys that are too short (insecure=true)."
+
 _PARTIES = {
-    "semi-honest": "Holds against parties that follow the protocol and try to learn more from what they receive. A "
-    "party that departs from the protocol is not covered.",
-    "broken": "Does not hold: an attack is known that undoes the protection. For research only.",
+    "semi-honest": "The protection holds against parties that follow the protocol and try to learn more from what they "
+    "receive. A party that departs from the protocol is not covered.",
+    "broken": "The protection does not hold: an attack is known that undoes the protection. For research only.",
     "none": "There is no protection: the other side sees gradients or data in clear.",
 }
 _USERS = {
-    "active": "Holds even against a server that lies to its users, as long as fewer users than the threshold side "
-    "with it: the server learns sums over many users and no single user's numbers.",
-    "semi-honest": "Holds against a server that follows the protocol and tries to learn more from what it receives. A "
-    "server that departs from the protocol is not covered.",
+    "active": "The protection holds even against a server that lies to its users, as long as fewer users than "
+    "the threshold side with it: the server learns sums over many users and no single user's numbers.",
+    "semi-honest": "The protection holds against a server that follows the protocol and tries to learn more from what "
+    "it receives. A server that departs from the protocol is not covered.",
     "none": "There is no protection: the server sees the numbers of every user.",
 }
 
 
 def guarantees(record: RunRecord) -> dict[str, Any]:
-    """`name`, `summary`, `security`, `points` (sentences), `attacks`, `reveals` (what messages tell by design).
+    """`name`, `summary`, `security`, `weakened` (by parameters), `points` (sentences), `attacks`,
+    `reveals` (what messages tell by design), `kind` ("protocol" or "aggregator").
 
     What the record says counts before what this version knows: it is what the run was made with.
     """
@@ -41,6 +45,7 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
         "kind": "aggregator" if record.role in USER_ROLES else "protocol",
         "summary": "",
         "security": record.security,
+        "weakened": record.protocol_params.get("insecure") is True,
         "points": [],
         "attacks": list(record.attacks),
         "reveals": [],
@@ -48,6 +53,8 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
     words = _USERS if record.role in USER_ROLES else _PARTIES
     if record.security in words:
         found["points"].append(words[record.security])
+    if found["weakened"]:
+        found["points"].append(WEAKENED)
     try:
         if record.role in USER_ROLES:
             aggregator = aggregator_by_name(record.protocol)

@@ -77,6 +77,15 @@ def test_the_policy_allows_the_own_styles_and_script_alone(document, live: bool)
         assert rules[rule] == f"'sha256-{b64encode(sha256(inside[0].encode()).digest()).decode()}'"
 
 
+def test_weak_settings_are_not_overlooked(document) -> None:
+    weak = _of(
+        document, protocol="batch_he", security="semi-honest", protocol_params={"insecure": True, "key_bits": 256}
+    )
+    assert Page(render(weak)).text.count("settings that do not protect") == 2
+    strong = _of(document, protocol="batch_he", security="semi-honest", protocol_params={"insecure": False})
+    assert "settings that do not protect" not in Page(render(strong)).text
+
+
 def test_foreign_names_stay_text(document) -> None:
     strange = {"party": HOSTILE, "parties": (HOSTILE, "shop"), "purpose": HOSTILE, "error": HOSTILE, "run": HOSTILE}
     strange |= {"evals": {HOSTILE: {HOSTILE: [1.0]}}, "curves": {HOSTILE: {"classes": {HOSTILE: CURVE}}}}

@@ -35,7 +35,7 @@ def render(document: dict[str, Any]) -> Markup:
             else tag("p", "No attack applies to this run."),
             table(
                 "Findings of the audit",
-                ("attack", "attacker", "learns", "round", "success", "", "guess", "verdict"),
+                ("attack", "attacker", "learns", "round, from 1", "success", "", "guess", "verdict"),
                 [_row(document, one) for one in findings],
                 numeric=(4, 6),
                 wide=5,

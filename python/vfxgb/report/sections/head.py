@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from vfxgb.report.guarantees import WEAKENED
 from vfxgb.report.html import Child, Markup, markup, tag
 from vfxgb.report.owners import badge, badges
 from vfxgb.report.words import duration, joined, moment, number, plural, shown, size
@@ -56,6 +57,7 @@ def render(document: dict[str, Any]) -> Markup:
             ),
             tag("p", tag("b", "It ended with: "), run["error"], class_="alert") if run["error"] else None,
             tag("p", _WARNINGS[run["security"]], class_="alert") if run["security"] in _WARNINGS else None,
+            tag("p", WEAKENED, class_="alert") if document["guarantees"]["weakened"] else None,
             _cards(document),
             tag("dl", (_fact(name, value) for name, value in _facts(document)), class_="facts"),
         )
