@@ -62,10 +62,13 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
     if not held:
         return tag("p", "No split uses a feature of a party whose share is here.")
     most = held[0][0]
+    several = len(document["model"]["parties"]) > 1
+    head = ("feature", *(("owner",) if several else ()), "gain", "", "splits")
+    wide = head.index("")
     rows = [
         (
             name,
-            badge(document, party),
+            *((badge(document, party),) if several else ()),
             number(gain),
             bar(gain, most, style(order.get(party, 0))),
             f"{int(one['splits']):,}",
@@ -76,7 +79,7 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
     return markup(
         (
             tag("h3", "By feature"),
-            table("Importance by feature", ("feature", "owner", "gain", "", "splits"), rows, numeric=(2, 4), wide=3),
+            table("Importance by feature", head, rows, numeric=(wide - 1, wide + 1), wide=wide),
             tag(
                 "p",
                 f"{len(rest)} more features with a gain of {number(sum(item[0] for item in rest))} in all.",
