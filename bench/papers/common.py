@@ -218,9 +218,9 @@ class Run:
         if self.quick:
             lines += ["", "`--quick`: small sizes, to see that it works; nothing follows from these numbers."]
         head = {
-            "machine": f"{machine['processor']}, {machine['cores']} cores, kernels {machine['kernels']}, load "
-            f"{machine.get('load average', 'unknown')} before",
-            "versions": ", ".join(f"{name} {machine[name]}" for name in packages if name in machine),
+            "machine": f"{machine['processor']}, {machine['cores']} cores, kernels {machine['kernels']}, load average "
+            f"{machine.get('load average', 'unknown')}",
+            "versions": ", ".join(f"{name} {machine.get(name, 'not recorded')}" for name in packages),
             "data": "; ".join(document["data"]) or "none",
             "settings": ", ".join(f"{name.replace('_', ' ')} {shown(v)}" for name, v in document["settings"].items()),
             "took": duration(document["seconds"]),

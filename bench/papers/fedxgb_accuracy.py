@@ -193,11 +193,12 @@ def plot(run: common.Run, found: dict[str, Any], names: list[str]) -> None:
         for column, name in enumerate(names):
             for row, what in enumerate(("accuracy", "loss")):
                 axis = axes[row][column]
-                for place, kind in enumerate([XGBOOST, *kinds_of(found, name)]):
+                for place, kind in enumerate(kinds_of(found, name)):
                     curve = seeds_of(found, name, kind)[0][what]
-                    label = kind if kind == XGBOOST else f"{float(kind):.0%} drop"
                     style = common.line_style(place) | {"markevery": max(1, len(curve) // 10), "linewidth": 1}
-                    axis.plot(range(1, len(curve) + 1), curve, label=label, **style)
+                    axis.plot(range(1, len(curve) + 1), curve, label=f"{float(kind):.0%} drop", **style)
+                curve = seeds_of(found, name, XGBOOST)[0][what]
+                axis.plot(range(1, len(curve) + 1), curve, "k--", label=XGBOOST, linewidth=1)
                 axis.set(title=f"figure 4{'abcd'[2 * column + row]}: {name}", xlabel="round", ylabel=f"test {what}")
         axes[0][-1].legend(fontsize=8)
 
@@ -220,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "(least to most) over seeds; the difference is to xgboost on the pooled rows."
     )
     run = common.Run(NAME, "Accuracy with users that drop out", "figure 4 of FEDXGB (papers/003)", args, about)
-    run.set(users=args.users, seeds=args.seeds, aggregator=args.aggregator)
+    run.set(users=args.users, aggregator=args.aggregator)
     setting = {"users": args.users, "quick": args.quick, "tasks": {name: asdict(task) for name, task in tasks.items()}}
     before = common.read_document(args.out, NAME)
     runs = before["runs"] if {key: before.get(key) for key in setting} == setting else {}

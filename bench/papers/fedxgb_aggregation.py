@@ -318,11 +318,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             "seconds": seconds,
             "results": results,
         }
-        parts["goals"] = goals(parts)
-        common.write_document(args.out, NAME, run.document(parts))
-    report(run, parts)
-    run.write(parts)
-    return int(not args.quick and not all(parts["goals"].values()))
+        common.write_document(args.out, NAME, run.document({**parts, "goals": goals(parts)}))
+    document = {**parts, "goals": goals(parts)}
+    report(run, document)
+    run.write(document)
+    return int(not args.quick and not all(document["goals"].values()))
 
 
 if __name__ == "__main__":
