@@ -5,8 +5,8 @@ is used well, per tree or per message where the papers do it.
 
 MaskedXGBoost is calibrated in two ways. `masked` and `masked_whole` follow theorem 2 to the letter: all gradients of a
 message are protected at once, which takes noise that drowns every sum (E42). `masked_per_row` protects one row of a
-message, which is a reading under which the published curves can come about. Neither holds against the passive party,
-which made the noise (E41).
+message, which the paper does not say, but which takes far less noise: only sums over fewer than sigma2^2 rows drown.
+Neither holds against the passive party, which made the noise (E41).
 """
 
 import math

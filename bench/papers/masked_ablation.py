@@ -20,8 +20,8 @@ from trained import BINS, DEPTH, RATE, Part, curves, part
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.5, 6.0)
-TABLES = ("give_credit", "default_credit", "adult", "higgs")
-EPSILONS = (1.0, 2.0, 4.0, 8.0)
+TABLES: Sequence[str] = ("give_credit", "default_credit", "adult", "higgs")
+EPSILONS: Sequence[float] = (1.0, 2.0, 4.0, 8.0)
 # Of the active party. The paper does not say which it took.
 EPSILON_ACTIVE = 2.0
 TREES, EARLY = 30, 10

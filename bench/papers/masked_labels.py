@@ -22,9 +22,9 @@ from vfxgb.cli.train_data import Loaded
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.3, 1.5)
-TABLES = ("give_credit", "default_credit", "adult", "higgs")
-EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-DELTAS = (1e-3, 1e-2)
+TABLES: Sequence[str] = ("give_credit", "default_credit", "adult", "higgs")
+EPSILONS: Sequence[float] = (0.5, 1.0, 2.0, 4.0, 8.0)
+DELTAS: Sequence[float] = (1e-3, 1e-2)
 BINS = 8
 READINGS: dict[str, Callable[..., dict[str, Any]]] = {"theorem 2": masked_whole, "per row": masked_per_row}
 NETWORK = "masked-network"

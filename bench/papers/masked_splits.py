@@ -27,9 +27,9 @@ from vfxgb.cli.train_data import ACTIVE, DATA_SETS, PASSIVE, Loaded
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.5, 3.0)
-TABLES = ("give_credit", "default_credit", "adult", "higgs")
-PASSIVE_EPSILONS = (1.0, 2.0, 4.0, 8.0)
-ACTIVE_EPSILONS = (1.0, 8.0)
+TABLES: Sequence[str] = ("give_credit", "default_credit", "adult", "higgs")
+PASSIVE_EPSILONS: Sequence[float] = (1.0, 2.0, 4.0, 8.0)
+ACTIVE_EPSILONS: Sequence[float] = (1.0, 8.0)
 EXAMPLE = "example 2"
 EXAMPLE_RATIO = 10.0
 BINS, TREES = 8, 60
