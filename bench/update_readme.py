@@ -93,7 +93,9 @@ def peers_section(folder: Path = RESULTS) -> str:
         return "`vfxgb bench peers` has not been run at full size yet."
     parts = [part for bits in results["settings"]["bits"] for part in peer_operations(results, bits)]
     about = "In brackets: how many times as fast vfxgb is. Trainings, settings and notes: [peers.md](results/peers.md)."
-    return "\n\n".join([about, *parts])
+    named = dict.fromkeys(one["peer"] for one in results["operations"])
+    notes = [f"- {results['peers'][peer]['title']}: {'; '.join(results['peers'][peer]['notes'])}." for peer in named]
+    return "\n\n".join([about, *parts, "\n".join(notes)])
 
 
 def peer_operations(results: dict[str, Any], bits: int) -> list[str]:

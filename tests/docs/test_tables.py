@@ -23,7 +23,7 @@ def test_pages_are_as_the_script_writes_them(script: ModuleType) -> None:
     for page in script.PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
         assert script.updated(page, text) == text, f"{page} is not what its result files say: {script.__doc__}"
-    assert "| decrypt |" in script.readme_section()
+    assert "decrypt |" in script.readme_section()
 
 
 def test_training_tables_are_written_from_the_files_there_are(script: ModuleType, tmp_path: Path) -> None:
@@ -142,7 +142,9 @@ def test_operations_next_to_peers(script: ModuleType, tmp_path: Path) -> None:
     results = {
         "settings": {"quick": False, "bits": [2048]},
         "operations": ours + theirs,
-        "peers": {name: {"title": name, "version": "1.2"} for name in ("vfxgb", "slow", "bad")},
+        "peers": {
+            name: {"title": name, "version": "1.2", "notes": [f"{name} is new"]} for name in ("vfxgb", "slow", "bad")
+        },
     }
     (tmp_path / "peers.json").write_text(json.dumps(results))
     (written,) = script.short_operations(tmp_path)
@@ -152,6 +154,7 @@ def test_operations_next_to_peers(script: ModuleType, tmp_path: Path) -> None:
     assert "| Paillier: decrypt | **10.0** | 5.00 (0.50x) |" in written
     assert "| Okamoto-Uchiyama: decrypt | **10.0** |  |" in written
     assert written in script.peers_section(tmp_path)
+    assert "- slow: slow is new." in script.peers_section(tmp_path)
     (tmp_path / "peers.json").write_text(json.dumps({**results, "settings": {"quick": True, "bits": [2048]}}))
     assert "not been run" in script.peers_section(tmp_path)
 
