@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vfxgb.cli.exits import BUG, OK
 from vfxgb.cli.parser import Commands, UsageError, positive_int
 from vfxgb.metric import METRICS
-from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.protocols import protocol_by_name, shipped_protocols
 
 DEFAULT_TREES = 20
 DEFAULT_FOLDER = "vfxgb-demo"
@@ -38,7 +38,8 @@ def add(commands: Commands) -> None:
         "compares: with a model of all data in one place, and with the bank alone. Prints what each side learned and "
         "where the files are. Takes less than a minute and leaves nothing running.",
     )
-    safe = tuple(name for name in protocol_names() if protocol_by_name(name).security == "semi-honest")
+    specs = (protocol_by_name(name) for name in shipped_protocols())
+    safe = tuple(spec.name for spec in specs if spec.exact and spec.security == "semi-honest")
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=None, help=f"a new folder ({DEFAULT_FOLDER})")
     parser.add_argument("--trees", type=positive_int, default=DEFAULT_TREES, help="(%(default)s)")
     parser.add_argument("--protocol", choices=safe, default="ot_shares", help="(%(default)s)")

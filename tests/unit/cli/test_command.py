@@ -42,6 +42,7 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         ["demo", "--trees", "-5"],
         ["demo", "--trees", "many"],
         ["demo", "--protocol", "plain"],
+        ["demo", "--protocol", "ldp"],
         ["demo", "--unknown"],
         ["certs"],
         ["certs", "bank", "--host", "shop=localhost"],
