@@ -159,3 +159,15 @@ def test_batched_encryption_is_measured_after_each_tree(load: Loader, monkeypatc
         assert 0 < two[kind]["per tree"] * 2 <= two[kind]["total"]
     assert 0.5 < speed.ratio(two, "MB per tree") < 0.9  # cut points and sums are sent as well
     assert [speed.trend(0.6, last) for last in (0.5, 0.58, 0.6)] == ["yes", "hardly", "no"]
+
+
+def test_repeated_measurements_become_means_and_spreads(load: Loader) -> None:
+    speed = load("batch_he_speed")
+
+    def figures(batch: float) -> dict[str, object]:
+        times = {"non-batch": {"total CPU": 10.0}, "batch": {"total CPU": batch}}
+        return {"4": {"axis": "bits", "points": {"128": {"rows": 5, **times}}}}
+
+    entry = speed.mean_of([figures(5.0), figures(7.0)])["4"]["points"]["128"]
+    assert (entry["rows"], entry["batch"], entry["ratios"]) == (5, {"total CPU": 6.0}, {"total CPU": [0.5, 0.7]})
+    assert speed.spread(entry, "total CPU") == "50% to 70%"
