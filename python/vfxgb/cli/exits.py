@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 MEANING = {
     OK: "done",
-    BUG: "a bug, with a traceback; or a check of demo failed",
+    BUG: "a bug, with a traceback; or a check of demo or a script of bench failed",
     USAGE: "a mistake in arguments, configuration or data",
     PEER: "another party or the network failed; a run can be resumed",
     REFUSED: "another party does not agree to what was asked",
