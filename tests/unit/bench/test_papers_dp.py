@@ -146,7 +146,7 @@ def test_the_smallest_sum_has_the_size_asked_for_and_is_small() -> None:
 def test_likelihood_finds_candidates_where_little_noise_remains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masked_likelihood, "CANDIDATES", 2)
     open_ = masked_splits.budgets(30_000, (1.0,), (1.0,))
-    example = masked_splits.attack(attacked.record(generate(120, (2, 2)), open_["example 2|"], 20, 4, 1))
+    example = masked_splits.attack(attacked.record(generate(120, (2, 2)), open_["example 2|"], 60, 4, 1))
     assert example["likelihood"] > 0.8
     assert abs(example["smallest sum"] - example["chance"]) < 0.15
     assert masked_splits.ratio(open_["1|1"]) < 0.04
