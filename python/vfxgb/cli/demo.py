@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"\nwhat the {party} learned")
         print("\n".join(f"  {line}" for line in text))
     print(f"\nfiles      {folder}: tables, certificates, configurations, scores.csv, one folder per party")
-    print(f"           vfxgb report {record['path']}")
+    print(f"           vfxgb report {record['path']} -o report.html")
     print(f"           vfxgb inspect {record['path']}/share.json")
     print(f"done in {time.perf_counter() - begin:.0f} s; nothing is left running")
     return OK if alike else BUG
@@ -110,6 +110,8 @@ def _new_folder(wanted: Path | None) -> Path:
 
 def _results(folder: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """The bank's record of the run, and of each party what its own ledger says it was told."""
+    from vfxgb.train.ledger import counted
+
     (path,) = (folder / "bank-folder" / "runs").iterdir()
     record = {**json.loads((path / "run.json").read_text(encoding="utf-8")), "path": str(path)}
     told: dict[str, list[str]] = {}
@@ -117,7 +119,7 @@ def _results(folder: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
         file = folder / f"{party}-folder" / "runs" / path.name / "ledger.json"
         ledger = json.loads(file.read_text(encoding="utf-8"))
         heard = [entry for entry in ledger["entries"] if entry["receiver"] == party and entry["amount"]]
-        told[party] = [f"{entry['reveals']} ({entry['amount']:,} {entry['unit']})" for entry in heard]
+        told[party] = [f"{entry['reveals']} ({counted(entry['amount'], entry['unit'])})" for entry in heard]
     return record, told
 
 

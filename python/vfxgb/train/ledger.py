@@ -13,6 +13,11 @@ from vfxgb.tree.disclosure import FEW_ROWS
 from vfxgb.tree.purity import LeafPurity
 
 
+def counted(amount: int, unit: str) -> str:
+    """An amount with its unit: 1 number, 2,031 ids."""
+    return f"{amount:,} {unit.removesuffix('s') if amount == 1 and unit.isalpha() else unit}"
+
+
 @dataclass
 class Entry:
     """All messages of one type from one party to another.
@@ -88,7 +93,7 @@ class Ledger:
         for party in dict.fromkeys(entry.receiver for entry in self.entries):
             lines.append(f"{party} learned:")
             for entry in self.learned_by(party):
-                amount = f" ({entry.amount:,} {entry.unit})" if entry.unit else ""
+                amount = f" ({counted(entry.amount, entry.unit)})" if entry.unit else ""
                 size = f"{entry.messages:,} x {entry.message}" + (f", {entry.bytes:,} bytes" if entry.bytes else "")
                 lines.append(f"  from {entry.sender}: {entry.reveals}{amount} [{size}]")
         for party, count in self.small_sums.items():

@@ -5,6 +5,7 @@ from typing import Any
 from vfxgb.report.html import Child, Markup, markup, more, table, tag
 from vfxgb.report.owners import badge, places
 from vfxgb.report.words import plural, share, size
+from vfxgb.train.ledger import counted
 from vfxgb.transport.messages import NOTHING
 from vfxgb.tree.disclosure import FEW_ROWS
 
@@ -111,6 +112,4 @@ def _row(document: dict[str, Any], entry: dict[str, Any]) -> list[Child]:
 def _amount(amount: int, unit: str) -> str:
     if not unit:
         return ""
-    if amount == 1 and unit.isalpha():
-        return f"1 {unit.removesuffix('s')}"
-    return f"{amount:,} {unit}" if amount else "none"
+    return counted(amount, unit) if amount else "none"
