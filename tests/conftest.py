@@ -1,4 +1,4 @@
-"""Keys shared by the whole session: making one is the slowest part of most tests."""
+"""Keys shared by the whole session: making one is the slowest part of most tests. A registry for one test alone."""
 
 from collections.abc import Callable
 from functools import cache
@@ -6,7 +6,9 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
+from vfxgb import protocols
 from vfxgb.crypto import PrivateKey, generate
+from vfxgb.registry import Registry
 
 KeyFactory = Callable[..., PrivateKey]
 
@@ -25,6 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="run the conformance suite over the SPEC in this module, such as rounded.spec, instead of vfxgb's own",
     )
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """A registry of protocols that no other test sees: what is registered in it is gone after the test."""
+    made = Registry(protocols.__name__, str(protocols.__file__), "protocol", "ProtocolSpec")
+    monkeypatch.setattr(protocols, "_REGISTRY", made)
+    return made
 
 
 @cache

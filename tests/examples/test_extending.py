@@ -12,8 +12,8 @@ import pytest
 from rounded.messages import RoundedGradients, RoundedSums
 from rounded.spec import SPEC
 from tampering import Change, error_of, replaced, toy_run
-from vfxgb import protocols
 from vfxgb.errors import MessageError, ProtocolParameterError
+from vfxgb.protocols import make_protocol_params
 from vfxgb.registry import Registry
 from vfxgb.transport.messages import pack_bytes
 
@@ -24,11 +24,9 @@ QUOTED = dict(re.findall(r"\[rounded/(\w+\.py)\]\(\S+\):\n\n```python\n(.*?)```\
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(registry: Registry) -> None:
     """`rounded` in a registry that no other test sees."""
-    made = Registry(protocols.__name__, str(protocols.__file__), "protocol", "ProtocolSpec")
-    monkeypatch.setattr(protocols, "_REGISTRY", made)
-    protocols.register(SPEC)
+    registry.register(SPEC)
 
 
 def test_the_page_shows_all_of_it() -> None:
@@ -101,4 +99,4 @@ def test_width_is_what_travels() -> None:
 
 def test_other_widths_are_refused() -> None:
     with pytest.raises(ProtocolParameterError, match="width"):
-        protocols.make_protocol_params(SPEC, {"width": 3})
+        make_protocol_params(SPEC, {"width": 3})

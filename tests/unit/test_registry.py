@@ -21,14 +21,6 @@ from vfxgb.registry import Registry
 EXTENDING = Path(__file__).resolve().parents[2] / "examples" / "extending"
 
 
-@pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry of protocols that no other test sees."""
-    made = Registry(protocols.__name__, str(protocols.__file__), "protocol", "ProtocolSpec")
-    monkeypatch.setattr(protocols, "_REGISTRY", made)
-    return made
-
-
 def copied(name: str) -> Any:
     return dataclasses.replace(protocol_by_name("batch_he"), name=name)
 

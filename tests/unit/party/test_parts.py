@@ -20,7 +20,7 @@ from vfxgb.party.predict import Scores, check_output, find_model, write_scores
 from vfxgb.party.session import check_talk, hello, need_role, need_train, welcome
 from vfxgb.party.tables import agreed, column_names, read_table
 from vfxgb.party.train import read_params, secret_box, training_request
-from vfxgb.protocols import make_protocol_params, protocol_by_name, protocol_names
+from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_protocols
 from vfxgb.train.callbacks import TrainingState
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.messages import Catalogue, encode
@@ -51,9 +51,9 @@ def test_patience_is_not_for_a_peer_that_failed_for_good():
 
 
 def test_every_protocol_has_an_estimate_that_grows_with_the_run():
-    assert set(COSTS) == set(protocol_names())
+    assert set(COSTS) == set(shipped_protocols())
     small, large = Shape(1000, 5, 5, 32, 4, 10), Shape(2000, 5, 10, 64, 5, 20)
-    for name in protocol_names():
+    for name in shipped_protocols():
         spec = protocol_by_name(name)
         given = {"epsilon": 1.0} if name in ("ldp", "federboost") else {}
         if "insecure" in spec.params.__struct_fields__:
