@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from interrupts import interruptible
 from vfxgb.data.table import Table
 from vfxgb.errors import PeerError
 from vfxgb.params import TrainParams
@@ -175,12 +175,7 @@ SCRIPT = """
 def test_ctrl_c_ends_training() -> None:
     """A real interrupt, wherever it hits: the process ends with all its threads, within seconds."""
     with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ.copy(),
-        # Whoever runs the tests in the background of a shell ignores SIGINT, and children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        interruptible("-c", textwrap.dedent(SCRIPT)), stdout=subprocess.PIPE, text=True, env=os.environ.copy()
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == "started"

@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from interrupts import interruptible
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 PATIENCE_SECONDS = 30.0
@@ -52,23 +54,22 @@ except KeyboardInterrupt:
 """
 
 
-def interrupt(command: list[str], ready: str, delay: float) -> tuple[int, str]:
-    """Start, wait for a line that starts with `ready`, wait `delay` seconds, send SIGINT; exit code and stderr."""
+def interrupt(arguments: list[str], ready: str, delay: float) -> tuple[int, str]:
+    """Start Python with `arguments`, wait for a line that starts with `ready` and `delay` seconds, send SIGINT.
+
+    Returns exit code and stderr.
+    """
     environment = {name: value for name, value in os.environ.items() if name != "VFXGB_DATA"}
     process = subprocess.Popen(
-        command,
+        interruptible(*arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-        # Whoever runs the tests in the background of a shell ignores SIGINT, and children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith(ready):
-                break
+        assert any(line.startswith(ready) for line in process.stdout), f"it never was ready: {process.communicate()[1]}"
         time.sleep(delay)
         assert process.poll() is None, f"it ended before it could be interrupted: {process.communicate()[1]}"
         process.send_signal(signal.SIGINT)
@@ -81,14 +82,13 @@ def interrupt(command: list[str], ready: str, delay: float) -> tuple[int, str]:
 
 @pytest.mark.parametrize("operation", ["encrypt", "decrypt", "scale", "sums", "pack", "normals", "products"])
 def test_native_call(operation: str) -> None:
-    code, stderr = interrupt([sys.executable, "-c", NATIVE_CALL, operation], "ready", 0.7)
+    code, stderr = interrupt(["-c", NATIVE_CALL, operation], "ready", 0.7)
     assert code == 130, stderr
     assert "Traceback" not in stderr
 
 
 def test_demo_leaves_nothing_running(tmp_path: Path) -> None:
-    command = [sys.executable, "-u", "-m", "vfxgb", "demo", "--out", str(tmp_path / "demo")]
-    code, stderr = interrupt(command, "parties", 1.0)
+    code, stderr = interrupt(["-u", "-m", "vfxgb", "demo", "--out", str(tmp_path / "demo")], "parties", 1.0)
     assert code == 130
     assert stderr.splitlines()[-1].startswith("vfxgb: interrupted")
     assert "Traceback" not in stderr
