@@ -36,7 +36,7 @@ def read_source(data: Any, names: Sequence[str] | None, party: str, columns: Seq
     elif names is not None and list(names) != [str(name) for name, _ in raw]:
         raise ColumnNameError(f"{where}: the data has column names of its own; rename them there, or pass an array")
     picked = raw if columns is None else _pick(raw, columns, where)
-    return [(str(name), _numbers(values, str(name), where)) for name, values in picked]
+    return [(str(name), numbers(values, str(name), where)) for name, values in picked]
 
 
 def row_ids(data: Any) -> tuple[NDArray[Any], ...] | None:
@@ -91,8 +91,12 @@ def _pick(raw: list[tuple[Any, Any]], columns: Sequence[str], where: str) -> lis
     return [by_name[name] for name in columns]
 
 
-def _numbers(values: Any, name: str, where: str) -> NDArray[Any]:
-    """A column as a one-dimensional numeric array; missing entries become NaN."""
+def numbers(values: Any, name: str, where: str) -> NDArray[Any]:
+    """A column as a one-dimensional numeric array; missing entries become NaN.
+
+    What an entry becomes depends on that entry and the column's type alone, so that a column of Arrow can be read in
+    parts. Raises ColumnTypeError or TableError.
+    """
     package = type(values).__module__.split(".")[0]
     if package == "pandas":
         array = _from_pandas(values, name, where)
@@ -109,7 +113,7 @@ def _numbers(values: Any, name: str, where: str) -> NDArray[Any]:
     if array.dtype.kind == "O":
         return _from_objects(array, name, where)
     if array.dtype.kind not in "biuf":
-        raise _not_numbers(name, where, str(array.dtype))
+        raise not_numbers(name, where, str(array.dtype))
     return array
 
 
@@ -117,11 +121,11 @@ def _from_objects(array: NDArray[Any], name: str, where: str) -> NDArray[np.floa
     for row, value in enumerate(array):
         # float() would parse these; a column of text is a mistake, not a column of numbers.
         if isinstance(value, (str, bytes)):
-            raise _not_numbers(name, where, f"the text {value!r} in row {row}")
+            raise not_numbers(name, where, f"the text {value!r} in row {row}")
     try:
         return np.array([np.nan if value is None else float(value) for value in array], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise _not_numbers(name, where, f"objects ({error})") from error
+        raise not_numbers(name, where, f"objects ({error})") from error
 
 
 def _from_pandas(series: Any, name: str, where: str) -> NDArray[Any]:
@@ -129,35 +133,47 @@ def _from_pandas(series: Any, name: str, where: str) -> NDArray[Any]:
         return np.asarray(series.to_numpy())
     # Nullable and Arrow-backed types know how to become floats; categories, text and dates do not.
     if getattr(series.dtype, "kind", "O") not in "biuf":
-        raise _not_numbers(name, where, str(series.dtype))
+        raise not_numbers(name, where, str(series.dtype))
     return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _from_polars(series: Any, name: str, where: str) -> NDArray[Any]:
     dtype = series.dtype
     if not (dtype.is_numeric() or str(dtype) in ("Boolean", "Null")):
-        raise _not_numbers(name, where, str(dtype))
+        raise not_numbers(name, where, str(dtype))
     if dtype.is_decimal() or series.null_count() or str(dtype) == "Null":
         # A cast keeps null apart from the values; to_numpy then writes it as NaN.
         series = series.cast(import_module("polars").Float64)
     return np.asarray(series.to_numpy())
 
 
+def is_arrow_number(kind: Any) -> bool:
+    """Whether a column of this Arrow type can be a feature: booleans, integers, floats, decimals, or only nulls."""
+    types = import_module("pyarrow").types
+    tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
 def _from_arrow(column: Any, name: str, where: str) -> NDArray[Any]:
     pyarrow = import_module("pyarrow")
     types = pyarrow.types
     kind = column.type
-    if types.is_decimal(kind) or types.is_boolean(kind) or types.is_null(kind):
-        column = column.cast(pyarrow.uint8()) if types.is_boolean(kind) else column.cast(pyarrow.float64())
-    elif not (types.is_integer(kind) or types.is_floating(kind)):
-        raise _not_numbers(name, where, str(kind))
-    if column.null_count and not types.is_floating(column.type):
-        # Only floats have a NaN for a null to become.
-        column = column.cast(pyarrow.float64(), safe=False)
-    return np.asarray(column.to_numpy())
+    if not is_arrow_number(kind):
+        raise not_numbers(name, where, str(kind))
+    if types.is_decimal(kind) or types.is_null(kind):
+        column = column.cast(pyarrow.float64())
+    elif types.is_boolean(kind):
+        column = column.cast(pyarrow.uint8())
+    if column.null_count and types.is_integer(column.type):
+        # Straight to float32: through float64 a value would be rounded twice, and only where some other row is null.
+        values = np.asarray(column.fill_null(0)).astype(np.float32)
+        values[np.asarray(column.is_null())] = np.nan
+        return values
+    return np.asarray(column)
 
 
-def _not_numbers(name: str, where: str, found: str) -> ColumnTypeError:
+def not_numbers(name: str, where: str, found: str) -> ColumnTypeError:
+    """The error for a column that holds `found`."""
     return ColumnTypeError(
         f"{where}: column {name!r} holds {found}, wanted real numbers; encode it as numbers or leave it out"
     )

@@ -81,18 +81,20 @@ class Table:
         """Number of rows."""
         return sum(len(piece) for piece in self.pieces[0])
 
-    def column(self, feature: int | str) -> Float32Array:
-        """One column by position or name: float32[n_rows], contiguous, the caller's to keep; NaN is missing."""
+    def column(self, feature: int | str, first: int = 0, stop: int | None = None) -> Float32Array:
+        """One column by position or name: float32, contiguous, the caller's to keep; NaN is missing.
+
+        Rows `first` to `stop` - 1, all if not given.
+        """
         place = self.names.index(feature) if isinstance(feature, str) else feature
-        values = np.empty(self.n_rows, dtype=np.float32)
+        stop = self.n_rows if stop is None else stop
+        values = np.empty(stop - first, dtype=np.float32)
         start = 0
-        # Out of range is refused when the table is read; without the check the values would become infinite.
-        with np.errstate(over="ignore"):
-            for piece in self.pieces[place]:
-                values[start : start + len(piece)] = piece
-                start += len(piece)
-        if not math.isnan(self.missing):
-            values[values == np.float32(self.missing)] = np.nan
+        for piece in self.pieces[place]:
+            low, high = max(first, start), min(stop, start + len(piece))
+            if low < high:
+                fill_float32(values[low - first : high - first], piece[low - start : high - start], self.missing)
+            start += len(piece)
         fill = self.fills[place]
         if fill is not None:
             values[np.isnan(values)] = fill
@@ -107,7 +109,7 @@ class Table:
 
     def select(self, names: Sequence[str]) -> "Table":
         """These columns, in this order. Raises ColumnNameError for an absent or repeated name."""
-        _refuse_repeated(names, self.party)
+        refuse_repeated(names, self.party)
         places = [self._place(name) for name in names]
         return replace(
             self,
@@ -182,18 +184,34 @@ class Table:
             return
         row = int(np.argmax(infinite))
         raw = np.concatenate(self.pieces[feature])[row]
-        kind = "infinite (inf)" if np.isinf(raw) else "too large for dtype float32"
-        raise ColumnValueError(
-            f"reading column {self.names[feature]!r}{_of(self.party)}: row {row} holds {raw}, which is {kind} "
-            f"({int(infinite.sum())} such rows), wanted finite values; replace them by NaN if they mean missing"
-        )
+        raise infinite_value(self.names[feature], self.party, row, raw, int(infinite.sum()))
+
+
+def fill_float32(values: Float32Array, raw: NDArray[Any], missing: float) -> None:
+    """Write real numbers `raw` into `values`, as features are read: float32, and NaN where one is `missing`.
+
+    What is beyond float32 becomes infinite; whoever reads a table refuses that with `infinite_value`.
+    """
+    with np.errstate(over="ignore"):
+        values[:] = raw
+        if not math.isnan(missing):
+            values[values == np.float32(missing)] = np.nan
+
+
+def infinite_value(name: str, party: str, row: int, raw: Any, count: int) -> ColumnValueError:
+    """The error for a column whose row `row` holds `raw`, which float32 cannot hold, the first of `count` such rows."""
+    kind = "infinite (inf)" if np.isinf(raw) else "too large for dtype float32"
+    return ColumnValueError(
+        f"reading column {name!r}{_of(party)}: row {row} holds {raw}, which is {kind} "
+        f"({count} such rows), wanted finite values; replace them by NaN if they mean missing"
+    )
 
 
 def _check_shape(source: Columns, party: str) -> None:
     shape = (len(source[0][1]) if source else 0, len(source))
     if shape[1] == 0:
         raise TableError(f"reading a table{_of(party)}: 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-    _refuse_repeated([name for name, _ in source], party)
+    refuse_repeated([name for name, _ in source], party)
     for name, values in source:
         if len(values) != shape[0]:
             raise TableError(
@@ -204,7 +222,8 @@ def _check_shape(source: Columns, party: str) -> None:
         raise TableError(f"reading a table{_of(party)}: 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def _refuse_repeated(names: Sequence[str], party: str) -> None:
+def refuse_repeated(names: Sequence[str], party: str) -> None:
+    """Raise ColumnNameError for a name that appears twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

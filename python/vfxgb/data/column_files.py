@@ -1,0 +1,101 @@
+"""A table as one file of float32 numbers per column, for processes that share a folder.
+
+A table that is in memory here reaches the party's other processes through these files: a process reads the rows it
+works on and nothing else. They hold the data in the clear, so only their owner may read them; whoever writes them
+removes them.
+"""
+
+import math
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.data.source import check_rows, place_of, reading
+from vfxgb.data.table import Float32Array, Table
+from vfxgb.errors import TableError
+
+# Little-endian wherever the files are read.
+FORMAT = np.dtype("<f4")
+
+
+@dataclass(frozen=True)
+class ColumnFiles:
+    """Columns in an absolute `folder`; make one with `ColumnFiles.write`. Missing values are NaN in the files."""
+
+    names: tuple[str, ...]
+    n_rows: int
+    folder: str
+    party: str = ""
+    missing: float = math.nan
+
+    @classmethod
+    def write(cls, table: Table, folder: Path) -> "ColumnFiles":
+        """Write the columns of `table`, one at a time, into `folder`, which is made if it is not there.
+
+        Files are readable and writable by their owner only, and so is a folder made here. Filled values are written as
+        filled. Raises TableError when the files cannot be written; those already written are then removed.
+        """
+        files = cls(table.names, table.n_rows, str(Path(folder).absolute()), table.party)
+        try:
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            for feature in range(table.n_features):
+                _write(files.path(feature), table.column(feature).astype(FORMAT, copy=False))
+        except BaseException as error:
+            files.remove()
+            if isinstance(error, OSError):
+                raise TableError(
+                    f"writing a table into {files.folder!r}: {error.strerror or error}; choose a folder with "
+                    f"{table.n_rows * table.n_features * FORMAT.itemsize} bytes of room"
+                ) from error
+            raise
+        return files
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """(0, n_rows): any rows of a file are read as easily as others."""
+        return (0, self.n_rows)
+
+    def path(self, feature: int) -> Path:
+        """The file of a feature, by position; names of columns may hold what names of files may not."""
+        return Path(self.folder) / f"column-{feature:05d}.f32"
+
+    def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
+        """See Source."""
+        check_rows(self, first, stop)
+        path = self.path(place_of(self, feature))
+        wanted = self.n_rows * FORMAT.itemsize
+        where = f"{reading(self.party)} from {path.name}"
+        try:
+            found = path.stat().st_size
+            if found != wanted:
+                raise TableError(f"{where}: the file has {found} bytes, wanted {wanted}; write the table again")
+            read = np.fromfile(path, dtype=FORMAT, count=stop - first, offset=first * FORMAT.itemsize)
+        except OSError as error:
+            raise TableError(
+                f"{where}: the file cannot be read in {self.folder!r} ({error.strerror or error}); the folder must lie "
+                "at the same path wherever it is read"
+            ) from error
+        return read.astype(np.float32, copy=False)
+
+    def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
+        """See Source; the files hold features only."""
+        return self.column(name, first, stop)
+
+    def remove(self) -> None:
+        """Remove the files, as far as they are there; the folder stays."""
+        for feature in range(len(self.names)):
+            with suppress(OSError):
+                self.path(feature).unlink()
+
+
+def _write(path: Path, values: NDArray[np.float32]) -> None:
+    # A file that was there may be readable by others: its place is taken by a new one.
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        values.tofile(file)

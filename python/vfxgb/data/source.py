@@ -1,0 +1,135 @@
+"""Sources: descriptions of a party's table that any process of the party can read piece by piece.
+
+A Table is in the memory of one process. A Source says where the columns lie and reads rows of one of them when asked,
+with the values, types and refusals of `Table.column`. It can be pickled, and but for TableSource it holds no data:
+whoever works on some rows reads only these, and reads them again if what was made of them is lost.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.data.table import Float32Array, Table
+from vfxgb.errors import ColumnNameError, TableError
+from vfxgb.params import closest_name
+
+
+class Source(Protocol):
+    """A table that is read by column and rows. Implementations are immutable and can be pickled."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features, unique."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, at least 1."""
+
+    @property
+    def party(self) -> str:
+        """Whose table it is, for messages; "" if nobody's."""
+
+    @property
+    def missing(self) -> float:
+        """The value that counts as missing beside NaN."""
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Row numbers, ascending from 0 to n_rows, between which rows are best read together."""
+
+    def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
+        """Rows `first` to `stop` - 1 of a feature, by position or name: float32, contiguous, the caller's to keep.
+
+        NaN is missing. Raises ColumnNameError, ColumnValueError (infinite or too large; rows are numbered in the whole
+        table) and TableError (rows out of range, or files that cannot be read any more).
+        """
+
+    def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
+        """Rows `first` to `stop` - 1 of any column as it stands, which may be text; NaN or None where there is none.
+
+        Raises ColumnNameError and TableError.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """A table in memory as a source, for work in this process: a pickle of it holds the data."""
+
+    table: Table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See Source."""
+        return self.table.names
+
+    @property
+    def n_rows(self) -> int:
+        """See Source."""
+        return self.table.n_rows
+
+    @property
+    def party(self) -> str:
+        """See Source."""
+        return self.table.party
+
+    @property
+    def missing(self) -> float:
+        """See Source."""
+        return self.table.missing
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """(0, n_rows): any rows of a table are read as easily as others."""
+        return (0, self.n_rows)
+
+    def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
+        """See Source; missing values are filled where the table fills them."""
+        check_rows(self, first, stop)
+        return self.table.column(place_of(self, feature), first, stop)
+
+    def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
+        """See Source; a table has no other columns than its features."""
+        check_rows(self, first, stop)
+        pieces = self.table.pieces[place_of(self, name)]
+        ends = np.cumsum([len(piece) for piece in pieces])
+        kept = [
+            piece[max(first - int(end) + len(piece), 0) : max(stop - int(end) + len(piece), 0)]
+            for piece, end in zip(pieces, ends, strict=True)
+        ]
+        return np.concatenate(kept)
+
+
+def check_rows(source: Source, first: int, stop: int) -> None:
+    """Raise TableError unless 0 <= first <= stop <= n_rows."""
+    if not 0 <= first <= stop <= source.n_rows:
+        raise TableError(
+            f"{reading(source.party)}: asked for rows {first} to {stop}, wanted an ascending range within 0 to "
+            f"{source.n_rows}"
+        )
+
+
+def place_of(source: Source, feature: int | str) -> int:
+    """The position of a feature given by position or name. Raises ColumnNameError."""
+    if isinstance(feature, str):
+        if feature in source.names:
+            return source.names.index(feature)
+        raise absent_column(feature, source.names, reading(source.party))
+    if not 0 <= feature < len(source.names):
+        raise ColumnNameError(
+            f"{reading(source.party)}: asked for feature {feature}, wanted one of 0 to {len(source.names) - 1}"
+        )
+    return feature
+
+
+def absent_column(name: str, names: tuple[str, ...], where: str) -> ColumnNameError:
+    """The error for a column that is not among `names`."""
+    meant = closest_name(name, names)
+    hint = f"did you mean {meant!r}?" if meant else f"the columns are {list(names[:20])}"
+    return ColumnNameError(f"{where}: there is no column {name!r}; {hint}")
+
+
+def reading(party: str) -> str:
+    """How messages about a party's table begin."""
+    return f"reading a table of party {party!r}" if party else "reading a table"
