@@ -32,6 +32,9 @@ class InvalidCiphertextError(VfxgbError, ValueError):
         super().__init__(message)
         self.index = index
 
+    def __reduce__(self) -> tuple[type["InvalidCiphertextError"], tuple[str, int]]:
+        return type(self), (str(self), self.index)
+
 
 class KeyMismatchError(VfxgbError, ValueError):
     """Ciphertexts and key, or two arrays of ciphertexts, belong to different keys."""
@@ -212,6 +215,10 @@ class CheckpointError(VfxgbError, ValueError):
 
 class ConsentError(VfxgbError, PermissionError):
     """A request beyond what a party's configuration allows. Its text is written to be sent to the party that asked."""
+
+
+class EngineError(VfxgbError, RuntimeError):
+    """Work on shards that cannot be done: no cluster, a folder that workers do not see, too little memory allowed."""
 
 
 class InsecureProtocolWarning(UserWarning):

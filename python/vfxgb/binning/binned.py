@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.binning.cuts import Float32Array, check_cuts, cuts_with_missing, make_cuts
 from vfxgb.data.table import Table
+from vfxgb.engine import kernels
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class BinnedTable:
 
     names: tuple[str, ...]
     cuts: tuple[Float32Array, ...]
-    bins: _native.Bins
+    bins: kernels.Bins
     has_missing: NDArray[np.bool_]
     n_train: int
 

@@ -229,10 +229,12 @@ class Server:
                 self._evals.sets,
                 self._objective,
                 self._metrics,
-                self._rows.margins,
-                self._eval_labels,
-                self._evals.weights,
+                self._eval_rows,
             )
+
+    def _eval_rows(self, rows: slice) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32] | None]:
+        weights = self._evals.weights
+        return self._eval_labels[rows], self._rows.margins[rows], None if weights is None else weights[rows]
 
     def share(self, state: TrainingState) -> ActiveShare:
         """The model as it stands, sealed."""

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.dp.event import Event
+from vfxgb.engine.kernels import Bins, Pairs, Partition, array_of, in_memory
 from vfxgb.params import TrainParams
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.timings import Timings
@@ -44,14 +45,19 @@ from vfxgb.tree.fixed_point import MAX_FRACTION_BITS
 class Gradients:
     """A round's gradients, at the active party only.
 
-    `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point; zero outside `sampled`. `sampled`: int32,
+    `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point, or in shards; zero outside `sampled`. `sampled`: int32,
     ascending, the training rows in use, or None for all. `step`: the value of the integer 1.
     """
 
     round: int
-    pairs: Sequence[NDArray[np.int64]]
+    pairs: Sequence[Pairs]
     sampled: NDArray[np.int32] | None
     step: float
+
+    @property
+    def arrays(self) -> list[NDArray[np.int64]]:
+        """The pairs, for a protocol whose rows are all in this process."""
+        return [array_of(pairs) for pairs in self.pairs]
 
 
 @dataclass(frozen=True)
@@ -78,14 +84,19 @@ class OpenNodes:
 class LevelNodes(OpenNodes):
     """Open nodes at the active party. `partition`: the tree's rows; it goes on changing with the tree."""
 
-    partition: _native.RowPartition
+    partition: Partition
+
+    @property
+    def in_memory(self) -> _native.RowPartition:
+        """The partition, for a protocol whose rows are all in this process."""
+        return in_memory(self.partition)
 
     def left_sums(
         self, positions: NDArray[np.int64], bits: memoryview, pairs: NDArray[np.int64], threads: int
     ) -> NDArray[np.int64]:
         """Sums int64[k, 2] of `pairs` over the rows that go left, by `bits`, at splits of the nodes at `positions`."""
         nodes = np.ascontiguousarray(self.nodes[positions])
-        return _native.left_node_sums(self.partition, nodes, bits, pairs, threads)
+        return _native.left_node_sums(self.in_memory, nodes, bits, pairs, threads)
 
 
 @dataclass(frozen=True)
@@ -162,8 +173,13 @@ class PassiveTree:
 
     tree: int
     features: NDArray[np.int32]
-    partition: _native.RowPartition
+    partition: Partition
     round: int = 0
+
+    @property
+    def in_memory(self) -> _native.RowPartition:
+        """The partition, for a protocol whose rows are all in this process."""
+        return in_memory(self.partition)
 
 
 @dataclass(frozen=True)
@@ -269,7 +285,7 @@ class Disclosed:
 class PassiveContext:
     """What a passive role gets to work with.
 
-    `has_missing`: bool per feature. `constraints`: int8 per feature, the monotone directions, or None when the run has
+    `binned`: the party's bins, in this process or in shards. `has_missing`: bool per feature. `constraints`: int8 per feature, the monotone directions, or None when the run has
     none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another. `note`: None
     unless the run is recorded. `release`: what `keep_release` was given before the run broke off, empty if it was not
     called; a role that releases something under differential privacy once per run calls it, after entering its events
@@ -279,7 +295,7 @@ class PassiveContext:
     party: str
     channel: Channel
     params: Any
-    bins: _native.Bins
+    binned: Bins
     has_missing: NDArray[np.bool_]
     constraints: NDArray[np.int8] | None
     n_train: int
@@ -294,6 +310,12 @@ class PassiveContext:
     note: Note | None = None
     release: bytes = b""
     keep_release: Callable[[bytes], None] = lambda release: None  # noqa: ARG005
+
+    @property
+    def bins(self) -> _native.Bins:
+        """The bins, for a protocol whose rows are all in this process."""
+        assert isinstance(self.binned, _native.Bins)  # noqa: S101 - the engine fits the protocol
+        return self.binned
 
 
 @dataclass(frozen=True)
@@ -372,6 +394,8 @@ class ProtocolSpec:
     parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
     `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
     `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
+    `sharded`: both roles work on rows in shards too (engine/). `row_bytes(params, n_outputs)`: what a passive party keeps
+    per row and round, for the size of a shard.
     """
 
     name: str
@@ -390,3 +414,5 @@ class ProtocolSpec:
     shows_sums: bool = True
     repeatable: bool = True
     local_params: tuple[str, ...] = ()
+    sharded: bool = False
+    row_bytes: Callable[[Any, int], int] = lambda params, n_outputs: 0  # noqa: ARG005

@@ -1,7 +1,4 @@
-"""The active party in training: gradients, sampling, growth, margins, evaluation, and the sealing of the model.
-
-Margins are kept in float32, as XGBoost keeps them, for training and eval rows alike; a tree adds its leaf weights to
-all of them from the row partition, without a prediction.
+"""The active party in training: gradients, growth, margins, evaluation, and the sealing of the model.
 
 After each round the passive parties keep their state, then the active party its own (checkpoint.py). A resumed party
 takes over what its state holds and goes on with the next round.
@@ -18,13 +15,18 @@ from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
+from vfxgb.data.target import TargetSource
 from vfxgb.dp.event import Event
+from vfxgb.engine.base import Engine
+from vfxgb.engine.table import ShardedTable, check_fits, row_ids
+from vfxgb.engine.target import ShardedTarget
 from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics, maximised
 from vfxgb.model.seal import seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords
-from vfxgb.objective import Objective, make_objective, start_margin
+from vfxgb.objective import Objective, make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import (
     ActiveContext,
@@ -44,15 +46,15 @@ from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import active_settings, plain_params
+from vfxgb.train.target import MemoryTarget, Target
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.fixed_point import FixedPoint, fraction_bits, power_of_two_above
+from vfxgb.tree.fixed_point import fraction_bits
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity
-from vfxgb.tree.sampling import sample_rows
 
 Float32Array = NDArray[np.float32]
 
@@ -63,17 +65,19 @@ class ActiveInput:
 
     `table`, `labels` and `weights` cover all rows: `n_train` training rows, then those of the eval sets; `evals` names
     slices. `cuts`: column -> cut points to impose on this party's columns, or None. `constraints`: int8 per column of
-    this party, or None when no party has any.
+    this party, or None when no party has any. `engine`: where the rows lie and are worked on, None for this process;
+    only with one may `table` and `labels` (with the weights) be descriptions of where to read them.
     """
 
-    table: Table
-    labels: NDArray[Any]
+    table: Table | Source
+    labels: NDArray[Any] | TargetSource
     weights: Float32Array | None
     n_train: int
     evals: Sequence[tuple[str, slice]]
     threads: int
     cuts: Mapping[str, Any] | None = None
     constraints: NDArray[np.int8] | None = None
+    engine: Engine | None = None
 
 
 class ActiveParty:
@@ -114,29 +118,23 @@ class ActiveParty:
         self._secrets = secrets
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
-        self._labels = self._objective.check_labels(given.labels, party)
-        n = given.n_train
-        weights = None if given.weights is None else given.weights[:n]
-        self._train_weights = weights
         self.events: list[Event] = []
         setup = self._make_setup()
         entered = Ledger() if ledger is None else ledger
         self._keeper = ActiveKeeper(party, setup, keep, resumed, entered, self.events)
         self._keeper.check(
             lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
-            lambda: table_digest(given.table, self._labels, given.weights),
+            lambda: table_digest(given.table, given.labels, given.weights),
         )
-        self._release = self._make_release()
-        self._train_labels = true_labels = self._labels[:n]
-        if self._release is not None:
-            self._train_labels = self._keeper.labels(self._release, true_labels)
-        self._released_labels = None if self._train_labels is true_labels else self._train_labels
+        self._release: Release | None = None
+        self._released_labels: Float32Array | None = None
+        self._shards = self._divide()
+        target = self._make_target()
         start = params
         if params.base_score is None and self._release is not None:
             start = replace(params, base_score=self._options.default_start)
-        self._base_margin = start_margin(self._objective, start, self._train_labels, weights)
-        margins = np.tile(self._base_margin.astype(np.float32), (given.table.n_rows, 1))
-        self._grown = Grown(margins, params.learning_rate, [])
+        self._base_margin = target.start(start)
+        self._grown = Grown(target, params.learning_rate, [])
         self._keeper.restore(self._grown, len(self._parties))
         self._fill: tuple[float, ...] | None = None
         self._role: ActiveRole | None = None
@@ -144,9 +142,32 @@ class ActiveParty:
         self._progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
 
     @property
-    def margins(self) -> Float32Array:
-        """Margins float32[n_rows, n_outputs] after the rounds so far."""
-        return self._grown.margins
+    def margins(self) -> Float32Array | None:
+        """Margins float32[n_rows, n_outputs] after the rounds so far; None where rows are in shards."""
+        return self._grown.target.margins if self._shards is None else None
+
+    def _divide(self) -> ShardedTable | None:
+        given = self._given
+        if given.engine is None:
+            return None
+        check_fits(self._spec, self._params, self._note is not None)
+        return ShardedTable.of(given.table, given.n_train, self._params.max_bin, given.engine)
+
+    def _make_target(self) -> Target:
+        given, objective, params = self._given, self._objective, self._params
+        if self._shards is not None:
+            source = self._shards.target(given.labels, given.weights, self.party)
+            return ShardedTarget(
+                self._shards.engine, self._shards.division, source, objective, params, self._options
+            )
+        labels = objective.check_labels(given.labels, self.party)
+        target = MemoryTarget(objective, params, self._options, labels, given.weights, given.n_train, given.threads)
+        self._release = self._make_release(target.train_weights)
+        if self._release is not None:
+            released = self._keeper.labels(self._release, target.train_labels)
+            if released is not target.train_labels:
+                target.train_labels = self._released_labels = released
+        return target
 
     def _make_setup(self) -> Setup:
         """What every passive party is told first, for a run from its beginning."""
@@ -157,7 +178,7 @@ class ActiveParty:
             protocol_params={name: value for name, value in shared.items() if name not in self._spec.local_params},
             n_rows=given.table.n_rows,
             n_train=given.n_train,
-            rows_digest=rows_digest(given.table.ids),
+            rows_digest=rows_digest(row_ids(given.table)),
             n_outputs=self._objective.n_outputs,
             max_depth=params.max_depth,
             max_bin=params.max_bin,
@@ -172,7 +193,7 @@ class ActiveParty:
             state_digest=b"",
         )
 
-    def _make_release(self) -> Release | None:
+    def _make_release(self, weights: Float32Array | None) -> Release | None:
         if self._spec.release is None or not self._channels:
             return None
         return self._spec.release(
@@ -186,7 +207,7 @@ class ActiveParty:
                 timings=self.timings,
                 events=self.events,
                 receivers=tuple(self._channels),
-                weights=self._train_weights,
+                weights=weights,
             )
         )
 
@@ -226,21 +247,17 @@ class ActiveParty:
 
     def _set_up(self) -> None:
         given, params = self._given, self._params
-        table = given.table
         self._keeper.set_up(self._channels)
         with self.timings.phase("bin"):
-            if params.missing_strategy in STRATEGIES:
-                imputer = fit_imputer(table, params.missing_strategy, given.n_train)
-                table = imputer.apply(table)
-                self._fill = tuple(imputer.values[name] for name in table.names)
-            binned = BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
+            binned = self._bin()
         if self._note is not None:
             note_bins(self._note, binned)
-            self._note("labels", -1, -1, np.asarray(self._labels[: given.n_train], dtype=np.float64))
+            labels, _, _ = self._grown.target.rows(slice(0, given.n_train))
+            self._note("labels", -1, -1, np.asarray(labels, dtype=np.float64))
             self._note("base-margin", -1, -1, self._base_margin)
-        layout = self._layout(table.n_features)
+        layout = self._layout(binned.n_features)
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
-        self._own.records += self._keeper.records(table.n_features)
+        self._own.records += self._keeper.records(binned.n_features)
         if self._channels:
             self._role = self._spec.active(
                 ActiveContext(
@@ -265,13 +282,24 @@ class ActiveParty:
             self._own,
             self._role,
             self._channels,
-            table.n_rows,
             given.n_train,
             given.constraints is not None,
             self._options,
             given.threads,
             self.timings,
         )
+
+    def _bin(self) -> BinnedTable:
+        given, params = self._given, self._params
+        if self._shards is not None:
+            return self._shards.bin(params.max_bin, given.cuts)
+        table = given.table
+        assert isinstance(table, Table)  # noqa: S101 - see ActiveInput
+        if params.missing_strategy in STRATEGIES:
+            imputer = fit_imputer(table, params.missing_strategy, given.n_train)
+            table = imputer.apply(table)
+            self._fill = tuple(imputer.values[name] for name in table.names)
+        return BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
 
     def _layout(self, n_own: int) -> Layout:
         first = [0]
@@ -288,27 +316,11 @@ class ActiveParty:
         return Layout(self._parties, tuple(first), self._parties.index(self.party))
 
     def _gradients(self, round_index: int) -> Gradients:
-        n = self._given.n_train
         with self.timings.phase("gradients"):
-            g, h = self._objective.gradients(self.margins[:n], self._train_labels, self._train_weights)
-            bound = self._options.gradient_bound
-            if bound is not None:
-                g, h = np.clip(g, -bound, bound), np.minimum(h, max(1.0, bound))
-            sample = sample_rows(self._params, round_index, g, h)
-            scale = (
-                self._objective.gradient_scale(sample.gradients, sample.hessians)
-                if bound is None
-                else power_of_two_above(max(1.0, bound))
-            )
-            fixed = FixedPoint.for_rows(n, scale, self._options.precision_bits)
-            pairs = [
-                fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._given.threads)
-                for k in range(self._objective.n_outputs)
-            ]
-            gradients = Gradients(round_index, pairs, sample.rows, fixed.step)
+            gradients = self._grown.target.gradients(round_index)
             if self._note is not None:
-                self._note("step", round_index, -1, np.array([fixed.step]))
-                for k, pair in enumerate(pairs):
+                self._note("step", round_index, -1, np.array([gradients.step]))
+                for k, pair in enumerate(gradients.arrays):
                     self._note("pairs", round_index, k, pair)
         if self._release is None:
             return gradients
@@ -328,7 +340,8 @@ class ActiveParty:
                     grown.first_rows[leaves] = tree.partition.counts(leaves)[:, 0]
                     grown.first_rate = learning_rate
                 grown.trees.append(shape)
-                tree.partition.add_values(shape.value.astype(np.float32), grown.margins, k, self._given.threads)
+                grown.target.add(tree.partition, shape.value.astype(np.float32), k)
+            grown.target.end_round()
 
     def _alone(self, round_index: int) -> bool:
         """Whether the others hear nothing of a round."""
@@ -369,9 +382,7 @@ class ActiveParty:
                 self._given.evals,
                 self._objective,
                 self._metrics,
-                self.margins,
-                self._labels,
-                self._given.weights,
+                self._grown.target.rows,
             )
 
     def _share(self, state: TrainingState) -> ActiveShare:

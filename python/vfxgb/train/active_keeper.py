@@ -35,17 +35,18 @@ from vfxgb.train.checkpoint import (
 from vfxgb.train.digests import START, trees_link
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import EndRound, Ready, RoundKept, Setup
+from vfxgb.train.target import Target
 from vfxgb.transport.channel import Channel
 
 
 @dataclass
 class Grown:
-    """What a run has made so far, at the active party; `margins`: float32[n_rows, n_outputs].
+    """What a run has made so far, at the active party; `target` has the margins.
 
     `first_rows`: sampled rows per node of the very first tree, int64, and `first_rate` the learning rate it had.
     """
 
-    margins: NDArray[np.float32]
+    target: Target
     first_rate: float
     trees: list[TreeShape]
     first_rows: NDArray[np.int64] | None = None
@@ -139,8 +140,8 @@ class ActiveKeeper:
         state, outputs = self._resumed, self._setup.n_outputs
         if state is None:
             return
-        shape = grown.margins.shape
-        grown.margins = read_array(state.margins, np.float32, "the margins", grown.margins.size).reshape(shape)
+        margins = read_array(state.margins, np.float32, "the margins", self._setup.n_rows * outputs)
+        grown.target.set_margins(margins.reshape(-1, outputs))
         grown.trees = [restore_tree(tree, n_parties) for tree in state.trees]
         if len(grown.trees) != state.rounds * outputs:
             raise CheckpointError(
@@ -226,7 +227,7 @@ class ActiveKeeper:
             passive=dict(self._passive),
             trees=kept + [keep_tree(tree) for tree in grown.trees[len(kept) :]],
             records=keep_records(records),
-            margins=array_bytes(grown.margins),
+            margins=array_bytes(grown.target.margins),
             labels=None if labels is None else array_bytes(labels),
             release=None,
             evals_log=_copy(state.evals_log),

@@ -19,11 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb._native import RowPartition, left_bits
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
+from vfxgb.engine.base import Engine
+from vfxgb.engine.kernels import Partition, left_bits, make_partition
+from vfxgb.engine.table import ShardedTable, check_passive, row_ids
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
@@ -74,15 +77,17 @@ class PassiveInput:
 
     `cuts`: column -> cut points to impose, or None. `constraints`: int8 per column, monotone directions.
     `local_params`: parameters of the protocol that are each party's own (ProtocolSpec.local_params). `accept`: called
-    with Setup before anything else; raises ConsentError for what the party does not agree to.
+    with Setup before anything else; raises ConsentError for what the party does not agree to. `engine`: where the rows
+    lie and are worked on, None for this process; only with one may `table` be a description of where to read it.
     """
 
-    table: Table
+    table: Table | Source
     threads: int
     cuts: Mapping[str, Any] | None = None
     constraints: NDArray[np.int8] | None = None
     local_params: Mapping[str, Any] = field(default_factory=dict)
     accept: Callable[[Setup], None] | None = None
+    engine: Engine | None = None
 
 
 class PassiveParty:
@@ -164,7 +169,7 @@ class PassiveParty:
 
     def _check(self, setup: Setup) -> None:
         table = self._given.table
-        own = (table.n_rows, rows_digest(table.ids))
+        own = (table.n_rows, rows_digest(row_ids(table)))
         check_rows(self.party, self._channel.peer, own, (setup.n_rows, setup.rows_digest))
         if not (1 <= setup.n_train <= setup.n_rows and setup.n_outputs >= 1 and setup.max_depth >= 1):
             raise MessageError(
@@ -215,11 +220,7 @@ class PassiveParty:
         self._round = max(setup.start_round, setup.first_round) - 1
         self.resumed_at = setup.start_round
         with self.timings.phase("bin"):
-            if setup.missing_strategy in STRATEGIES:
-                imputer = fit_imputer(table, setup.missing_strategy, setup.n_train)
-                table = imputer.apply(table)
-                self._fill = tuple(imputer.values[name] for name in table.names)
-            self._binned = BinnedTable.build(table, setup.n_train, setup.max_bin, self._given.cuts, self._given.threads)
+            self._binned = self._bin(setup, spec, own_params)
         if self._note is not None:
             note_bins(self._note, self._binned)
         constraints = self._given.constraints
@@ -230,7 +231,7 @@ class PassiveParty:
                 party=self.party,
                 channel=self._channel,
                 params=own_params,
-                bins=self._binned.bins,
+                binned=self._binned.bins,
                 has_missing=self._binned.has_missing,
                 constraints=constraints if setup.constrained else None,
                 n_train=setup.n_train,
@@ -246,6 +247,20 @@ class PassiveParty:
             )
         )
         self._channel.send(Ready(n_features=table.n_features, state_digest=self._keeper.last.state_digest))
+
+    def _bin(self, setup: Setup, spec: ProtocolSpec, own_params: Any) -> BinnedTable:
+        given, table = self._given, self._given.table
+        if given.engine is not None:
+            check_passive(self.party, spec, setup.missing_strategy, self._note is not None)
+            row_bytes = spec.row_bytes(own_params, setup.n_outputs)
+            shards = ShardedTable.of(table, setup.n_train, setup.max_bin, given.engine, row_bytes)
+            return shards.bin(setup.max_bin, given.cuts)
+        assert isinstance(table, Table)  # noqa: S101 - see PassiveInput
+        if setup.missing_strategy in STRATEGIES:
+            imputer = fit_imputer(table, setup.missing_strategy, setup.n_train)
+            table = imputer.apply(table)
+            self._fill = tuple(imputer.values[name] for name in table.names)
+        return BinnedTable.build(table, setup.n_train, setup.max_bin, given.cuts, given.threads)
 
     def _begin_round(self, message: BeginRound) -> None:
         if message.round != self._round + 1 or len(message.features) != self._setup.n_outputs or self._trees:
@@ -267,11 +282,8 @@ class PassiveParty:
             features = (
                 np.arange(n_features, dtype=np.int32) if chosen is None else np.flatnonzero(chosen).astype(np.int32)
             )
-            self._trees.append(
-                PassiveTree(
-                    tree, features, RowPartition(self._binned.n_rows, self._partition_rows(sampled)), message.round
-                )
-            )
+            partition = make_partition(self._binned.bins, self._setup.n_train, sampled)
+            self._trees.append(PassiveTree(tree, features, partition, message.round))
         self._role.begin_tree(message.round, sampled, self._trees)
 
     def _sampled(self, message: BeginRound) -> NDArray[np.int32] | None:
@@ -284,12 +296,6 @@ class PassiveParty:
                 f"{message.n_sampled} announced, and at least 1"
             )
         return rows
-
-    def _partition_rows(self, sampled: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
-        """What a partition takes: None only when eval rows do not exist either."""
-        if sampled is None and self._setup.n_train < self._binned.n_rows:
-            return np.arange(self._setup.n_train, dtype=np.int32)
-        return sampled
 
     def _level(self, message: Level) -> None:
         self._check_place(message.round, message.depth, self._depth + 1, "opening a level")
@@ -330,7 +336,7 @@ class PassiveParty:
     def _native_checked(
         self,
         what: str,
-        partition: RowPartition,
+        partition: Partition,
         nodes: NDArray[np.int32],
         left: NDArray[np.int32],
         right: NDArray[np.int32],

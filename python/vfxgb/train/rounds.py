@@ -46,14 +46,13 @@ def evaluate(
     evals: Sequence[tuple[str, slice]],
     objective: Objective,
     metrics: Sequence[Metric],
-    margins: NDArray[np.float32],
-    labels: NDArray[Any],
-    weights: NDArray[np.float32] | None,
+    read: Callable[[slice], tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32] | None]],
 ) -> None:
-    """Append to `log` the metrics of each eval set, a named slice of the rows of margins [n, K] and labels [n]."""
+    """Append to `log` the metrics of each eval set, a named slice of rows; `read`: their labels, margins and weights."""
     for name, rows in evals:
-        predictions = objective.transform(margins[rows])
+        labels, margins, weights = read(rows)
+        predictions = objective.transform(margins)
         of_set = log.setdefault(name, {})
         for metric in metrics:
-            value = metric(labels[rows], predictions, None if weights is None else weights[rows])
+            value = metric(labels, predictions, weights)
             of_set.setdefault(metric.name, []).append(value)

@@ -40,7 +40,7 @@ class LeadResult:
 
     `share`: its sealed share; every passive party has stored its own. `evals_result`: eval set -> metric -> value per
     round. `best_iteration`, `best_score`: None without early stopping. `margins`: float64[n_rows, n_outputs], training
-    rows then eval rows, after all rounds. `resumed_at`: rounds that were done before, 0 for a run in one piece.
+    rows then eval rows, after all rounds; None where rows are in shards. `resumed_at`: rounds that were done before, 0 for a run in one piece.
     """
 
     share: ActiveShare
@@ -48,7 +48,7 @@ class LeadResult:
     evals_result: EvalsLog
     best_iteration: int | None
     best_score: float | None
-    margins: NDArray[np.float64]
+    margins: NDArray[np.float64] | None
     resumed_at: int = 0
 
 
@@ -137,7 +137,7 @@ def lead(
         evals_result=state.evals_log,
         best_iteration=state.best_iteration,
         best_score=state.best_score,
-        margins=leader.margins.astype(np.float64),
+        margins=None if leader.margins is None else leader.margins.astype(np.float64),
         resumed_at=state.start,
     )
 

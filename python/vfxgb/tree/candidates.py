@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.engine import kernels
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import Resolved
 
@@ -28,7 +29,7 @@ class CandidateList:
 
     def __init__(
         self,
-        bins: _native.Bins,
+        bins: kernels.Bins,
         has_missing: NDArray[np.bool_],
         features: NDArray[np.int32],
         constraints: NDArray[np.int8] | None,
@@ -62,9 +63,9 @@ class CandidateList:
 
     def left_sums(
         self,
-        partition: _native.RowPartition,
+        partition: kernels.Partition,
         nodes: NDArray[np.int32],
-        pairs: NDArray[np.int64],
+        pairs: kernels.Pairs,
         allowed: NDArray[np.bool_] | None = None,
         min_bucket_rows: int = 1,
     ) -> NDArray[np.int64]:
@@ -74,9 +75,9 @@ class CandidateList:
         """
         if len(self) == 0:
             return np.zeros((len(nodes), 0, 2), dtype=np.int64)
-        sums = _native.histogram(self._bins, partition, nodes, pairs, self._subset, self._threads)
+        sums = kernels.histogram(self._bins, partition, nodes, pairs, self._subset, self._threads)
         if self.has_missing.any():
-            totals = _native.node_sums(partition, nodes, pairs, self._threads)
+            totals = kernels.node_sums(partition, nodes, pairs, self._threads)
         else:
             # Read only where values are missing.
             totals = np.zeros((len(nodes), 2), dtype=np.int64)
@@ -100,7 +101,7 @@ class CandidateList:
 
     def available(
         self,
-        partition: _native.RowPartition,
+        partition: kernels.Partition,
         nodes: NDArray[np.int32],
         allowed: NDArray[np.bool_] | None,
         min_bucket_rows: int,
@@ -108,7 +109,7 @@ class CandidateList:
         """Which candidates a node may use and show: bool[len(nodes), c] in true order, or None for all."""
         available = None if allowed is None else allowed[:, self._local]
         if min_bucket_rows > 1:
-            counts = _native.histogram_counts(self._bins, partition, nodes, self._subset, self._threads)
+            counts = kernels.histogram_counts(self._bins, partition, nodes, self._subset, self._threads)
             rows = partition.counts(nodes)[:, 0]
             ends, missing_apart = merged_buckets(counts, rows, self.n_bins, min_bucket_rows)
             merged = ends[:, self._local, self._bin] & (~self._default_left | missing_apart[:, self._local])

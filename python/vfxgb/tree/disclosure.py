@@ -8,7 +8,7 @@ buckets of fewer than FEW_ROWS rows. Empty buckets say nothing and do not count.
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb import _native
+from vfxgb.engine import kernels
 from vfxgb.protocols.base import PassiveNodes, PassiveTree
 from vfxgb.tree.candidates import merged_buckets
 
@@ -23,7 +23,7 @@ class SmallSums:
 
     def __init__(
         self,
-        bins: _native.Bins,
+        bins: kernels.Bins,
         tree: PassiveTree,
         min_bucket_rows: int,
         threads: int,
@@ -51,7 +51,7 @@ class SmallSums:
         held = np.searchsorted(nodes, last)
         counts = np.zeros((len(nodes), int(self._n_bins.sum())), dtype=np.int64)
         rows = np.zeros(len(nodes), dtype=np.int64)
-        counts[held] = _native.histogram_counts(self._bins, partition, last, self._tree.features, self._threads)
+        counts[held] = kernels.histogram_counts(self._bins, partition, last, self._tree.features, self._threads)
         rows[held] = partition.counts(last)[:, 0]
         # Children have higher numbers than their parents: the deepest level first.
         for level in reversed(self._levels):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.engine.kernels import make_partition
 from vfxgb.errors import MessageError
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import ActiveLevel, ActiveRole, EngineOptions, Gradients, Proposals
@@ -52,8 +53,8 @@ class Layout:
 class Grower:
     """Grows the trees of one round after the other.
 
-    `role` and `channels` are those of the passive parties; `role` is None when there are none. `n_rows`: all rows, the
-    first `n_train` of them training rows. `bounded`: the run has monotone constraints. `options`: what the protocol
+    `role` and `channels` are those of the passive parties; `role` is None when there are none. The first `n_train` of
+    the rows are training rows. `bounded`: the run has monotone constraints. `options`: what the protocol
     asks for.
     """
 
@@ -64,7 +65,6 @@ class Grower:
         own: OwnFeatures,
         role: ActiveRole | None,
         channels: Mapping[str, Channel],
-        n_rows: int,
         n_train: int,
         bounded: bool,
         options: EngineOptions,
@@ -76,7 +76,6 @@ class Grower:
         self._own = own
         self._role = role
         self._channels = channels
-        self._n_rows = n_rows
         self._n_train = n_train
         self._bounded = bounded
         self._first_order = options.first_order
@@ -105,7 +104,7 @@ class Grower:
             GrowingTree(
                 tree,
                 pairs,
-                self._partition(gradients),
+                make_partition(self._own.bins, self._n_train, gradients.sampled),
                 rule,
                 gradients.step,
                 self._bounded,
@@ -123,12 +122,6 @@ class Grower:
         if role is not None:
             role.end_tree()
         return trees
-
-    def _partition(self, gradients: Gradients) -> _native.RowPartition:
-        sampled = gradients.sampled
-        if sampled is None and self._n_train < self._n_rows:
-            sampled = np.arange(self._n_train, dtype=np.int32)
-        return _native.RowPartition(self._n_rows, sampled)
 
     def _begin(self, gradients: Gradients, role: ActiveRole | None) -> None:
         outputs = len(gradients.pairs)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.engine.kernels import Pairs, Partition, node_sums
 from vfxgb.model.shares import TreeShape
 from vfxgb.protocols.base import LevelNodes
 from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
@@ -39,8 +40,8 @@ class GrowingTree:
     def __init__(
         self,
         tree: int,
-        pairs: NDArray[np.int64],
-        partition: _native.RowPartition,
+        pairs: Pairs,
+        partition: Partition,
         rule: _native.SplitRule,
         step: float,
         bounded: bool,
@@ -53,7 +54,7 @@ class GrowingTree:
         self._rule = rule
         self._subtract = subtract
         self._threads = threads
-        totals = _native.node_sums(partition, np.zeros(1, dtype=np.int32), pairs, threads)
+        totals = node_sums(partition, np.zeros(1, dtype=np.int32), pairs, threads)
         self._skeleton = TreeSkeleton(totals, rule, step, bounded)
         every = np.zeros(1, dtype=np.int64)
         self.level = self._open(every, np.array([NONE], dtype=np.int64))

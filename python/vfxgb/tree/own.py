@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
+from vfxgb.engine import kernels
 from vfxgb.protocols.base import LevelNodes, Proposals
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
@@ -27,6 +28,11 @@ class OwnFeatures:
         self._lists: list[CandidateList] = []
         self._tables: list[SumTable] = []
         self.records: list[tuple[int, float, bool]] = []
+
+    @property
+    def bins(self) -> kernels.Bins:
+        """The party's bins."""
+        return self._binned.bins
 
     def begin_tree(self, features: list[NDArray[np.int32]]) -> None:
         """A new round; `features[k]`: the features (positions, ascending) that tree k may use."""
@@ -53,7 +59,7 @@ class OwnFeatures:
         start, tokens = _native.select_tokens(proposals.start, proposals.tokens, positions)
         resolved = self._lists[tree.tree].resolve(start, tokens)
         chosen = self._tables[tree.tree].chosen(positions, resolved.tokens)
-        bits = _native.left_bits(
+        bits = kernels.left_bits(
             self._binned.bins,
             tree.partition,
             np.ascontiguousarray(tree.level.nodes[positions]),

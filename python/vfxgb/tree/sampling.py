@@ -44,12 +44,25 @@ def sample_rows(params: TrainParams, round_index: int, gradients: FloatArray, he
         return _goss(params, round_index, gradients, hessians)
     if params.subsample >= 1.0:
         return RowSample(None, gradients, hessians)
-    words = random_words(params.random_state, n, "rows", round_index)
-    # 53 bits compare exactly with a float64 probability.
-    chosen = np.flatnonzero((words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < params.subsample)
+    chosen = chosen_rows(params, round_index, 0, n)
     if len(chosen) == 0:
-        chosen = np.array([int(np.argmin(words))])
-    return RowSample(chosen.astype(np.int32), gradients, hessians)
+        chosen = np.array([lowest_word(params, round_index, 0, n)[1]], dtype=np.int32)
+    return RowSample(chosen, gradients, hessians)
+
+
+def chosen_rows(params: TrainParams, round_index: int, first: int, count: int) -> NDArray[np.int32]:
+    """Those of the rows first to first + count - 1 that subsampling draws, ascending."""
+    words = random_words(params.random_state, count, "rows", round_index, first=first)
+    # 53 bits compare exactly with a float64 probability.
+    drawn = np.flatnonzero((words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < params.subsample)
+    return (drawn + first).astype(np.int32)
+
+
+def lowest_word(params: TrainParams, round_index: int, first: int, count: int) -> tuple[int, int]:
+    """(word, row) of the row, among these, that comes nearest to being drawn: the sample where none is."""
+    words = random_words(params.random_state, count, "rows", round_index, first=first)
+    place = int(np.argmin(words))
+    return int(words[place]), first + place
 
 
 def _goss(params: TrainParams, round_index: int, gradients: FloatArray, hessians: FloatArray) -> RowSample:
@@ -110,8 +123,11 @@ class ColumnSampler:
         return np.sort(pool[np.argsort(words, kind="stable")[:kept]])
 
 
-def random_words(seed: int, count: int, purpose: str, *place: int) -> NDArray[np.uint64]:
-    """`count` random 64-bit words that are a function of the arguments alone."""
+def random_words(seed: int, count: int, purpose: str, *place: int, first: int = 0) -> NDArray[np.uint64]:
+    """`count` random 64-bit words, from the word `first` on, of a sequence that is a function of the other arguments."""
     text = ":".join([str(seed), purpose, *(str(number) for number in place)])
     key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u8").astype(np.uint64)
-    return np.asarray(np.random.Philox(key=key).random_raw(count), dtype=np.uint64)
+    generator = np.random.Philox(key=key)
+    # One step of the generator makes four words.
+    generator.advance(first // 4)
+    return np.asarray(generator.random_raw(first % 4 + count), dtype=np.uint64)[first % 4 :]

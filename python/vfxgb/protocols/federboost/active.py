@@ -73,13 +73,13 @@ class FederBoostActive:
 
     def begin_tree(self, gradients: Gradients) -> None:
         """See ActiveRole."""
-        self._pairs, self._tables = gradients.pairs, {}
+        self._pairs, self._tables = gradients.arrays, {}
 
     def open_level(self, level: ActiveLevel) -> None:
         """See ActiveRole. Buckets come before anything else."""
         self._level = level
         if not self._received:
-            context, n_rows = self._context, level.trees[0].partition.n_rows
+            context, n_rows = self._context, level.trees[0].in_memory.n_rows
             self._received = {party: Received(context, channel, n_rows) for party, channel in context.channels.items()}
 
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
@@ -107,9 +107,9 @@ class FederBoostActive:
             built = np.ascontiguousarray(nodes.nodes[nodes.build])
             own = None if allowed is None else allowed[nodes.build]
             least, candidates = context.train.min_bucket_rows, received.candidates
-            left = candidates.left_sums(nodes.partition, built, self._pairs[nodes.tree], own, least)
+            left = candidates.left_sums(nodes.in_memory, built, self._pairs[nodes.tree], own, least)
             if received.correction is not None:
-                available = candidates.available(nodes.partition, built, own, least)
+                available = candidates.available(nodes.in_memory, built, own, least)
                 left = received.correction.apply(left, nodes.totals[nodes.build], available)
         with context.timings.phase("score"):
             key = (party, nodes.tree)

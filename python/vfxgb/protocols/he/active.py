@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb import _native
 from vfxgb.codec.plan import Lane
 from vfxgb.crypto import PrivateKey, generate
 from vfxgb.crypto.sizes import check_requested_bits
@@ -14,6 +13,7 @@ from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNod
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
+from vfxgb.protocols.he.values import RowValues, encrypt, make_values
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_bytes, unpack_array
@@ -33,8 +33,7 @@ class HeSource:
         self._params: HeParams = context.params
         self._code = layout.code(context.params, context.n_train)
         self._key: PrivateKey | None = None
-        # int64[n_train, 2] per output: what the slots of each row hold.
-        self._values: list[NDArray[np.int64]] = []
+        self._values: RowValues | None = None
         self._step = 1.0
         self._pool_runs = False
         check_requested_bits(self._params.key_bits, self._params.insecure)
@@ -45,16 +44,13 @@ class HeSource:
             self._key = self._make_key()
         self._step = gradients.step
         with self._context.timings.phase("encode"):
-            self._values = [self._code.encode(pairs, gradients.step) for pairs in gradients.pairs]
-            for values in self._values:
-                used = values if gradients.sampled is None else values[gradients.sampled]
-                self._code.check_total(used.sum(axis=0))
-        chunks = self._chunks(self._key, gradients)
+            self._values = make_values(gradients, self._code, self._context.n_train, self._context.threads)
+        chunks = self._chunks(self._key, self._values, gradients.round)
         # Without streaming everything is encrypted first.
         for message in chunks if self._params.stream else list(chunks):
             with self._context.timings.phase("send gradients"):
                 broadcast(list(self._context.channels.values()), message)
-        self._fill_pool(self._key, gradients)
+        self._fill_pool(self._key, self._values, gradients)
 
     def _make_key(self) -> PrivateKey:
         params, secrets = self._params, self._context.secrets
@@ -79,39 +75,32 @@ class HeSource:
                 f"{params.key_bits}; remove it, or resume with the parameters it was made for"
             )
 
-    def _chunks(self, key: PrivateKey, gradients: Gradients) -> Iterator[HeGradients]:
-        sampled = gradients.sampled
-        n_rows = self._context.n_train if sampled is None else len(sampled)
-        for first in range(0, n_rows, self._params.chunk_rows):
-            count = min(self._params.chunk_rows, n_rows - first)
-            rows = slice(first, first + count) if sampled is None else sampled[first : first + count]
-            for number, lane in enumerate(self._plan.lanes):
-                with self._context.timings.phase("encrypt"):
-                    ciphertexts = self._encrypt(key, lane, self._values, rows)
+    def _chunks(self, key: PrivateKey, values: RowValues, round_index: int) -> Iterator[HeGradients]:
+        timings = self._context.timings
+        chunks = values.chunks(key, self._plan.lanes, self._params.chunk_rows)
+        while True:
+            with timings.phase("encrypt"):
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            timings.count("encryptions", chunk.count * len(chunk.lanes))
+            for number, ciphertexts in enumerate(chunk.lanes):
                 yield HeGradients(
-                    round=gradients.round,
+                    round=round_index,
                     lane=number,
-                    first=first,
-                    count=count,
+                    first=chunk.first,
+                    count=chunk.count,
                     key=key.public_key.fingerprint_bytes,
                     ciphertexts=pack_bytes(ciphertexts),
                 )
 
-    def _encrypt(
-        self, key: PrivateKey, lane: Lane, outputs: Sequence[NDArray[np.int64]], rows: slice | NDArray[np.int32]
-    ) -> bytes:
-        threads = self._context.threads
-        plaintexts = lane.encode(outputs, rows, threads)
-        self._context.timings.count("encryptions", len(plaintexts) // lane.plaintext_bytes)
-        return key.native.encrypt(plaintexts, lane.plaintext_bytes, threads).to_wire(threads)
-
-    def _fill_pool(self, key: PrivateKey, gradients: Gradients) -> None:
+    def _fill_pool(self, key: PrivateKey, values: RowValues, gradients: Gradients) -> None:
         """From now on, randomness for as many ciphertexts as a round takes, unless this is the last one."""
         another = gradients.round + 1 < self._context.train.n_estimators
         if self._params.pooled and another and not self._pool_runs:
             n_rows = self._context.n_train if gradients.sampled is None else len(gradients.sampled)
             most = POOL_BYTES // key.public_key.native.element_bytes
-            key.start_pool(max(1, min(n_rows * len(self._plan.lanes), most)), self._context.threads)
+            values.start_pool(key, max(1, min(n_rows * len(self._plan.lanes), most)))
             self._pool_runs = True
 
     def open_level(self, level: ActiveLevel) -> None:
@@ -129,12 +118,12 @@ class HeSource:
         """Per lane of the tree one ciphertext for each node to build: the sums of all channels of the lane."""
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         lanes = [self._plan.lanes[number] for number in self._plan.lanes_of(nodes.tree)]
-        needed = {channel // 2 for lane in lanes for channel in lane.channels}
-        sums = [
-            _native.node_sums(nodes.partition, built, values, self._context.threads) if output in needed else values[:0]
-            for output, values in enumerate(self._values)
-        ]
-        return [pack_bytes(self._encrypt(key, lane, sums, slice(None))) for lane in lanes]
+        sums = self._own_values().totals(
+            nodes.partition, built, {channel // 2 for lane in lanes for channel in lane.channels}
+        )
+        threads = self._context.threads
+        self._context.timings.count("encryptions", len(built) * len(lanes))
+        return [pack_bytes(encrypt(key.native, lane, sums, slice(None), threads)) for lane in lanes]
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """The sums of a level, opened. Raises MessageError unless they are of this round, depth, key and size."""
@@ -193,7 +182,7 @@ class HeSource:
         if bad >= 0:
             raise MessageError(f"{what}: the ciphertext at index {bad} is outside the group of the key")
         self._context.timings.count("decryptions", lane.returned(count))
-        plaintexts = key.native.decrypt(native.from_wire(data, threads), threads)
+        plaintexts = self._own_values().decrypt(key, data, threads)
         try:
             return lane.decode(plaintexts, key.native.plaintext_width, count, threads)
         except CapacityError as error:
@@ -201,12 +190,16 @@ class HeSource:
 
     def end_tree(self) -> None:
         """Forget the round's gradients. The pool goes on."""
-        self._values = []
+        self._values = None
 
     def close(self) -> None:
         """End the background work."""
         if self._key is not None:
             self._key.stop_pool()
+
+    def _own_values(self) -> RowValues:
+        assert self._values is not None  # noqa: S101 - begin_tree came first
+        return self._values
 
     def _own_key(self) -> PrivateKey:
         assert self._key is not None  # noqa: S101 - begin_tree came first

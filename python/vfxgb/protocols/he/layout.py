@@ -24,6 +24,15 @@ class HeLayout:
     code: Callable[[Any, int], PairCode]
     most_pairs: Callable[[Any], int | None] = lambda _: None
 
+    def row_bytes(self, params: HeParams, n_outputs: int) -> int:
+        """About what a passive party keeps per row, sums of joint buckets included: for the size of a shard."""
+        paillier = params.scheme == "paillier"
+        element = params.key_bits // (4 if paillier else 8) + 16
+        # A pair takes about 108 bits of a plaintext, which has as many as the key, or a third of it.
+        pairs = max(1, params.key_bits // (1 if paillier else 3) // 108)
+        lanes = -(-n_outputs // pairs) if self.together else 2 * n_outputs
+        return lanes * element * 3 // 2
+
     def plan(self, code: PairCode, params: HeParams, n_outputs: int, key: PublicKey) -> SlotPlan:
         """The slots for a key. Raises CapacityError."""
         capacity = key.max_plaintext.bit_length()

@@ -16,7 +16,8 @@ from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, Pas
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
-from vfxgb.protocols.he.rows import EncryptedRows
+from vfxgb.protocols.he.rows import ArrivingRows
+from vfxgb.protocols.he.shards import make_rows
 from vfxgb.protocols.shown import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes
 
@@ -32,7 +33,7 @@ class HePassive(ShownSums):
         self._params: HeParams = context.params
         self._code = layout.code(context.params, context.n_train)
         self._key: PublicKey | None = None
-        self._rows: EncryptedRows | None = None
+        self._rows: ArrivingRows | None = None
         self._rerandomised = 0
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
@@ -41,7 +42,7 @@ class HePassive(ShownSums):
         self._draw(trees)
         if self._key is None:
             self._key = self._receive_key()
-        self._rows = EncryptedRows(context, self._params, self._plan, self._key, sampled, trees)
+        self._rows = make_rows(context, self._params, self._plan, self._key, sampled, trees)
         while not self._rows.complete:
             with context.timings.phase("wait"):
                 message = context.channel.recv(HeGradients)
@@ -162,7 +163,7 @@ class HePassive(ShownSums):
 
     def end_tree(self) -> None:
         """Forget ciphertexts and orders; count what was shown; begin to make randomness for as many answers again."""
-        self._rows = None
+        self._close_rows()
         self._forget()
         if self._params.pooled and self._key is not None and self._rerandomised:
             if self._key.pool_level == 0:
@@ -171,8 +172,14 @@ class HePassive(ShownSums):
 
     def close(self) -> None:
         """End the background work."""
+        self._close_rows()
         if self._key is not None:
             self._key.stop_pool()
+
+    def _close_rows(self) -> None:
+        if self._rows is not None:
+            self._rows.close()
+            self._rows = None
 
     def _own_key(self) -> PublicKey:
         assert self._key is not None  # noqa: S101 - begin_tree came first

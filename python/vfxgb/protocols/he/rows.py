@@ -5,6 +5,7 @@ message are not kept. The sums of the roots, which every tree begins with, grow 
 features share their root's sums, since they have the same rows in it.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,8 +20,11 @@ from vfxgb.protocols.he.messages import HeGradients
 from vfxgb.protocols.he.params import HeParams
 
 
-class EncryptedRows:
-    """`sampled`: int32, ascending, the training rows in use, or None for all; trees as in PassiveRole.begin_tree."""
+class ArrivingRows:
+    """Ciphertexts while they arrive: whose turn it is, and whether what came is that. Where they are kept is not said.
+
+    `sampled`: int32, ascending, the training rows in use, or None for all; trees as in PassiveRole.begin_tree.
+    """
 
     def __init__(
         self,
@@ -35,36 +39,11 @@ class EncryptedRows:
         self._params = params
         self._plan = plan
         self._key = key
-        n_rows = context.bins.n_rows
+        self._sampled = sampled
+        self._trees = trees
         self._count = context.n_train if sampled is None else len(sampled)
         self._first = 0
         self._lane = 0
-        # Where a row's ciphertext stands: at its own number unless rows were left out.
-        self._place: NDArray[np.int32] | None = None
-        if sampled is not None:
-            self._place = np.full(n_rows, -1, dtype=np.int32)
-            self._place[sampled] = np.arange(len(sampled), dtype=np.int32)
-        elif context.n_train < n_rows:
-            sampled = np.arange(context.n_train, dtype=np.int32)
-        self._lanes = [_native.CipherRows(key.native, self._count) for _ in plan.lanes]
-        self._roots: dict[tuple[int, bytes], _native.RootSums] = {}
-        self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
-        if params.stream:
-            self._begin_roots(sampled, trees)
-
-    def _begin_roots(self, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
-        for tree in trees:
-            for number in self._plan.lanes_of(tree.tree):
-                share = (number, tree.features.tobytes())
-                if share not in self._roots and len(tree.features):
-                    self._roots[share] = _native.RootSums(
-                        self._lanes[number],
-                        self._context.bins,
-                        self._place,
-                        sampled,
-                        tree.features,
-                        self._params.joint_buckets,
-                    )
 
     @property
     def complete(self) -> bool:
@@ -73,25 +52,22 @@ class EncryptedRows:
 
     def read(self, message: HeGradients, round_index: int) -> None:
         """Take in the next chunk. Raises MessageError, or InvalidCiphertextError for a value outside the group."""
-        context = self._context
         self._check(message, round_index)
-        with context.timings.phase("read gradients"):
-            bad = self._lanes[message.lane].fill(message.first, message.ciphertexts, context.threads)
-        if bad >= 0:
-            raise InvalidCiphertextError(
-                f"{context.party} reading gradients of round {round_index}, lane {message.lane}: the ciphertext of row "
-                f"{message.first + bad} of the sample is outside the group of the key; its sender is broken or "
-                "malicious",
-                message.first + bad,
-            )
-        with context.timings.phase("sums"):
-            for (lane, _), root in self._roots.items():
-                if lane == message.lane:
-                    root.add(message.first, message.count, context.threads)
+        self._take(message)
         self._lane += 1
-        if self._lane == len(self._lanes):
+        if self._lane == len(self._plan.lanes):
             self._lane = 0
             self._first += message.count
+
+    @abstractmethod
+    def _take(self, message: HeGradients) -> None:
+        """Keep the chunk, which is the next one."""
+
+    @abstractmethod
+    def sums(
+        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.Ciphertexts, depth: int
+    ) -> _native.CipherSums:
+        """Encrypted bucket sums of a tree's nodes in one lane; counts the additions they took."""
 
     def _check(self, message: HeGradients, round_index: int) -> None:
         what = f"{self._context.party} reading gradients"
@@ -119,6 +95,62 @@ class EncryptedRows:
             raise InvalidCiphertextError(f"{what}: the ciphertext of node {bad} is outside the group of the key", bad)
         return native.from_wire(data, threads)
 
+    def close(self) -> None:
+        """The round is over, well or not."""
+
+
+class EncryptedRows(ArrivingRows):
+    """Ciphertexts in this process."""
+
+    def __init__(
+        self,
+        context: PassiveContext,
+        params: HeParams,
+        plan: SlotPlan,
+        key: PublicKey,
+        sampled: NDArray[np.int32] | None,
+        trees: Sequence[PassiveTree],
+    ) -> None:
+        super().__init__(context, params, plan, key, sampled, trees)
+        n_rows = context.bins.n_rows
+        # Where a row's ciphertext stands: at its own number unless rows were left out.
+        self._place: NDArray[np.int32] | None = None
+        if sampled is not None:
+            self._place = np.full(n_rows, -1, dtype=np.int32)
+            self._place[sampled] = np.arange(len(sampled), dtype=np.int32)
+        elif context.n_train < n_rows:
+            sampled = np.arange(context.n_train, dtype=np.int32)
+        self._lanes = [_native.CipherRows(key.native, self._count) for _ in plan.lanes]
+        self._roots: dict[tuple[int, bytes], _native.RootSums] = {}
+        self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
+        if params.stream:
+            self._begin_roots(sampled, trees)
+
+    def _begin_roots(self, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
+        for tree in trees:
+            for number in self._plan.lanes_of(tree.tree):
+                share = (number, tree.features.tobytes())
+                if share not in self._roots and len(tree.features):
+                    self._roots[share] = _native.RootSums(
+                        self._lanes[number],
+                        self._context.bins,
+                        self._place,
+                        sampled,
+                        tree.features,
+                        self._params.joint_buckets,
+                    )
+
+    def _take(self, message: HeGradients) -> None:
+        context = self._context
+        with context.timings.phase("read gradients"):
+            bad = self._lanes[message.lane].fill(message.first, message.ciphertexts, context.threads)
+        if bad >= 0:
+            raise bad_ciphertext(context.party, message.round, message.lane, message.first + bad)
+        with context.timings.phase("sums"):
+            for (lane, _), root in self._roots.items():
+                if lane == message.lane:
+                    root.add(message.first, message.count, context.threads)
+
     def sums(
         self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.Ciphertexts, depth: int
     ) -> _native.CipherSums:
@@ -136,7 +168,7 @@ class EncryptedRows:
                 self._lanes[lane],
                 self._place,
                 context.bins,
-                tree.partition,
+                tree.in_memory,
                 nodes,
                 totals,
                 tree.features,
@@ -148,3 +180,12 @@ class EncryptedRows:
         context.timings.count("additions", sums.additions)
         context.timings.count("row additions", sums.rows_additions)
         return sums
+
+
+def bad_ciphertext(party: str, round_index: int, lane: int, row: int) -> InvalidCiphertextError:
+    """The error for a gradient that is none; `row` counts within the sample."""
+    return InvalidCiphertextError(
+        f"{party} reading gradients of round {round_index}, lane {lane}: the ciphertext of row {row} of the sample is "
+        "outside the group of the key; its sender is broken or malicious",
+        row,
+    )

@@ -16,7 +16,7 @@ class LdpActive(ScoredActive):
     def _send_round(self, gradients: Gradients) -> None:
         context = self._context
         with context.timings.phase("send gradients"):
-            for tree, pairs in enumerate(gradients.pairs):
+            for tree, pairs in enumerate(gradients.arrays):
                 used = pairs if gradients.sampled is None else pairs[gradients.sampled]
                 values = np.ascontiguousarray(used[:, :1]) if context.first_order else used
                 message = LdpGradients(round=gradients.round, tree=tree, n_rows=len(used), values=pack_array(values))

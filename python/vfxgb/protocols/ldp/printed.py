@@ -53,7 +53,7 @@ class PrintedActive(ScoredActive):
             for party in context.channels
         )
         for nodes in level.trees:
-            rows = np.concatenate([nodes.partition.rows(int(node)) for node in nodes.nodes])
+            rows = np.concatenate([nodes.in_memory.rows(int(node)) for node in nodes.nodes])
             indices = rescale(self._pairs[nodes.tree][rows, 0], self._step, noise.step)
             # Scores are made of true totals and noisy sums: both in the step of the gradients.
             values = rescale(noise.perturb_indices(indices, context.threads), noise.step, self._step)
@@ -75,7 +75,7 @@ class PrintedPassive(ScoredPassive):
             self._fresh = [self._receive(level, which) for which in range(len(level.trees))]
         with context.timings.phase("sums"):
             return self._candidates[nodes.tree].left_sums(
-                self._trees[nodes.tree].partition,
+                self._trees[nodes.tree].in_memory,
                 np.ascontiguousarray(nodes.nodes[nodes.build]),
                 self._fresh[index],
                 None if nodes.allowed is None else nodes.allowed[nodes.build],
@@ -92,7 +92,7 @@ class PrintedPassive(ScoredPassive):
                 f"{context.party} reading noisy gradients: found round {found[0]}, depth {found[1]}, tree {found[2]}, "
                 f"wanted round {wanted[0]}, depth {wanted[1]}, tree {wanted[2]}"
             )
-        partition = self._trees[nodes.tree].partition
+        partition = self._trees[nodes.tree].in_memory
         rows = np.concatenate([partition.rows(int(node)) for node in nodes.nodes])
         what = f"{context.party} reading noisy gradients of tree {nodes.tree}"
         pairs = np.zeros((context.n_train, 2), dtype=np.int64)

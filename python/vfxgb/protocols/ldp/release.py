@@ -100,7 +100,7 @@ class GradientRelease:
         context, fixed = self._context, self._noise.fixed
         for receiver in context.receivers:
             context.events.extend(self._noise.events(receiver, gradients.round))
-        pairs = [self._released(pairs, gradients) for pairs in gradients.pairs]
+        pairs = [self._released(pairs, gradients) for pairs in gradients.arrays]
         return Gradients(gradients.round, pairs, gradients.sampled, fixed.step)
 
     def _released(self, pairs: NDArray[np.int64], gradients: Gradients) -> NDArray[np.int64]:

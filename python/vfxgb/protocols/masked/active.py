@@ -39,7 +39,7 @@ class MaskedActive(ScoredActive):
 
     def _serve_tree(self, level: ActiveLevel, nodes: LevelNodes) -> None:
         """Mask the candidates of all passive parties, a chunk of each in turn, so that all of them have work."""
-        rows, start = level_rows(nodes.partition, nodes.nodes[nodes.build])
+        rows, start = level_rows(nodes.in_memory, nodes.nodes[nodes.build])
         base = np.empty((self._params.order, len(rows)))
         for vector, values in enumerate(base):
             np.multiply(self._pairs[nodes.tree][:, vector][rows], self._step, out=values)

@@ -71,7 +71,7 @@ class MaskedPassive(ScoredPassive):
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
         nodes = level.trees[index]
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
-        rows, start = level_rows(self._trees[nodes.tree].partition, built)
+        rows, start = level_rows(self._trees[nodes.tree].in_memory, built)
         available = self._available(nodes, built)
         left = np.zeros((*available.shape, 2), dtype=np.int64)
         used = np.flatnonzero(available.any(axis=0))
@@ -98,8 +98,8 @@ class MaskedPassive(ScoredPassive):
         if len(candidates) == 0 or len(built) == 0:
             return np.zeros((len(built), len(candidates)), dtype=np.bool_)
         subset = None if len(tree.features) == context.bins.n_features else tree.features
-        counts = _native.histogram_counts(context.bins, tree.partition, built, subset, context.threads)
-        rows = tree.partition.counts(built)[:, :1]
+        counts = _native.histogram_counts(context.bins, tree.in_memory, built, subset, context.threads)
+        rows = tree.in_memory.counts(built)[:, :1]
         left = _native.left_sums(
             np.repeat(counts[:, :, None], 2, axis=2),
             np.repeat(rows, 2, axis=1),
@@ -110,7 +110,7 @@ class MaskedPassive(ScoredPassive):
         )[:, :, 0]
         found = (left >= LEAST_LEFT) & (left < rows)
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
-        other = candidates.available(tree.partition, built, allowed, context.min_bucket_rows)
+        other = candidates.available(tree.in_memory, built, allowed, context.min_bucket_rows)
         return found if other is None else found & other
 
     def _chunks(

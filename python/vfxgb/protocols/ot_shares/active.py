@@ -61,7 +61,7 @@ class OtSource:
             with self._context.timings.phase("set-up"):
                 self._set_up()
         n = self._context.n_train
-        pairs = [self._codec.exact.encode(one, gradients.step) for one in gradients.pairs]
+        pairs = [self._codec.exact.encode(one, gradients.step) for one in gradients.arrays]
         rows = np.arange(n, dtype=np.int32) if gradients.sampled is None else gradients.sampled
         for party, channel in self._context.channels.items():
             self._read_order(party, channel, gradients.round, len(pairs))
@@ -182,8 +182,8 @@ class OtSource:
             if level.depth == 0:
                 cells = growing.root[None]
             else:
-                cells = keys.sums(growing.counter, nodes.partition, built, growing.slots)
-                rows = int(nodes.partition.counts(built)[:, 0].sum())
+                cells = keys.sums(growing.counter, nodes.in_memory, built, growing.slots)
+                rows = int(nodes.in_memory.counts(built)[:, 0].sum())
                 self._context.timings.count("masks", rows * len(growing.root))
             left = keys.slots.left_shares(cells, growing.slots)
         with self._context.timings.phase("order"):

@@ -168,7 +168,7 @@ class OtPassive(ShownSums):
             if depth == 0:
                 cells = share.root[None]
             else:
-                partition = self._trees[nodes.tree].partition
+                partition = self._trees[nodes.tree].in_memory
                 cells = keys.sums(share.counter, partition, built, share.slots, share.d, self._place)
             return keys.slots.left_shares(cells, share.slots)
 
@@ -185,7 +185,7 @@ class OtPassive(ShownSums):
         answer = share.order.translate(left, theirs)
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
-        partition = self._trees[nodes.tree].partition
+        partition = self._trees[nodes.tree].in_memory
         available = candidates.available(partition, built, allowed, context.min_bucket_rows)
         withheld = _EMPTY
         if available is not None:

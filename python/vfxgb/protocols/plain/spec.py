@@ -16,6 +16,8 @@ SPEC = ProtocolSpec(
     exact=True,
     security="none",
     options=plain_options,
+    sharded=True,
+    row_bytes=lambda params, n_outputs: 16 * n_outputs,  # noqa: ARG005
     attacks=(
         "none needed: a passive party receives every gradient, and the sign of a first-round gradient is the label",
     ),

@@ -31,7 +31,7 @@ class ScoredActive:
     def begin_tree(self, gradients: Gradients) -> None:
         """See ActiveRole."""
         train = self._context.train
-        self._pairs = gradients.pairs
+        self._pairs = gradients.arrays
         rule = ScoreRule(
             round=gradients.round,
             step=gradients.step,

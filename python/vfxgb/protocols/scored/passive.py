@@ -178,7 +178,7 @@ class ScoredPassive(ABC):
             sibling,
             parent,
             self._rule,
-            self._trees[nodes.tree].partition,
+            self._trees[nodes.tree].in_memory,
         )
 
     def resolve(

@@ -24,4 +24,6 @@ SPEC = ProtocolSpec(
     attacks=ATTACKS,
     quick_params=QUICK,
     options=he_options,
+    sharded=True,
+    row_bytes=LAYOUT.row_bytes,
 )

@@ -46,7 +46,7 @@ class Smm1Source:
             for position in self._ordinary(nodes).tolist():
                 node = int(nodes.nodes[position])
                 self._send_basis(
-                    (level.round, level.depth, nodes.tree, node), self._pairs(nodes.tree, nodes.partition, node)
+                    (level.round, level.depth, nodes.tree, node), self._pairs(nodes.tree, nodes.in_memory, node)
                 )
         if self._fallback is not None:
             self._fallback.open_level(level, [self._small(nodes) for nodes in level.trees])
@@ -105,7 +105,7 @@ class Smm1Source:
         """Left sums int64[c, 2] and, if `directed`, monotone directions."""
         context = self._context
         what = f"reading products of {party}, tree {place[2]}, node {place[3]}"
-        pairs = self._pairs(nodes.tree, nodes.partition, place[3])
+        pairs = self._pairs(nodes.tree, nodes.in_memory, place[3])
         sums: list[NDArray[np.int64]] = []
         constraint: Bulk | None = None
         done, total = 0, -1
@@ -140,13 +140,13 @@ class Smm1Source:
 
     def _pairs(self, tree: int, partition: _native.RowPartition, node: int) -> NDArray[np.int64]:
         assert self._gradients is not None  # noqa: S101 - begin_tree came first
-        return self._gradients.pairs[tree][partition.rows(node)]
+        return self._gradients.arrays[tree][partition.rows(node)]
 
     def _ordinary(self, nodes: LevelNodes) -> NDArray[np.int64]:
-        return nodes.build[~small_nodes(nodes.partition, nodes.nodes[nodes.build])]
+        return nodes.build[~small_nodes(nodes.in_memory, nodes.nodes[nodes.build])]
 
     def _small(self, nodes: LevelNodes) -> NDArray[np.int64]:
-        return nodes.build[small_nodes(nodes.partition, nodes.nodes[nodes.build])]
+        return nodes.build[small_nodes(nodes.in_memory, nodes.nodes[nodes.build])]
 
     def end_tree(self) -> None:
         """Forget the gradients."""

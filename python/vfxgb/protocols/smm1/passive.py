@@ -56,7 +56,7 @@ class Smm1Passive(ShownSums):
             self._small[nodes.tree].note(nodes)
 
     def _positions(self, nodes: PassiveNodes, small: bool) -> NDArray[np.int64]:
-        partition = self._trees[nodes.tree].partition
+        partition = self._trees[nodes.tree].in_memory
         is_small = small_nodes(partition, nodes.nodes[nodes.build])
         return nodes.build[is_small if small else ~is_small]
 
@@ -64,7 +64,7 @@ class Smm1Passive(ShownSums):
         """Z^T, orthonormal. Raises MessageError."""
         context = self._context
         node = int(nodes.nodes[position])
-        n = int(self._trees[nodes.tree].partition.counts(nodes.nodes[position : position + 1])[0, 0])
+        n = int(self._trees[nodes.tree].in_memory.counts(nodes.nodes[position : position + 1])[0, 0])
         what = f"{context.party} reading vectors of tree {nodes.tree}, node {node}"
 
         def receive() -> tuple[Place, int, int, Bulk]:
@@ -90,7 +90,7 @@ class Smm1Passive(ShownSums):
 
     def _answer(self, level: PassiveLevel, nodes: PassiveNodes, position: int, basis: Vectors) -> None:
         context = self._context
-        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].partition
+        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
         node = nodes.nodes[position : position + 1]
         allowed = None if nodes.allowed is None else nodes.allowed[position : position + 1]
         with context.timings.phase("sums"):

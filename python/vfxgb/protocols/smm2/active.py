@@ -71,7 +71,7 @@ class Smm2Active(ScoredActive):
         """W_g and W_h of a node, float64[2, n]; float64[2, 0] if its basis is none that may be answered."""
         context, params = self._context, self._params
         assert self._gradients is not None  # noqa: S101 - begin_tree came first
-        pairs = self._gradients.pairs[nodes.tree][nodes.partition.rows(place[3])]
+        pairs = self._gradients.arrays[nodes.tree][nodes.in_memory.rows(place[3])]
         what = f"reading vectors of {party}, tree {place[2]}, node {place[3]}"
 
         def receive() -> tuple[Place, int, int, Bulk]:

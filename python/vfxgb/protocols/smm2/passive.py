@@ -84,7 +84,7 @@ class Smm2Passive(ScoredPassive):
 
     def _send_basis(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> None:
         context, params = self._context, self._params
-        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].partition
+        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
         node = int(nodes.nodes[position])
         rows = partition.rows(node)
         vectors = np.empty((0, len(rows)))
@@ -122,14 +122,14 @@ class Smm2Passive(ScoredPassive):
             message = context.channel.recv(Smm2Products)
         found = (message.round, message.depth, message.tree, message.node)
         check_place(found, (level.round, level.depth, nodes.tree, node), what)
-        n = int(self._trees[nodes.tree].partition.counts(nodes.nodes[position : position + 1])[0, 0])
+        n = int(self._trees[nodes.tree].in_memory.counts(nodes.nodes[position : position + 1])[0, 0])
         products: Vectors = unpack_array(message.products, np.float64, (2, n if len(message.products) else 0), what)
         return products
 
     def _ordinary(self, nodes: PassiveNodes, answers: dict[int, Vectors]) -> NDArray[np.int64]:
         """Left sums of the nodes to build, int64[len(build), c, 2]; zeros where there were no products."""
         context = self._context
-        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].partition
+        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
         given = {position: products for position, products in answers.items() if products.shape[1]}
         left = np.zeros((len(nodes.build), len(candidates), 2), dtype=np.int64)
         if not given:

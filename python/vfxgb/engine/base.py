@@ -1,0 +1,69 @@
+"""What an engine is: the place where the shards of a party's rows lie and are worked on.
+
+A *shard* is a contiguous range of rows. Everything that is done to rows is a function of a shard's state that changes
+nothing and returns a new state or a small result: bins from a source, a partition from a partition and left bits, sums
+from all of them. A state stays where it was made and is named by a handle (`Held`); only small results travel.
+
+Since functions change nothing, whatever is lost with a worker can be made again from what it was made of: in the end
+from the party's files.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+# What stands for a result that may be elsewhere or not yet made; only its engine looks into it.
+Held: TypeAlias = Any
+
+
+class Engine(Protocol):
+    """Runs functions of shards.
+
+    `name`: as users write it. `threads`: for the native calls of one function. `ahead`: how many results of one kind
+    may be waiting to be taken, None for any number: a place with room for them. `holds_key`: private keys may be sent
+    there. `mapped`: large arrays are kept in files, because memory is what is short.
+    """
+
+    name: str
+    threads: int
+    ahead: int | None
+    holds_key: bool
+    mapped: bool
+
+    def run(self, shard: int, function: Callable[..., T], *args: Any) -> Held:
+        """A handle of function(*args), to run where `shard` lies. Handles among args, or in lists of them, are their
+        values there. Functions are of a module's top level, args can be pickled.
+        """
+
+    def get(self, held: Sequence[Held]) -> list[Any]:
+        """The values of handles, in their order; waits. Raises what the functions raised, or EngineError."""
+
+    def keep(self, value: Any) -> Held:
+        """A handle of a value that is here."""
+
+    @property
+    def folder(self) -> Path:
+        """A folder of the run that this process and all shards can read and write."""
+
+    def shards_for(self, n_rows: int) -> int:
+        """How many shards suit so many rows, at least 1."""
+
+    def rows_at_most(self, row_bytes: int) -> int | None:
+        """The most rows a shard should have if a row takes so many bytes, None for any number."""
+
+    def close(self) -> None:
+        """Let go of everything: handles, files, keys."""
+
+
+def join_all(engine: Engine, parts: Sequence[Held], join: Callable[[list[Any]], Any]) -> Held:
+    """join(values of parts), two at a time, in a tree: no place holds more than two of them. At least one part."""
+    level = list(enumerate(parts))
+    while len(level) > 1:
+        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+        level = [
+            (pair[0][0], engine.run(pair[0][0], join, [part for _, part in pair])) if len(pair) == 2 else pair[0]
+            for pair in pairs
+        ]
+    return level[0][1]

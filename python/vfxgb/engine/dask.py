@@ -1,0 +1,154 @@
+"""Shards on the workers of a Dask cluster.
+
+A shard has a worker where its functions run by preference. When a worker is lost the scheduler makes what it held
+again, elsewhere, from what that was made of (base.py): Dask keeps for every handle how it came about. What came from
+outside and cannot be made again, such as ciphertexts of another party, lies in the run's folder, which all workers see.
+
+Everything a function is given passes the scheduler: whoever allows `workers_hold_key` lets the private key pass it too.
+"""
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vfxgb.engine.base import Held
+from vfxgb.engine.worker import call, forget_keys, read_probe
+from vfxgb.errors import EngineError, MissingPackageError
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 10
+SHARDS_PER_WORKER = 2
+PROBE = b"vfxgb"
+
+
+class DaskEngine:
+    """See Engine. `address`: a scheduler's ("tcp://host:8786"), or a distributed.Client, which stays the caller's.
+
+    `folder`: one that this process and every worker can read and write; None: the system's own for temporary files,
+    which does where all workers run on this machine. `shards`: how many there shall be, None for two per worker.
+    """
+
+    name = "dask"
+    ahead: int | None = None
+    mapped = False
+
+    def __init__(
+        self, address: Any, folder: Path | None = None, *, holds_key: bool = False, shards: int | None = None
+    ) -> None:
+        distributed = _distributed()
+        self.holds_key = holds_key
+        self._own_client = not isinstance(address, distributed.Client)
+        self._client = _connect(distributed, address) if self._own_client else address
+        self._lost: tuple[type[BaseException], ...] = (
+            distributed.client.FutureCancelledError,
+            distributed.scheduler.KilledWorker,
+            distributed.CommClosedError,
+        )
+        cores = _cores(self._client)
+        self._places = sorted(cores)
+        self._shards = SHARDS_PER_WORKER * len(cores) if shards is None else shards
+        self.threads = max(1, min(*cores.values(), -(-sum(cores.values()) // self._shards)))
+        self._folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
+        try:
+            self._check_folder()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_folder(self) -> None:
+        """Every worker must have vfxgb and see what this process writes."""
+        probe = self._folder / "probe"
+        probe.write_bytes(PROBE)
+        for worker, found in self._client.run(read_probe, str(probe), on_error="return").items():
+            if isinstance(found, ImportError):
+                raise EngineError(f"starting the Dask engine: worker {worker}: {found}; install the same vfxgb there")
+            if found != PROBE:
+                raise EngineError(
+                    f"starting the Dask engine: worker {worker} does not see the folder {str(self._folder)!r}; name one "
+                    "that all workers share as engine_folder"
+                )
+
+    def run(self, shard: int, function: Callable[..., T], *args: Any) -> Held:
+        """See Engine."""
+        place = self._places[shard % len(self._places)]
+        name = f"{function.__name__}-{uuid.uuid4().hex}"
+        return self._client.submit(call, function, *args, key=name, workers=[place], allow_other_workers=True)
+
+    def get(self, held: Sequence[Held]) -> list[Any]:
+        """See Engine."""
+        try:
+            return list(self._client.gather(list(held), direct=True))
+        except self._lost as error:
+            raise EngineError(
+                f"working on the Dask cluster: {type(error).__name__}: {error}; it was shut down, or lost the workers "
+                "that a shard was tried on; start it again, with more memory or more shards if they ran out of memory"
+            ) from error
+
+    def keep(self, value: Any) -> Held:
+        """See Engine."""
+        return self.run(0, _same, value)
+
+    @property
+    def folder(self) -> Path:
+        """See Engine."""
+        return self._folder
+
+    def shards_for(self, n_rows: int) -> int:
+        """See Engine."""
+        return min(n_rows, self._shards)
+
+    def rows_at_most(self, row_bytes: int) -> int | None:  # noqa: ARG002 - the workers have their own limits
+        """See Engine."""
+        return None
+
+    def close(self) -> None:
+        """See Engine."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            if self._client.status == "running":
+                self._client.run(forget_keys, on_error="ignore")
+        finally:
+            if self._own_client:
+                self._client.close()
+
+
+def _same(value: T) -> T:
+    return value
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingPackageError("engine='dask' needs Dask, which is not installed: pip install 'vfxgb[dask]'") from None
+
+
+def _connect(distributed: Any, address: Any) -> Any:
+    if not isinstance(address, str) or not address:
+        raise EngineError(
+            f"starting the Dask engine: engine_address={address!r}, wanted the address of a scheduler, such as "
+            "'tcp://host:8786', or a distributed.Client"
+        )
+    try:
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"starting the Dask engine: no scheduler answers at {address!r} ({error}); start one with `dask scheduler`, "
+            "or correct engine_address"
+        ) from None
+
+
+def _cores(client: Any) -> dict[str, int]:
+    """Address -> threads of every worker."""
+    found = client.scheduler_info(n_workers=-1)["workers"]
+    if not found:
+        raise EngineError(
+            "starting the Dask engine: the cluster has no workers; start some with `dask worker`, or wait until they "
+            "have come up"
+        )
+    return {address: int(worker["nthreads"]) for address, worker in found.items()}

@@ -1,0 +1,80 @@
+"""Shards in this process, one after the other, their large arrays in memory-mapped files: out of core.
+
+Only the shard that is worked on is in memory; the others are in files that lose their names at once, so that nothing is
+left behind whatever happens.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vfxgb.engine.base import Held
+from vfxgb.engine.worker import forget_keys
+
+T = TypeVar("T")
+
+# Of the memory a party may use, the part that the shard at work may take. The rest is what is kept per row in memory,
+# the messages on their way, and Python.
+SHARD_SHARE = 1 / 4
+
+
+@dataclass(frozen=True)
+class _Value:
+    value: Any
+
+
+class LocalEngine:
+    """See Engine. `memory`: bytes that this party may use. `folder`: where files go, None for the system's own place."""
+
+    name = "local"
+    ahead: int | None = 1
+    # The key is this process's own.
+    holds_key = True
+    mapped = True
+
+    def __init__(self, memory: int, threads: int, folder: Path | None = None, shards: int | None = None) -> None:
+        self.threads = threads
+        self._memory = memory
+        self._shards = shards
+        self._folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
+
+    def run(self, shard: int, function: Callable[..., T], *args: Any) -> Held:  # noqa: ARG002 - all are here
+        """See Engine; runs at once."""
+        return _Value(function(*(_resolved(one) for one in args)))
+
+    def get(self, held: Sequence[Held]) -> list[Any]:
+        """See Engine."""
+        return [one.value for one in held]
+
+    def keep(self, value: Any) -> Held:
+        """See Engine."""
+        return _Value(value)
+
+    @property
+    def folder(self) -> Path:
+        """See Engine."""
+        return self._folder
+
+    def shards_for(self, n_rows: int) -> int:
+        """See Engine."""
+        return min(n_rows, self._shards or 1)
+
+    def rows_at_most(self, row_bytes: int) -> int | None:
+        """See Engine."""
+        return max(1, int(self._memory * SHARD_SHARE) // max(1, row_bytes))
+
+    def close(self) -> None:
+        """See Engine."""
+        forget_keys()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _resolved(given: Any) -> Any:
+    if isinstance(given, _Value):
+        return given.value
+    if isinstance(given, list):
+        return [_resolved(one) for one in given]
+    return given

@@ -1,0 +1,118 @@
+"""What is done to one shard, where it lies. Every function changes nothing and returns something new (base.py).
+
+Rows are counted within the shard. `threads`: for the native call.
+"""
+
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.binning.sketch import Survey, refine, survey
+from vfxgb.data.source import Source
+
+Nodes = NDArray[np.int32]
+
+
+def survey_columns(source: Source, first: int, stop: int) -> list[Survey]:
+    """Of rows first to stop - 1, column by column."""
+    return [survey(source.column(feature, first, stop)) for feature in range(len(source.names))]
+
+
+def refine_columns(
+    source: Source, first: int, stop: int, wanted: Sequence[tuple[int, NDArray[np.uint32], int]]
+) -> list[NDArray[np.int64]]:
+    """sketch.refine for each (feature, prefixes, level)."""
+    return [refine(source.column(feature, first, stop), prefixes, level) for feature, prefixes, level in wanted]
+
+
+def make_bins(
+    source: Source, first: int, stop: int, cuts: list[NDArray[np.float64]], folder: str | None, threads: int
+) -> _native.Bins:
+    """The bins of a shard; in a file of `folder` if that is given."""
+    bins = _native.Bins(stop - first, cuts, None if folder is None else new_file(folder))
+    for feature in range(len(cuts)):
+        bins.fill(feature, source.column(feature, first, stop), 0, threads)
+    bins.drop()
+    return bins
+
+
+def new_file(folder: str) -> str:
+    """A name that no file of `folder` has."""
+    return str(Path(folder) / uuid.uuid4().hex)
+
+
+def start_partition(n_rows: int, sampled: Nodes | None) -> _native.RowPartition:
+    """All rows in node 0."""
+    return _native.RowPartition(n_rows, sampled)
+
+
+def split_rows(
+    partition: _native.RowPartition, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes, threads: int
+) -> _native.RowPartition:
+    """The partition after nodes were split."""
+    after = partition.copy()
+    after.split(nodes, left, right, bits, threads)
+    return after
+
+
+def left_bits(
+    bins: _native.Bins,
+    partition: _native.RowPartition,
+    nodes: Nodes,
+    features: Nodes,
+    split_bins: Nodes,
+    default_left: NDArray[np.bool_],
+    threads: int,
+) -> bytes:
+    """Who goes left."""
+    found = _native.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
+    bins.drop()
+    return found
+
+
+def histogram(
+    bins: _native.Bins,
+    partition: _native.RowPartition,
+    nodes: Nodes,
+    pairs: NDArray[np.int64],
+    features: Nodes | None,
+    threads: int,
+) -> NDArray[np.int64]:
+    """Sums per node and bin."""
+    found = _native.histogram(bins, partition, nodes, pairs, features, threads)
+    bins.drop()
+    return found
+
+
+def histogram_counts(
+    bins: _native.Bins, partition: _native.RowPartition, nodes: Nodes, features: Nodes | None, threads: int
+) -> NDArray[np.int64]:
+    """Rows per node and bin."""
+    found = _native.histogram_counts(bins, partition, nodes, features, threads)
+    bins.drop()
+    return found
+
+
+def node_sums(
+    partition: _native.RowPartition, nodes: Nodes, pairs: NDArray[np.int64], threads: int
+) -> NDArray[np.int64]:
+    """Sums per node."""
+    return _native.node_sums(partition, nodes, pairs, threads)
+
+
+def add_arrays(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Their sum."""
+    return np.asarray(sum(parts[1:], parts[0]))
+
+
+def write_file(path: str, data: bytes) -> str:
+    """Write a file of the run's folder at once: who reads it sees the whole or nothing. Returns its name."""
+    fresh = f"{path}.{uuid.uuid4().hex}"
+    Path(fresh).write_bytes(data)
+    os.replace(fresh, path)
+    return path

@@ -1,0 +1,146 @@
+"""A party's table in shards: where it is read from, how it is divided, and its bins.
+
+Cut points are those that the whole column would give, to the bit, from surveys of the shards (binning/sketch.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.binning.binned import BinnedTable
+from vfxgb.binning.cuts import Float32Array, check_cuts
+from vfxgb.binning.sketch import CutSearch, Survey
+from vfxgb.data.column_files import ColumnFiles
+from vfxgb.data.impute import STRATEGIES
+from vfxgb.data.shards import shard_ranges
+from vfxgb.data.source import Source, TableSource
+from vfxgb.data.table import Table
+from vfxgb.data.target import ArrayTarget, TargetSource
+from vfxgb.engine import shard
+from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.sharded import Division, ShardedBins
+from vfxgb.errors import EngineError
+from vfxgb.params import TrainParams
+from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.protocols.base import ProtocolSpec
+
+# What a row takes in memory while its shard is worked on, beside bins and ciphertexts: its places in partitions, a
+# column as it is read, gradients.
+WORK_BYTES = 64
+
+
+@dataclass(frozen=True)
+class ShardedTable:
+    """The table `source`, divided among the shards of an engine."""
+
+    engine: Engine
+    source: Source
+    division: Division
+
+    @classmethod
+    def of(
+        cls, table: Table | Source, n_train: int, max_bin: int, engine: Engine, row_bytes: int = 0
+    ) -> "ShardedTable":
+        """`row_bytes`: what a protocol keeps per row. A table in memory reaches other processes through files."""
+        source = table if not isinstance(table, Table) else _source(table, engine)
+        binned = len(source.names) * (1 if max_bin < 256 else 2)
+        at_most = engine.rows_at_most(binned + row_bytes + WORK_BYTES)
+        ranges = shard_ranges(source, at_most, engine.shards_for(source.n_rows))
+        edges = np.array([0, *(stop for _, stop in ranges)], dtype=np.int64)
+        return cls(engine, source, Division(edges, n_train))
+
+    def target(
+        self, labels: NDArray[Any] | TargetSource, weights: Float32Array | None, party: str
+    ) -> TargetSource:
+        """Labels and weights so that shards can read them."""
+        if not isinstance(labels, np.ndarray):
+            return labels
+        target = ArrayTarget(labels, weights, party)
+        return target if self.engine.mapped else target.write(self.engine.folder)
+
+    def bin(self, max_bin: int, cuts: Mapping[str, Any] | None) -> BinnedTable:
+        """The bins, by the table's own cuts or the imposed ones; see BinnedTable.build. Raises CutsError."""
+        names, engine, division = self.source.names, self.engine, self.division
+        searches = self._search(max_bin)
+        if cuts is None:
+            chosen = [search.cuts() for search in searches]
+        else:
+            imposed = check_cuts(cuts, names, self.source.party)
+            chosen = [imposed[name] for name in names]
+        exact = [one.astype(np.float64) for one in chosen]
+        folder = str(engine.folder) if engine.mapped else None
+        parts = [
+            engine.run(s, shard.make_bins, self.source, first, stop, exact, folder, engine.threads)
+            for s, (first, stop) in enumerate(division.ranges())
+        ]
+        n_bins = np.array([len(one) + 1 for one in chosen], dtype=np.int32)
+        missing = np.array([search.has_missing for search in searches])
+        return BinnedTable(names, tuple(chosen), ShardedBins(engine, division, parts, n_bins), missing, division.n_train)
+
+    def _search(self, max_bin: int) -> list[CutSearch]:
+        surveys = self._over_training(shard.survey_columns)
+        columns = [list(column) for column in zip(*surveys, strict=True)]
+        searches = [CutSearch(Survey.join(column), max_bin) for column in columns]
+        while True:
+            open_ones = [(feature, one) for feature, one in enumerate(searches) if one.wanted is not None]
+            if not open_ones:
+                return searches
+            wanted = [(feature, one.wanted, one.level) for feature, one in open_ones]
+            counts = self._over_training(shard.refine_columns, wanted)
+            for place, (_, one) in enumerate(open_ones):
+                one.refine(sum(found[place] for found in counts))
+
+    def _over_training(self, function: Any, *args: Any) -> list[Any]:
+        """Of every shard that has training rows, with these rows."""
+        used = self.division.train_sizes.tolist()
+        asked: list[Held] = [
+            self.engine.run(s, function, self.source, first, first + used[s], *args)
+            for s, (first, _) in enumerate(self.division.ranges())
+            if used[s]
+        ]
+        return self.engine.get(asked)
+
+
+def row_ids(table: Table | Source) -> tuple[NDArray[Any], ...] | None:
+    """The ids of a table's rows, if it has any."""
+    if isinstance(table, TableSource):
+        table = table.table
+    return table.ids if isinstance(table, Table) else None
+
+
+def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:
+    """Raise EngineError for what can only be done with all rows in this process."""
+    _check(spec, params.missing_strategy, recorded)
+    if not isinstance(params.objective, str):
+        raise _unfit("an objective that is a callable sees all rows at once", "name one of vfxgb's objectives")
+    if params.sampling_method == "goss":
+        raise _unfit("sampling_method='goss' ranks all rows", "use subsample")
+
+
+def check_passive(party: str, spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
+    """The same for what a passive party is asked for."""
+    try:
+        _check(spec, missing_strategy, recorded)
+    except EngineError as error:
+        raise EngineError(f"{party}: {error}") from None
+
+
+def _check(spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
+    if not spec.sharded:
+        able = [name for name in protocol_names() if protocol_by_name(name).sharded]
+        raise _unfit(f"protocol {spec.name!r} works on rows in one process", f"use one of {', '.join(able)}")
+    if missing_strategy in STRATEGIES:
+        raise _unfit(f"missing_strategy={missing_strategy!r} imputes from all rows", "use 'learned'")
+    if recorded:
+        raise _unfit("a run that is recorded keeps all rows here", "record on fewer rows")
+
+
+def _unfit(what: str, remedy: str) -> EngineError:
+    return EngineError(f"dividing rows into shards: {what}; {remedy}, or leave out engine and memory_limit")
+
+
+def _source(table: Table, engine: Engine) -> Source:
+    return TableSource(table) if engine.mapped else ColumnFiles.write(table, engine.folder / "columns")

@@ -1,0 +1,229 @@
+"""Labels, weights and margins of the active party in shards: a Target (train/target.py) of which nothing is here.
+
+After each round the margins of a shard are written to the run's folder, and read from there for the next: what a lost
+worker held is then made again from one file, and not from all trees so far.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.data.target import TargetSource
+from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.kernels import Partition
+from vfxgb.engine.shard import write_file
+from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
+from vfxgb.errors import EngineError, LabelError
+from vfxgb.exact import ExactSum
+from vfxgb.objective import Objective
+from vfxgb.params import TrainParams
+from vfxgb.protocols.base import EngineOptions, Gradients
+from vfxgb.tree.fixed_point import FixedPoint
+from vfxgb.tree.sampling import chosen_rows, lowest_word
+
+Float32Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ShardLabels:
+    """Labels and weights of a shard's rows, of which the first `n_train` are training rows."""
+
+    labels: Float32Array
+    weights: Float32Array | None
+    n_train: int
+
+    @property
+    def training(self) -> tuple[Float32Array, Float32Array | None]:
+        """Those of the training rows."""
+        return self.labels[: self.n_train], None if self.weights is None else self.weights[: self.n_train]
+
+
+class ShardedTarget:
+    """See Target. Uniform sampling only; objectives that are a callable of the user see all rows and do not fit."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        division: Division,
+        source: TargetSource,
+        objective: Objective,
+        params: TrainParams,
+        options: EngineOptions,
+    ) -> None:
+        self._engine = engine
+        self._division = division
+        # Each call has the threads of its shard.
+        self._objective = replace(objective, threads=engine.threads) if hasattr(objective, "threads") else objective  # type: ignore[type-var]
+        self._params = params
+        self._options = options
+        self._round = 0
+        train = division.train_sizes.tolist()
+        self._labels = [
+            engine.run(s, read_labels, source, first, stop, train[s], objective)
+            for s, (first, stop) in enumerate(division.ranges())
+        ]
+        self._margins: list[Held] = []
+
+    def start(self, params: TrainParams) -> NDArray[np.float64]:
+        """See Target."""
+        engine, objective = self._engine, self._objective
+        if params.base_score is not None:
+            base = objective.margin_of(float(params.base_score))
+        else:
+            parts = [engine.run(s, start_parts, held, objective) for s, held in enumerate(self._labels)]
+            sums = [sum(column, ExactSum()) for column in zip(*engine.get(parts), strict=True)]
+            base = objective.start_from(np.array([float(one) for one in sums]))
+        first = base.astype(np.float32)
+        sizes = self._division.sizes.tolist()
+        self._margins = [engine.run(s, equal_margins, size, first) for s, size in enumerate(sizes)]
+        return base
+
+    @property
+    def margins(self) -> Float32Array:
+        """See Target."""
+        return np.concatenate(self._engine.get(self._margins))
+
+    def set_margins(self, margins: Float32Array) -> None:
+        """See Target."""
+        for s, (first, stop) in enumerate(self._division.ranges()):
+            path = write_file(self._file(s), np.ascontiguousarray(margins[first:stop]).tobytes())
+            self._margins[s] = self._engine.run(s, load_margins, path, margins.shape[1])
+        self._round += 1
+
+    def gradients(self, round_index: int) -> Gradients:
+        """See Target."""
+        engine, division, objective = self._engine, self._division, self._objective
+        made = [
+            engine.run(s, make_gradients, held, margins, objective)
+            for s, (held, margins) in enumerate(zip(self._labels, self._margins, strict=True))
+        ]
+        sampled = self._sample(round_index)
+        scales = [engine.run(s, scale_of, pair, objective) for s, pair in enumerate(made)]
+        scale = max(engine.get(scales))
+        fixed = FixedPoint.for_rows(division.n_train, scale, self._options.precision_bits)
+        within = division.sampled(sampled) if sampled is not None else [None] * len(division)
+        encoded = [
+            engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads) for s, pair in enumerate(made)
+        ]
+        pairs = [
+            ShardedPairs(engine, division, tuple(engine.run(s, pick, one, output) for s, one in enumerate(encoded)))
+            for output in range(objective.n_outputs)
+        ]
+        return Gradients(round_index, pairs, sampled, fixed.step)
+
+    def _sample(self, round_index: int) -> NDArray[np.int32] | None:
+        params, engine = self._params, self._engine
+        if params.subsample >= 1.0:
+            return None
+        ranges = zip(self._division.edges.tolist(), self._division.train_sizes.tolist(), strict=False)
+        places = [(s, first, count) for s, (first, count) in enumerate(ranges) if count]
+        parts = engine.get([engine.run(s, chosen_rows, params, round_index, first, count) for s, first, count in places])
+        found = np.concatenate(parts)
+        if len(found) == 0:
+            lowest = [engine.run(s, lowest_word, params, round_index, first, count) for s, first, count in places]
+            found = np.array([min(engine.get(lowest))[1]], dtype=np.int32)
+        return found
+
+    def add(self, partition: Partition, values: Float32Array, output: int) -> None:
+        """See Target."""
+        assert isinstance(partition, ShardedPartition)  # noqa: S101 - made from the same division
+        self._margins = [
+            self._engine.run(s, add_values, margins, rows, values, output, self._engine.threads)
+            for s, (margins, rows) in enumerate(zip(self._margins, partition.parts, strict=True))
+        ]
+
+    def end_round(self) -> None:
+        """See Target."""
+        engine, outputs = self._engine, self._objective.n_outputs
+        self._round += 1
+        saved = [engine.run(s, save_margins, held, self._file(s)) for s, held in enumerate(self._margins)]
+        self._margins = [engine.run(s, load_margins, path, outputs) for s, path in enumerate(engine.get(saved))]
+
+    def _file(self, shard: int) -> str:
+        # The round before stays readable while this one is written.
+        return str(self._engine.folder / f"margins-{shard}-{self._round % 2}")
+
+    def rows(self, rows: slice) -> tuple[Float32Array, Float32Array, Float32Array | None]:
+        """See Target."""
+        first, stop, _ = rows.indices(self._division.n_rows)
+        asked = []
+        for s, (begin, end) in enumerate(self._division.ranges()):
+            if begin < stop and end > first:
+                part = slice(max(first, begin) - begin, min(stop, end) - begin)
+                asked.append(self._engine.run(s, some_rows, self._labels[s], self._margins[s], part))
+        labels, margins, weights = zip(*self._engine.get(asked), strict=True)
+        held = [one for one in weights if one is not None]
+        return np.concatenate(labels), np.concatenate(margins), np.concatenate(held) if held else None
+
+
+def read_labels(
+    source: TargetSource, first: int, stop: int, n_train: int, objective: Objective
+) -> ShardLabels:
+    """The labels and weights of a shard, checked."""
+    labels, weights = source.read(first, stop)
+    try:
+        return ShardLabels(objective.check_labels(labels, source.party), weights, n_train)
+    except LabelError as error:
+        raise LabelError(f"{error} (rows are counted from row {first})") from None
+
+
+def start_parts(held: ShardLabels, objective: Objective) -> list[ExactSum]:
+    """What the start margin is estimated from."""
+    return list(objective.start_parts(*held.training))
+
+
+def equal_margins(size: int, margin: Float32Array) -> Float32Array:
+    """float32[size, K]."""
+    return np.tile(margin, (size, 1))
+
+
+def make_gradients(held: ShardLabels, margins: Float32Array, objective: Objective) -> tuple[Float32Array, Float32Array]:
+    """(g, h) of the training rows."""
+    labels, weights = held.training
+    return objective.gradients(margins[: held.n_train], labels, weights)
+
+
+def scale_of(made: tuple[Float32Array, Float32Array], objective: Objective) -> float:
+    """A power of two that is at least every |g| and h: the largest of all shards' is that of all rows."""
+    return objective.gradient_scale(*made)
+
+
+def encode_pairs(
+    made: tuple[Float32Array, Float32Array], fixed: FixedPoint, rows: NDArray[np.int32] | None, threads: int
+) -> list[NDArray[np.int64]]:
+    """Fixed point, per output."""
+    g, h = made
+    return [fixed.encode_pairs(g[:, k], h[:, k], rows, threads) for k in range(g.shape[1])]
+
+
+def pick(parts: list[NDArray[np.int64]], output: int) -> NDArray[np.int64]:
+    """One of several."""
+    return parts[output]
+
+
+def add_values(
+    margins: Float32Array, partition: _native.RowPartition, values: Float32Array, output: int, threads: int
+) -> Float32Array:
+    """The margins with a tree added."""
+    after = margins.copy()
+    partition.add_values(values, after, output, threads)
+    return after
+
+
+def save_margins(margins: Float32Array, path: str) -> str:
+    """Write a shard's margins; returns the path."""
+    return write_file(path, np.ascontiguousarray(margins).tobytes())
+
+
+def load_margins(path: str, outputs: int) -> Float32Array:
+    """A shard's margins."""
+    return np.fromfile(path, dtype=np.float32).reshape(-1, outputs)
+
+
+def some_rows(
+    held: ShardLabels, margins: Float32Array, rows: slice
+) -> tuple[Float32Array, Float32Array, Float32Array | None]:
+    """Labels, margins and weights of some rows of a shard."""
+    return held.labels[rows], margins[rows], None if held.weights is None else held.weights[rows]

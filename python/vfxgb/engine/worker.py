@@ -1,0 +1,66 @@
+"""What runs in a worker besides the functions of shards: keys that are read once, sizes that Dask should know."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vfxgb import _native
+from vfxgb.crypto import PrivateKey, PublicKey
+
+T = TypeVar("T")
+
+
+@lru_cache(maxsize=8)
+def public_key(data: bytes) -> PublicKey:
+    """The key in `data`, as PublicKey.to_bytes writes it; tables are made once per process. It was checked on arrival."""
+    return PublicKey.from_bytes(data, insecure=True)
+
+
+@lru_cache(maxsize=8)
+def private_key(data: bytes) -> PrivateKey:
+    """The key in `data`, as PrivateKey.to_bytes writes it."""
+    return PrivateKey.from_bytes(data, insecure=True)
+
+
+_pooled: list[PrivateKey | PublicKey] = []
+
+
+def start_pool(key: bytes, secret: bool, count: int, threads: int) -> None:
+    """Keep randomness for `count` ciphertexts in stock in this process. `secret`: `key` is a private one."""
+    owner = private_key(key) if secret else public_key(key)
+    if not any(one is owner for one in _pooled):
+        _pooled.append(owner)
+        owner.start_pool(count, threads)
+
+
+def forget_keys() -> None:
+    """Forget all keys of this process and end their background work."""
+    while _pooled:
+        _pooled.pop().stop_pool()
+    public_key.cache_clear()
+    private_key.cache_clear()
+
+
+def call(function: Callable[..., T], *args: Any) -> T:
+    """function(*args) in a worker of Dask."""
+    _tell_sizes()
+    return function(*args)
+
+
+@lru_cache(maxsize=1)
+def _tell_sizes() -> None:
+    """Dask moves small things to large ones; for that it must know what lies behind a native object."""
+    from dask.sizeof import sizeof
+
+    for kind in (_native.Bins, ShardCiphers, ShardSums):
+        sizeof.register(kind, lambda one: int(one.nbytes))
+    sizeof.register(_native.RowPartition, lambda one: 8 * int(one.n_rows))
+
+
+def read_probe(path: str) -> bytes:
+    """What a file of the run's folder holds, b"" if it is not to be seen from here."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""

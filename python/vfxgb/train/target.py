@@ -1,0 +1,123 @@
+"""What the active party has per row beside its features: labels, weights and margins; and gradients made of them.
+
+Margins are kept in float32, as XGBoost keeps them, for training and eval rows alike; a tree adds its leaf weights to
+all of them from the row partition, without a prediction.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.engine.kernels import Partition, in_memory
+from vfxgb.objective import Objective, start_margin
+from vfxgb.params import TrainParams
+from vfxgb.protocols.base import EngineOptions, Gradients
+from vfxgb.tree.fixed_point import FixedPoint, power_of_two_above
+from vfxgb.tree.sampling import sample_rows
+
+Float32Array = NDArray[np.float32]
+
+
+class Target(Protocol):
+    """The rows of one run, `n_train` training rows and then those of eval sets."""
+
+    def start(self, params: TrainParams) -> NDArray[np.float64]:
+        """The margin [K] every row starts from, by params.base_score or from the training rows. Margins are set to it."""
+
+    @property
+    def margins(self) -> Float32Array:
+        """float32[n_rows, K], all of them here."""
+
+    def set_margins(self, margins: Float32Array) -> None:
+        """Go on from these margins."""
+
+    def gradients(self, round_index: int) -> Gradients:
+        """Those of a round, sampled and in fixed point."""
+
+    def add(self, partition: Partition, values: Float32Array, output: int) -> None:
+        """Add to the margins of one output values[node of the row]."""
+
+    def end_round(self) -> None:
+        """The margins of a round are complete."""
+
+    def rows(self, rows: slice) -> tuple[Float32Array, Float32Array, Float32Array | None]:
+        """Labels [m], margins [m, K] and weights [m] of some rows, here."""
+
+
+class MemoryTarget:
+    """A Target in this process. `labels`: float32[n_rows], checked; `weights`: float32[n_rows] or None.
+
+    `options`: what the protocol asks for. `train_labels`: those of the training rows that training knows of.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        params: TrainParams,
+        options: EngineOptions,
+        labels: Float32Array,
+        weights: Float32Array | None,
+        n_train: int,
+        threads: int,
+    ) -> None:
+        self._objective = objective
+        self._params = params
+        self._options = options
+        self._labels = labels
+        self._weights = weights
+        self._n_train = n_train
+        self._threads = threads
+        self.train_labels = labels[:n_train]
+        self._margins = np.zeros((0, 0), dtype=np.float32)
+
+    @property
+    def train_weights(self) -> Float32Array | None:
+        """Of the training rows."""
+        return None if self._weights is None else self._weights[: self._n_train]
+
+    def start(self, params: TrainParams) -> NDArray[np.float64]:
+        """See Target."""
+        base = start_margin(self._objective, params, self.train_labels, self.train_weights)
+        self._margins = np.tile(base.astype(np.float32), (len(self._labels), 1))
+        return base
+
+    @property
+    def margins(self) -> Float32Array:
+        """See Target."""
+        return self._margins
+
+    def set_margins(self, margins: Float32Array) -> None:
+        """See Target."""
+        self._margins = margins
+
+    def gradients(self, round_index: int) -> Gradients:
+        """See Target."""
+        n, objective, options = self._n_train, self._objective, self._options
+        g, h = objective.gradients(self._margins[:n], self.train_labels, self.train_weights)
+        bound = options.gradient_bound
+        if bound is not None:
+            g, h = np.clip(g, -bound, bound), np.minimum(h, max(1.0, bound))
+        sample = sample_rows(self._params, round_index, g, h)
+        scale = (
+            objective.gradient_scale(sample.gradients, sample.hessians)
+            if bound is None
+            else power_of_two_above(max(1.0, bound))
+        )
+        fixed = FixedPoint.for_rows(n, scale, options.precision_bits)
+        pairs = [
+            fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._threads)
+            for k in range(objective.n_outputs)
+        ]
+        return Gradients(round_index, pairs, sample.rows, fixed.step)
+
+    def add(self, partition: Partition, values: Float32Array, output: int) -> None:
+        """See Target."""
+        in_memory(partition).add_values(values, self._margins, output, self._threads)
+
+    def end_round(self) -> None:
+        """See Target."""
+
+    def rows(self, rows: slice) -> tuple[Float32Array, Float32Array, Float32Array | None]:
+        """See Target."""
+        return self._labels[rows], self._margins[rows], None if self._weights is None else self._weights[rows]
