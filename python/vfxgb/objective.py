@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.data.labels import numeric_labels, refuse_labels
 from vfxgb.errors import GradientError, LabelError
+from vfxgb.exact import ExactSum, ExactSums, exact_sum, grouped_sums
 from vfxgb.params import TrainParams
 from vfxgb.threads import resolve_threads
 from vfxgb.tree.fixed_point import power_of_two_above
@@ -63,8 +64,14 @@ class Objective(Protocol):
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """Labels as float32[n]. Raises LabelError, naming party, row and value, where the loss is not defined."""
 
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
+        """What the start margin is estimated from: exact sums over rows.
+
+        Those of a table's parts add up to those of the table, however it is divided.
+        """
+
     def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
-        """What the start margin is estimated from: sums over rows, so that those of several tables add up."""
+        """`start_parts` as float64, each rounded once."""
 
     def start_from(self, sums: FloatArray) -> FloatArray:
         """The start margin [K] estimated from `start_sums` of all rows. Raises LabelError where there is none."""
@@ -126,12 +133,16 @@ class Logistic:
         refuse_labels(values, (values < 0) | (values > 1), party, "a label between 0 and 1 for binary:logistic")
         return values
 
-    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
         """Sums of labels and weights; with scale_pos_weight those of g and h at margin 0."""
         if self._scaled:
             g, h = self.gradients(np.zeros((len(labels), 1), dtype=np.float32), labels, weights)
-            return np.array([g.sum(), h.sum()], dtype=np.float64)
+            return ExactSums((exact_sum(g[:, 0]), exact_sum(h[:, 0])))
         return _label_sums(labels, weights)
+
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """See Objective.start_sums."""
+        return self.start_parts(labels, weights).rounded()
 
     def start_from(self, sums: FloatArray) -> FloatArray:
         """logit of the mean label; with scale_pos_weight one Newton step from margin 0."""
@@ -192,10 +203,17 @@ class Softprob:
         refuse_labels(values, outside, party, f"a class number from 0 to {self.n_outputs - 1} for multi:softprob")
         return values
 
-    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
         """The weight of each class."""
-        w = None if weights is None else weights.astype(np.float64)
-        return np.bincount(labels.astype(np.int64), weights=w, minlength=self.n_outputs).astype(np.float64)
+        classes = labels.astype(np.int64)
+        if weights is not None:
+            return grouped_sums(weights, classes, self.n_outputs)
+        counts = np.bincount(classes, minlength=self.n_outputs)
+        return ExactSums(tuple(ExactSum.of(int(count)) for count in counts))
+
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """See Objective.start_sums."""
+        return self.start_parts(labels, weights).rounded()
 
     def start_from(self, sums: FloatArray) -> FloatArray:
         """log(share of the class + 1e-6), minus the mean of these."""
@@ -244,9 +262,13 @@ class SquaredError:
         """float32[n], finite."""
         return numeric_labels(labels, party)
 
-    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
         """Sums of labels and weights."""
         return _label_sums(labels, weights)
+
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """See Objective.start_sums."""
+        return self.start_parts(labels, weights).rounded()
 
     def start_from(self, sums: FloatArray) -> FloatArray:
         """The mean label."""
@@ -288,9 +310,13 @@ class Poisson:
         refuse_labels(values, values < 0, party, "a count of at least 0 for count:poisson")
         return values
 
-    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
         """Sums of labels and weights."""
         return _label_sums(labels, weights)
+
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """See Objective.start_sums."""
+        return self.start_parts(labels, weights).rounded()
 
     def start_from(self, sums: FloatArray) -> FloatArray:
         """log of the mean label. Raises LabelError when all labels are 0, where XGBoost starts from -inf."""
@@ -345,9 +371,13 @@ class CustomObjective:
         """float32[n], finite."""
         return numeric_labels(labels, party)
 
-    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:  # noqa: ARG002
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:  # noqa: ARG002
         """None are needed."""
-        return np.zeros(0)
+        return ExactSums(())
+
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """See Objective.start_sums."""
+        return self.start_parts(labels, weights).rounded()
 
     def start_from(self, sums: FloatArray) -> FloatArray:  # noqa: ARG002
         """0.5, whatever the labels."""
@@ -409,12 +439,13 @@ def _weighted(g: Float32Array, h: Float32Array, weights: Float32Array | None) ->
     return g[:, None], h[:, None]
 
 
-def _label_sums(labels: Float32Array, weights: Float32Array | None) -> FloatArray:
+def _label_sums(labels: Float32Array, weights: Float32Array | None) -> ExactSums:
     """Sums of w y and w."""
     if weights is None:
-        return np.array([labels.sum(dtype=np.float64), len(labels)], dtype=np.float64)
-    w = weights.astype(np.float64)
-    return np.array([labels.astype(np.float64) @ w, w.sum()], dtype=np.float64)
+        return ExactSums((exact_sum(labels), ExactSum.of(len(labels))))
+    # A product of two float32 numbers is exact in float64.
+    products = labels.astype(np.float64) * weights
+    return ExactSums((exact_sum(products), exact_sum(weights)))
 
 
 def _largest(gradients: AnyFloat, hessians: AnyFloat) -> float:

@@ -33,6 +33,8 @@ def make_cuts(column: Float32Array, max_bin: int) -> Float32Array:
     Works in about 20 bytes a row.
     """
     ordered = column[~np.isnan(column)]
+    # Makes -0.0 the 0.0 it equals: which of the two is a cut must not depend on the order of rows.
+    ordered += np.float32(0.0)
     ordered.sort()
     changes = np.flatnonzero(ordered[1:] != ordered[:-1])
     changes += 1
@@ -90,6 +92,15 @@ def check_cuts(cuts: Mapping[str, Any], names: Sequence[str], party: str = "") -
     return checked
 
 
+def goal_ranks(second: float, last: float, max_bin: int) -> NDArray[np.float64]:
+    """The ranks at which make_cuts looks for cuts when the second value begins at rank `second`, the last at `last`.
+
+    Where there are more than `max_bin` distinct values, the cuts are the values that cover these max_bin - 1 ranks, and
+    the largest value if fewer than max_bin - 1 of them differ.
+    """
+    return np.asarray(second + np.arange(1, max_bin) * (last - second) / max_bin)
+
+
 def _at_even_ranks(start: NDArray[np.signedinteger], n_bins: int) -> NDArray[np.int64]:
     """Which of the distinct values lie at n_bins - 1 evenly spaced ranks; ascending, repeated where one is heavy.
 
@@ -97,7 +108,7 @@ def _at_even_ranks(start: NDArray[np.signedinteger], n_bins: int) -> NDArray[np.
     into n_bins parts. Of the two values whose middles enclose a goal, it takes the one it lies
     nearer to, measured to the boundary between them.
     """
-    goals = start[1] + np.arange(1, n_bins) * (float(start[-1]) - float(start[1])) / n_bins
+    goals = goal_ranks(float(start[1]), float(start[-1]), n_bins)
     # Twice the middle of every value but the last, which no goal reaches.
     middles = start[:-1] + start[1:]
     twice = np.floor(2.0 * goals).astype(middles.dtype)

@@ -21,11 +21,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.binning.cuts import LARGEST
+from vfxgb.binning.cuts import LARGEST, goal_ranks
+from vfxgb.binning.keys import Keys, floats_of, keys_of
 from vfxgb.errors import MessageError
 from vfxgb.transport.messages import Bulk, pack_array, unpack_array
 
-Keys = NDArray[np.uint32]
 Wide = NDArray[np.uint64]
 
 KEY_BITS = 32
@@ -34,8 +34,6 @@ FIRST_BITS = 8
 CELLS_PER_COLUMN = 1024
 LEAST_STEP = 3
 MOST_CELLS = 1 << 16
-
-_SIGN = np.uint32(0x80000000)
 
 
 class RangeCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,18 +69,10 @@ def pack_cells(asked: Sequence["Asked"], ranges: Sequence[RangeCells]) -> Cells:
     )
 
 
-def keys_of(values: NDArray[np.float32]) -> Keys:
-    """The keys of numbers; -0 is 0. NaN has none."""
-    bits = (values + np.float32(0)).view(np.uint32)
-    return np.where(bits & _SIGN, ~bits, bits | _SIGN).astype(np.uint32)
-
-
 def values_of(keys: Keys) -> NDArray[np.float32]:
     """The numbers of keys; below the lowest finite number, that one."""
-    bits = np.where(keys & _SIGN, keys & ~_SIGN, ~keys).astype(np.uint32)
-    values = bits.view(np.float32)
     lowest = keys < keys_of(np.array([-LARGEST], dtype=np.float32))[0]
-    return np.where(lowest, -LARGEST, values).astype(np.float32)
+    return np.where(lowest, -LARGEST, floats_of(keys)).astype(np.float32)
 
 
 def fine_starts(low: float, high: float, cells: int) -> NDArray[np.float32]:
@@ -243,7 +233,7 @@ class ColumnSearch:
         second = (cells.rows[0] if exact[0] else 1, cells.rows[0])
         last = (begin[-1], begin[-1] if exact[-1] else begin[-1] + cells.rows[-1] - 1)
         low, high = (
-            np.searchsorted(begin, goals(float(s), float(e), self._max_bin), side="right") - 1
+            np.searchsorted(begin, goal_ranks(float(s), float(e), self._max_bin), side="right") - 1
             for s, e in zip(second, last, strict=True)
         )
         # A goal that lies anywhere between two ranks makes all cells between them matter.
@@ -255,11 +245,6 @@ class ColumnSearch:
         return np.asarray(matters)
 
 
-def goals(second: float, last: float, max_bin: int) -> NDArray[np.float64]:
-    """The ranks at which make_cuts looks for cuts when the second value begins at rank `second`, the last at `last`."""
-    return np.asarray(second + np.arange(1, max_bin) * (last - second) / max_bin)
-
-
 def cuts_of_counts(values: NDArray[np.float32], rows: NDArray[np.int64], max_bin: int) -> NDArray[np.float32]:
     """binning.cuts.make_cuts of a column that holds `values`, ascending, each `rows` times (0: not at all)."""
     values, rows = values[rows > 0], rows[rows > 0]
@@ -267,6 +252,6 @@ def cuts_of_counts(values: NDArray[np.float32], rows: NDArray[np.int64], max_bin
         return np.asarray(values[1:])
     begin = np.cumsum(rows) - rows
     # The value that covers a goal's rank is its cut; the largest value is one too, if there is room.
-    found = np.searchsorted(begin, goals(float(begin[1]), float(begin[-1]), max_bin), side="right") - 1
+    found = np.searchsorted(begin, goal_ranks(float(begin[1]), float(begin[-1]), max_bin), side="right") - 1
     chosen = np.unique(np.append(found, len(values) - 1))
     return np.asarray(values[chosen[chosen > 0][: max_bin - 1]])

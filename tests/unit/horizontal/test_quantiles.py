@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vfxgb.binning.cuts import LARGEST, make_cuts
+from vfxgb.binning.keys import keys_of
 from vfxgb.errors import MessageError
 from vfxgb.horizontal.quantiles import (
     ColumnSearch,
@@ -15,7 +16,6 @@ from vfxgb.horizontal.quantiles import (
     count_cells,
     cuts_of_counts,
     fine_starts,
-    keys_of,
     pack_cells,
     values_of,
 )
