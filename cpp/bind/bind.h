@@ -24,6 +24,7 @@ void register_cipher_histogram(py::module_& module);
 void register_masked(py::module_& module);
 void register_noise(py::module_& module);
 void register_ot(py::module_& module);
+void register_partition(py::module_& module);
 void register_psi(py::module_& module);
 void register_shares(py::module_& module);
 void register_smm(py::module_& module);
@@ -45,6 +46,17 @@ class Bytes {
  private:
   Py_buffer view_;
   std::size_t item_bytes_;
+};
+
+// Bytes of Python's that are filled, without the GIL if need be, before anybody else sees them.
+class NewBytes {
+ public:
+  explicit NewBytes(std::size_t size);
+  unsigned char* data() const { return reinterpret_cast<unsigned char*>(PyBytes_AS_STRING(bytes_.ptr())); }
+  py::bytes take() { return std::move(bytes_); }
+
+ private:
+  py::bytes bytes_;
 };
 
 Words integer(const py::bytes& value);      // little endian, canonical

@@ -46,16 +46,13 @@ const i64* checked_rows(const Rows& rows, std::size_t count) {
 }
 
 py::bytes written(const Ciphertexts& x, Form form, py::ssize_t threads) {
-  const std::size_t team = positive(threads), size = x.size() * form_bytes(*x.key(), form);
-  PyObject* raw = PyBytes_FromStringAndSize(nullptr, static_cast<py::ssize_t>(size));
-  if (!raw) throw py::error_already_set();
-  py::bytes out = py::reinterpret_steal<py::bytes>(raw);
-  auto* place = reinterpret_cast<unsigned char*>(PyBytes_AS_STRING(raw));
+  const std::size_t team = positive(threads);
+  NewBytes out(x.size() * form_bytes(*x.key(), form));
   interruptible([&] {
-    write(x, form, place, team);
+    write(x, form, out.data(), team);
     return true;
   });
-  return out;
+  return out.take();
 }
 
 i64 checked_form(const Key& key, Form form, const py::buffer& data, py::ssize_t threads) {

@@ -1,4 +1,4 @@
-// Growing trees: bins, row partition, histograms.
+// Growing trees: bins, histograms, gradients. bind_partition.cpp has the row partition.
 //
 // Small index arrays are copied before they are checked, so that a caller who changes them meanwhile cannot get past
 // the checks.
@@ -86,115 +86,6 @@ void register_bins(py::module_& module) {
       .def_property_readonly("nbytes", [](const Bins& self) { return self.object.bytes(); })
       .def("fill", &fill, py::arg("feature"), py::arg("values"), py::arg("first_row") = 0, py::arg("threads") = 1)
       .def("column", &column, py::arg("feature"));
-}
-
-void split(RowPartition& self, const Array<i32>& nodes, const Array<i32>& left, const Array<i32>& right,
-           const py::buffer& bits, py::ssize_t threads) {
-  const std::vector<i32> n = list_of(nodes, "nodes"), l = list_of(left, "left"), r = list_of(right, "right");
-  const std::size_t team = positive(threads);
-  std::vector<unsigned char> copy;
-  {
-    const Bytes bytes(bits, 1);
-    copy.assign(bytes.data(), bytes.data() + bytes.size());
-  }
-  const py::gil_scoped_release release;
-  const Writing lock(self.guard);
-  self.object.split(n, l, r, copy, team);
-}
-
-void register_partition(py::module_& module) {
-  py::class_<RowPartition>(module, "RowPartition")
-      .def(py::init([](py::ssize_t n_rows, const std::optional<Array<i32>>& sampled) {
-             const std::size_t rows = not_negative(n_rows, "n_rows");
-             if (!sampled) return std::make_unique<RowPartition>(rows, nullptr);
-             const std::vector<i32> copy = list_of(*sampled, "sampled");
-             return std::make_unique<RowPartition>(rows, &copy);
-           }),
-           py::arg("n_rows"), py::arg("sampled") = py::none())
-      .def_property_readonly("n_rows", [](const RowPartition& self) { return self.object.n_rows(); })
-      .def_property_readonly("n_sampled", [](const RowPartition& self) { return self.object.n_sampled(); })
-      .def("nodes",
-           [](const RowPartition& self) {
-             const Reading lock(self.guard);
-             const std::vector<i32> nodes = self.object.nodes();
-             return array_of(nodes.data(), nodes.size());
-           })
-      .def(
-          "has",
-          [](const RowPartition& self, const Array<i32>& nodes) {
-            const std::vector<i32> list = list_of(nodes, "nodes");
-            const Reading lock(self.guard);
-            return std::all_of(list.begin(), list.end(), [&](i32 node) { return self.object.has(node); });
-          },
-          py::arg("nodes"))
-      .def(
-          "counts",
-          [](const RowPartition& self, const Array<i32>& nodes) {
-            const std::vector<i32> list = list_of(nodes, "nodes");
-            Array<i64> out({static_cast<py::ssize_t>(list.size()), py::ssize_t{2}});
-            i64* place = out.mutable_data();
-            const Reading lock(self.guard);
-            for (const i32 node : list) {
-              *place++ = static_cast<i64>(self.object.sampled(node).size());
-              *place++ = static_cast<i64>(self.object.others(node).size());
-            }
-            return out;
-          },
-          py::arg("nodes"))
-      .def(
-          "rows",
-          [](const RowPartition& self, i32 node) {
-            const Reading lock(self.guard);
-            const auto rows = self.object.sampled(node);
-            return array_of(rows.data(), rows.size());
-          },
-          py::arg("node"))
-      .def(
-          "other_rows",
-          [](const RowPartition& self, i32 node) {
-            const Reading lock(self.guard);
-            const auto rows = self.object.others(node);
-            return array_of(rows.data(), rows.size());
-          },
-          py::arg("node"))
-      .def(
-          "left_bits_size",
-          [](const RowPartition& self, const Array<i32>& nodes) {
-            const Reading lock(self.guard);
-            return self.object.bits_size(list_of(nodes, "nodes"));
-          },
-          py::arg("nodes"))
-      .def("split", &split, py::arg("nodes"), py::arg("left"), py::arg("right"), py::arg("bits"),
-           py::arg("threads") = 1)
-      .def(
-          "leaves",
-          [](const RowPartition& self, py::ssize_t threads) {
-            const std::size_t team = positive(threads);
-            Array<i32> out(static_cast<py::ssize_t>(self.object.n_rows()));
-            i32* place = out.mutable_data();
-            const py::gil_scoped_release release;
-            const Reading lock(self.guard);
-            self.object.leaves(place, team);
-            return out;
-          },
-          py::arg("threads") = 1)
-      .def(
-          "add_values",
-          [](const RowPartition& self, const Array<float>& values, py::array_t<float> out, py::ssize_t column,
-             py::ssize_t threads) {
-            const std::size_t team = positive(threads), at = not_negative(column, "column");
-            const std::vector<float> copy = list_of(values, "values");
-            if (out.ndim() != 2 || !(out.flags() & py::array::c_style) ||
-                static_cast<std::size_t>(out.shape(0)) != self.object.n_rows() ||
-                at >= static_cast<std::size_t>(out.shape(1)))
-              throw std::invalid_argument("out must be C-ordered, with a row for each of the partition and the column");
-            float* place = out.mutable_data() + at;
-            const auto step = static_cast<std::size_t>(out.shape(1));
-            const py::gil_scoped_release release;
-            const Reading lock(self.guard);
-            self.object.add_values(copy, place, step, team);
-          },
-          py::arg("values"), py::arg("out").noconvert(), py::arg("column"), py::arg("threads") = 1);
 }
 
 py::bytes left_bits(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
@@ -342,7 +233,6 @@ void register_gradients(py::module_& module) {
 
 void register_gbdt(py::module_& module) {
   register_bins(module);
-  register_partition(module);
   register_histograms(module);
   register_gradients(module);
 }

@@ -22,6 +22,11 @@ Words Bytes::words() const {
   return out;
 }
 
+NewBytes::NewBytes(std::size_t size)
+    : bytes_(py::reinterpret_steal<py::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<py::ssize_t>(size)))) {
+  if (!bytes_) throw py::error_already_set();
+}
+
 Words integer(const py::bytes& value) {
   const std::string_view view = value;
   return words::from_bytes(reinterpret_cast<const unsigned char*>(view.data()), view.size());
@@ -44,6 +49,7 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_rand(module);
   vfxgb::bind::register_crypto(module);
   vfxgb::bind::register_gbdt(module);
+  vfxgb::bind::register_partition(module);
   vfxgb::bind::register_split(module);
   vfxgb::bind::register_forest(module);
   vfxgb::bind::register_codec(module);

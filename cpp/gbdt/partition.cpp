@@ -1,35 +1,19 @@
 #include "gbdt/partition.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
 
 #include "core/parallel.h"
+#include "gbdt/bits.h"
 
 namespace vfxgb::gbdt {
 namespace {
 
 constexpr std::size_t block_rows = 1024;  // a multiple of 8: blocks begin on whole bytes
-
-std::size_t whole_bytes(std::size_t bits) { return (bits + 7) / 8; }
-
-std::size_t count_ones(const unsigned char* bytes, std::size_t count) {
-  std::size_t ones = 0, i = 0;
-  for (u64 word; i + 8 <= count; i += 8) {
-    std::memcpy(&word, bytes + i, 8);
-    ones += static_cast<std::size_t>(std::popcount(word));
-  }
-  for (; i < count; ++i) ones += static_cast<std::size_t>(std::popcount(bytes[i]));
-  return ones;
-}
-
-bool spare_bits_clear(const unsigned char* bits, std::size_t rows) {
-  return rows % 8 == 0 || (bits[rows / 8] >> (rows % 8)) == 0;
-}
 
 }  // namespace
 
@@ -67,6 +51,72 @@ RowPartition::RowPartition(std::size_t n_rows, const std::vector<i32>* sampled) 
   }
   order_[1].resize(n_rows);
   nodes_[0] = {{Range{0, n_sampled_}, Range{n_sampled_, n_rows}}, 0};
+}
+
+RowPartition::RowPartition(std::span<const i64> node_table, std::vector<i32> order) {
+  if (order.size() > max_rows) throw std::invalid_argument("too many rows");
+  if (node_table.empty() || node_table.size() % 3 != 0)
+    throw std::invalid_argument("a partition has at least one node");
+  const auto most = static_cast<i64>(order.size());
+  i64 sizes[2] = {0, 0};
+  for (std::size_t i = 0; i < node_table.size(); i += 3) {
+    const i64 id = node_table[i], before = i == 0 ? -1 : node_table[i - 3];
+    if (id <= before || id > std::numeric_limits<i32>::max())
+      throw std::invalid_argument("nodes must be strictly ascending");
+    for (std::size_t area = 0; area < 2; ++area) {
+      const i64 size = node_table[i + 1 + area];
+      if (size < 0 || size > most) throw std::invalid_argument("rows of a node out of range");
+      sizes[area] += size;
+    }
+  }
+  if (sizes[0] + sizes[1] != most) throw std::invalid_argument("the nodes have other rows than the partition");
+  n_sampled_ = static_cast<std::size_t>(sizes[0]);
+  std::size_t at[2] = {0, n_sampled_};
+  for (std::size_t i = 0; i < node_table.size(); i += 3) {
+    Node& node = nodes_[static_cast<i32>(node_table[i])];
+    node.side = 0;
+    for (std::size_t area = 0; area < 2; ++area) {
+      const std::size_t begin = at[area];
+      at[area] += static_cast<std::size_t>(node_table[i + 1 + area]);
+      node.range[area] = {begin, at[area]};
+    }
+  }
+  order_[1].resize(order.size());
+  order_[0] = std::move(order);
+  check_order();
+  for (std::size_t i = 0; i < n_sampled_; ++i)
+    row_limit_ = std::max(row_limit_, static_cast<std::size_t>(order_[0][i]) + 1);
+}
+
+void RowPartition::check_order() const {
+  std::vector<bool> seen(n_rows(), false);
+  for (const auto& [id, node] : nodes_)
+    for (const Range& range : node.range)
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        const i32 row = order_[node.side][i];
+        const bool known = row >= 0 && static_cast<std::size_t>(row) < n_rows();
+        if (!known || seen[static_cast<std::size_t>(row)] || (i > range.begin && row < order_[node.side][i - 1]))
+          throw std::invalid_argument("row " + std::to_string(row) + " of node " + std::to_string(id) +
+                                      " is out of range, named twice or not ascending");
+        seen[static_cast<std::size_t>(row)] = true;
+      }
+}
+
+std::vector<i64> RowPartition::node_table() const {
+  std::vector<i64> out;
+  for (const auto& [id, node] : nodes_) {
+    out.push_back(id);
+    for (const Range& range : node.range) out.push_back(static_cast<i64>(range.size()));
+  }
+  return out;
+}
+
+void RowPartition::write_order(i32* out) const {
+  for (std::size_t area = 0; area < 2; ++area)
+    for (const auto& [id, node] : nodes_) {
+      const Range range = node.range[area];
+      out = std::copy_n(order_[node.side].data() + range.begin, range.size(), out);
+    }
 }
 
 std::vector<i32> RowPartition::nodes() const {

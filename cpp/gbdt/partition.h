@@ -23,6 +23,9 @@ class RowPartition {
  public:
   // All rows in node 0. `sampled`: null for all, else strictly ascending rows.
   RowPartition(std::size_t n_rows, const std::vector<i32>* sampled);
+  // From what node_table() and write_order() gave, perhaps in another process. Throws std::invalid_argument unless
+  // every row is in one node, and a node's rows ascend.
+  RowPartition(std::span<const i64> node_table, std::vector<i32> order);
 
   std::size_t n_rows() const { return order_[0].size(); }
   std::size_t n_sampled() const { return n_sampled_; }
@@ -42,6 +45,11 @@ class RowPartition {
   void split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
              std::span<const unsigned char> bits, std::size_t threads);
 
+  // int64[nodes, 3]: ids, ascending; sampled rows; other rows.
+  std::vector<i64> node_table() const;
+  // OUT out[n_rows]: the sampled rows of the nodes in that order, then their other rows.
+  void write_order(i32* out) const;
+
   void leaves(i32* out, std::size_t threads) const;  // out[row] = node
   // out[row * step] += values[node]. Throws std::invalid_argument for a node that has no value.
   void add_values(std::span<const float> values, float* out, std::size_t step, std::size_t threads) const;
@@ -56,6 +64,7 @@ class RowPartition {
     int side;                    // which of the arrays
   };
   struct Block;
+  void check_order() const;
   const Node& find(i32 node) const;
   void check_split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
                    std::span<const unsigned char> bits) const;

@@ -407,6 +407,25 @@ class RowPartition:
         """The node of every row, int32[n_rows]."""
     def add_values(self, values: NDArray[np.float32], out: NDArray[np.float32], column: int, threads: int = 1) -> None:
         """out[row, column] += values[node of the row]. `out`: float32[n_rows, K], C-ordered, changed in place."""
+    def copy(self) -> RowPartition:
+        """A partition of its own: splits of one do not change the other."""
+    def __getstate__(self) -> tuple[int, bytes, bytes]:
+        """For copies in a party's other processes: a version, the nodes with their numbers of rows, all rows."""
+    def __setstate__(self, state: tuple[int, bytes, bytes], /) -> None:
+        """ValueError unless every row is in one node, and a node's rows ascend."""
+
+# Rows in shards: contiguous ascending ranges of rows, each with a partition of its own. A node's sampled rows are those
+# of shard 0, then those of shard 1, ...; so are its other rows.
+
+def split_left_bits(bits: Buffer, counts: NDArray[np.int64]) -> tuple[list[bytes], NDArray[np.int64]]:
+    """The left bits of each shard, and how many rows go left, int64[m, S, 2], out of left bits of all rows.
+
+    counts int64[m, S, 2]: sampled and other rows of each of m nodes in each of S shards. Bits are laid out as
+    RowPartition.split says. ValueError if the number of bytes does not fit or a spare bit is set.
+    """
+
+def join_left_bits(parts: Sequence[Buffer], counts: NDArray[np.int64]) -> bytes:
+    """The left bits of all rows out of those of each shard: the inverse of split_left_bits, and refuses the same."""
 
 def logistic(
     margins: NDArray[np.float32],

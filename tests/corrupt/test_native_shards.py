@@ -1,0 +1,95 @@
+"""Left bits of shards and pickled objects refuse what does not fit: nothing crashes."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vfxgb import _native
+
+
+def int64(*values: int) -> NDArray[np.int64]:
+    return np.array(values, dtype=np.int64)
+
+
+def refuse(*calls: Callable[[], object]) -> None:
+    for call in calls:
+        with pytest.raises(ValueError, match=r".+"):
+            call()
+
+
+def test_left_bits() -> None:
+    counts = int64(3, 0, 9, 1).reshape(1, 2, 2)
+    whole, parts = b"\xff\x0f\x01", [b"\x07", b"\xff\x01\x01"]
+    assert _native.split_left_bits(whole, counts)[0] == parts
+    assert _native.join_left_bits(parts, counts) == whole
+    negative, huge = counts.copy(), counts.copy()
+    negative[0, 0, 0], huge[0, 0, 0] = -3, 2**62
+    refuse(
+        lambda: _native.split_left_bits(whole[:-1], counts),
+        lambda: _native.split_left_bits(whole + b"\0", counts),
+        lambda: _native.split_left_bits(b"\xff\x1f\x01", counts),
+        lambda: _native.split_left_bits(b"\xff\x0f\x02", counts),
+        lambda: _native.split_left_bits(whole, counts[0]),
+        lambda: _native.split_left_bits(whole, counts[:, :, :1]),
+        lambda: _native.split_left_bits(whole, negative),
+        lambda: _native.split_left_bits(whole, huge),
+        lambda: _native.join_left_bits(parts[:1], counts),
+        lambda: _native.join_left_bits([*parts, b""], counts),
+        lambda: _native.join_left_bits([b"", parts[1]], counts),
+        lambda: _native.join_left_bits([b"\x0f", parts[1]], counts),
+        lambda: _native.join_left_bits([parts[0], b"\xff\x03\x01"], counts),
+        lambda: _native.join_left_bits([parts[0], b"\xff\x01\x03"], counts),
+        lambda: _native.join_left_bits(parts, negative),
+        lambda: _native.join_left_bits(parts, huge),
+    )
+    with pytest.raises(ValueError, match="left bits of shard 1: found 2 bytes, wanted 3"):
+        _native.join_left_bits([parts[0], b"\xff\x01"], counts)
+    with pytest.raises(TypeError):
+        _native.split_left_bits(whole, counts.astype(np.float64))  # type: ignore[arg-type]
+
+
+def partition_from(*state: object) -> _native.RowPartition:
+    partition = _native.RowPartition.__new__(_native.RowPartition)
+    partition.__setstate__(state)  # type: ignore[arg-type]
+    return partition
+
+
+def test_partition_state() -> None:
+    """Three rows: 0 and 2 sampled in node 1, 1 in node 4."""
+    table = int64(1, 2, 0, 4, 0, 1)
+    order = np.array([0, 2, 1], dtype=np.int32).tobytes()
+    good = partition_from(1, table.tobytes(), order)
+    assert good.leaves().tolist() == [1, 4, 1]
+    assert good.n_sampled == 2
+    assert good.__getstate__() == (1, table.tobytes(), order)
+
+    def rows(*values: int) -> bytes:
+        return np.array(values, dtype=np.int32).tobytes()
+
+    refuse(
+        lambda: partition_from(),
+        lambda: partition_from(1, table.tobytes()),
+        lambda: partition_from(2, table.tobytes(), order),
+        lambda: partition_from("1", table.tobytes(), order),
+        lambda: partition_from(2**70, table.tobytes(), order),
+        lambda: partition_from(1, table.tobytes(), order.decode("latin-1")),
+        lambda: partition_from(1, b"", b""),
+        lambda: partition_from(1, b"", order),
+        lambda: partition_from(1, table.tobytes()[:-1], order),
+        lambda: partition_from(1, table.tobytes()[:-8], order),
+        lambda: partition_from(1, table.tobytes(), order[:-1]),
+        lambda: partition_from(1, table.tobytes(), order[:-4]),
+        lambda: partition_from(1, table.tobytes(), rows(0, 2, 3)),
+        lambda: partition_from(1, table.tobytes(), rows(0, 2, -1)),
+        lambda: partition_from(1, table.tobytes(), rows(0, 2, 2)),
+        lambda: partition_from(1, table.tobytes(), rows(2, 0, 1)),
+        lambda: partition_from(1, int64(4, 2, 0, 1, 0, 1).tobytes(), order),
+        lambda: partition_from(1, int64(1, 2, 0, 1, 0, 1).tobytes(), order),
+        lambda: partition_from(1, int64(-1, 2, 0, 4, 0, 1).tobytes(), order),
+        lambda: partition_from(1, int64(1, 2, 0, 2**31, 0, 1).tobytes(), order),
+        lambda: partition_from(1, int64(1, 4, 0, 4, 0, -1).tobytes(), order),
+        lambda: partition_from(1, int64(1, 2**62, 2**62, 4, 2**62, 2**62 + 3).tobytes(), order),
+        lambda: partition_from(1, int64(1, 2, 0).tobytes(), order),
+    )

@@ -1,0 +1,120 @@
+// Left bits of rows in shards against single bits; a partition's table and order, and what is refused.
+#include <algorithm>
+#include <vector>
+
+#include "check.h"
+#include "gbdt/bit_shards.h"
+#include "gbdt/partition.h"
+
+using namespace vfxgb;
+using namespace vfxgb::gbdt;
+
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+std::size_t below(std::size_t limit) { return static_cast<std::size_t>(test::generator()() % limit); }
+
+// Bits one by one.
+struct Writer {
+  Bytes bytes;
+  std::size_t next = 0;
+  void put(bool bit) {
+    if (next % 8 == 0) bytes.push_back(0);
+    bytes.back() = static_cast<unsigned char>(bytes.back() | bit << next % 8);
+    ++next;
+  }
+  void align() { next = 0; }
+};
+
+void left_bits_of_shards(std::size_t nodes, std::size_t shards, std::size_t longest) {
+  std::vector<i64> counts(2 * nodes * shards), wanted_lefts(counts.size(), 0), lefts(counts.size(), -1);
+  for (i64& count : counts) count = below(4) == 0 ? 0 : static_cast<i64>(below(longest + 1));
+  const ShardCounts shape{counts.data(), nodes, shards};
+  Writer whole;
+  std::vector<Writer> parts(shards);
+  for (std::size_t i = 0; i < nodes; ++i)
+    for (std::size_t area = 0; area < 2; ++area) {
+      for (std::size_t s = 0; s < shards; ++s) {
+        for (std::size_t j = 0; j < shape.at(i, s, area); ++j) {
+          const bool left = below(2) == 0;
+          whole.put(left);
+          parts[s].put(left);
+          wanted_lefts[2 * (i * shards + s) + area] += left;
+        }
+        parts[s].align();
+      }
+      whole.align();
+    }
+  const std::vector<std::size_t> sizes = shard_bytes(shape);
+  std::vector<Bytes> found;
+  std::vector<unsigned char*> places;
+  std::vector<std::span<const unsigned char>> inputs;
+  for (std::size_t s = 0; s < shards; ++s) {
+    CHECK(sizes[s] == parts[s].bytes.size());
+    found.emplace_back(sizes[s], static_cast<unsigned char>(0xff));
+    places.push_back(found.back().data());
+    inputs.emplace_back(parts[s].bytes);
+  }
+  split_left_bits(whole.bytes, shape, places, lefts.data());
+  for (std::size_t s = 0; s < shards; ++s) CHECK(found[s] == parts[s].bytes);
+  CHECK(lefts == wanted_lefts);
+  Bytes joined(joined_bytes(shape), static_cast<unsigned char>(0xff));
+  join_left_bits(inputs, shape, joined.data());
+  CHECK(joined == whole.bytes);
+}
+
+void refused_bits() {
+  const std::vector<i64> counts{3, 0, 9, 1};
+  const ShardCounts shape{counts.data(), 1, 2};
+  const Bytes good{0xff, 0x0f, 0x01}, spare{0xff, 0x1f, 0x01}, first{0x07}, second{0xff, 0x01, 0x01};
+  Bytes a(1), b(3), out(3);
+  std::vector<i64> lefts(4);
+  split_left_bits(good, shape, {a.data(), b.data()}, lefts.data());
+  CHECK(a == first && b == second && lefts == (std::vector<i64>{3, 0, 9, 1}));
+  CHECK_THROWS((split_left_bits(spare, shape, {a.data(), b.data()}, lefts.data()), 0));
+  CHECK_THROWS((split_left_bits(first, shape, {a.data(), b.data()}, lefts.data()), 0));
+  const Bytes spare_first{0x0f};
+  CHECK_THROWS((join_left_bits({spare_first, second}, shape, out.data()), 0));
+  CHECK_THROWS((join_left_bits({first}, shape, out.data()), 0));
+  CHECK_THROWS((join_left_bits({first, first}, shape, out.data()), 0));
+  for (const i64 bad : {i64{-1}, i64{1} << 62}) {
+    const std::vector<i64> wrong{3, 0, bad, 1};
+    CHECK_THROWS(shard_bytes({wrong.data(), 1, 2}));
+    CHECK_THROWS(joined_bytes({wrong.data(), 1, 2}));
+  }
+}
+
+void partition_from_its_parts() {
+  const std::vector<i32> sampled{0, 2, 3, 6};
+  RowPartition partition(7, &sampled);
+  partition.split({0}, {1}, {2}, Bytes{0x05, 0x02}, 1);  // left: rows 0, 3 and 4
+  const std::vector<i64> table = partition.node_table();
+  CHECK(table == (std::vector<i64>{1, 2, 1, 2, 2, 2}));
+  std::vector<i32> order(7);
+  partition.write_order(order.data());
+  CHECK(order == (std::vector<i32>{0, 3, 2, 6, 4, 1, 5}));
+  RowPartition again(table, order);
+  CHECK(again.n_sampled() == 4 && again.row_limit() == 7 && again.nodes() == partition.nodes());
+  for (RowPartition* either : {&partition, &again}) either->split({2}, {3}, {4}, Bytes{0x01, 0x02}, 2);
+  std::vector<i32> leaves(7), wanted(7);
+  partition.leaves(wanted.data(), 1);
+  again.leaves(leaves.data(), 1);
+  CHECK(leaves == wanted && wanted == (std::vector<i32>{1, 4, 3, 1, 1, 3, 4}));
+  CHECK_THROWS(RowPartition(table, std::vector<i32>{0, 3, 2, 6, 4, 5, 1}));
+  CHECK_THROWS(RowPartition(table, std::vector<i32>{0, 3, 2, 7, 4, 1, 5}));
+  CHECK_THROWS(RowPartition(table, std::vector<i32>{0, 3, 2, 6, 4, 1}));
+  CHECK_THROWS(RowPartition(std::vector<i64>{}, std::vector<i32>{}));
+}
+
+}  // namespace
+
+int main() {
+  for (const std::size_t longest : {1, 8, 63, 64, 65, 700})
+    for (const std::size_t shards : {1, 2, 5}) left_bits_of_shards(1 + below(4), shards, longest);
+  left_bits_of_shards(0, 3, 1);
+  left_bits_of_shards(3, 0, 1);
+  refused_bits();
+  partition_from_its_parts();
+  return test::report();
+}
