@@ -17,7 +17,9 @@ Float32Array = NDArray[np.float32]
 class TargetSource(Protocol):
     """Labels, and weights if there are any, of all rows of a run. Can be pickled."""
 
-    party: str
+    @property
+    def party(self) -> str:
+        """The one that holds them, for messages."""
 
     def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
         """Those of rows first to stop - 1, as read_labels and read_weights of data/labels.py return them."""

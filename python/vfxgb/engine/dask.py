@@ -125,7 +125,9 @@ def _distributed() -> Any:
     try:
         return import_module("distributed")
     except ImportError:
-        raise MissingPackageError("engine='dask' needs Dask, which is not installed: pip install 'vfxgb[dask]'") from None
+        raise MissingPackageError(
+            "engine='dask' needs Dask, which is not installed: pip install 'vfxgb[dask]'"
+        ) from None
 
 
 def _connect(distributed: Any, address: Any) -> Any:

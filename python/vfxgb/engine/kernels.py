@@ -66,6 +66,21 @@ def node_sums(partition: Partition, nodes: Nodes, pairs: Pairs, threads: int) ->
     return _native.node_sums(partition, nodes, array_of(pairs), threads)
 
 
+def pairs_here(pairs: Pairs) -> NDArray[np.int64]:
+    """All pairs in this process, wherever they were."""
+    return array_of(pairs) if not isinstance(pairs, ShardedPairs) else np.concatenate(pairs.engine.get(pairs.parts))
+
+
+def pairs_like(bins: Bins, pairs: NDArray[np.int64]) -> Pairs:
+    """Pairs of all training rows, taken to where the bins are."""
+    if not isinstance(bins, ShardedBins):
+        return pairs
+    engine, division = bins.engine, bins.division
+    used = division.train_sizes.tolist()
+    parts = [engine.keep(pairs[first : first + used[s]]) for s, (first, _) in enumerate(division.ranges())]
+    return ShardedPairs(engine, division, tuple(parts))
+
+
 def in_memory(partition: Partition) -> _native.RowPartition:
     """A partition of rows in this process; for protocols that have no other (ProtocolSpec.sharded)."""
     assert isinstance(partition, _native.RowPartition)  # noqa: S101 - the engine fits the protocol

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.engine import shard
+from vfxgb.engine.shard import add_arrays
 from vfxgb.engine.base import Engine, Held, join_all
 
 Nodes = NDArray[np.int32]
@@ -56,9 +57,7 @@ class Division:
                 for used, size in zip(self.train_sizes.tolist(), self.sizes.tolist(), strict=True)
             ]
         cuts = np.searchsorted(rows, self.edges)
-        return [
-            np.ascontiguousarray(rows[cuts[s] : cuts[s + 1]] - np.int32(self.edges[s])) for s in range(len(self))
-        ]
+        return [np.ascontiguousarray(rows[cuts[s] : cuts[s + 1]] - np.int32(self.edges[s])) for s in range(len(self))]
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,7 @@ class ShardedBins:
     `heaviest`: int32 per feature, the bin that most training rows lie in, n_bins for missing ones.
     """
 
-    def __init__(
-        self, engine: Engine, division: Division, parts: Sequence[Held], n_bins: NDArray[np.int32]
-    ) -> None:
+    def __init__(self, engine: Engine, division: Division, parts: Sequence[Held], n_bins: NDArray[np.int32]) -> None:
         self.engine = engine
         self.division = division
         self.parts = tuple(parts)
@@ -145,7 +142,7 @@ class ShardedBins:
         ]
 
     def _sum(self, parts: list[Held]) -> NDArray[np.int64]:
-        (total,) = self.engine.get([join_all(self.engine, parts, shard.add_arrays)])
+        (total,) = self.engine.get([join_all(self.engine, parts, add_arrays)])
         found: NDArray[np.int64] = total
         return found
 
@@ -227,5 +224,5 @@ class ShardedPartition:
             engine.run(s, shard.node_sums, rows, nodes, values, engine.threads)
             for s, (rows, values) in enumerate(zip(self.parts, pairs.parts, strict=True))
         ]
-        found: NDArray[np.int64] = sum(engine.get(parts))
+        found: NDArray[np.int64] = add_arrays(engine.get(parts))
         return found

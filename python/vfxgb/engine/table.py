@@ -52,9 +52,7 @@ class ShardedTable:
         edges = np.array([0, *(stop for _, stop in ranges)], dtype=np.int64)
         return cls(engine, source, Division(edges, n_train))
 
-    def target(
-        self, labels: NDArray[Any] | TargetSource, weights: Float32Array | None, party: str
-    ) -> TargetSource:
+    def target(self, labels: NDArray[Any] | TargetSource, weights: Float32Array | None, party: str) -> TargetSource:
         """Labels and weights so that shards can read them."""
         if not isinstance(labels, np.ndarray):
             return labels
@@ -78,7 +76,9 @@ class ShardedTable:
         ]
         n_bins = np.array([len(one) + 1 for one in chosen], dtype=np.int32)
         missing = np.array([search.has_missing for search in searches])
-        return BinnedTable(names, tuple(chosen), ShardedBins(engine, division, parts, n_bins), missing, division.n_train)
+        return BinnedTable(
+            names, tuple(chosen), ShardedBins(engine, division, parts, n_bins), missing, division.n_train
+        )
 
     def _search(self, max_bin: int) -> list[CutSearch]:
         surveys = self._over_training(shard.survey_columns)

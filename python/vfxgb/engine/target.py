@@ -15,8 +15,8 @@ from vfxgb.engine.base import Engine, Held
 from vfxgb.engine.kernels import Partition
 from vfxgb.engine.shard import write_file
 from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
-from vfxgb.errors import EngineError, LabelError
-from vfxgb.exact import ExactSum
+from vfxgb.errors import LabelError
+from vfxgb.exact import ExactSums
 from vfxgb.objective import Objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import EngineOptions, Gradients
@@ -73,8 +73,7 @@ class ShardedTarget:
             base = objective.margin_of(float(params.base_score))
         else:
             parts = [engine.run(s, start_parts, held, objective) for s, held in enumerate(self._labels)]
-            sums = [sum(column, ExactSum()) for column in zip(*engine.get(parts), strict=True)]
-            base = objective.start_from(np.array([float(one) for one in sums]))
+            base = objective.start_from(ExactSums.join(engine.get(parts)).rounded())
         first = base.astype(np.float32)
         sizes = self._division.sizes.tolist()
         self._margins = [engine.run(s, equal_margins, size, first) for s, size in enumerate(sizes)]
@@ -104,9 +103,7 @@ class ShardedTarget:
         scale = max(engine.get(scales))
         fixed = FixedPoint.for_rows(division.n_train, scale, self._options.precision_bits)
         within = division.sampled(sampled) if sampled is not None else [None] * len(division)
-        encoded = [
-            engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads) for s, pair in enumerate(made)
-        ]
+        encoded = [engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads) for s, pair in enumerate(made)]
         pairs = [
             ShardedPairs(engine, division, tuple(engine.run(s, pick, one, output) for s, one in enumerate(encoded)))
             for output in range(objective.n_outputs)
@@ -119,7 +116,9 @@ class ShardedTarget:
             return None
         ranges = zip(self._division.edges.tolist(), self._division.train_sizes.tolist(), strict=False)
         places = [(s, first, count) for s, (first, count) in enumerate(ranges) if count]
-        parts = engine.get([engine.run(s, chosen_rows, params, round_index, first, count) for s, first, count in places])
+        parts = engine.get(
+            [engine.run(s, chosen_rows, params, round_index, first, count) for s, first, count in places]
+        )
         found = np.concatenate(parts)
         if len(found) == 0:
             lowest = [engine.run(s, lowest_word, params, round_index, first, count) for s, first, count in places]
@@ -158,9 +157,7 @@ class ShardedTarget:
         return np.concatenate(labels), np.concatenate(margins), np.concatenate(held) if held else None
 
 
-def read_labels(
-    source: TargetSource, first: int, stop: int, n_train: int, objective: Objective
-) -> ShardLabels:
+def read_labels(source: TargetSource, first: int, stop: int, n_train: int, objective: Objective) -> ShardLabels:
     """The labels and weights of a shard, checked."""
     labels, weights = source.read(first, stop)
     try:
@@ -169,9 +166,9 @@ def read_labels(
         raise LabelError(f"{error} (rows are counted from row {first})") from None
 
 
-def start_parts(held: ShardLabels, objective: Objective) -> list[ExactSum]:
+def start_parts(held: ShardLabels, objective: Objective) -> ExactSums:
     """What the start margin is estimated from."""
-    return list(objective.start_parts(*held.training))
+    return objective.start_parts(*held.training)
 
 
 def equal_margins(size: int, margin: Float32Array) -> Float32Array:

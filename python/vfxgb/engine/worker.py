@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,11 +52,9 @@ def call(function: Callable[..., T], *args: Any) -> T:
 @lru_cache(maxsize=1)
 def _tell_sizes() -> None:
     """Dask moves small things to large ones; for that it must know what lies behind a native object."""
-    from dask.sizeof import sizeof
-
-    for kind in (_native.Bins, ShardCiphers, ShardSums):
-        sizeof.register(kind, lambda one: int(one.nbytes))
-    sizeof.register(_native.RowPartition, lambda one: 8 * int(one.n_rows))
+    register = import_module("dask.sizeof").sizeof.register
+    register(_native.Bins, lambda one: int(one.nbytes))
+    register(_native.RowPartition, lambda one: 8 * int(one.n_rows))
 
 
 def read_probe(path: str) -> bytes:

@@ -294,6 +294,7 @@ class Trainer:
         given = self._given
         if given is None or kept.rounds == 0:
             return {}
+        assert isinstance(given.labels, np.ndarray)  # noqa: S101 - an aligned table is read here
         margins = np.frombuffer(kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
         return eval_curves(make_objective(self.params), given.evals, margins, given.labels, given.weights)
 

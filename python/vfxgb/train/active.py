@@ -124,7 +124,7 @@ class ActiveParty:
         self._keeper = ActiveKeeper(party, setup, keep, resumed, entered, self.events)
         self._keeper.check(
             lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
-            lambda: table_digest(given.table, given.labels, given.weights),
+            lambda: table_digest(given.table, self._checked(given.labels), given.weights),
         )
         self._release: Release | None = None
         self._released_labels: Float32Array | None = None
@@ -146,6 +146,9 @@ class ActiveParty:
         """Margins float32[n_rows, n_outputs] after the rounds so far; None where rows are in shards."""
         return self._grown.target.margins if self._shards is None else None
 
+    def _checked(self, labels: NDArray[Any] | TargetSource) -> Float32Array | TargetSource:
+        return self._objective.check_labels(labels, self.party) if isinstance(labels, np.ndarray) else labels
+
     def _divide(self) -> ShardedTable | None:
         given = self._given
         if given.engine is None:
@@ -157,10 +160,9 @@ class ActiveParty:
         given, objective, params = self._given, self._objective, self._params
         if self._shards is not None:
             source = self._shards.target(given.labels, given.weights, self.party)
-            return ShardedTarget(
-                self._shards.engine, self._shards.division, source, objective, params, self._options
-            )
-        labels = objective.check_labels(given.labels, self.party)
+            return ShardedTarget(self._shards.engine, self._shards.division, source, objective, params, self._options)
+        labels = self._checked(given.labels)
+        assert isinstance(labels, np.ndarray)  # noqa: S101 - see ActiveInput
         target = MemoryTarget(objective, params, self._options, labels, given.weights, given.n_train, given.threads)
         self._release = self._make_release(target.train_weights)
         if self._release is not None:

@@ -118,7 +118,7 @@ class ActiveKeeper:
         """What `release` makes of gradients, or what it made of them before the run broke off."""
         kept = None if self._resumed is None else self._resumed.release
         if kept is not None and kept.round == gradients.round:
-            shape = gradients.pairs[0].shape
+            shape = gradients.arrays[0].shape
             pairs = [
                 read_array(one, np.int64, "the gradients released", shape[0] * shape[1]).reshape(shape)
                 for one in kept.pairs
@@ -128,7 +128,7 @@ class ActiveKeeper:
         if self._keep is not None and self._last is not None and found is not gradients:
             self._last = msgspec.structs.replace(
                 self._last,
-                release=KeptRelease(found.round, found.step, [array_bytes(pairs) for pairs in found.pairs]),
+                release=KeptRelease(found.round, found.step, [array_bytes(pairs) for pairs in found.arrays]),
                 events=list(self._events),
                 ledger=self._ledger.totals(),
             )

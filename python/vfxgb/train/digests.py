@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.model.shares import TreeShape
 from vfxgb.train.checkpoint import DIGEST_BYTES, KeptRecords, array_bytes, keep_tree
 
 START = bytes(DIGEST_BYTES)
+# Rows of a source that are read at once.
+BLOCK_ROWS = 1 << 20
 
 
 def _digest(kind: str, parts: Iterable[bytes]) -> bytes:
@@ -46,14 +49,30 @@ def settings_digest(settings: Mapping[str, Any]) -> bytes:
     return _digest("settings", (text.encode(),))
 
 
-def table_digest(table: Table, *more: Any) -> bytes:
-    """Of the names and values of a table's columns, and of arrays that belong to it, such as labels; None is none."""
+def table_digest(table: Table | Source, labels: Any = None, weights: Any = None) -> bytes:
+    """Of the names and values of a table's columns, and of labels and weights that belong to it; None is none.
+
+    Of a table that lies elsewhere some rows are read at a time.
+    """
 
     def parts() -> Iterable[bytes]:
         for feature, name in enumerate(table.names):
             yield name.encode()
-            yield array_bytes(table.column(feature))
-        for array in more:
+            if isinstance(table, Table):
+                yield array_bytes(table.column(feature))
+            else:
+                for first, stop in _blocks(table.n_rows):
+                    yield array_bytes(table.column(feature, first, stop))
+        if labels is not None and not isinstance(labels, np.ndarray):
+            for first, stop in _blocks(table.n_rows):
+                for array in labels.read(first, stop):
+                    yield b"" if array is None else array_bytes(np.asarray(array))
+            return
+        for array in (labels, weights):
             yield b"" if array is None else array_bytes(np.asarray(array))
 
     return _digest("table", parts())
+
+
+def _blocks(n_rows: int) -> Iterable[tuple[int, int]]:
+    return ((first, min(first + BLOCK_ROWS, n_rows)) for first in range(0, n_rows, BLOCK_ROWS))

@@ -215,7 +215,7 @@ class PassiveParty:
         self._setup = setup
         settings = passive_settings(setup, self._given.cuts, self._given.constraints)
         self._records = self._keeper.go_back(
-            setup, self._channel.peer, settings, lambda: table_digest(self._given.table), table.n_features
+            setup, self._channel.peer, settings, lambda: table_digest(self._given.table), len(table.names)
         )
         self._round = max(setup.start_round, setup.first_round) - 1
         self.resumed_at = setup.start_round
@@ -225,7 +225,7 @@ class PassiveParty:
             note_bins(self._note, self._binned)
         constraints = self._given.constraints
         if constraints is None:
-            constraints = np.zeros(table.n_features, dtype=np.int8)
+            constraints = np.zeros(len(table.names), dtype=np.int8)
         self._role: PassiveRole = spec.passive(
             PassiveContext(
                 party=self.party,
@@ -246,7 +246,7 @@ class PassiveParty:
                 keep_release=lambda release: self._keeper.keep_release(release, self._records),
             )
         )
-        self._channel.send(Ready(n_features=table.n_features, state_digest=self._keeper.last.state_digest))
+        self._channel.send(Ready(n_features=len(table.names), state_digest=self._keeper.last.state_digest))
 
     def _bin(self, setup: Setup, spec: ProtocolSpec, own_params: Any) -> BinnedTable:
         given, table = self._given, self._given.table

@@ -47,7 +47,7 @@ class FitResult:
     `ledger`: what every message revealed, to whom. `traffic`: per passive party bytes, messages and round trips, as the
     active party counts them. `timings`: seconds per phase of the active party; `.parties` those of the others.
     `evals_result`: eval set -> metric -> value per round. `best_iteration`, `best_score`: None without early stopping.
-    `margins`: float64[n_rows, n_outputs], training rows then eval rows, after all rounds.
+    `margins`: float64[n_rows, n_outputs], training rows then eval rows, after all rounds; None of rows in shards.
     `transcript`: what every party saw and knew, if the run was recorded.
     """
 
@@ -59,7 +59,7 @@ class FitResult:
     evals_result: EvalsLog
     best_iteration: int | None
     best_score: float | None
-    margins: NDArray[np.float64]
+    margins: NDArray[np.float64] | None
     transcript: Transcript | None = None
 
 

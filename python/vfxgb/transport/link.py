@@ -5,6 +5,7 @@ network link (transport.network) implements the same three methods.
 """
 
 import queue
+import threading
 from typing import Protocol, TypeAlias
 
 # Header and payload apart, so that a payload sent to several peers is never copied.
@@ -32,47 +33,69 @@ class Link(Protocol):
         """End both directions; frames already handed over can still be read. May be called again."""
 
 
+# Bytes that may wait between two threads before the sender waits too: what a network would hold, in proportion.
+WINDOW_BYTES = 1 << 26
+
+
+class _Way:
+    """One direction: frames in order, and how many bytes of them wait."""
+
+    def __init__(self) -> None:
+        self.frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self.waiting = 0
+        self.closed = False
+        self.changed = threading.Condition()
+
+
 class MemoryLink:
     """One end of a pair of queues between threads."""
 
-    def __init__(
-        self, incoming: "queue.SimpleQueue[Frame | None]", outgoing: "queue.SimpleQueue[Frame | None]"
-    ) -> None:
+    def __init__(self, incoming: _Way, outgoing: _Way) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
         self._closed = False
         self._ended = False
 
     def put(self, frame: Frame) -> None:
-        """See Link."""
+        """See Link; waits for room unless nothing is on its way."""
         if self._closed:
             raise LinkClosed
-        self._outgoing.put(frame)
+        way, size = self._outgoing, len(frame[0]) + len(frame[1])
+        with way.changed:
+            way.changed.wait_for(lambda: way.closed or not way.waiting or way.waiting + size <= WINDOW_BYTES)
+            way.waiting += size
+        way.frames.put(frame)
 
     def get(self, timeout: float | None) -> Frame:
         """See Link."""
         if self._ended:
             raise LinkClosed
+        way = self._incoming
         try:
-            frame = self._incoming.get(timeout=timeout)
+            frame = way.frames.get(timeout=timeout)
         except queue.Empty:
             raise LinkTimeout from None
         if frame is None:
             self._ended = True
             raise LinkClosed
+        with way.changed:
+            way.waiting -= len(frame[0]) + len(frame[1])
+            way.changed.notify_all()
         return frame
 
     def close(self) -> None:
         """See Link."""
         if not self._closed:
             self._closed = True
-            # None is the end of a direction: the peer's next read after the frames before it, and our own.
-            self._outgoing.put(None)
-            self._incoming.put(None)
+            for way in (self._outgoing, self._incoming):
+                # None is the end of a direction: the peer's next read after the frames before it, and our own.
+                way.frames.put(None)
+                with way.changed:
+                    way.closed = True
+                    way.changed.notify_all()
 
 
 def memory_links() -> tuple[MemoryLink, MemoryLink]:
     """Two ends of a new path within this process."""
-    there: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
-    back: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+    there, back = _Way(), _Way()
     return MemoryLink(back, there), MemoryLink(there, back)

@@ -39,9 +39,7 @@ class ShardCiphers:
         self.key = key
         self.rows = rows
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes they take."""
+    def __sizeof__(self) -> int:
         return self.rows.nbytes
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -61,9 +59,7 @@ class ShardSums:
         self.key = key
         self.sums = sums
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes they take."""
+    def __sizeof__(self) -> int:
         return self.sums.nbytes
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -159,9 +155,7 @@ class EncryptedShards(ArrivingRows):
             file.close()
             where = (context.party, round_index, lane, shard.first)
             shard.lanes.append(
-                engine.run(
-                    shard.number, load_ciphers, file.name, self._key_bytes, shard.count, where, engine.threads
-                )
+                engine.run(shard.number, load_ciphers, file.name, self._key_bytes, shard.count, where, engine.threads)
             )
         if self._params.stream:
             for tree in self._trees:

@@ -73,7 +73,9 @@ class MemoryValues:
         for first in range(0, self._count, chunk_rows):
             stop = min(first + chunk_rows, self._count)
             rows = slice(first, stop) if self._sampled is None else self._sampled[first:stop]
-            yield Chunk(first, stop - first, [encrypt(key.native, lane, self._values, rows, self._threads) for lane in lanes])
+            yield Chunk(
+                first, stop - first, [encrypt(key.native, lane, self._values, rows, self._threads) for lane in lanes]
+            )
 
     def totals(self, partition: Partition, nodes: Nodes, outputs: set[int]) -> list[NDArray[np.int64]]:
         """See RowValues."""
@@ -97,8 +99,10 @@ class ShardedValues:
     def __init__(self, gradients: Gradients, code: PairCode, engine: Engine, division: Division) -> None:
         self._engine = engine
         self._division = division
-        within = division.sampled(gradients.sampled) if gradients.sampled is not None else [None] * len(division)
-        self._sampled: list[Nodes | None] = within
+        within: list[Nodes | None] = [None] * len(division)
+        if gradients.sampled is not None:
+            within = division.sampled(gradients.sampled)
+        self._sampled = within
         self._counts = [
             used if rows is None else len(rows)
             for rows, used in zip(within, division.train_sizes.tolist(), strict=True)

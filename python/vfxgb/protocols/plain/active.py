@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vfxgb.engine.kernels import pairs_here
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
@@ -22,7 +23,8 @@ class PlainSource:
         """Send every output's gradients to every passive party."""
         with self._context.timings.phase("send gradients"):
             for tree, pairs in enumerate(gradients.pairs):
-                used = pairs if gradients.sampled is None else pairs[gradients.sampled]
+                here = pairs_here(pairs)
+                used = here if gradients.sampled is None else here[gradients.sampled]
                 message = PlainGradients(round=gradients.round, tree=tree, pairs=pack_array(used))
                 broadcast(list(self._context.channels.values()), message)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.engine.kernels import Pairs, pairs_like
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveTree
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums, TreeSums
@@ -17,14 +18,14 @@ class PlainPassive(ShownSums):
 
     def __init__(self, context: PassiveContext) -> None:
         super().__init__(context)
-        self._pairs: list[NDArray[np.int64]] = []
+        self._pairs: list[Pairs] = []
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
         """Draw the secret order of each tree's candidates and read the gradients."""
         self._draw(trees)
         self._pairs = [self._receive(round_index, tree, sampled) for tree in range(len(trees))]
 
-    def _receive(self, round_index: int, tree: int, sampled: NDArray[np.int32] | None) -> NDArray[np.int64]:
+    def _receive(self, round_index: int, tree: int, sampled: NDArray[np.int32] | None) -> Pairs:
         with self._context.timings.phase("wait"):
             message = self._context.channel.recv(PlainGradients)
         if (message.round, message.tree) != (round_index, tree):
@@ -34,11 +35,11 @@ class PlainPassive(ShownSums):
             )
         rows = self._context.n_train if sampled is None else len(sampled)
         pairs = unpack_array(message.pairs, np.int64, (rows, 2), f"{self._context.party} reading gradients")
-        if sampled is None:
-            return pairs
-        spread = np.zeros((self._context.n_train, 2), dtype=np.int64)
-        spread[sampled] = pairs
-        return spread
+        if sampled is not None:
+            spread = np.zeros((self._context.n_train, 2), dtype=np.int64)
+            spread[sampled] = pairs
+            pairs = spread
+        return pairs_like(self._context.binned, pairs)
 
     def open_level(self, level: PassiveLevel) -> None:
         """Send the left sums of the nodes to build."""
