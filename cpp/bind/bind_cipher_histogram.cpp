@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "bind/arrays.h"
+#include "bind/files.h"
 #include "bind/locked.h"
 #include "gbdt/cipher_histogram.h"
 
@@ -28,12 +29,25 @@ std::optional<Ciphertexts> copied(const Ciphertexts* totals) {
   return totals ? std::optional<Ciphertexts>(*totals) : std::nullopt;
 }
 
+py::bytes rows_to_wire(const CipherRows& self, py::ssize_t first, py::ssize_t count, py::ssize_t threads) {
+  const std::size_t team = positive(threads), start = not_negative(first, "first"), size = not_negative(count, "count");
+  if (size > self.object.size()) throw std::invalid_argument("ciphertexts out of range or not filled");
+  NewBytes out(size * form_bytes(*self.object.key(), Form::wire));
+  interruptible([&] {
+    const Reading lock(self.guard);
+    self.object.write(start, size, out.data(), team);
+    return true;
+  });
+  return out.take();
+}
+
 void register_rows(py::module_& module) {
   py::class_<CipherRows>(module, "CipherRows")
-      .def(py::init([](const Key& key, py::ssize_t count) {
-             return std::make_unique<CipherRows>(key, not_negative(count, "count"));
+      .def(py::init([](const Key& key, py::ssize_t count, const OptionalPath& path) {
+             const std::size_t size = not_negative(count, "count");
+             return with_file(path, [&] { return std::make_unique<CipherRows>(key, size, path); });
            }),
-           py::arg("key"), py::arg("count"))
+           py::arg("key"), py::arg("count"), py::arg("path") = py::none())
       .def("__len__", [](const CipherRows& self) { return self.object.size(); })
       .def_property_readonly("nbytes", [](const CipherRows& self) { return self.object.bytes(); })
       .def_property_readonly("filled",
@@ -53,7 +67,12 @@ void register_rows(py::module_& module) {
               return bad == bytes.count() ? i64{-1} : static_cast<i64>(bad);
             });
           },
-          py::arg("first"), py::arg("wire"), py::arg("threads") = 1);
+          py::arg("first"), py::arg("wire"), py::arg("threads") = 1)
+      .def("to_wire", &rows_to_wire, py::arg("first"), py::arg("count"), py::arg("threads") = 1)
+      .def("drop", [](const CipherRows& self) {
+        const py::gil_scoped_release release;
+        self.object.drop();
+      });
 }
 
 Ciphertexts left_sums(CipherSums& self, const Array<bool>& has_missing, const std::optional<Array<i64>>& order,

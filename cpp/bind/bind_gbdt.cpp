@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "bind/arrays.h"
+#include "bind/files.h"
 #include "bind/locked.h"
+#include "bind/state.h"
 #include "gbdt/bin.h"
 #include "gbdt/gradient.h"
 #include "gbdt/histogram.h"
@@ -64,16 +66,43 @@ Array<gbdt::Bin16> column(const Bins& self, py::ssize_t feature) {
   return out;
 }
 
+constexpr i64 state_version = 1;
+
+py::tuple bins_state(const Bins& self) {
+  py::tuple cuts(self.object.features());
+  for (std::size_t f = 0; f < self.object.features(); ++f) cuts[f] = bytes_of(self.object.cuts(f));
+  NewBytes storage(self.object.bytes());
+  {
+    const py::gil_scoped_release release;
+    const Reading lock(self.guard);
+    std::copy_n(self.object.storage().data(), self.object.bytes(), storage.data());
+  }
+  return py::make_tuple(state_version, self.object.rows(), cuts, storage.take());
+}
+
+std::unique_ptr<Bins> bins_from(const py::tuple& state) {
+  const State items(state, "Bins", 4, state_version);
+  const i64 n_rows = items.integer(1);
+  const py::object all = state[2];
+  if (n_rows < 0 || !py::isinstance<py::tuple>(all)) items.fail("rows or cuts are of a wrong kind");
+  std::vector<std::vector<double>> cuts;
+  for (const py::handle item : all) cuts.push_back(items.list<double>(items.bytes(item)));
+  const std::string_view storage = items.bytes(3);
+  const auto* data = reinterpret_cast<const unsigned char*>(storage.data());
+  const py::gil_scoped_release release;
+  return std::make_unique<Bins>(static_cast<std::size_t>(n_rows), std::move(cuts),
+                                std::span<const unsigned char>(data, storage.size()));
+}
+
 void register_bins(py::module_& module) {
   py::class_<Bins>(module, "Bins")
-      .def(py::init([](py::ssize_t n_rows, const std::vector<Array<double>>& cuts) {
+      .def(py::init([](py::ssize_t n_rows, const std::vector<Array<double>>& cuts, const OptionalPath& path) {
              std::vector<std::vector<double>> copies;
              for (const Array<double>& c : cuts) copies.push_back(list_of(c, "cuts"));
              const std::size_t rows = not_negative(n_rows, "n_rows");
-             const py::gil_scoped_release release;
-             return std::make_unique<Bins>(rows, std::move(copies));
+             return with_file(path, [&] { return std::make_unique<Bins>(rows, std::move(copies), path); });
            }),
-           py::arg("n_rows"), py::arg("cuts"))
+           py::arg("n_rows"), py::arg("cuts"), py::arg("path") = py::none())
       .def_property_readonly("n_rows", [](const Bins& self) { return self.object.rows(); })
       .def_property_readonly("n_features", [](const Bins& self) { return self.object.features(); })
       .def_property_readonly("n_bins",
@@ -85,7 +114,13 @@ void register_bins(py::module_& module) {
                              })
       .def_property_readonly("nbytes", [](const Bins& self) { return self.object.bytes(); })
       .def("fill", &fill, py::arg("feature"), py::arg("values"), py::arg("first_row") = 0, py::arg("threads") = 1)
-      .def("column", &column, py::arg("feature"));
+      .def("column", &column, py::arg("feature"))
+      .def("drop",
+           [](const Bins& self) {
+             const py::gil_scoped_release release;
+             self.object.drop();
+           })
+      .def(py::pickle(&bins_state, &bins_from));
 }
 
 py::bytes left_bits(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,

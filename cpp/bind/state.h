@@ -40,7 +40,7 @@ class State {
   }
   // Valid as long as the state.
   std::string_view bytes(std::size_t i) const { return bytes(py::object(state_[i])); }
-  std::string_view bytes(const py::object& item) const {
+  std::string_view bytes(py::handle item) const {
     if (!py::isinstance<py::bytes>(item)) fail("found something else in the place of bytes");
     return {PyBytes_AS_STRING(item.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(item.ptr()))};
   }

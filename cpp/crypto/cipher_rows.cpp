@@ -1,12 +1,24 @@
 #include "crypto/cipher_rows.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 namespace vfxgb {
 
-CipherRows::CipherRows(Key key, std::size_t count)
-    : key_(std::move(key)), data_(count * key_->ring().stride()), filled_(count, 0) {}
+namespace {
+
+// What no address can name is refused before it is multiplied.
+std::size_t buffer_bytes(const Key& key, std::size_t count) {
+  const std::size_t each = key->ring().stride() * sizeof(u64);
+  if (count > std::numeric_limits<std::ptrdiff_t>::max() / each) throw std::invalid_argument("too many ciphertexts");
+  return count * each;
+}
+
+}  // namespace
+
+CipherRows::CipherRows(Key key, std::size_t count, const std::optional<std::string>& path)
+    : key_(std::move(key)), data_(buffer_bytes(key_, count), path), filled_(count, 0) {}
 
 bool CipherRows::filled(std::size_t first, std::size_t count) const {
   if (first > size() || count > size() - first) return false;
@@ -21,11 +33,17 @@ std::size_t CipherRows::fill(std::size_t first, const unsigned char* wire, std::
   count_ -= static_cast<std::size_t>(std::count(begin_flag, end_flag, 1));
   std::fill(begin_flag, end_flag, 0);
   const Ring& ring = key_->ring();
-  const std::size_t bad = read_units(ring, Form::wire, wire, count, data_.data() + first * ring.stride(), threads);
+  const std::size_t bad = read_units(ring, Form::wire, wire, count, data_.data<u64>() + first * ring.stride(), threads);
   if (bad != count) return bad;
   std::fill(begin_flag, end_flag, 1);
   count_ += count;
   return count;
+}
+
+void CipherRows::write(std::size_t first, std::size_t count, unsigned char* wire, std::size_t threads) const {
+  if (!filled(first, count)) throw std::invalid_argument("ciphertexts out of range or not filled");
+  const Ring& ring = key_->ring();
+  vfxgb::write(ring, Form::wire, data() + first * ring.stride(), count, wire, threads);
 }
 
 }  // namespace vfxgb

@@ -1,5 +1,6 @@
 #include "gbdt/bin.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -37,6 +38,11 @@ void check_cuts(const std::vector<double>& cuts, std::size_t feature) {
       throw std::invalid_argument(name + ": NaN or not strictly ascending at position " + std::to_string(i));
 }
 
+// Bytes of a tile, in whole cache lines.
+std::size_t tile_size(const Bins::Tile& tile, std::size_t rows) {
+  return (rows * tile.width * (tile.wide ? 2 : 1) + 63) / 64 * 64;
+}
+
 }  // namespace
 
 template <class T>
@@ -48,7 +54,7 @@ T Strided<T>::operator[](std::size_t i) const {
 template struct Strided<float>;
 template struct Strided<double>;
 
-Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts)
+Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::nullptr_t)
     : rows_(n_rows), cuts_(std::move(cuts)), place_(cuts_.size()) {
   if (n_rows > max_rows) throw std::invalid_argument("too many rows");
   for (std::size_t f = 0; f < cuts_.size(); ++f) check_cuts(cuts_[f], f);
@@ -57,12 +63,38 @@ Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts)
   std::size_t bytes = 0;
   for (Tile& tile : tiles_) {
     tile.byte = bytes;
-    bytes += (rows_ * tile.width * (tile.wide ? 2 : 1) + 63) / 64 * 64;
+    bytes += tile_size(tile, rows_);
   }
-  storage_.resize(bytes, 0);
+}
+
+Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, const std::optional<std::string>& path)
+    : Bins(n_rows, std::move(cuts), nullptr) {
+  storage_ = Buffer(storage_bytes(), path);
+  if (!path && storage_.size() > 0) std::memset(storage_.data<unsigned char>(), 0, storage_.size());
   const double nan = std::nan("");
   for (std::size_t f = 0; f < cuts_.size(); ++f)
     fill(f, Strided<double>{reinterpret_cast<const char*>(&nan), 0}, rows_, 0, 1);
+}
+
+Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::span<const unsigned char> storage)
+    : Bins(n_rows, std::move(cuts), nullptr) {
+  if (storage.size() != storage_bytes())
+    throw std::invalid_argument("bins: found " + std::to_string(storage.size()) + " bytes, wanted " +
+                                std::to_string(storage_bytes()));
+  storage_ = Buffer(storage.size());
+  std::copy(storage.begin(), storage.end(), storage_.data<unsigned char>());
+  for (std::size_t f = 0; f < cuts_.size(); ++f)
+    with_column(f, [&](const auto* column, std::size_t width) {
+      u32 highest = 0;
+      for (std::size_t i = 0; i < rows_; ++i) highest = std::max<u32>(highest, column[i * width]);
+      if (highest > n_bins(f))
+        throw std::invalid_argument("feature " + std::to_string(f) + ": found bin " + std::to_string(highest) +
+                                    ", wanted at most " + std::to_string(n_bins(f)));
+    });
+}
+
+std::size_t Bins::storage_bytes() const {
+  return tiles_.empty() ? 0 : tiles_.back().byte + tile_size(tiles_.back(), rows_);
 }
 
 // Tiles of equal width for the features whose bins take one byte, or those that take two.

@@ -9,8 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "core/buffer.h"
 #include "core/types.h"
 
 namespace vfxgb::gbdt {
@@ -40,13 +44,20 @@ class Bins {
   };
 
   // Throws std::invalid_argument: rows out of range, cuts NaN, not strictly ascending or too many. Every row is
-  // missing.
-  Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts);
+  // missing. `path`: of a file that holds the bins (core/buffer.h).
+  Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts,
+       const std::optional<std::string>& path = std::nullopt);
+  // In memory, with the storage() of other bins of these rows and cuts. Throws as above, and if the storage is of
+  // another size or holds what is no bin.
+  Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::span<const unsigned char> storage);
 
   std::size_t rows() const { return rows_; }
   std::size_t features() const { return cuts_.size(); }
   u32 n_bins(std::size_t feature) const { return static_cast<u32>(cuts_[feature].size() + 1); }
+  const std::vector<double>& cuts(std::size_t feature) const { return cuts_[feature]; }
   std::size_t bytes() const { return storage_.size(); }
+  std::span<const unsigned char> storage() const { return {storage_.data<unsigned char>(), storage_.size()}; }
+  void drop() const noexcept { storage_.drop(); }
 
   // Bins values[0..count) into rows first_row...; returns how many are missing. T is float or double.
   template <class T>
@@ -61,7 +72,7 @@ class Bins {
   // First bin of a tile; row i's are at [i * width, (i + 1) * width). B must match tile.wide.
   template <class B>
   const B* data(const Tile& tile) const {
-    return reinterpret_cast<const B*>(storage_.data() + tile.byte);
+    return reinterpret_cast<const B*>(storage_.data<unsigned char>() + tile.byte);
   }
 
   // Calls use(pointer to the feature's bin of row 0, distance between rows) with the right type of bin.
@@ -79,14 +90,16 @@ class Bins {
   struct Place {
     std::size_t tile, column;
   };
+  Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::nullptr_t);  // without storage
   void lay_out(bool wide);
+  std::size_t storage_bytes() const;
 
   std::size_t rows_;
   std::vector<std::vector<double>> cuts_;
   std::vector<Tile> tiles_;
   std::vector<std::size_t> members_;
   std::vector<Place> place_;
-  std::vector<unsigned char, WipingAllocator<unsigned char>> storage_;
+  Buffer storage_;
 };
 
 }  // namespace vfxgb::gbdt

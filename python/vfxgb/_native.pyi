@@ -287,12 +287,16 @@ class PowerProducts:
 
 @final
 class CipherRows:
-    """`count` ciphertexts under one key in one buffer, filled piece by piece as they arrive."""
+    """`count` ciphertexts under one key in one buffer, filled piece by piece as they arrive.
 
-    def __init__(self, key: PublicKey, count: int) -> None: ...
+    With `path` they are kept in a file there instead of in memory: see Bins.
+    """
+
+    def __init__(self, key: PublicKey, count: int, path: str | None = None) -> None: ...
     def __len__(self) -> int: ...
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Bytes the ciphertexts take, in memory or in the file."""
     @property
     def filled(self) -> int:
         """How many of them have been filled."""
@@ -302,6 +306,10 @@ class CipherRows:
         Returns -1, or the index in `wire` of the first that is out of range or no unit: the whole piece then counts as
         not filled.
         """
+    def to_wire(self, first: int, count: int, threads: int = 1) -> bytes:
+        """Wire forms of `count` ciphertexts from `first` on. ValueError if some have not been filled."""
+    def drop(self) -> None:
+        """See Bins.drop."""
 
 # Slots (cpp/codec): several integers in one plaintext.
 
@@ -340,9 +348,13 @@ class Bins:
     x < cuts[f][b] if and only if its bin is <= b; feature f has n_bins[f] = len(cuts[f]) + 1 bins, and NaN is bin
     n_bins[f]. All rows are missing until they are filled. XGBoost's cuts (get_quantile_cut) begin below the lowest
     value and end above the highest: with them, and only then, "missing against all others" is a candidate split too.
+
+    With `path` the bins are kept in a file that is mapped into memory, instead of in memory alone. The file is created
+    new, for its owner alone, with room for all bins (OSError if there is none, or if the file exists), and its name is
+    removed at once: nothing is left behind, however the process ends. What it held is not overwritten on the disk.
     """
 
-    def __init__(self, n_rows: int, cuts: list[NDArray[np.float64]]) -> None: ...
+    def __init__(self, n_rows: int, cuts: list[NDArray[np.float64]], path: str | None = None) -> None: ...
     @property
     def n_rows(self) -> int: ...
     @property
@@ -352,7 +364,7 @@ class Bins:
         """Bins per feature without the missing one, int32[n_features] (a copy)."""
     @property
     def nbytes(self) -> int:
-        """Bytes the binned values take."""
+        """Bytes the binned values take, in memory or in the file."""
     def fill(
         self, feature: int, values: NDArray[np.float64] | NDArray[np.float32], first_row: int = 0, threads: int = 1
     ) -> int:
@@ -362,6 +374,12 @@ class Bins:
         """
     def column(self, feature: int) -> NDArray[np.uint16]:
         """The bins of one feature, uint16[n_rows] (a copy)."""
+    def drop(self) -> None:
+        """Give the memory that holds the file back: it is read again when wanted. Without a file: nothing."""
+    def __getstate__(self) -> tuple[int, int, tuple[bytes, ...], bytes]:
+        """For copies in a party's other processes: a version, rows, cuts, bins. A copy is in memory, without a file."""
+    def __setstate__(self, state: tuple[int, int, tuple[bytes, ...], bytes], /) -> None:
+        """ValueError if the sizes do not fit or something is no bin."""
 
 @final
 class RowPartition:

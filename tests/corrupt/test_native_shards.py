@@ -1,4 +1,4 @@
-"""Left bits of shards and pickled objects refuse what does not fit: nothing crashes."""
+"""Left bits of shards, pickled objects and sums as bytes refuse what does not fit: nothing crashes."""
 
 from collections.abc import Callable
 
@@ -92,4 +92,43 @@ def test_partition_state() -> None:
         lambda: partition_from(1, int64(1, 4, 0, 4, 0, -1).tobytes(), order),
         lambda: partition_from(1, int64(1, 2**62, 2**62, 4, 2**62, 2**62 + 3).tobytes(), order),
         lambda: partition_from(1, int64(1, 2, 0).tobytes(), order),
+    )
+
+
+def bins_from(*state: object) -> _native.Bins:
+    bins = _native.Bins.__new__(_native.Bins)
+    bins.__setstate__(state)  # type: ignore[arg-type]
+    return bins
+
+
+def test_bins_state() -> None:
+    """Two rows, two features: one cut and none."""
+    bins = _native.Bins(2, [np.array([0.5]), np.zeros(0)])
+    bins.fill(0, np.array([0.0, 1.0]))
+    version, rows, cuts, storage = bins.__getstate__()
+    assert (version, rows, len(cuts)) == (1, 2, 2)
+    assert bins_from(version, rows, cuts, storage).column(0).tolist() == [0, 1]
+    assert storage[:4] == b"\0\1\1\1"  # row by row; the second feature is missing
+
+    def changed(place: int, byte: int) -> bytes:
+        return storage[:place] + bytes([byte]) + storage[place + 1 :]
+
+    assert bins_from(version, rows, cuts, changed(2, 2)).column(0).tolist() == [0, 2]
+    refuse(
+        lambda: bins_from(),
+        lambda: bins_from(version, rows, cuts),
+        lambda: bins_from(version + 1, rows, cuts, storage),
+        lambda: bins_from(version, -1, cuts, storage),
+        lambda: bins_from(version, 2**31 - 1, cuts, storage),
+        lambda: bins_from(version, 2**62, cuts, storage),
+        lambda: bins_from(version, 33, cuts, storage),
+        lambda: bins_from(version, rows, list(cuts), storage),
+        lambda: bins_from(version, rows, (cuts[0], 1.0), storage),
+        lambda: bins_from(version, rows, (cuts[0], b"1234567"), storage),
+        lambda: bins_from(version, rows, (cuts[0] * 2, b""), storage),
+        lambda: bins_from(version, rows, cuts, storage[:-1]),
+        lambda: bins_from(version, rows, cuts, storage + bytes(64)),
+        lambda: bins_from(version, rows, cuts, storage.hex()),
+        lambda: bins_from(version, rows, cuts, changed(2, 3)),
+        lambda: bins_from(version, rows, cuts, changed(3, 2)),
     )

@@ -1,8 +1,14 @@
-// Left bits of rows in shards against single bits; a partition's table and order, and what is refused.
+// Left bits of rows in shards against single bits; a partition's table and order; bins in a file; what is refused.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "check.h"
+#include "core/buffer.h"
+#include "gbdt/bin.h"
 #include "gbdt/bit_shards.h"
 #include "gbdt/partition.h"
 
@@ -107,9 +113,39 @@ void partition_from_its_parts() {
   CHECK_THROWS(RowPartition(std::vector<i64>{}, std::vector<i32>{}));
 }
 
+void in_a_file() {
+  const std::string path = "test_shards." + std::to_string(getpid());
+  Buffer file(100000, path), empty(0, path), memory(10);  // the name is free again at once
+  CHECK(access(path.c_str(), F_OK) != 0);
+  CHECK(file.mapped() && empty.mapped() && !memory.mapped() && file.size() == 100000 && empty.size() == 0);
+  const auto* bytes = file.data<unsigned char>();
+  CHECK(std::all_of(bytes, bytes + file.size(), [](unsigned char byte) { return byte == 0; }));
+  std::fill_n(file.data<unsigned char>(), file.size(), static_cast<unsigned char>(7));
+  for (const Buffer* each : {&file, &empty, &memory}) each->drop();
+  CHECK(std::all_of(bytes, bytes + file.size(), [](unsigned char byte) { return byte == 7; }));
+  memory = std::move(file);
+  CHECK(memory.mapped() && memory.data<unsigned char>()[99999] == 7);
+  CHECK_THROWS(Buffer(1, "no such folder/" + path));
+
+  const std::vector<std::vector<double>> cuts{{1, 2}, std::vector<double>(), {5}};
+  const double values[] = {0, 1.5, std::nan(""), 9, 2};
+  Bins mapped(5, cuts, path), plain(5, cuts);
+  for (Bins* bins : {&mapped, &plain})
+    bins->fill(0, Strided<double>{reinterpret_cast<const char*>(values), 8}, 5, 0, 1);
+  mapped.drop();
+  CHECK(std::ranges::equal(mapped.storage(), plain.storage()));
+  const Bins again(5, cuts, mapped.storage());
+  CHECK(std::ranges::equal(again.storage(), plain.storage()));
+  Bytes wrong(plain.storage().begin(), plain.storage().end());
+  wrong[0] = 4;
+  CHECK_THROWS(Bins(5, cuts, std::span<const unsigned char>(wrong)));
+  CHECK_THROWS(Bins(5, cuts, std::span<const unsigned char>(wrong).first(63)));
+}
+
 }  // namespace
 
 int main() {
+  in_a_file();
   for (const std::size_t longest : {1, 8, 63, 64, 65, 700})
     for (const std::size_t shards : {1, 2, 5}) left_bits_of_shards(1 + below(4), shards, longest);
   left_bits_of_shards(0, 3, 1);
