@@ -47,7 +47,7 @@ class DaskEngine:
         self._lost: tuple[type[BaseException], ...] = (
             distributed.client.FutureCancelledError,
             distributed.scheduler.KilledWorker,
-            distributed.CommClosedError,
+            distributed.comm.CommClosedError,
         )
         cores = _cores(self._client)
         self._places = sorted(cores)
