@@ -1,6 +1,9 @@
 // Encrypted rows, their sums per bucket, left sums and packing.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "bind/arrays.h"
 #include "bind/files.h"
 #include "bind/locked.h"
@@ -94,6 +97,42 @@ Ciphertexts left_sums(CipherSums& self, const Array<bool>& has_missing, const st
   });
 }
 
+std::unique_ptr<CipherSums> joined(const std::vector<const CipherSums*>& parts, py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  for (const CipherSums* part : parts)
+    if (part == nullptr) throw py::type_error("found None among the parts");
+  return interruptible([&] {
+    // In one order for all callers, and each once: a lock that is held may not be asked for again.
+    std::vector<const CipherSums*> distinct = parts;
+    std::sort(distinct.begin(), distinct.end(), std::less<>());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    std::vector<Reading> locks;
+    for (const CipherSums* part : distinct) locks.emplace_back(part->guard);
+    std::vector<const gbdt::CipherSums*> objects;
+    for (const CipherSums* part : parts) objects.push_back(&part->object);
+    return std::make_unique<CipherSums>(gbdt::CipherSums::join(objects, team));
+  });
+}
+
+py::bytes sums_to_bytes(const CipherSums& self, py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  NewBytes out(self.object.serialized_bytes());
+  interruptible([&] {
+    const Reading lock(self.guard);
+    self.object.serialize(out.data(), team);
+    return true;
+  });
+  return out.take();
+}
+
+std::unique_ptr<CipherSums> sums_from_bytes(const Key& key, const py::buffer& data, py::ssize_t threads) {
+  const std::size_t team = positive(threads);
+  const Bytes bytes(data, 1);
+  return interruptible([&] {
+    return std::make_unique<CipherSums>(gbdt::CipherSums::deserialize(key, {bytes.data(), bytes.size()}, team));
+  });
+}
+
 void register_sums(py::module_& module) {
   const auto read = [](auto get) {
     return [get](const CipherSums& self) {
@@ -118,7 +157,18 @@ void register_sums(py::module_& module) {
               return self.object.buckets(team);
             });
           },
-          py::arg("threads") = 1);
+          py::arg("threads") = 1)
+      .def_static("join", &joined, py::arg("parts"), py::arg("threads") = 1)
+      .def(
+          "with_totals",
+          [](const CipherSums& self, const Ciphertexts& totals) {
+            const py::gil_scoped_release release;
+            const Reading lock(self.guard);
+            return std::make_unique<CipherSums>(self.object.with_totals(totals));
+          },
+          py::arg("totals"))
+      .def("to_bytes", &sums_to_bytes, py::arg("threads") = 1)
+      .def_static("from_bytes", &sums_from_bytes, py::arg("key"), py::arg("data"), py::arg("threads") = 1);
 }
 
 std::unique_ptr<RootSums> make_root(const CipherRows& rows, const Bins& bins, const std::optional<Array<i32>>& place,
@@ -167,14 +217,16 @@ void register_root(py::module_& module) {
 
 std::unique_ptr<CipherSums> histogram(const CipherRows& rows, const std::optional<Array<i32>>& place, const Bins& bins,
                                       const RowPartition& partition, const Array<i32>& nodes, const Ciphertexts* totals,
-                                      const Array<i32>& features, bool joint, py::ssize_t threads) {
+                                      const Array<i32>& features, bool joint, py::ssize_t threads,
+                                      const std::optional<Array<i32>>& absent) {
   const std::size_t team = positive(threads);
-  const auto places_list = copied(place, "place");
+  const auto places_list = copied(place, "place"), absent_list = copied(absent, "absent");
   const std::vector<i32> n = list_of(nodes, "nodes"), f = list_of(features, "features");
   return interruptible([&] {
     const Reading rows_lock(rows.guard), bins_lock(bins.guard), lock(partition.guard);
     return std::make_unique<CipherSums>(gbdt::cipher_histogram(rows.object, pointer(places_list), bins.object,
-                                                               partition.object, n, copied(totals), f, joint, team));
+                                                               partition.object, n, copied(totals), f, joint, team,
+                                                               pointer(absent_list)));
   });
 }
 
@@ -185,7 +237,8 @@ void register_cipher_histogram(py::module_& module) {
   register_sums(module);
   register_root(module);
   module.def("cipher_histogram", &histogram, py::arg("rows"), py::arg("place"), py::arg("bins"), py::arg("partition"),
-             py::arg("nodes"), py::arg("totals"), py::arg("features"), py::arg("joint"), py::arg("threads") = 1);
+             py::arg("nodes"), py::arg("totals"), py::arg("features"), py::arg("joint"), py::arg("threads") = 1,
+             py::arg("absent") = py::none());
   module.def(
       "pack_sums",
       [](const Ciphertexts& x, py::ssize_t per, py::ssize_t shift_bits, py::ssize_t threads) {

@@ -69,7 +69,7 @@ CipherSums empty_sums(const CipherRows& rows, const Bins& bins, const std::vecto
       counts += n;
     }
   }
-  return CipherSums(rows.key(), std::move(n_bins), node_rows.size(), std::move(all), sums, additions);
+  return CipherSums(rows.key(), features, std::move(n_bins), node_rows.size(), std::move(all), sums, additions);
 }
 
 CellSums::CellSums(const CellPlan& of, const CellPlan::Top& top, std::size_t of_node)

@@ -83,18 +83,37 @@ std::vector<CellPlan> make_plans(const Call& call, std::span<const NodeRows> nod
   std::vector<CellPlan> plans(nodes.size());
   parallel_for(nodes.size(), apart ? call.threads : 1, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
-      const CellRules own{rules.joint, rules.totals, rules.max_cells * nodes[k].size() / rows};
+      const CellRules own{rules.joint, rules.totals, rules.max_cells * nodes[k].size() / rows, rules.absent};
       plans[k] = plan_cells(call.bins, call.features, nodes[k], counts + k * total_bins, own, apart ? 1 : call.threads);
     }
   });
   return plans;
 }
 
+// Bins that may be left out as cells of their features.
+std::optional<std::vector<u32>> checked_absent(const Bins& bins, const std::vector<i32>& features,
+                                               const std::vector<i32>* absent, bool totals) {
+  if (!absent) return std::nullopt;
+  if (totals) throw std::invalid_argument("give totals or bins that may be absent, not both");
+  if (absent->size() != features.size())
+    throw std::invalid_argument("found " + std::to_string(absent->size()) + " bins that may be absent, wanted " +
+                                std::to_string(features.size()));
+  std::vector<u32> cells;
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    const i32 bin = (*absent)[f];
+    if (bin < -1 || bin > static_cast<i32>(bins.n_bins(static_cast<std::size_t>(features[f]))))
+      throw std::invalid_argument("feature " + std::to_string(features[f]) + " has no bin " + std::to_string(bin));
+    cells.push_back(bin < 0 ? no_cell : static_cast<u32>(bin));
+  }
+  return cells;
+}
+
 }  // namespace
 
-CipherSums::CipherSums(Key key, std::vector<std::size_t> n_bins, std::size_t nodes, std::vector<Buckets> buckets,
-                       std::size_t sums, std::size_t rows_additions)
-    : n_bins_(std::move(n_bins)),
+CipherSums::CipherSums(Key key, std::vector<i32> feature_ids, std::vector<std::size_t> n_bins, std::size_t nodes,
+                       std::vector<Buckets> buckets, std::size_t sums, std::size_t rows_additions)
+    : feature_ids_(std::move(feature_ids)),
+      n_bins_(std::move(n_bins)),
       nodes_(nodes),
       buckets_(std::move(buckets)),
       sums_(std::move(key), sums),
@@ -103,7 +122,7 @@ CipherSums::CipherSums(Key key, std::vector<std::size_t> n_bins, std::size_t nod
 CipherSums cipher_histogram(const CipherRows& rows, const std::vector<i32>* place, const Bins& bins,
                             const RowPartition& partition, const std::vector<i32>& nodes,
                             std::optional<Ciphertexts> totals, const std::vector<i32>& features, bool joint,
-                            std::size_t threads) {
+                            std::size_t threads, const std::vector<i32>* absent) {
   const std::size_t width = total_bins(bins, features), n = rows.size();
   if (bins.rows() != partition.n_rows()) throw std::invalid_argument("bins and partition differ in rows");
   if (rows.filled() != n)
@@ -122,7 +141,8 @@ CipherSums cipher_histogram(const CipherRows& rows, const std::vector<i32>* plac
   histogram_counts(bins, partition, nodes, features, counts.data(), threads);
 
   const Call call{bins, features, place, threads};
-  const CellRules rules{joint, totals.has_value(), cell_budget(n)};
+  const std::optional<std::vector<u32>> absent_cells = checked_absent(bins, features, absent, totals.has_value());
+  const CellRules rules{joint, totals.has_value(), cell_budget(n), absent_cells ? &*absent_cells : nullptr};
   CipherCells out(rows, empty_sums(rows, bins, features, counts.data(), sizes));
   for (std::size_t first = 0, last; first < nodes.size(); first = last) {
     std::size_t held = 0;

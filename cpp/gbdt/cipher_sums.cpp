@@ -28,6 +28,8 @@ class CipherSums::LeftSums {
       Chain& chain = chains_.emplace_back();
       chain.buckets = &sums.buckets_[i];
       chain.n_bins = sums.n_bins_[i % sums.features()];
+      if (chain.absent() != no_bucket && !sums.totals_)
+        throw std::invalid_argument("a bucket has been left out: totals are wanted first");
       chain.total = chain.absent() != no_bucket ? sums.totals_->at(i / sums.features()) : nullptr;
       chain.running.assign(chain.size(), nullptr);
     }

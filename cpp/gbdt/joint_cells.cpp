@@ -1,10 +1,10 @@
 #include "gbdt/joint_cells.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "core/parallel.h"
+#include "gbdt/key_counts.h"
 
 namespace vfxgb::gbdt {
 namespace {
@@ -18,60 +18,6 @@ constexpr i64 least_saving = 50, least_saving_hashed = 10;
 constexpr std::size_t patience = 4;     // and one for each feature: counts in vain before the search ends
 constexpr std::size_t group_share = 6;  // features whose share of the cells a group may take
 constexpr i64 inversion = 3;
-
-// How often each of many keys occurs.
-class KeyCounts {
- public:
-  static bool is_dense(u64 limit, std::size_t rows) { return limit <= 4 * rows + 1024; }
-  // Keys below `limit`, `rows` of them.
-  KeyCounts(u64 limit, std::size_t rows) : dense_(is_dense(limit, rows)) {
-    const std::size_t size = dense_ ? static_cast<std::size_t>(limit) : std::bit_ceil(2 * rows + 2);
-    if (!dense_) shift_ = 64 - std::countr_zero(size);
-    table_.assign(size, dense_ ? 0 : no_cell);
-  }
-
-  void add(const u64* added, std::size_t number) {
-    if (dense_) {
-      for (std::size_t i = 0; i < number; ++i) ++table_[added[i]];
-      return;
-    }
-    for (std::size_t i = 0; i < number; ++i) {
-      u32& cell = find(added[i]);
-      if (cell == no_cell) {
-        cell = static_cast<u32>(keys.size());
-        keys.push_back(added[i]);
-        count.push_back(0);
-      }
-      ++count[cell];
-    }
-  }
-
-  // After the last key: fills keys and count, and numbers the keys.
-  void finish() {
-    if (!dense_) return;
-    for (std::size_t key = 0; key < table_.size(); ++key) {
-      if (table_[key] == 0) continue;
-      count.push_back(table_[key]);
-      table_[key] = static_cast<u32>(keys.size());
-      keys.push_back(key);
-    }
-  }
-  u32 number(u64 key) { return dense_ ? table_[key] : find(key); }
-
-  std::vector<u64> keys;
-  std::vector<u32> count;
-
- private:
-  u32& find(u64 key) {
-    std::size_t place = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15) >> shift_);
-    while (table_[place] != no_cell && keys[table_[place]] != key) place = (place + 1) & (table_.size() - 1);
-    return table_[place];
-  }
-
-  bool dense_;
-  int shift_ = 0;
-  std::vector<u32> table_;  // counts, later numbers, of keys; or numbers by hash
-};
 
 struct Extrapolated {
   std::size_t hit, shared;  // cells with one and more rows, with two and more
@@ -114,6 +60,7 @@ class Planner {
   };
   struct Known {
     Cost cost;
+    u32 may_leave;       // the cell that may be left out, or no_cell
     std::size_t stored;  // cells of a merged group with two rows and more
   };
   struct Merger {
@@ -139,7 +86,8 @@ class Planner {
   }
 
   void add_group(CellGroup group) {
-    known_.push_back({cost_of(group), group.merged() ? stored(group.count) : 0});
+    const u32 cell = may_leave(group);
+    known_.push_back({cost_of(group, cell), cell, group.merged() ? stored(group.count) : 0});
     plan_.groups.push_back(std::move(group));
   }
 
@@ -169,13 +117,39 @@ class Planner {
     return above == 0 ? 0 : inversion + above;
   }
 
-  Cost cost_of(const CellGroup& group) const {
-    const auto largest = std::max_element(group.count.begin(), group.count.end());
+  // The cell of a group that may be left out, or no_cell.
+  u32 may_leave(const CellGroup& group) const {
+    if (rows_.empty()) return no_cell;
+    if (rules_.totals) return index_of_largest(group.count);
+    if (!rules_.absent) return no_cell;
+    if (!group.merged()) {
+      const u32 cell = (*rules_.absent)[group.feature];
+      return cell != no_cell && group.count[cell] > 0 ? cell : no_cell;
+    }
+    const u32 left = known_[group.left].may_leave, right = known_[group.right].may_leave;
+    if (left == no_cell || right == no_cell) return no_cell;
+    for (u32 cell = 0; cell < group.count.size(); ++cell)
+      if (group.left_cell[cell] == left && group.right_cell[cell] == right) return cell;
+    return no_cell;
+  }
+  // The same for the cells of a and b together, as an index in the table.
+  u32 may_leave(std::size_t a, std::size_t b, const KeyCounts& table) const {
+    if (rules_.totals) return index_of_largest(table.count);
+    const u32 in_a = known_[a].may_leave, in_b = known_[b].may_leave;
+    if (in_a == no_cell || in_b == no_cell) return no_cell;
+    const u64 key = in_a * u64{plan_.groups[b].count.size()} + in_b;
+    const auto found = std::find(table.keys.begin(), table.keys.end(), key);
+    return found == table.keys.end() ? no_cell : static_cast<u32>(found - table.keys.begin());
+  }
+  static u32 index_of_largest(const std::vector<u32>& count) {
+    return static_cast<u32>(std::max_element(count.begin(), count.end()) - count.begin());
+  }
+
+  Cost cost_of(const CellGroup& group, u32 absent) const {
     const i64 all = rows() - static_cast<i64>(group.hit) + marginals(group, no_cell);
-    if (!rules_.totals || rows_.empty()) return {all, no_cell};
-    const u32 absent = static_cast<u32>(largest - group.count.begin());
-    const i64 less =
-        rows() - *largest - static_cast<i64>(group.hit - 1) + marginals(group, absent) + recovery(group, absent);
+    if (absent == no_cell) return {all, no_cell};
+    const i64 less = rows() - group.count[absent] - static_cast<i64>(group.hit - 1) + marginals(group, absent) +
+                     recovery(group, absent);
     return less < all ? Cost{less, absent} : Cost{all, no_cell};
   }
 
@@ -222,21 +196,22 @@ class Planner {
   }
 
   // Cost of the merged group from its cells, without making it.
-  i64 cost_of_pair(const CellGroup& a, const CellGroup& b, const KeyCounts& table) const {
+  i64 cost_of_pair(std::size_t left, std::size_t right, const KeyCounts& table) const {
+    const CellGroup &a = plan_.groups[left], &b = plan_.groups[right];
     const std::size_t cells = table.keys.size();
     const u64 radix = b.count.size();
     const i64 all =
         rows() - static_cast<i64>(cells) + into_part(cells, a, 0, no_cell) + into_part(cells, b, 0, no_cell);
-    if (!rules_.totals) return all;
-    const auto largest = std::max_element(table.count.begin(), table.count.end());
-    const u64 key = table.keys[static_cast<std::size_t>(largest - table.count.begin())];
+    const u32 absent = may_leave(left, right, table);
+    if (absent == no_cell) return all;
+    const u64 key = table.keys[absent];
     const u32 in_a = static_cast<u32>(key / radix), in_b = static_cast<u32>(key % radix);
     std::size_t with_a = 0, with_b = 0;
     for (const u64 other : table.keys) {
       with_a += other / radix == in_a;
       with_b += other % radix == in_b;
     }
-    const i64 less = rows() - *largest - static_cast<i64>(cells - 1) + into_part(cells, a, with_a, in_a) +
+    const i64 less = rows() - table.count[absent] - static_cast<i64>(cells - 1) + into_part(cells, a, with_a, in_a) +
                      into_part(cells, b, with_b, in_b) + recovery(a, in_a) + recovery(b, in_b);
     return std::min(all, less);
   }
@@ -252,7 +227,8 @@ class Planner {
     const auto [hit, shared] = extrapolate(table.keys.size(), (rows_.size() + step - 1) / step, rows_.size());
     if (shared > room(a, b)) return {a, b, 0};
     i64 cost = rows() - static_cast<i64>(hit) + into_part(hit, left, 0, no_cell) + into_part(hit, right, 0, no_cell);
-    if (rules_.totals) cost -= static_cast<i64>(step) * *std::max_element(table.count.begin(), table.count.end());
+    if (const u32 absent = may_leave(a, b, table); absent != no_cell)
+      cost -= static_cast<i64>(step) * table.count[absent];
     return {a, b, known_[a].cost.additions + known_[b].cost.additions - cost};
   }
 
@@ -266,10 +242,9 @@ class Planner {
 
   // What a merger saves, 0 if its cells are too many.
   Merger count(const Merger& guessed, const KeyCounts& table) const {
-    const CellGroup &a = plan_.groups[guessed.a], &b = plan_.groups[guessed.b];
     const bool fits = stored(table.count) <= room(guessed.a, guessed.b);
     const i64 apart = known_[guessed.a].cost.additions + known_[guessed.b].cost.additions;
-    return {guessed.a, guessed.b, fits ? apart - cost_of_pair(a, b, table) : 0, true};
+    return {guessed.a, guessed.b, fits ? apart - cost_of_pair(guessed.a, guessed.b, table) : 0, true};
   }
 
   void make(const Merger& merger, KeyCounts table) {

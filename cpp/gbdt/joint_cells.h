@@ -5,7 +5,9 @@
 // of the groups on top; the cells of a part are sums of cells of the whole, down to the single features.
 //
 // Costs are counted in additions, exactly, before anything is added: a count of cells takes about a nanosecond a row,
-// an addition about a thousand. With rows R, cells C, the largest of them x with M rows:
+// an addition about a thousand. With rows R, cells C, and x with M rows the one of them that may be left out (the
+// largest; or, where parts of the rows are summed apart, the one in which each feature is in a bin that all of them may
+// leave out):
 //   into the cells       R - C, or, if x is left out, (R - M) - (C - 1);
 //   into a part's cells  the cells minus the part's cells; if x is left out, only those that do not lie with x;
 //   for a bucket left out, an inversion (3) and two additions more where left sums need it.
@@ -44,9 +46,10 @@ struct CellPlan {
 };
 
 struct CellRules {
-  bool joint;             // merge at all
-  bool totals;            // a largest cell may be left out
-  std::size_t max_cells;  // of two and more rows that the merged groups may have, all together
+  bool joint;                                // merge at all
+  bool totals;                               // a largest cell may be left out
+  std::size_t max_cells;                     // of two and more rows that the merged groups may have, all together
+  const std::vector<u32>* absent = nullptr;  // without totals: per feature the cell that may be left out, or no_cell
 };
 
 // IN rows: of one node, ascending; counts: rows per bin, feature after feature (histogram_counts).

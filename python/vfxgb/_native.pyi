@@ -561,7 +561,27 @@ def first_tokens(
 
 @final
 class CipherSums:
-    """Encrypted gradient sums per node, feature and bin (missing values included): what cipher_histogram makes."""
+    """Encrypted gradient sums per node, feature and bin (missing values included): what cipher_histogram makes.
+
+    A bucket may have been left out: it is *absent*, and is the node's total minus the feature's other buckets. Sums of
+    shards, made with cipher_histogram(absent=...), are joined, and given the totals of all rows then.
+    """
+
+    @staticmethod
+    def join(parts: Sequence[CipherSums], threads: int = 1) -> CipherSums:
+        """The sums over the rows of all parts, bucket by bucket.
+
+        Key, number of nodes and features must be the same, and parts have no totals. A bucket that is absent in a part
+        is absent in the result, and what others have of it is dropped. ValueError also if parts lack different buckets
+        of a feature in a node. `additions` and `rows_additions` add up, with the additions made here.
+        """
+    def with_totals(self, totals: Ciphertexts) -> CipherSums:
+        """These sums (a copy) with the encrypted sum of each node, from which absent buckets follow."""
+    def to_bytes(self, threads: int = 1) -> bytes:
+        """For a party's own machines, whatever their kernels; totals and the counts of additions included."""
+    @staticmethod
+    def from_bytes(key: PublicKey, data: Buffer, threads: int = 1) -> CipherSums:
+        """What to_bytes made. ValueError for anything else; that ciphertexts are units is not checked."""
 
     @property
     def nodes(self) -> int: ...
@@ -584,10 +604,14 @@ class CipherSums:
 
         has_missing: of the features summed. Position j belongs to candidate order[j] (a permutation; None: j).
         available bool[nodes, c], by *candidate* and not by position: where False, the position holds an encryption of
-        zero. Nothing here is randomised: rerandomize() before anything leaves.
+        zero. Nothing here is randomised: rerandomize() before anything leaves. ValueError if a bucket is absent and
+        there are no totals.
         """
     def buckets(self, threads: int = 1) -> Ciphertexts:
-        """All bucket sums: per node and feature n_bins + 1 ciphertexts, the last of missing values. For tests."""
+        """All bucket sums: per node and feature n_bins + 1 ciphertexts, the last of missing values. For tests.
+
+        ValueError as left_sums.
+        """
 
 @final
 class RootSums:
@@ -621,12 +645,17 @@ def cipher_histogram(
     features: NDArray[np.int32],
     joint: bool,
     threads: int = 1,
+    absent: NDArray[np.int32] | None = None,
 ) -> CipherSums:
     """Encrypted sums over the sampled rows of each node, for the features given (ascending ids).
 
     place[row] is the position in `rows` of the row's ciphertext (None: the row's own number). totals: the encrypted sum
     of each node; where it saves additions, a largest bucket is the total minus the others. None: every row is added.
     joint: sum into joint buckets of groups of features first where that takes fewer additions. `rows` must be full.
+
+    absent, for shards, whose totals nobody has (totals is None then): of each feature given, the bin whose bucket need
+    not be summed (n_bins for missing values, -1 for none), the same for all shards. Where it saves additions, a group
+    of features leaves out the rows that lie in that bin of each of them, and these buckets are absent in the node.
     """
 
 def pack_sums(x: Ciphertexts, per: int, shift_bits: int, threads: int = 1) -> Ciphertexts:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "bigint/words.h"
 #include "check.h"
@@ -175,6 +176,50 @@ void histograms(const Key& key, std::size_t n, const std::vector<std::size_t>& c
       }
 }
 
+CipherSums sent(const CipherSums& sums) {
+  std::vector<unsigned char> bytes(sums.serialized_bytes());
+  sums.serialize(bytes.data(), 2);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<unsigned char> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    CHECK_THROWS(CipherSums::deserialize(sums.key(), cut, 1));
+  }
+  CipherSums out = CipherSums::deserialize(sums.key(), bytes, 2);
+  CHECK(out.additions() == sums.additions() && out.rows_additions() == sums.rows_additions());
+  return out;
+}
+
+// Three parts of the rows, the last of them empty; of each feature the rows of one bin may be left out.
+void shards(const Key& key, std::size_t n, const std::vector<std::size_t>& cuts) {
+  const Sample sample(key, n, cuts, nullptr);
+  const auto left = wire_of(sample.left_sums({0})), buckets = wire_of(sample.buckets({0}));
+  const Ciphertexts total = sample.totals({0});
+  std::vector<i32> absent;
+  for (std::size_t f = 0; f < cuts.size(); ++f) absent.push_back(f % 3 == 2 ? -1 : static_cast<i32>(f % 2 * cuts[f]));
+  absent[1] = static_cast<i32>(cuts[1] + 1);  // missing values
+  for (const bool joint : {false, true})
+    for (const std::vector<i32>* leave : {static_cast<const std::vector<i32>*>(nullptr), &std::as_const(absent)}) {
+      std::vector<CipherSums> parts;
+      for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, n / 3}, {n / 3, n}, {n, n}}) {
+        std::vector<i32> own(end - begin);
+        std::iota(own.begin(), own.end(), static_cast<i32>(begin));
+        const RowPartition partition(n, &own);
+        parts.push_back(sent(cipher_histogram(sample.rows, nullptr, sample.bins, partition, {0}, std::nullopt,
+                                              sample.features, joint, 2, leave)));
+      }
+      CipherSums joined = CipherSums::join({&parts[0], &parts[1], &parts[2]}, 2);
+      CHECK(joined.rows_additions() == n * cuts.size());
+      if (leave && !joint) CHECK_THROWS(joined.buckets(1));  // a joint plan may find nothing to leave out
+      CipherSums whole = sent(joined.with_totals(total));
+      compare(whole, sample, left, buckets, 2);
+      if (!leave) compare(joined, sample, left, buckets, 1);
+      CHECK_THROWS(CipherSums::join({&joined, &whole}, 1));
+      CHECK_THROWS(whole.with_totals(total));
+    }
+  CHECK_THROWS(CipherSums::join({}, 1));
+  CHECK_THROWS(cipher_histogram(sample.rows, nullptr, sample.bins, sample.partition, {0}, total, sample.features, true,
+                                1, &absent));
+}
+
 void packing(const Key& key) {
   const Ring& ring = key->ring();
   const Ciphertexts x = random_units(key, 11);
@@ -242,6 +287,7 @@ int main() {
     histograms(key, 90, {3, 300, 0}, &sampled);
     histograms(key, 1, {1, 1}, nullptr);
     histograms(key, 40, {2}, nullptr);
+    shards(key, 200, {3, 2, 1, 4});
     packing(key);
     filling(key);
     counted_costs(key);

@@ -183,7 +183,7 @@ class Asked:
                 party="shop",
                 channel=theirs,
                 params=make_protocol_params(spec, chosen),
-                bins=binned.bins,
+                binned=binned.bins,
                 has_missing=binned.has_missing,
                 constraints=None,
                 n_train=self.n,

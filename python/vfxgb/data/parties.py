@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.errors import ColumnNameError, LengthMismatchError, TableError
 
@@ -38,7 +39,7 @@ def split_by_party(table: Table, parties: Mapping[str, Sequence[str | int]], act
     return divided
 
 
-def check_parties(tables: Mapping[str, Table], active: str) -> None:
+def check_parties(tables: Mapping[str, Table | Source], active: str) -> None:
     """Check tables that come one per party: rows agree in number, and no column has two owners.
 
     Raises LengthMismatchError, ColumnNameError, or TableError for an unknown active party.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from vfxgb.errors import LabelError
 Float32Array = NDArray[np.float32]
 
 
+@runtime_checkable
 class TargetSource(Protocol):
     """Labels, and weights if there are any, of all rows of a run. Can be pickled."""
 

@@ -10,6 +10,7 @@ Everything a function is given passes the scheduler: whoever allows `workers_hol
 import shutil
 import tempfile
 import uuid
+import weakref
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -47,12 +48,14 @@ class DaskEngine:
         self._lost: tuple[type[BaseException], ...] = (
             distributed.client.FutureCancelledError,
             distributed.scheduler.KilledWorker,
-            distributed.CommClosedError,
+            distributed.comm.CommClosedError,
         )
         cores = _cores(self._client)
         self._places = sorted(cores)
         self._shards = SHARDS_PER_WORKER * len(cores) if shards is None else shards
         self.threads = max(1, min(*cores.values(), -(-sum(cores.values()) // self._shards)))
+        # What was asked for and is still referred to: released in the end, whoever has forgotten to let go.
+        self._asked: weakref.WeakSet[Any] = weakref.WeakSet()
         self._folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
         try:
             self._check_folder()
@@ -77,7 +80,9 @@ class DaskEngine:
         """See Engine."""
         place = self._places[shard % len(self._places)]
         name = f"{function.__name__}-{uuid.uuid4().hex}"
-        return self._client.submit(call, function, *args, key=name, workers=[place], allow_other_workers=True)
+        held = self._client.submit(call, function, *args, key=name, workers=[place], allow_other_workers=True)
+        self._asked.add(held)
+        return held
 
     def get(self, held: Sequence[Held]) -> list[Any]:
         """See Engine."""
@@ -109,6 +114,8 @@ class DaskEngine:
     def close(self) -> None:
         """See Engine."""
         shutil.rmtree(self._folder, ignore_errors=True)
+        for held in list(self._asked):
+            held.release()
         try:
             if self._client.status == "running":
                 self._client.run(forget_keys, on_error="ignore")

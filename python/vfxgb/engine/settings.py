@@ -1,6 +1,8 @@
 """Which engine a party uses: what users write, checked; and the engine made of it."""
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,6 +101,21 @@ def make_engine(settings: EngineSettings, threads: int | None, parties: int = 1)
         return None
     memory = read_bytes(settings.memory_limit) // parties
     return LocalEngine(memory, resolve_threads(threads), folder, settings.shards)
+
+
+@contextmanager
+def engines_for(
+    parties: Iterable[str], settings: EngineSettings, threads: int | None
+) -> Iterator[dict[str, Engine | None]]:
+    """An engine for each of the parties of this process, closed in the end."""
+    names = list(parties)
+    with ExitStack() as stack:
+        engines: dict[str, Engine | None] = {}
+        for name in names:
+            engine = engines[name] = make_engine(settings, threads, len(names))
+            if engine is not None:
+                stack.callback(engine.close)
+        yield engines
 
 
 def read_bytes(text: int | str) -> int:

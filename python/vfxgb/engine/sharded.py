@@ -189,7 +189,7 @@ class ShardedPartition:
 
     def counts(self, nodes: Nodes) -> NDArray[np.int64]:
         """int64[len(nodes), 2]: sampled rows and other rows."""
-        return self.counts_by_shard(nodes).sum(axis=1)
+        return np.asarray(self.counts_by_shard(nodes).sum(axis=1))
 
     def left_bits_size(self, nodes: Nodes) -> int:
         """Bytes of left bits for these nodes."""

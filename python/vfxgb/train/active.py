@@ -126,10 +126,9 @@ class ActiveParty:
             lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
             lambda: table_digest(given.table, self._checked(given.labels), given.weights),
         )
-        self._release: Release | None = None
         self._released_labels: Float32Array | None = None
         self._shards = self._divide()
-        target = self._make_target()
+        target, self._release = self._make_target()
         start = params
         if params.base_score is None and self._release is not None:
             start = replace(params, base_score=self._options.default_start)
@@ -156,20 +155,21 @@ class ActiveParty:
         check_fits(self._spec, self._params, self._note is not None)
         return ShardedTable.of(given.table, given.n_train, self._params.max_bin, given.engine)
 
-    def _make_target(self) -> Target:
+    def _make_target(self) -> tuple[Target, Release | None]:
         given, objective, params = self._given, self._objective, self._params
         if self._shards is not None:
             source = self._shards.target(given.labels, given.weights, self.party)
-            return ShardedTarget(self._shards.engine, self._shards.division, source, objective, params, self._options)
+            shards = self._shards
+            return ShardedTarget(shards.engine, shards.division, source, objective, params, self._options), None
         labels = self._checked(given.labels)
         assert isinstance(labels, np.ndarray)  # noqa: S101 - see ActiveInput
         target = MemoryTarget(objective, params, self._options, labels, given.weights, given.n_train, given.threads)
-        self._release = self._make_release(target.train_weights)
-        if self._release is not None:
-            released = self._keeper.labels(self._release, target.train_labels)
+        release = self._make_release(target.train_weights)
+        if release is not None:
+            released = self._keeper.labels(release, target.train_labels)
             if released is not target.train_labels:
                 target.train_labels = self._released_labels = released
-        return target
+        return target, release
 
     def _make_setup(self) -> Setup:
         """What every passive party is told first, for a run from its beginning."""

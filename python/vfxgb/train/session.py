@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 from vfxgb._native import random_bytes
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parties import check_parties
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
+from vfxgb.data.target import TargetSource
+from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import CutsError, InsecureProtocolWarning, LengthMismatchError
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import seal_all
@@ -64,9 +67,9 @@ class FitResult:
 
 
 def fit(
-    tables: Mapping[str, Table],
+    tables: Mapping[str, Table | Source],
     active: str,
-    y: NDArray[Any],
+    y: NDArray[Any] | TargetSource,
     weight: NDArray[Any] | None,
     n_train: int,
     params: TrainParams,
@@ -76,6 +79,7 @@ def fit(
     callbacks: Sequence[TrainingCallback] | None = None,
     cuts: Mapping[str, Any] | None = None,
     record: bool = False,
+    engine: EngineSettings | None = None,
 ) -> FitResult:
     """Train.
 
@@ -84,7 +88,8 @@ def fit(
     the rows; training rows may be among them. `cuts`: column -> ascending cut points, imposed. Imputation
     (params.missing_strategy) and params.early_stopping_rounds are done here: tables come with their NaN. Callbacks run
     in the calling thread. `record`: keep all messages and what an audit needs besides; this is private data of every
-    party, and as large as all traffic together. Raises the errors of the parts it calls; every one names party and
+    party, and as large as all traffic together. `engine`: where each party's rows lie and are worked on, None for this
+    process; with one that has shards, tables and y (with the weights) may be descriptions of where to read them. Raises the errors of the parts it calls; every one names party and
     column or step. An error at a passive party is raised here as it was raised there.
     """
     check_parties(tables, active)
@@ -94,6 +99,8 @@ def fit(
     spec = protocol_by_name(protocol)
     own_params = make_protocol_params(spec, protocol_params)
     require_consent(spec, own_params)
+    settings = EngineSettings() if engine is None else engine
+    settings.check()
     if spec.security == "broken":
         warnings.warn(InsecureProtocolWarning(broken(spec)), stacklevel=2)
     threads = resolve_threads(params.n_jobs)
@@ -108,24 +115,6 @@ def fit(
     channels: dict[str, Channel] = {}
     passive: dict[str, PassiveParty] = {}
     others: dict[str, PartyThread] = {}
-    for party, table in tables.items():
-        if party != active:
-            taps = (None, None) if recorder is None else (recorder.tap(active), recorder.tap(party))
-            channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record, taps=taps)
-            given = PassiveInput(table, threads, _cuts_of(cuts, table), directions.get(party), local)
-            passive[party] = PassiveParty(party, run.hex(), given, theirs, _note(recorder, party))
-            others[party] = PartyThread(party, passive[party].run, theirs)
-    own = ActiveInput(
-        tables[active],
-        read_labels(y, n_rows, active),
-        read_weights(weight, n_rows, active),
-        n_train,
-        evals,
-        threads,
-        _cuts_of(cuts, tables[active]),
-        directions.get(active),
-    )
-
     def save(share: ActiveShare, folder: Path) -> None:
         # The passive parties wait for the next round: their records do not change meanwhile.
         sealed, rest = seal_all(share, {name: one.share() for name, one in passive.items()})
@@ -133,24 +122,43 @@ def fit(
         for part in rest.values():
             save_share(part, folder / f"{part.party}.json")
 
-    result = run_together(
-        lambda: lead(
-            active,
-            tuple(tables),
-            run.hex(),
-            own,
-            params,
-            protocol,
-            protocol_params,
+    with engines_for(tables, settings, params.n_jobs) as engines:
+        for party, table in tables.items():
+            if party != active:
+                taps = (None, None) if recorder is None else (recorder.tap(active), recorder.tap(party))
+                channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record, taps=taps)
+                given = PassiveInput(table, threads, _cuts_of(cuts, table), directions.get(party), local, engine=engines[party])
+                passive[party] = PassiveParty(party, run.hex(), given, theirs, _note(recorder, party))
+                others[party] = PartyThread(party, passive[party].run, theirs)
+        own = ActiveInput(
+            tables[active],
+            y if isinstance(y, TargetSource) else read_labels(y, n_rows, active),
+            read_weights(weight, n_rows, active),
+            n_train,
+            evals,
+            threads,
+            _cuts_of(cuts, tables[active]),
+            directions.get(active),
+            engines[active],
+        )
+        result = run_together(
+            lambda: lead(
+                active,
+                tuple(tables),
+                run.hex(),
+                own,
+                params,
+                protocol,
+                protocol_params,
+                channels,
+                callbacks=callbacks,
+                ledger=ledger,
+                save=save,
+                note=_note(recorder, active),
+            ),
             channels,
-            callbacks=callbacks,
-            ledger=ledger,
-            save=save,
-            note=_note(recorder, active),
-        ),
-        channels,
-        others,
-    )
+            others,
+        )
     for name, one in passive.items():
         result.timings.parties[name] = one.timings
         enter(ledger, one)
@@ -172,7 +180,7 @@ def _note(recorder: Recorder | None, party: str) -> Note | None:
     return None if recorder is None else recorder.note(party)
 
 
-def _directions(tables: Mapping[str, Table], params: TrainParams, names: list[str]) -> dict[str, NDArray[np.int8]]:
+def _directions(tables: Mapping[str, Table | Source], params: TrainParams, names: list[str]) -> dict[str, NDArray[np.int8]]:
     """Monotone directions int8 per column of each party; empty when nothing is constrained."""
     signs = params.constraints(names)
     if not signs:
@@ -180,12 +188,12 @@ def _directions(tables: Mapping[str, Table], params: TrainParams, names: list[st
     found: dict[str, NDArray[np.int8]] = {}
     begin = 0
     for party, table in tables.items():
-        found[party] = np.array(signs[begin : begin + table.n_features], dtype=np.int8)
-        begin += table.n_features
+        found[party] = np.array(signs[begin : begin + len(table.names)], dtype=np.int8)
+        begin += len(table.names)
     return found
 
 
-def _cuts_of(cuts: Mapping[str, Any] | None, table: Table) -> dict[str, Any] | None:
+def _cuts_of(cuts: Mapping[str, Any] | None, table: Table | Source) -> dict[str, Any] | None:
     return None if cuts is None else {name: cuts[name] for name in table.names if name in cuts}
 
 

@@ -195,13 +195,22 @@ class EncryptedShards(ArrivingRows):
         parts = [one for one in self._roots.pop(share, []) if one is not None]
         if not parts:
             parts = [self._partial(shard, lane, tree, nodes) for shard in self._shards if shard.count]
-        (joined,) = self._engine.get([join_all(self._engine, parts, join_sums)])
-        sums: _native.CipherSums = joined.sums.with_totals(totals)
+        sums = self._fetch(join_all(self._engine, parts, join_sums)).with_totals(totals)
         if depth == 0:
             self._finished[share] = sums
         self._context.timings.count("additions", sums.additions)
         self._context.timings.count("row additions", sums.rows_additions)
         return sums
+
+    def _fetch(self, joined: Held) -> _native.CipherSums:
+        """The joined sums, here, under this process's own key object."""
+        engine = self._engine
+        if engine.mapped:
+            (here,) = engine.get([joined])
+            found: _native.CipherSums = here.sums
+            return found
+        (data,) = engine.get([engine.run(0, sums_bytes, joined)])
+        return _native.CipherSums.from_bytes(self._key.native, data, self._context.threads)
 
     def close(self) -> None:
         """Forget the ciphertexts, and their files."""
@@ -246,6 +255,11 @@ def partial_sums(
 def join_sums(parts: list[ShardSums]) -> ShardSums:
     """Sums over the rows of all of them."""
     return ShardSums(parts[0].key, _native.CipherSums.join([part.sums for part in parts], 1))
+
+
+def sums_bytes(joined: ShardSums) -> bytes:
+    """Sums as bytes."""
+    return joined.sums.to_bytes(1)
 
 
 def make_rows(
