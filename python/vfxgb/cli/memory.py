@@ -1,10 +1,9 @@
-"""What Linux tells of the memory of processes; other systems tell nothing."""
+"""What Linux tells of the memory of a process; other systems tell nothing."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-CLEAR_REFS = Path("/proc/self/clear_refs")
-SELF = "self"
+STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def start_peak() -> Callable[[], int | None]:
@@ -17,18 +16,17 @@ def start_peak() -> Callable[[], int | None]:
     return lambda: status_bytes("VmHWM") - before
 
 
-def status_bytes(field: str, process: int | str = SELF) -> int:
-    """A field of /proc/<process>/status in bytes, such as VmRSS (resident) or VmHWM (its peak). Raises OSError."""
-    path = Path(f"/proc/{process}/status")
-    for line in path.read_text(encoding="utf-8").splitlines():
+def status_bytes(field: str) -> int:
+    """A field of /proc/self/status in bytes, such as VmRSS (resident) or VmHWM (its peak). Raises OSError."""
+    for line in STATUS.read_text(encoding="utf-8").splitlines():
         if line.startswith(field + ":"):
             return 1024 * int(line.split()[1])
-    raise OSError(f"no field {field} in {path}")
+    raise OSError(f"no field {field} in {STATUS}")
 
 
-def peak_of(process: int) -> int | None:
-    """The most memory a process ever had, None if the system does not tell."""
+def known_bytes(field: str) -> int | None:
+    """The same, None where the system does not tell."""
     try:
-        return status_bytes("VmHWM", process)
+        return status_bytes(field)
     except OSError:
         return None

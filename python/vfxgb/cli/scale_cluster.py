@@ -1,36 +1,29 @@
 """A Dask cluster for `vfxgb bench scale`: workers as processes, and the scheduler in a process of its own.
 
 So the process that trains holds nothing of the cluster, and what it takes of memory and processor time is its own.
-`Cluster` starts `main` of this module, which prints the address and the ids of all processes, and ends it by closing
-its stdin.
+`Cluster` starts `main` of this module, which prints the address, and ends it by closing its stdin.
 """
 
-import json
-import os
+import logging
 import subprocess
 import sys
 from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-from vfxgb.cli.memory import peak_of
 from vfxgb.errors import MissingPackageError, VfxgbError
 
 END_SECONDS = 30.0
 
 
 class Cluster:
-    """A context: `workers` processes with `threads` threads each, on this machine.
-
-    `address`: of the scheduler. `pids`: of the workers.
-    """
+    """A context: `workers` processes with `threads` threads each, on this machine. `address`: of the scheduler."""
 
     def __init__(self, workers: int, threads: int) -> None:
         distributed()
         self.workers = workers
         self.threads = threads
         self.address = ""
-        self.pids: list[int] = []
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> "Cluster":
@@ -41,12 +34,10 @@ class Cluster:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         assert self._process.stdout is not None  # noqa: S101 - asked for above
-        line = self._process.stdout.readline()
-        if not line:
-            code_found = self._process.wait(END_SECONDS)
-            raise VfxgbError(f"starting a Dask cluster of {self.workers} workers: its process ended with {code_found}")
-        found = json.loads(line)
-        self.address, self.pids = found["address"], found["workers"]
+        self.address = self._process.stdout.readline().strip()
+        if not self.address:
+            ended = self._process.wait(END_SECONDS)
+            raise VfxgbError(f"starting a Dask cluster of {self.workers} workers: its process ended with code {ended}")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -59,17 +50,6 @@ class Cluster:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
-
-    def cpu_seconds(self) -> float:
-        """Processor time of scheduler and workers so far."""
-        psutil = import_module("psutil")  # comes with Dask
-        assert self._process is not None  # noqa: S101 - within the context
-        times = [psutil.Process(pid).cpu_times() for pid in (self._process.pid, *self.pids)]
-        return float(sum(one.user + one.system for one in times))
-
-    def worker_peaks(self) -> list[int]:
-        """The most memory each worker ever had, in bytes; empty where the system does not tell."""
-        return [peak for peak in map(peak_of, self.pids) if peak is not None]
 
 
 def distributed() -> Any:
@@ -85,9 +65,12 @@ def distributed() -> Any:
 def main(workers: int, threads: int) -> None:
     """Run a cluster until stdin ends."""
     made = distributed().LocalCluster(
-        n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=None
+        n_workers=workers,
+        threads_per_worker=threads,
+        processes=True,
+        dashboard_address=":0",
+        silence_logs=logging.ERROR,
     )
-    with made as cluster, distributed().Client(cluster) as client:
-        pids = sorted(client.run(os.getpid).values())
-        print(json.dumps({"address": cluster.scheduler_address, "workers": pids}), flush=True)
+    with made as cluster:
+        print(cluster.scheduler_address, flush=True)
         sys.stdin.read()

@@ -17,7 +17,7 @@ import msgspec
 
 from vfxgb import VFXGBClassifier
 from vfxgb.cli.children import answer
-from vfxgb.cli.memory import start_peak, status_bytes
+from vfxgb.cli.memory import known_bytes, start_peak
 from vfxgb.cli.scale_cluster import distributed
 from vfxgb.cli.train_data import ACTIVE, LABEL, PASSIVE
 from vfxgb.cli.train_job import ONCE_PHASES
@@ -48,21 +48,28 @@ class ScaleRun(msgspec.Struct, frozen=True):
     """What came of it.
 
     `seconds`: wall time without `key_seconds`. `cpu_seconds`: processor time of this process, keys left out as if one
-    thread had made them. `start_bytes`: resident when training began; `peak_bytes`: by how much that rose;
-    `anonymous_bytes`: the most that was not pages of files, looked at now and then, of this process. `read_bytes`,
-    `written_bytes`: from and to disks. All of these None where the system does not tell. `phases`: party -> phase ->
-    seconds. `operations`: of all parties. `sent`, `received`: bytes as the active party counts them. `model`: a digest
-    of the pooled model.
+    thread had made them; `cluster_cpu_seconds`: of scheduler and workers.
+
+    Of this process: `start_bytes`: resident when training began; `peak_bytes`: by how much that rose;
+    `anonymous_bytes`: the most that was not pages of files, looked at now and then; `read_bytes`, `written_bytes`: from
+    and to disks. Of each worker: `worker_start_bytes`, `worker_peak_bytes`: resident when training began, and the most.
+    None and empty where the system does not tell.
+
+    `phases`: party -> phase -> seconds. `operations`: of all parties. `sent`, `received`: bytes as the active party
+    counts them. `model`: a digest of the pooled model.
     """
 
     seconds: float
     key_seconds: float
     cpu_seconds: float
+    cluster_cpu_seconds: float
     start_bytes: int | None
     peak_bytes: int | None
     anonymous_bytes: int | None
     read_bytes: int | None
     written_bytes: int | None
+    worker_start_bytes: list[int]
+    worker_peak_bytes: list[int]
     phases: dict[str, dict[str, float]]
     operations: dict[str, int]
     sent: int
@@ -88,7 +95,7 @@ class AnonymousPeak:
 
     def _look(self) -> None:
         while True:
-            now = _known("RssAnon")
+            now = known_bytes("RssAnon")
             if now is None:
                 return
             self.bytes = max(now, self.bytes or 0)
@@ -99,20 +106,22 @@ class AnonymousPeak:
 def run_job(job: ScaleJob) -> ScaleRun:
     """Do it. Raises what training raises."""
     if job.address is None:
-        return _run(job, job.engine)
+        return _run(job, job.engine, None)
     with distributed().Client(job.address, set_as_default=False) as client:
-        return _run(job, {**job.engine, "engine_address": client})
+        return _run(job, {**job.engine, "engine_address": client}, client)
 
 
-def _run(job: ScaleJob, engine: dict[str, Any]) -> ScaleRun:
+def _run(job: ScaleJob, engine: dict[str, Any], client: Any) -> ScaleRun:
     if job.warm_up is not None:
         _fit(job, engine, job.warm_up)
-    start_bytes, peak = _known("VmRSS"), start_peak()
+    worker_start = _on_workers(client, "VmRSS")
+    cluster_cpu = _cluster_cpu(client)
+    start_bytes, peak = known_bytes("VmRSS"), start_peak()
     disk, cpu, wall = _disk(), time.process_time(), time.perf_counter()
     with AnonymousPeak() as anonymous:
         model = _fit(job, engine, job.data)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    used = _disk()
+    cluster_cpu, used = _cluster_cpu(client) - cluster_cpu, _disk()
     read, written = (None, None) if disk is None or used is None else (used[0] - disk[0], used[1] - disk[1])
     timings, traffic = model.timings_, model.traffic_[PASSIVE]
     parties = {ACTIVE: timings, **timings.parties}
@@ -125,11 +134,14 @@ def _run(job: ScaleJob, engine: dict[str, Any]) -> ScaleRun:
         seconds=wall - key_seconds,
         key_seconds=key_seconds,
         cpu_seconds=cpu - key_seconds,
+        cluster_cpu_seconds=cluster_cpu,
         start_bytes=start_bytes,
         peak_bytes=peak(),
         anonymous_bytes=anonymous.bytes,
         read_bytes=read,
         written_bytes=written,
+        worker_start_bytes=worker_start,
+        worker_peak_bytes=_on_workers(client, "VmHWM"),
         phases={party: dict(counted.seconds) for party, counted in parties.items()},
         operations=operations,
         sent=traffic.sent_bytes,
@@ -159,11 +171,17 @@ def _digest(model: VFXGBClassifier) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _known(field: str) -> int | None:
-    try:
-        return status_bytes(field)
-    except OSError:
-        return None
+def _cluster_cpu(client: Any) -> float:
+    """Processor time of scheduler and workers so far."""
+    if client is None:
+        return 0.0
+    return float(client.run_on_scheduler(time.process_time) + sum(client.run(time.process_time).values()))
+
+
+def _on_workers(client: Any, field: str) -> list[int]:
+    """A field of every worker's memory, in bytes."""
+    found = [] if client is None else client.run(known_bytes, field).values()
+    return [one for one in found if one is not None]
 
 
 def _disk() -> tuple[int, int] | None:
