@@ -70,10 +70,23 @@ Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::nullp
 Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, const std::optional<std::string>& path)
     : Bins(n_rows, std::move(cuts), nullptr) {
   storage_ = Buffer(storage_bytes(), path);
-  if (!path && storage_.size() > 0) std::memset(storage_.data<unsigned char>(), 0, storage_.size());
-  const double nan = std::nan("");
-  for (std::size_t f = 0; f < cuts_.size(); ++f)
-    fill(f, Strided<double>{reinterpret_cast<const char*>(&nan), 0}, rows_, 0, 1);
+  for (const Tile& tile : tiles_) {
+    if (tile.wide)
+      clear<Bin16>(tile);
+    else
+      clear<Bin8>(tile);
+  }
+}
+
+// In one pass over the tile, whose pages may have to come from a file.
+template <class B>
+void Bins::clear(const Tile& tile) {
+  B missing[tile_bytes / sizeof(B)];
+  for (std::size_t i = 0; i < tile.width; ++i) missing[i] = static_cast<B>(n_bins(members_[tile.first + i]));
+  B* out = const_cast<B*>(data<B>(tile));
+  for (std::size_t row = 0; row < rows_; ++row) out = std::copy_n(missing, tile.width, out);
+  unsigned char* end = storage_.data<unsigned char>() + tile.byte + tile_size(tile, rows_);
+  std::fill(reinterpret_cast<unsigned char*>(out), end, static_cast<unsigned char>(0));
 }
 
 Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::span<const unsigned char> storage)

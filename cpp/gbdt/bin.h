@@ -93,6 +93,8 @@ class Bins {
   Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::nullptr_t);  // without storage
   void lay_out(bool wide);
   std::size_t storage_bytes() const;
+  template <class B>
+  void clear(const Tile& tile);
 
   std::size_t rows_;
   std::vector<std::vector<double>> cuts_;

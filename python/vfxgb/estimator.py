@@ -15,6 +15,12 @@ Parameters have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
     objective        None: binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers
     importance_type  what feature_importances_ shows: "gain", "weight", "cover", "total_gain" or "total_cover"
     record           True: keep in transcript_ what every party saw and knew, for `audit()`; private data of all of them
+    engine           "local": threads of this process; "dask": each party's rows lie in shards on a cluster (docs/scale.md)
+    engine_address   of Dask's scheduler, or a distributed.Client
+    engine_folder    where the files of a run go; with Dask one that all workers share; None: the system's own
+    workers_hold_key True: the cluster may have the private key of the active party; encryption is faster then
+    memory_limit     bytes, or text such as "6GB": rows lie in memory-mapped files; engine "local" only
+    shards           into how many parts each party's rows are divided at least, None: as the engine finds right
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, n_features_in_,
 feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the classifier.
@@ -27,7 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import read_weights
-from vfxgb.errors import ParameterError, PartiesError, UnfittedError
+from vfxgb.data.source import Source
+from vfxgb.data.table import Table
+from vfxgb.data.target import TargetSource
+from vfxgb.engine.settings import EngineSettings
+from vfxgb.errors import LengthMismatchError, ParameterError, PartiesError, UnfittedError
 from vfxgb.estimator_base import EstimatorBase, FitOptions, hide_unknown, read_target
 from vfxgb.estimator_data import (
     Layout,
@@ -39,6 +49,7 @@ from vfxgb.estimator_data import (
     stack_rows,
     stack_weights,
 )
+from vfxgb.estimator_files import FileRows, are_files, engine_settings, in_memory, stacked
 from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
@@ -51,6 +62,7 @@ if TYPE_CHECKING:
     from vfxgb.audit import AuditReport
 
 D = TrainParams  # every default below is written there, once
+E = EngineSettings()
 
 UNPROTECTED = "plain"
 RECOMMENDED = "ot_shares"
@@ -59,7 +71,10 @@ RECOMMENDED = "ot_shares"
 class PartyEstimator(EstimatorBase):
     """Training with the columns of several parties."""
 
-    _own = ("parties", "active", "protocol", "protocol_params", "importance_type", "record")
+    _own = (
+        *("parties", "active", "protocol", "protocol_params", "importance_type", "record"),
+        *EngineSettings.__struct_fields__,
+    )
 
     def __init__(
         self,
@@ -98,6 +113,12 @@ class PartyEstimator(EstimatorBase):
         reduced_leakage: bool = D.reduced_leakage,
         importance_type: str = "gain",
         record: bool = False,
+        engine: str = E.engine,
+        engine_address: Any = None,
+        engine_folder: Any = None,
+        workers_hold_key: bool = E.workers_hold_key,
+        memory_limit: int | str | None = None,
+        shards: int | None = None,
         **unknown: Any,
     ) -> None:
         self._store(locals())
@@ -112,27 +133,67 @@ class PartyEstimator(EstimatorBase):
         options: "FitOptions",
     ) -> None:
         """Run all parties in this process and keep what they leave. `encode` reads the labels of eval sets."""
-        record = self.get_params()["record"]
-        if not isinstance(record, bool):
-            raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
-        hooks = [*as_callbacks(options.callbacks), *make_monitor(options.verbose)]
         weight = read_weights(options.sample_weight, len(labels), layout.active)
         tables, labels, weight = drop_weightless(tables, labels, weight)
         sets = read_eval_sets(options.eval_set, options.eval_weights, layout, encode, type(self).__name__)
         rows, slices = stack_rows(tables, sets)
+        y = np.concatenate([labels, *(entry.labels for entry in sets)]) if sets else labels
+        self._train(rows, layout, y, stack_weights(weight, len(labels), sets), len(labels), params, slices, options)
+
+    def _fit_files(
+        self, files: FileRows, params: TrainParams, classes: NDArray[Any] | None, options: "FitOptions"
+    ) -> None:
+        """The same with tables in files. `classes`: None where labels are numbers."""
+        pairs = list(options.eval_set or ())
+        weights = list(options.eval_weights or [None] * len(pairs))
+        if len(weights) != len(pairs):
+            raise LengthMismatchError(
+                f"reading eval sets: found {len(weights)} entries in sample_weight_eval_set, wanted {len(pairs)}, one "
+                "per eval set"
+            )
+        rows, targets, slices = [files], [files.target(classes)], []
+        for i, ((X, y), weight) in enumerate(zip(pairs, weights, strict=True)):
+            start = sum(one.n_rows for one in rows)
+            rows.append(files.again(X, y, weight, f"eval set {i}"))
+            targets.append(rows[-1].target(classes, f"eval set {i}"))
+            slices.append((f"validation_{i}", slice(start, start + rows[-1].n_rows)))
+        sources, target = stacked(rows, targets)
+        layout, n_train = files.layout, files.n_rows
+        if engine_settings(self.get_params()).in_shards:
+            self._train(sources, layout, target, None, n_train, params, slices, options)
+            return
+        labels, row_weights = target.read(0, sources[layout.active].n_rows)
+        tables = {party: in_memory(source) for party, source in sources.items()}
+        self._train(tables, layout, labels, row_weights, n_train, params, slices, options)
+
+    def _train(
+        self,
+        rows: Mapping[str, Table | Source],
+        layout: Layout,
+        y: NDArray[Any] | TargetSource,
+        weight: NDArray[Any] | None,
+        n_train: int,
+        params: TrainParams,
+        evals: Sequence[tuple[str, slice]],
+        options: "FitOptions",
+    ) -> None:
+        record = self.get_params()["record"]
+        if not isinstance(record, bool):
+            raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
         result = train(
             rows,
             layout.active,
-            np.concatenate([labels, *(entry.labels for entry in sets)]) if sets else labels,
-            stack_weights(weight, len(labels), sets),
-            len(labels),
+            y,
+            weight,
+            n_train,
             params,
             self._protocol(layout),
             self.get_params()["protocol_params"],
-            slices,
-            hooks,
+            evals,
+            [*as_callbacks(options.callbacks), *make_monitor(options.verbose)],
             read_cuts(options.cuts, layout),
             record,
+            engine_settings(self.get_params()),
         )
         if len(result.ledger.privacy):
             tell(result.ledger.privacy.summary(), options.verbose)
@@ -205,7 +266,9 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         """Train.
 
         X: a table (numpy, pandas, polars, pyarrow, path of a CSV or Parquet file), or party -> its table. y: one class
-        per row, of any type that sorts. sample_weight: one per row, 0 leaves the row out. eval_set: pairs (X, y), whose
+        per row, of any type that sorts. With party -> Parquet files (a path, a folder, a list of them) y, and then
+        sample_weight, may name columns of the active party's; with an engine other than this process's memory the
+        files are read where the work is. sample_weight: one per row, 0 leaves the row out. eval_set: pairs (X, y), whose
         metrics go to evals_result_ under validation_0, validation_1, ...; `sample_weight_eval_set` has one entry for
         each. callbacks: see vfxgb.callbacks. verbose: True shows progress, False nothing, None a bar on a terminal if
         it takes longer than two seconds, a number metrics every so many rounds.
@@ -214,6 +277,13 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
         """
         params = self.get_params()
+        options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
+        if are_files(X, y, engine_settings(params)):
+            files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
+            classes = files.classes()
+            self._fit_files(files, self._train_params(*self._objective(len(classes))), classes, options)
+            self.classes_ = classes
+            return self
         tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
         target = read_target(y, tables[layout.active].n_rows, layout.active)
         classes, codes = find_classes(target, layout.active)
@@ -222,7 +292,6 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float32]:
             return encode_classes(read_target(labels, n_rows, layout.active, what), classes, layout.active, what)
 
-        options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
         self._fit(tables, layout, self._train_params(objective, outputs), codes, encode, options)
         self.classes_ = classes
         return self
@@ -248,12 +317,16 @@ class VFXGBRegressor(RegressorPart, PartyEstimator):
     ) -> "VFXGBRegressor":
         """Train; y holds one finite number per row. The other arguments are those of VFXGBClassifier.fit."""
         params = self.get_params()
+        options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
+        if are_files(X, y, engine_settings(params)):
+            files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
+            self._fit_files(files, self._train_params(self._regression(), 1), None, options)
+            return self
         tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
 
         def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float64]:
             return read_numbers(read_target(labels, n_rows, layout.active, what), layout.active, what)
 
         codes = encode(y, tables[layout.active].n_rows, "y")
-        options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
         self._fit(tables, layout, self._train_params(self._regression(), 1), codes, encode, options)
         return self

@@ -68,6 +68,12 @@ def sent(key: PrivateKey, sums: _native.CipherSums, threads: int) -> _native.Cip
     return out
 
 
+def without_additions(sums: _native.CipherSums) -> bytes:
+    data = sums.to_bytes()
+    assert int.from_bytes(data[24:32], "little") == sums.additions
+    return data[:24] + data[32:]
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(
     case=cases(),
@@ -90,7 +96,9 @@ def test_shards(scheme: str, case: Case, shards: int, joint: bool, leave_out: bo
     tree = parts[0]
     for part in parts[1:]:
         tree = _native.CipherSums.join([tree, part])
-    assert tree.to_bytes() == joined.to_bytes()
+    # Two at a time may add up a bucket before it turns out to be absent in another part.
+    assert tree.additions >= joined.additions
+    assert without_additions(tree) == without_additions(joined)
     totals = encrypt(key, case.plain(nodes)[1])
     whole = joined.with_totals(totals)
     check_left_sums(case, key, sent(key, whole, threads), nodes, threads)

@@ -55,13 +55,14 @@ class ParquetSource:
         path: AnyPath | Sequence[AnyPath],
         *,
         columns: Sequence[str] | None = None,
+        without: Sequence[str] = (),
         party: str = "",
         missing: float = math.nan,
     ) -> "ParquetSource":
         """The table at `path`: a file, a folder (its files and those of its folders, by name), or several, in order.
 
-        In folders, names that begin with . or _ are left out. `columns` are the features, in that order, all if None;
-        `values` reads the others too. Paths are kept as absolute ones: other processes must find the files there.
+        In folders, names that begin with . or _ are left out. `columns` are the features, in that order; None: all
+        but those of `without`. `values` reads the others too. Paths are kept as absolute ones: other processes must find the files there.
         Raises TableError (no file, unreadable, without rows or columns), ColumnNameError (duplicated, or absent in some
         file), ColumnTypeError (not numbers, or of another kind in another file), MissingPackageError.
         """
@@ -70,7 +71,7 @@ class ParquetSource:
             one for some in ([path] if isinstance(path, (str, os.PathLike)) else path) for one in _find(some, where)
         ]
         footers = [_footer(file, where) for file in found]
-        names, others = _agree(footers, columns, party)
+        names, others = _agree(footers, columns, without, party)
         files = tuple(file for file, _ in footers)
         rows = [count for file in files for count in file.group_rows if count]
         shape = (sum(rows), len(names))
@@ -156,14 +157,14 @@ def _opened(path: Path, where: str) -> Any:
 
 
 def _agree(
-    footers: list[tuple[ParquetFile, Any]], columns: Sequence[str] | None, party: str
+    footers: list[tuple[ParquetFile, Any]], columns: Sequence[str] | None, without: Sequence[str], party: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(features, all columns that can be read) of files that must agree on them."""
     where = reading(party)
     if not footers:
         raise TableError(f"{where}: found an empty list of files, wanted at least one")
     first_file, first = footers[0]
-    names = tuple(first.names) if columns is None else tuple(columns)
+    names = tuple(name for name in first.names if name not in without) if columns is None else tuple(columns)
     refuse_repeated(names, party)
     others = tuple(name for name in first.names if all(name in schema.names for _, schema in footers))
     for file, schema in footers:
