@@ -64,10 +64,11 @@ def refuse_labels(values: NDArray[np.floating], wrong: NDArray[np.bool_], party:
         )
 
 
-def read_weights(weights: Any, n_rows: int, party: str = "") -> NDArray[np.float32] | None:
+def read_weights(weights: Any, n_rows: int, party: str = "", *, whole: bool = True) -> NDArray[np.float32] | None:
     """Sample weights as float32[n_rows]; None stays None, a single number becomes that weight for every row.
 
-    Raises WeightError for another shape, for a negative, NaN or infinite weight, and when all are 0.
+    Raises WeightError for another shape, for a negative, NaN or infinite weight, and when all are 0, unless they are
+    some rows' only (not `whole`).
     """
     if weights is None:
         return None
@@ -89,7 +90,7 @@ def read_weights(weights: Any, n_rows: int, party: str = "") -> NDArray[np.float
             f"{_where('sample weights', party)}: row {row} has weight {array[row]:g}, "
             "wanted a finite weight of at least 0"
         )
-    if not array.any():
+    if whole and not array.any():
         raise WeightError(f"{_where('sample weights', party)}: every weight is zero, wanted at least one above 0")
     return array
 

@@ -20,19 +20,24 @@ def shard_ranges(source: Source, at_most: int | None, at_least_shards: int = 1) 
     are fewer. Parts are joined, and cut only if they are larger than a shard may be. The sizes differ by about a part.
     Raises ParameterError for a bound below 1.
     """
+    return part_ranges(source.parts, at_most, at_least_shards)
+
+
+def part_ranges(parts: tuple[int, ...], at_most: int | None, at_least_shards: int = 1) -> list[tuple[int, int]]:
+    """shard_ranges of rows with these natural parts: edges, ascending from 0 to the number of rows."""
     if (at_most is not None and at_most < 1) or at_least_shards < 1:
         raise ParameterError(
             f"dividing rows into shards: found at most {at_most} rows and at least {at_least_shards} shards, "
             "wanted both to be 1 or more"
         )
-    n_rows = source.n_rows
+    n_rows = parts[-1]
     most = n_rows if at_most is None else min(at_most, n_rows)
     fewest = min(at_least_shards, n_rows)
     piece = min(most, -(-n_rows // fewest))
-    edges = _edges(source.parts, piece)
+    edges = _edges(parts, piece)
     while len(edges) - 1 < fewest:
         piece = max(1, piece // 2)
-        edges = _edges(source.parts, piece)
+        edges = _edges(parts, piece)
     return _balanced(edges, most, fewest)
 
 

@@ -5,6 +5,8 @@ with the values, types and refusals of `Table.column`. It can be pickled, and bu
 whoever works on some rows reads only these, and reads them again if what was made of them is lost.
 """
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.table import Float32Array, Table
-from vfxgb.errors import ColumnNameError, TableError
+from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
 from vfxgb.params import closest_name
 
 
@@ -99,6 +101,105 @@ class TableSource:
             for piece, end in zip(pieces, ends, strict=True)
         ]
         return np.concatenate(kept)
+
+
+@dataclass(frozen=True)
+class StackedSource:
+    """Tables below each other as one: training rows, then eval sets. The first one's party stands for all.
+
+    Raises TableError when there is none, or when names of features or missing values are not those of the first.
+    """
+
+    sources: tuple[Source, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise TableError("stacking tables: found none, wanted at least one")
+        for place, source in enumerate(self.sources):
+            same_missing = source.missing == self.missing or (math.isnan(source.missing) and math.isnan(self.missing))
+            if source.names != self.names or not same_missing:
+                raise TableError(
+                    f"stacking tables of party {self.party!r}: table {place + 1} has columns {list(source.names[:10])} "
+                    f"and missing={source.missing}, wanted those of the first, {list(self.names[:10])} and "
+                    f"missing={self.missing}; read them alike"
+                )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See Source."""
+        return self.sources[0].names
+
+    @property
+    def n_rows(self) -> int:
+        """See Source."""
+        return sum(source.n_rows for source in self.sources)
+
+    @property
+    def party(self) -> str:
+        """See Source."""
+        return self.sources[0].party
+
+    @property
+    def missing(self) -> float:
+        """See Source."""
+        return self.sources[0].missing
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Those of all tables: what is read together never reaches over the end of one."""
+        edges = [0]
+        for source in self.sources:
+            edges += [edges[-1] - source.parts[0] + edge for edge in source.parts[1:]]
+        return tuple(edges)
+
+    def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
+        """See Source; in a ColumnValueError rows are numbered in the table it names."""
+        check_rows(self, first, stop)
+        name = self.names[place_of(self, feature)]
+        pieces = [self._column(place, name, low, high) for place, low, high in self._ranges(first, stop)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
+        """See Source; the column is wanted in every table."""
+        check_rows(self, first, stop)
+        return join_values(
+            [self.sources[place].values(name, low, high) for place, low, high in self._ranges(first, stop)]
+        )
+
+    def _ranges(self, first: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        return stacked_ranges([source.n_rows for source in self.sources], first, stop)
+
+    def _column(self, place: int, name: str, first: int, stop: int) -> Float32Array:
+        try:
+            return self.sources[place].column(name, first, stop)
+        except ColumnValueError as error:
+            raise ColumnValueError(f"table {place + 1} of {len(self.sources)}: {error}") from error
+
+
+def stacked_ranges(counts: Sequence[int], first: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """(table, first, stop within it) of those tables, of `counts` rows and below each other, that have the rows.
+
+    Of no rows it is an empty range of the first table: what has no values still has a type.
+    """
+    if first == stop:
+        yield 0, 0, 0
+    start = 0
+    for place, count in enumerate(counts):
+        low, high = max(first - start, 0), min(stop - start, count)
+        if low < high:
+            yield place, low, high
+        start += count
+
+
+def join_values(pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Pieces of a column below each other; what is not all numbers or all text stays as it stands, as objects."""
+    if len(pieces) == 1:
+        return pieces[0]
+    numbers = [piece.dtype.kind in "biuf" for piece in pieces]
+    if any(numbers) and not all(numbers):
+        # numpy would write numbers as text.
+        pieces = [piece.astype(object) for piece in pieces]
+    return np.concatenate(pieces)
 
 
 def check_rows(source: Source, first: int, stop: int) -> None:

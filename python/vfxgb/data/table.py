@@ -139,13 +139,7 @@ class Table:
         """
         if tuple(names) == self.names:
             return self
-        unexpected = [name for name in self.names if name not in set(names)]
-        absent = [name for name in names if name not in set(self.names)]
-        if unexpected or absent:
-            raise ColumnNameError(
-                f"reading {what}{_of(self.party)}: X has {self.n_features} features, wanted the {len(names)} of "
-                f"training: absent {_listed(absent)}, unexpected {_listed(unexpected)}; pass the columns of training"
-            )
+        refuse_other_features(self.names, names, what, self.party)
         return self.select(names)
 
     @staticmethod
@@ -231,6 +225,18 @@ def refuse_repeated(names: Sequence[str], party: str) -> None:
                 f"reading a table{_of(party)}: column {name!r} appears more than once, wanted unique names; rename it"
             )
         seen.add(name)
+
+
+def refuse_other_features(found: Sequence[str], wanted: Sequence[str], what: str, party: str) -> None:
+    """Raise ColumnNameError unless `what` ("eval set 0", "prediction") has the features of training, in any order."""
+    here, there = set(found), set(wanted)
+    unexpected = [name for name in found if name not in there]
+    absent = [name for name in wanted if name not in here]
+    if unexpected or absent:
+        raise ColumnNameError(
+            f"reading {what}{_of(party)}: X has {len(found)} features, wanted the {len(wanted)} of training: absent "
+            f"{_listed(absent)}, unexpected {_listed(unexpected)}; pass the columns of training"
+        )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import read_labels, read_weights
-from vfxgb.data.source import Source
+from vfxgb.data.source import Source, join_values, stacked_ranges
 from vfxgb.errors import LabelError
 
 Float32Array = NDArray[np.float32]
@@ -22,6 +22,10 @@ class TargetSource(Protocol):
     def party(self) -> str:
         """The one that holds them, for messages."""
 
+    @property
+    def weighted(self) -> bool:
+        """Whether there are weights: `read` returns some for all rows, or for none."""
+
     def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
         """Those of rows first to stop - 1, as read_labels and read_weights of data/labels.py return them."""
 
@@ -33,6 +37,11 @@ class ArrayTarget:
     labels: NDArray[Any]
     weights: Float32Array | None
     party: str = ""
+
+    @property
+    def weighted(self) -> bool:
+        """See TargetSource."""
+        return self.weights is not None
 
     def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
         """See TargetSource."""
@@ -57,6 +66,11 @@ class FileTarget:
     weights: str | None
     party: str = ""
 
+    @property
+    def weighted(self) -> bool:
+        """See TargetSource."""
+        return self.weights is not None
+
     def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
         """See TargetSource."""
         return _slice(self.labels, first, stop), None if self.weights is None else _slice(self.weights, first, stop)
@@ -76,6 +90,11 @@ class ColumnTarget:
         """The one that holds them."""
         return self.source.party
 
+    @property
+    def weighted(self) -> bool:
+        """See TargetSource."""
+        return self.weight is not None
+
     def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
         """See TargetSource."""
         count = stop - first
@@ -83,7 +102,48 @@ class ColumnTarget:
         if self.classes is not None:
             labels = _encoded(labels, self.classes, self.party)
         weights = None if self.weight is None else self.source.values(self.weight, first, stop)
-        return labels, read_weights(weights, count, self.party)
+        # Only of all rows together must some weight be above 0.
+        return labels, read_weights(weights, count, self.party, whole=False)
+
+
+@dataclass(frozen=True)
+class StackedTarget:
+    """Those of tables below each other, with the number of rows of each: training rows, then eval sets.
+
+    The first one's party stands for all. Where one has weights and another has none, the other's are 1.
+    Raises LabelError when there is none.
+    """
+
+    parts: tuple[tuple[TargetSource, int], ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise LabelError("stacking labels: found none, wanted those of at least one table")
+
+    @property
+    def party(self) -> str:
+        """The one that holds them."""
+        return self.parts[0][0].party
+
+    @property
+    def weighted(self) -> bool:
+        """See TargetSource."""
+        return any(part.weighted for part, _ in self.parts)
+
+    def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
+        """See TargetSource. Raises LabelError for rows that are not there."""
+        counts = [count for _, count in self.parts]
+        if not 0 <= first <= stop <= sum(counts):
+            raise LabelError(
+                f"reading labels of party {self.party!r}: asked for rows {first} to {stop}, wanted an ascending range "
+                f"within 0 to {sum(counts)}"
+            )
+        labels, weights = [], []
+        for place, low, high in stacked_ranges(counts, first, stop):
+            found, weight = self.parts[place][0].read(low, high)
+            labels.append(found)
+            weights.append(np.ones(high - low, dtype=np.float32) if weight is None else weight)
+        return join_values(labels), np.concatenate(weights) if self.weighted else None
 
 
 def distinct(source: Source, column: str, first: int, stop: int, most: int) -> list[Any]:

@@ -5,6 +5,7 @@ Cut points are those that the whole column would give, to the bit, from surveys 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class ShardedTable:
         cls, table: Table | Source, n_train: int, max_bin: int, engine: Engine, row_bytes: int = 0
     ) -> "ShardedTable":
         """`row_bytes`: what a protocol keeps per row. A table in memory reaches other processes through files."""
-        source = table if not isinstance(table, Table) else _source(table, engine)
+        source = source_of(table, engine) if isinstance(table, Table) else table
         binned = len(source.names) * (1 if max_bin < 256 else 2)
         at_most = engine.rows_at_most(binned + row_bytes + WORK_BYTES)
         ranges = shard_ranges(source, at_most, engine.shards_for(source.n_rows))
@@ -104,6 +105,14 @@ class ShardedTable:
         return self.engine.get(asked)
 
 
+def source_of(table: Table, engine: Engine) -> Source:
+    """A table in memory so that the shards of an engine can read it: other processes do so from files.
+
+    Files are in a new folder within the engine's, which goes with the engine at the latest.
+    """
+    return TableSource(table) if engine.mapped else ColumnFiles.write(table, Path(shard.new_file(str(engine.folder))))
+
+
 def row_ids(table: Table | Source) -> tuple[NDArray[Any], ...] | None:
     """The ids of a table's rows, if it has any."""
     if isinstance(table, TableSource):
@@ -140,7 +149,3 @@ def _check(spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
 
 def _unfit(what: str, remedy: str) -> EngineError:
     return EngineError(f"dividing rows into shards: {what}; {remedy}, or leave out engine and memory_limit")
-
-
-def _source(table: Table, engine: Engine) -> Source:
-    return TableSource(table) if engine.mapped else ColumnFiles.write(table, engine.folder / "columns")

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.table import Table
 from vfxgb.errors import MessageError
 from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
+from vfxgb.predict.block import Answer, Mask, unpack_mask
 from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
-from vfxgb.predict.routing import Rows, SplitTester, pack_rows
+from vfxgb.predict.routing import Rows, pack_rows
+from vfxgb.predict.tester import SplitTester
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
-from vfxgb.transport.rows import rows_digest
 
 # (row, tree) pairs on their way at once: bounds memory and message size.
 BLOCK_PAIRS = 1 << 25
+# What such a pair takes in memory here: a row number, its place among the others, answers.
+PAIR_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,20 @@ class Visit:
 
 
 class ActivePredictor:
-    """One prediction. `n_trees`: use the first so many."""
+    """One prediction. `tester`: of this party's rows; `rows`: their number and digest. `n_trees`: use so many."""
 
-    def __init__(self, share: ActiveShare, table: Table, channels: Mapping[str, Channel], n_trees: int) -> None:
+    def __init__(
+        self,
+        share: ActiveShare,
+        tester: SplitTester,
+        rows: tuple[int, bytes],
+        channels: Mapping[str, Channel],
+        n_trees: int,
+    ) -> None:
         self._share = share
         self._trees: Sequence[TreeShape] = share.trees[:n_trees]
-        self._tester = SplitTester(share.records, table)
-        self._n_rows = table.n_rows
-        self._ids = table.ids
+        self._tester = tester
+        self._n_rows, self._rows_digest = rows
         self._channels = channels
         self._both_ways = share.missing_strategy == "probabilistic"
 
@@ -57,7 +65,9 @@ class ActivePredictor:
                 for visit in visits:
                     added = value[visit.node] if visit.weight is None else value[visit.node] * visit.weight
                     part[visit.rows, tree % outputs] += added
-        return sums + self._share.base_margin
+        # In place: a second array would be what takes most memory.
+        sums += self._share.base_margin
+        return sums
 
     def leaves(self) -> NDArray[np.int32]:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
@@ -80,7 +90,7 @@ class ActivePredictor:
             run=self._share.run,
             model=self._share.seal.model,
             n_rows=self._n_rows,
-            rows_digest=rows_digest(self._ids),
+            rows_digest=self._rows_digest,
             missing=self._both_ways,
         )
         for channel in self._channels.values():
@@ -95,7 +105,10 @@ class ActivePredictor:
 
     def _walk(self) -> Iterator[tuple[slice, list[list[Visit]]]]:
         """Block by block: its rows, and per tree the leaves with the rows that end there."""
-        size = max(1, BLOCK_PAIRS // max(1, len(self._trees)))
+        trees = max(1, len(self._trees))
+        size = max(1, BLOCK_PAIRS // trees)
+        most = self._tester.rows_at_most(PAIR_BYTES * trees)
+        size = size if most is None else min(size, most)
         for first in range(0, self._n_rows, size):
             block = slice(first, min(first + size, self._n_rows))
             yield block, self._walk_block(block)
@@ -124,7 +137,7 @@ class ActivePredictor:
         count = block.stop - block.start
         for party, visits in inner.items():
             if parties[party] != self._share.party:
-                records = np.array([self._record(visit) for visit in visits], dtype=np.int32)
+                asked = np.array([self._record(visit) for visit in visits], dtype=np.int32)
                 sizes = np.array([len(visit.rows) for visit in visits], dtype=np.int32)
                 rows = pack_rows([visit.rows for visit in visits], count)
                 self._channels[parties[party]].send(
@@ -132,7 +145,7 @@ class ActivePredictor:
                         depth=depth,
                         first=block.start,
                         count=count,
-                        records=pack_array(records),
+                        records=pack_array(asked),
                         sizes=pack_array(sizes),
                         rows=pack_bytes(rows),
                     )
@@ -141,7 +154,9 @@ class ActivePredictor:
         # Own splits first: the others are at work meanwhile.
         for party, visits in sorted(inner.items(), key=lambda pair: parties[pair[0]] != self._share.party):
             if parties[party] == self._share.party:
-                answers = [self._tester.test(self._record(one), block.start, one.rows, count) for one in visits]
+                records = [self._record(one) for one in visits]
+                sets = [None if len(one.rows) == count else one.rows for one in visits]
+                answers = self._tester.test(records, sets, block.start, count, self._both_ways)
             else:
                 answers = self._receive(parties[party], visits, depth)
             for visit, (left, missing) in zip(visits, answers, strict=True):
@@ -151,27 +166,25 @@ class ActivePredictor:
     def _record(self, visit: Visit) -> int:
         return int(self._trees[visit.tree].record[visit.node])
 
-    def _receive(
-        self, party: str, visits: Sequence[Visit], depth: int
-    ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    def _receive(self, party: str, visits: Sequence[Visit], depth: int) -> list[Answer]:
         message = self._channels[party].recv(Routed)
         what = f"reading the answers of {party}, level {depth}"
         if message.depth != depth:
             raise MessageError(f"{what}: found level {message.depth}")
         ends = np.cumsum([len(visit.rows) for visit in visits])
-        left = _bits(message.left, int(ends[-1]), what)
+        left = np.split(_bits(message.left, int(ends[-1]), what), ends[:-1])
         missing = _bits(message.missing, int(ends[-1]) if self._both_ways else 0, what)
         if not self._both_ways:
-            missing = np.zeros_like(left)
-        return list(zip(np.split(left, ends[:-1]), np.split(missing, ends[:-1]), strict=True))
+            return [(one, None) for one in left]
+        return list(zip(left, np.split(missing, ends[:-1]), strict=True))
 
-    def _branches(self, visit: Visit, left: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[Visit]:
+    def _branches(self, visit: Visit, left: Mask, missing: Mask | None) -> list[Visit]:
         """The visits that follow one: left and right, empty ones left out."""
         tree = self._trees[visit.tree]
         found = []
         for child, goes in ((int(tree.left[visit.node]), left), (int(tree.right[visit.node]), ~left)):
             weight = visit.weight
-            if self._both_ways and missing.any():
+            if missing is not None and missing.any():
                 goes = goes | missing  # noqa: PLW2901 - a row with a missing value goes both ways
                 share = float(tree.cover[child]) / float(tree.cover[visit.node])
                 weight = np.where(missing, share, 1.0) * (1.0 if weight is None else weight)
@@ -183,6 +196,5 @@ class ActivePredictor:
         return found
 
 
-def _bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_]:
-    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
-    return np.unpackbits(packed, bitorder="little")[:count].view(np.bool_)
+def _bits(data: Bulk, count: int, what: str) -> Mask:
+    return unpack_mask(unpack_array(data, np.uint8, ((count + 7) // 8,), what), count)

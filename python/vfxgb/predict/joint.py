@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb._native import random_bytes
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
+from vfxgb.engine.base import Engine
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.seal import check_together
 from vfxgb.model.shares import ActiveShare, PassiveShare
@@ -23,45 +25,49 @@ from vfxgb.transport.threads import PartyThread, run_together
 def predict_margin(
     active_share: ActiveShare,
     passive_shares: Mapping[str, PassiveShare],
-    tables: Mapping[str, Table],
+    tables: Mapping[str, Table | Source],
     n_rounds: int | None = None,
     threads: int | None = None,
     observer: Observer | None = None,
+    engines: Mapping[str, Engine] | None = None,
 ) -> NDArray[np.float64]:
     """Margins float64[n, n_outputs] of the rows of `tables` (one per party, same rows in the same order).
 
     `n_rounds`: use the first so many rounds; None is best_iteration + 1 where early stopping set it, else all.
     missing_strategy="probabilistic" sends a row with a missing value down both branches, weighted by cover.
     `threads`: None or at least 1; each party tests its splits in one thread, whatever it says.
-    `observer` is told of every message (Ledger.record is one).
+    `observer` is told of every message (Ledger.record is one). `engines`: where parties' rows are read and tested; the
+    others' are in this process (see lead_prediction).
     Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ).
     """
-    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, "margin")
+    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, engines, "margin")
 
 
 def predict_leaves(
     active_share: ActiveShare,
     passive_shares: Mapping[str, PassiveShare],
-    tables: Mapping[str, Table],
+    tables: Mapping[str, Table | Source],
     n_rounds: int | None = None,
     threads: int | None = None,
     observer: Observer | None = None,
+    engines: Mapping[str, Engine] | None = None,
 ) -> NDArray[np.int32]:
     """The leaf of each row in each tree, int32[n, trees], numbers within the tree (XGBoost's `apply`).
 
     With missing_strategy="probabilistic" a row may end in several leaves: that of the largest weight counts.
     Arguments and errors as for predict_margin.
     """
-    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, "leaves")
+    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, engines, "leaves")
 
 
 def _predict(
     active_share: ActiveShare,
     passive_shares: Mapping[str, PassiveShare],
-    tables: Mapping[str, Table],
+    tables: Mapping[str, Table | Source],
     n_rounds: int | None,
     threads: int | None,
     observer: Observer | None,
+    engines: Mapping[str, Engine] | None,
     what: Literal["margin", "leaves"],
 ) -> NDArray[Any]:
     check_together(active_share, passive_shares)
@@ -70,16 +76,19 @@ def _predict(
             raise ShareMismatchError(
                 f"predicting: no table of party {party!r}, wanted one of each of {list(active_share.parties)}"
             )
+    engines = {} if engines is None else engines
     run = random_bytes(RUN_BYTES)
     catalogue = Catalogue(PREDICTION_MESSAGES)
     channels: dict[str, Channel] = {}
     others: dict[str, PartyThread] = {}
     for party, share in passive_shares.items():
         channels[party], theirs = memory_channels(active_share.party, party, catalogue, run, observer)
-        others[party] = PartyThread(party, partial(_follow, share, tables[party], theirs), theirs)
-    own = tables[active_share.party]
-    return run_together(lambda: lead_prediction(active_share, own, channels, n_rounds, what, threads), channels, others)
+        others[party] = PartyThread(party, partial(_follow, share, tables[party], theirs, engines.get(party)), theirs)
+    own, engine = tables[active_share.party], engines.get(active_share.party)
+    return run_together(
+        lambda: lead_prediction(active_share, own, channels, n_rounds, what, threads, engine), channels, others
+    )
 
 
-def _follow(share: PassiveShare, table: Table, channel: Channel) -> None:
-    follow_prediction(share, table, channel)
+def _follow(share: PassiveShare, table: Table | Source, channel: Channel, engine: Engine | None) -> None:
+    follow_prediction(share, table, channel, engine=engine)

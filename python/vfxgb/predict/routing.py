@@ -1,54 +1,21 @@
-"""One party's answers to "does this row go left at your split?", and how sets of rows travel."""
+"""How sets of rows travel: to another party, and to where a party's rows lie."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.table import Table
 from vfxgb.errors import MessageError
-from vfxgb.model.shares import SplitRecords
 from vfxgb.transport.messages import Bulk
 
 Rows = NDArray[np.int32]
 
 
-class SplitTester:
-    """Tests the rows of one party's table against its records. Columns are converted once."""
-
-    def __init__(self, records: SplitRecords, table: Table) -> None:
-        aligned = table.align(records.features, "prediction")
-        self._table = aligned if records.fill is None else aligned.with_fills(records.fill)
-        self._records = records
-        self._columns: dict[int, NDArray[np.float32]] = {}
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def test(
-        self, record: int, first: int, rows: Rows | None, count: int
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """(goes left, value is missing) for the rows first + rows, or for all `count` rows from `first` on."""
-        feature = int(self._records.feature[record])
-        column = self._columns.get(feature)
-        if column is None:
-            column = self._columns[feature] = self._table.column(feature)
-        values = column[first : first + count]
-        if rows is not None:
-            values = values.take(rows)
-        # Cuts are float32 numbers: the comparison is the one that binning made.
-        left = values < np.float32(self._records.cut[record])
-        missing = np.isnan(values)
-        if self._records.default_left[record]:
-            left |= missing
-        return left, missing
-
-
-def pack_rows(sets: Sequence[Rows], count: int) -> bytes:
-    """Sets of rows of a block of `count`, as Route carries them."""
+def pack_rows(sets: Sequence[Rows | None], count: int) -> bytes:
+    """Sets of rows of a block of `count`, None for all of it, as Route carries them."""
     parts: list[bytes] = []
     for rows in sets:
-        if len(rows) == count:
+        if rows is None or len(rows) == count:
             continue
         if _as_bits(len(rows), count):
             bits = np.zeros(count, dtype=np.uint8)

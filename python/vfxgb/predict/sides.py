@@ -12,7 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
+from vfxgb.engine.base import Engine
+from vfxgb.engine.table import row_ids
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.objective import CUSTOM, make_objective
@@ -20,18 +23,21 @@ from vfxgb.params import TrainParams
 from vfxgb.predict.active import ActivePredictor
 from vfxgb.predict.messages import OpenPrediction
 from vfxgb.predict.passive import PassivePredictor
+from vfxgb.predict.tester import split_tester
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.failure import failure_told
+from vfxgb.transport.rows import rows_digest
 
 
 def lead_prediction(
     share: ActiveShare,
-    table: Table,
+    table: Table | Source,
     channels: Mapping[str, Channel],
     n_rounds: int | None = None,
     what: Literal["margin", "value", "leaves"] = "margin",
     threads: int | None = None,
+    engine: Engine | None = None,
 ) -> NDArray[Any]:
     """Predict the rows of `table`, which are the same rows in the same order at every party.
 
@@ -40,8 +46,12 @@ def lead_prediction(
     n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
     int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: None or at
     least 1; a party's part is gathers and comparisons that gain nothing from more than one, whatever it says.
+    `engine`: where the rows are read and tested; None: in this process, a block of rows at a time. The result and the
+    messages' contents are the same; the result is all that is here of every row. A Source that is not a table in memory
+    has no ids: its owner answers for the order of its rows.
 
-    Raises ShareMismatchError (a party of the model without a channel), ColumnNameError, MessageError, PeerError.
+    Raises ShareMismatchError (a party of the model without a channel), ColumnNameError, MessageError, PeerError, and
+    what reading a Source or the engine raises (TableError, ColumnValueError, EngineError).
     """
     wanted = {party for party in share.parties if party != share.party}
     if set(channels) != wanted:
@@ -52,8 +62,8 @@ def lead_prediction(
         n_rounds = share.n_rounds if share.best_iteration is None else share.best_iteration + 1
     n_trees = min(n_rounds, share.n_rounds) * share.n_outputs
     resolve_threads(threads)
-    with failure_told(channels.values()):
-        leader = ActivePredictor(share, table, channels, n_trees)
+    with failure_told(channels.values()), split_tester(share.records, table, engine) as tester:
+        leader = ActivePredictor(share, tester, _rows(table), channels, n_trees)
         leader.open()
         found: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
         leader.close()
@@ -69,18 +79,25 @@ def values_of(share: ActiveShare, margins: NDArray[np.float64]) -> NDArray[np.fl
 
 def follow_prediction(
     share: PassiveShare,
-    table: Table,
+    table: Table | Source,
     channel: Channel,
     accept: Callable[[OpenPrediction], None] | None = None,
+    engine: Engine | None = None,
 ) -> int:
     """Take part in one prediction of the rows of `table`; returns their number when the active party has closed it.
 
     `accept(opening)` is called before anything is answered, with the number of rows asked for (opening.n_rows) and the
     model's digest (opening.model); it raises ConsentError for what this party does not agree to, such as more rows than
-    it allows.
+    it allows. `engine`: see lead_prediction.
 
-    Raises ShareMismatchError (another model), AlignmentError (other rows), MessageError, PeerError.
+    Raises ShareMismatchError (another model), AlignmentError (other rows), MessageError, PeerError, and what reading a
+    Source or the engine raises.
     """
-    with failure_told([channel]):
-        PassivePredictor(share, table, channel, accept).run()
+    with failure_told([channel]), split_tester(share.records, table, engine) as tester:
+        PassivePredictor(share, tester, _rows(table), channel, accept).run()
     return table.n_rows
+
+
+def _rows(table: Table | Source) -> tuple[int, bytes]:
+    """What parties compare of their rows: number and digest."""
+    return table.n_rows, rows_digest(row_ids(table))

@@ -1,0 +1,225 @@
+"""One party's answers to "does this row go left at your split?", in this process or where an engine has the rows.
+
+Either way the columns of a block of rows that splits test are read once, and let go of when the next block comes.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.data.column_files import ColumnFiles
+from vfxgb.data.shards import part_ranges
+from vfxgb.data.source import Source, TableSource
+from vfxgb.data.table import Float32Array, Table, refuse_other_features
+from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.table import source_of
+from vfxgb.model.shares import SplitRecords
+from vfxgb.predict.block import Answer, Mask, Questions, answer, columns_of, compare, read_block, unpack_mask
+from vfxgb.predict.routing import Rows, pack_rows
+
+# What a row takes in memory while questions about it are answered: a column as it is read, row numbers, answers.
+WORK_BYTES = 32
+# Questions and their answers in one call of an engine: more of either would burden what carries them.
+CALL_BYTES = 1 << 22
+
+
+class SplitTester(Protocol):
+    """Tests rows of one party's table against its records. Use one thread."""
+
+    def test(
+        self, records: Sequence[int], sets: Sequence[Rows | None], first: int, count: int, with_missing: bool
+    ) -> list[Answer]:
+        """Per question (goes left, value is missing) for the rows first + sets[q], or for all `count` rows from `first`
+        on. Rows are ascending. Without `with_missing` the second is None.
+        """
+
+    def rows_at_most(self, row_bytes: int) -> int | None:
+        """See Engine: for rows of so many bytes that are held here."""
+
+
+@contextmanager
+def split_tester(records: SplitRecords, table: Table | Source, engine: Engine | None) -> Iterator[SplitTester]:
+    """What tests the rows of `table`, in this process without an engine. A table in memory may become files meanwhile.
+
+    Raises ColumnNameError when the features are not those of training.
+    """
+    if isinstance(table, Table):
+        aligned = table.align(records.features, "prediction")
+        # The model's fills stand in for any that the table brings.
+        table = aligned if records.fill is None else aligned.with_fills((None,) * aligned.n_features)
+    else:
+        refuse_other_features(table.names, records.features, "prediction", table.party)
+    if engine is None or len(records) == 0:
+        yield HereTester(records, TableSource(table) if isinstance(table, Table) else table)
+        return
+    used = [column.name for column in columns_of(records).values()]
+    source = source_of(table.select(used), engine) if isinstance(table, Table) else table
+    try:
+        yield EngineTester(records, source, engine)
+    finally:
+        if isinstance(table, Table) and isinstance(source, ColumnFiles):
+            shutil.rmtree(source.folder, ignore_errors=True)
+
+
+class HereTester:
+    """See SplitTester: in this process, a column of a block when the first question needs it."""
+
+    def __init__(self, records: SplitRecords, source: Source) -> None:
+        self._records = records
+        self._source = source
+        self._wanted = columns_of(records)
+        self._block = (0, 0)
+        self._columns: dict[int, Float32Array] = {}
+
+    def test(
+        self, records: Sequence[int], sets: Sequence[Rows | None], first: int, count: int, with_missing: bool
+    ) -> list[Answer]:
+        """See SplitTester."""
+        if (first, count) != self._block:
+            self._block, self._columns = (first, count), {}
+        own = self._records
+        return [
+            compare(
+                self._column(int(own.feature[record])),
+                rows,
+                np.float32(own.cut[record]),
+                bool(own.default_left[record]),
+                with_missing,
+            )
+            for record, rows in zip(records, sets, strict=True)
+        ]
+
+    def rows_at_most(self, row_bytes: int) -> int | None:  # noqa: ARG002 - no limit is known
+        """See SplitTester."""
+        return None
+
+    def _column(self, feature: int) -> Float32Array:
+        values = self._columns.get(feature)
+        if values is None:
+            first, count = self._block
+            values = self._columns[feature] = self._wanted[feature].read(self._source, first, first + count)
+        return values
+
+
+# A question's place in its level, and those of its rows that lie in a shard, None for the whole shard.
+_Part: TypeAlias = tuple[int, Rows | None]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One call: the questions' places in their level, the number of rows of each, the handle of the answers."""
+
+    places: Sequence[int]
+    sizes: NDArray[np.int32]
+    answers: Held
+
+
+class EngineTester:
+    """See SplitTester: a block's rows are divided among the shards of an engine; bits come back."""
+
+    def __init__(self, records: SplitRecords, source: Source, engine: Engine) -> None:
+        self._records = records
+        self._source = source
+        self._engine = engine
+        self._wanted = columns_of(records)
+        self._block = (0, 0)
+        # Of the block's shards: where they begin and end in it, and their columns.
+        self._edges = np.zeros(1, dtype=np.int32)
+        self._held: list[Held] = []
+
+    def test(
+        self, records: Sequence[int], sets: Sequence[Rows | None], first: int, count: int, with_missing: bool
+    ) -> list[Answer]:
+        """See SplitTester."""
+        if (first, count) != self._block:
+            self._read(first, count)
+        numbers = np.asarray(records, dtype=np.int64)
+        asked: list[_Asked] = []
+        for shard, parts in enumerate(self._divided(sets, count)):
+            size = int(self._edges[shard + 1] - self._edges[shard])
+            asked += [self._ask(shard, size, numbers, some, with_missing) for some in _calls(parts, size)]
+        return self._joined(asked, len(sets))
+
+    def rows_at_most(self, row_bytes: int) -> int | None:
+        """See SplitTester."""
+        return self._engine.rows_at_most(row_bytes)
+
+    def _read(self, first: int, count: int) -> None:
+        # The block before goes first: there may be room for one only.
+        self._held = []
+        self._block = (first, count)
+        engine = self._engine
+        inner = (edge - first for edge in self._source.parts if first < edge < first + count)
+        ranges = part_ranges((0, *inner, count), engine.rows_at_most(WORK_BYTES), engine.shards_for(count))
+        self._edges = np.array([0, *(stop for _, stop in ranges)], dtype=np.int32)
+        folder = str(engine.folder) if engine.mapped else None
+        self._held = [
+            engine.run(shard, read_block, self._source, self._wanted, first + low, first + high, folder)
+            for shard, (low, high) in enumerate(ranges)
+        ]
+
+    def _divided(self, sets: Sequence[Rows | None], count: int) -> list[list[_Part]]:
+        """Per shard the questions that have rows there, which are counted within it."""
+        divided: list[list[_Part]] = [[] for _ in self._held]
+        edges = self._edges.tolist()
+        for place, rows in enumerate(sets):
+            if rows is None or len(rows) == count:
+                for parts in divided:
+                    parts.append((place, None))
+                continue
+            # Edges are int32 like the rows: numpy would convert all rows otherwise.
+            cuts = np.searchsorted(rows, self._edges).tolist()
+            for shard, parts in enumerate(divided):
+                if cuts[shard] < cuts[shard + 1]:
+                    parts.append((place, rows[cuts[shard] : cuts[shard + 1]] - np.int32(edges[shard])))
+        return divided
+
+    def _ask(self, shard: int, size: int, numbers: NDArray[np.int64], parts: list[_Part], missing: bool) -> _Asked:
+        places = [place for place, _ in parts]
+        sizes = np.array([size if rows is None else len(rows) for _, rows in parts], dtype=np.int32)
+        own, chosen = self._records, numbers[places]
+        questions = Questions(
+            own.feature[chosen],
+            own.cut[chosen].astype(np.float32),
+            own.default_left[chosen],
+            sizes,
+            pack_rows([rows for _, rows in parts], size),
+        )
+        return _Asked(places, sizes, self._engine.run(shard, answer, self._held[shard], size, questions, missing))
+
+    def _joined(self, asked: Sequence[_Asked], count: int) -> list[Answer]:
+        """Answers by question, each in the order of its rows: calls are in the order of their shards."""
+        left: list[list[Mask]] = [[] for _ in range(count)]
+        missing: list[list[Mask]] = [[] for _ in range(count)]
+        for call, bits in zip(asked, self._engine.get([one.answers for one in asked]), strict=True):
+            for packed, found in zip(bits, (left, missing), strict=True):
+                if packed is not None:
+                    ends = np.cumsum(call.sizes)
+                    masks = np.split(unpack_mask(packed, int(ends[-1])), ends[:-1])
+                    for place, mask in zip(call.places, masks, strict=True):
+                        found[place].append(mask)
+        return [(_join(one), _join(other) if other else None) for one, other in zip(left, missing, strict=True)]
+
+
+def _join(masks: Sequence[Mask]) -> Mask:
+    return masks[0] if len(masks) == 1 else np.concatenate(masks)
+
+
+def _calls(parts: Sequence[_Part], size: int) -> Iterator[list[_Part]]:
+    """Questions about a shard of `size` rows, as many together as one call may carry."""
+    some: list[_Part] = []
+    carried = 0
+    for place, rows in parts:
+        needed = size // 8 if rows is None else len(rows) // 8 + min(size // 8, rows.nbytes)
+        if some and carried + needed > CALL_BYTES:
+            yield some
+            some, carried = [], 0
+        some.append((place, rows))
+        carried += needed
+    if some:
+        yield some
