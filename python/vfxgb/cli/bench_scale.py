@@ -96,7 +96,7 @@ class Trained(msgspec.Struct, frozen=True):
 def quick(settings: ScaleSettings) -> ScaleSettings:
     """The same in small: to see that it works, with keys that protect nothing."""
     small = {"rows": 3000, "features": 4, "depth": 3, "bins": 8, "repeats": 1, "large_rows": 4000, "cost_rows": 4000}
-    limits: dict[str, Any] = {"memory_rows": (2000, 4000), "memory_limit": "1GB", "cost_batch": 200, "shards": (1, 2)}
+    limits: dict[str, Any] = {"memory_rows": (2000, 4000), "memory_limit": "1GB", "cost_batch": 200, "shards": (2,)}
     default = ScaleSettings()
     # What the user asked for stays.
     changes = {

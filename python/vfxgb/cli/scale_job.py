@@ -1,14 +1,15 @@
 """One training of `vfxgb bench scale`, in a process of its own: both parties' own processes in one, from Parquet files.
 
 What is timed is a whole `fit`: reading, cut points and bins included, the making of keys, whose time is luck, left out.
-Before it comes a training on a few rows, unless memory is what is measured: libraries are then loaded here and on the
-workers, and threads are there.
+Before it everything is imported, here and on the workers, and there is a training on a few rows unless memory is what
+is measured.
 """
 
 import hashlib
 import tempfile
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,9 +22,12 @@ from vfxgb.cli.memory import known_bytes, start_peak
 from vfxgb.cli.scale_cluster import distributed
 from vfxgb.cli.train_data import ACTIVE, LABEL, PASSIVE
 from vfxgb.cli.train_job import ONCE_PHASES
+from vfxgb.protocols import protocol_names
 
 IO = Path("/proc/self/io")
 SAMPLE_SECONDS = 0.2
+# What a training would import, sooner or later, here or on a worker.
+IMPORTED = ("pyarrow.parquet", "vfxgb.estimator", "vfxgb.engine.dask", "vfxgb.protocols.batch_he.spec")
 
 
 class ScaleJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +116,9 @@ def run_job(job: ScaleJob) -> ScaleRun:
 
 
 def _run(job: ScaleJob, engine: dict[str, Any], client: Any) -> ScaleRun:
+    load_modules()
+    if client is not None:
+        client.run(load_modules)
     if job.warm_up is not None:
         _fit(job, engine, job.warm_up)
     worker_start = _on_workers(client, "VmRSS")
@@ -161,6 +168,13 @@ def _fit(job: ScaleJob, engine: dict[str, Any], data: dict[str, str]) -> VFXGBCl
         protocol_params=job.params,
         **engine,
     ).fit(data, LABEL, verbose=False)
+
+
+def load_modules() -> None:
+    """Import what a training needs, and register the protocols."""
+    for name in IMPORTED:
+        import_module(name)
+    protocol_names()
 
 
 def _digest(model: VFXGBClassifier) -> str:

@@ -20,6 +20,7 @@ from vfxgb.errors import FormatError
 
 NAME_WIDTH = 34
 COLUMN_WIDTH = 11
+POINT_WIDTH = 72
 MEGA = 1e6
 # What the numbers should not exceed: wall time on a cluster, as a part of that in one process.
 OVERHEAD_GOAL = 1.15
@@ -119,10 +120,12 @@ def report_lines(document: Mapping[str, Any], parts: Sequence[str]) -> list[str]
             lines += [*show(read_trained(document, part)), ""]
     compared = points(document)
     if compared:
-        lines += [_line("the cost model", ["", "predicted", "measured", "ratio"])]
+        heads = _line("", ["predicted", "measured", "ratio"])
+        lines.append(f"{'the cost model':<{POINT_WIDTH}}{heads[NAME_WIDTH:]}")
         for point in compared:
-            cells = [f"{point.predicted:,.2f}", f"{point.measured:,.2f}", f"{point.ratio:.2f}"]
-            lines.append(_line(f"{point.name}: {point.what}, {point.unit}", ["", *cells]))
+            cells = _line("", [f"{point.predicted:,.2f}", f"{point.measured:,.2f}", f"{point.ratio:.2f}"])
+            name = f"{point.name}: {point.what}, {point.unit}"
+            lines.append(f"{name:<{POINT_WIDTH}}{cells[NAME_WIDTH:]}")
     return lines
 
 
