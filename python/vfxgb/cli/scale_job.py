@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from vfxgb import VFXGBClassifier
 from vfxgb.cli.children import answer
@@ -175,6 +176,8 @@ def load_modules() -> None:
     for name in IMPORTED:
         import_module(name)
     protocol_names()
+    # Arrow imports pandas, if that is installed, with the first column that becomes an array.
+    np.asarray(import_module("pyarrow").chunked_array([[1.0]]))
 
 
 def _digest(model: VFXGBClassifier) -> str:
