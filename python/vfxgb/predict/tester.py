@@ -180,15 +180,16 @@ class EngineTester:
         return divided
 
     def _ask(self, shard: int, size: int, numbers: NDArray[np.int64], parts: list[_Part], missing: bool) -> _Asked:
-        places = [place for place, _ in parts]
-        sizes = np.array([size if rows is None else len(rows) for _, rows in parts], dtype=np.int32)
+        places, sets = [place for place, _ in parts], [rows for _, rows in parts]
+        sizes = np.array([size if rows is None else len(rows) for rows in sets], dtype=np.int32)
         own, chosen = self._records, numbers[places]
         questions = Questions(
             own.feature[chosen],
             own.cut[chosen].astype(np.float32),
             own.default_left[chosen],
             sizes,
-            pack_rows([rows for _, rows in parts], size),
+            # To other processes they go in few bytes.
+            sets if self._engine.mapped else pack_rows(sets, size),
         )
         return _Asked(places, sizes, self._engine.run(shard, answer, self._held[shard], size, questions, missing))
 
