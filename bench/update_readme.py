@@ -1,4 +1,4 @@
-"""Writes the tables of README.md, docs/speed.md and docs/choosing.md from the result files in docs/results.
+"""Writes the tables of README.md and docs/{speed,choosing,scale}.md from the result files in docs/results.
 
     vfxgb bench ops --bits 2048 --json docs/results/ops_2048.json
     vfxgb bench ops --bits 3072 --json docs/results/ops_3072.json
@@ -18,6 +18,7 @@
     python bench/e2e/network.py --json docs/results/network.json
     vfxgb bench papers dp batch_he fedxgb_aggregation
     vfxgb bench peers --out docs/results
+    vfxgb bench scale --out-of-core --json docs/results/scale.json
     vfxgb demo > docs/results/demo.txt
     python bench/update_readme.py
 
@@ -30,6 +31,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import scale_tables
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -216,6 +218,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "network": network_section,
     },
     "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
+    "docs/scale.md": scale_tables.SECTIONS,
 }
 
 

@@ -1,7 +1,8 @@
 """Keys shared by the whole session: making one is the slowest part of most tests. A registry for one test alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -63,3 +64,16 @@ def key(request: pytest.FixtureRequest) -> PrivateKey:
 def toy() -> PrivateKey:
     """The Paillier key of the known answers: p = 11, q = 13."""
     return PrivateKey.from_primes("paillier", 11, 13, insecure=True)
+
+
+@pytest.fixture(scope="session")
+def dask_client() -> Iterator[Any]:
+    """A client of a Dask cluster of two workers that are threads of this process, over TCP as if they were not."""
+    distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfxgb")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

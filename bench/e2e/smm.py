@@ -27,7 +27,7 @@ import numpy as np
 
 from vfxgb import _native
 from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.train_job import _start_peak
+from vfxgb.cli.memory import start_peak
 from vfxgb.protocols.smm.cells import NodeMatrix
 from vfxgb.protocols.smm.chunks import pieces
 from vfxgb.protocols.smm.kernel import Cover, SecureKernel
@@ -62,7 +62,7 @@ def one(step: str, rows: int, rank: int, threads: int) -> tuple[float, int | Non
     if received is not None:
         received /= np.sqrt(rows)
     random_vectors(2, 100_000, _native.random_bytes, threads)  # starts the threads
-    peak, start = _start_peak(), time.perf_counter()
+    peak, start = start_peak(), time.perf_counter()
     if step == "U of smm1":
         null_vectors(pairs, rank, _native.random_bytes, threads)
     elif step == "U of smm2":

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from vfxgb.cli import bench_papers, bench_peers, bench_report, train_report
+from vfxgb.cli import bench_papers, bench_peers, bench_report, scale_report, train_report
 from vfxgb.cli.bench_ops import BenchSettings
 from vfxgb.cli.bench_train import CONFIGS, TrainSettings
 from vfxgb.cli.exits import OK
@@ -33,6 +33,7 @@ def add(commands: Commands) -> None:
     _add_train(topics)
     _add_papers(topics)
     bench_peers.add(topics)
+    scale_report.add(topics)
 
 
 def _add_train(topics: Commands) -> None:

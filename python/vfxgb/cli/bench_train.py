@@ -12,7 +12,6 @@ Parts:
 """
 
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,11 +20,12 @@ from typing import Any
 
 import msgspec
 
+from vfxgb.cli.children import ask
 from vfxgb.cli.train_costs import floor_seconds
 from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
 from vfxgb.cli.train_job import SETUP_BYTES, XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.crypto.sizes import check_requested_bits
-from vfxgb.errors import ParameterError, ProtocolParameterError, VfxgbError
+from vfxgb.errors import ParameterError, ProtocolParameterError
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.base import ProtocolSpec
 
@@ -51,7 +51,6 @@ LINEAR_ROWS = 1_000_000
 LINEAR_SHARES = (0.1, 0.3, 1.0)
 LINEAR_FEATURES = (5, 10, 20)
 LINEAR_BINS = (16, 32, 64)
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -310,17 +309,7 @@ def _job(
 
 def run_in_child(job: TrainJob, name: str) -> JobResult:
     """Run a job in a new process. Raises VfxgbError with its error, KeyboardInterrupt when it was interrupted."""
-    command = [sys.executable, "-c", "import sys, vfxgb.cli.train_job as job; sys.exit(job.main())"]
-    run = subprocess.run(command, input=msgspec.json.encode(job), stdout=subprocess.PIPE, check=False)  # noqa: S603
-    if run.returncode == INTERRUPTED:
-        raise KeyboardInterrupt
-    try:
-        answer = json.loads(run.stdout)
-    except json.JSONDecodeError:
-        raise VfxgbError(f"measuring {name}: its process ended with code {run.returncode} and no result") from None
-    if "error" in answer:
-        raise VfxgbError(f"measuring {name}: {answer['error']}")
-    return msgspec.convert(answer, JobResult)
+    return ask("vfxgb.cli.train_job", job, JobResult, name)
 
 
 def make_measurement(name: str, job: TrainJob, result: JobResult) -> Measurement:

@@ -8,10 +8,7 @@ ahead. Key generation and set-up are left out of either.
 Operation costs are measured half before and half after the training, on a key of the same kind.
 """
 
-import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,10 +16,12 @@ import msgspec
 from vfxgb import VFXGBClassifier
 from vfxgb.cli import train_costs
 from vfxgb.cli.bench_ops import Operation
+from vfxgb.cli.children import answer
+from vfxgb.cli.memory import start_peak
 from vfxgb.cli.progress import Progress
 from vfxgb.cli.train_data import ACTIVE, PASSIVE, Loaded, load
 from vfxgb.crypto import generate
-from vfxgb.errors import MissingPackageError, VfxgbError
+from vfxgb.errors import MissingPackageError
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 XGBOOST = "xgboost"
@@ -30,7 +29,6 @@ XGBOOST = "xgboost"
 ONCE_PHASES = ("key", "set-up")
 SETUP_BYTES = "set-up bytes"
 WARM_UP_ROWS = 1000
-STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -156,7 +154,7 @@ def _measure(costs: list[Operation], repeats: int, threads: int) -> None:
 
 
 def _run(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
-    peak = _start_peak()
+    peak = start_peak()
     run = _fit_xgboost(job, data, trees) if job.protocol == XGBOOST else _fit(job, data, trees)
     return msgspec.structs.replace(run, peak_bytes=peak())
 
@@ -211,32 +209,6 @@ def _fit_xgboost(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
     return TrainRun([seconds / trees] * trees, cpu, 0.0, {}, {}, 0, 0)
 
 
-def _start_peak() -> Callable[[], int | None]:
-    """Forget the peak of memory so far; the function returned says by how much it rose since."""
-    try:
-        CLEAR_REFS.write_text("5", encoding="ascii")  # resets the high-water mark to what is resident now
-        before = _status("VmRSS")
-    except OSError:
-        return lambda: None
-    return lambda: _status("VmHWM") - before
-
-
-def _status(field: str) -> int:
-    """A field of /proc/self/status in bytes."""
-    for line in STATUS.read_text(encoding="utf-8").splitlines():
-        if line.startswith(field + ":"):
-            return 1024 * int(line.split()[1])
-    raise OSError(f"no field {field} in {STATUS}")
-
-
 def main() -> int:
     """Read a job from stdin, write its result, or `{"error": ...}`, to stdout."""
-    try:
-        result = run_job(msgspec.json.decode(sys.stdin.buffer.read(), type=TrainJob))
-    except VfxgbError as error:
-        print(msgspec.json.encode({"error": str(error)}).decode())
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    print(msgspec.json.encode(result).decode())
-    return 0
+    return answer(TrainJob, run_job)

@@ -11,7 +11,8 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,11 +46,7 @@ class DaskEngine:
         self.holds_key = holds_key
         self._own_client = not isinstance(address, distributed.Client)
         self._client = _connect(distributed, address) if self._own_client else address
-        self._lost: tuple[type[BaseException], ...] = (
-            distributed.client.FutureCancelledError,
-            distributed.scheduler.KilledWorker,
-            distributed.comm.CommClosedError,
-        )
+        self._lost = _lost(distributed)
         cores = _cores(self._client)
         self._places = sorted(cores)
         self._shards = SHARDS_PER_WORKER * len(cores) if shards is None else shards
@@ -80,14 +77,21 @@ class DaskEngine:
         """See Engine."""
         place = self._places[shard % len(self._places)]
         name = f"{function.__name__}-{uuid.uuid4().hex}"
-        held = self._client.submit(call, function, *args, key=name, workers=[place], allow_other_workers=True)
+        with self._cluster():
+            held = self._client.submit(call, function, *args, key=name, workers=[place], allow_other_workers=True)
         self._asked.add(held)
         return held
 
     def get(self, held: Sequence[Held]) -> list[Any]:
         """See Engine."""
-        try:
+        with self._cluster():
             return list(self._client.gather(list(held), direct=True))
+
+    @contextmanager
+    def _cluster(self) -> Iterator[None]:
+        """Words for a cluster that is not there any more."""
+        try:
+            yield
         except self._lost as error:
             raise EngineError(
                 f"working on the Dask cluster: {type(error).__name__}: {error}; it was shut down, or lost the workers "
@@ -135,6 +139,17 @@ def _distributed() -> Any:
         raise MissingPackageError(
             "engine='dask' needs Dask, which is not installed: pip install 'vfxgb[dask]'"
         ) from None
+
+
+def _lost(distributed: Any) -> tuple[type[BaseException], ...]:
+    """What Dask raises when a cluster is gone, or a worker again and again; older ones have fewer names for it."""
+    names = (
+        (distributed.client, "FutureCancelledError"),
+        (distributed.client, "ClosedClientError"),
+        (distributed.scheduler, "KilledWorker"),
+        (distributed.comm, "CommClosedError"),
+    )
+    return tuple(getattr(module, name) for module, name in names if hasattr(module, name))
 
 
 def _connect(distributed: Any, address: Any) -> Any:

@@ -65,6 +65,8 @@ class ShardedTarget:
             for s, (first, stop) in enumerate(division.ranges())
         ]
         self._margins: list[Held] = []
+        # Files that the margins are in and have not been read from since.
+        self._files: list[str] = []
 
     def start(self, params: TrainParams) -> NDArray[np.float64]:
         """See Target."""
@@ -82,21 +84,30 @@ class ShardedTarget:
     @property
     def margins(self) -> Float32Array:
         """See Target."""
-        return np.concatenate(self._engine.get(self._margins))
+        return np.concatenate(self._engine.get(self._held_margins()))
 
     def set_margins(self, margins: Float32Array) -> None:
         """See Target."""
-        for s, (first, stop) in enumerate(self._division.ranges()):
-            path = write_file(self._file(s), np.ascontiguousarray(margins[first:stop]).tobytes())
-            self._margins[s] = self._engine.run(s, load_margins, path, margins.shape[1])
+        self._files = [
+            write_file(self._file(s), np.ascontiguousarray(margins[first:stop]).tobytes())
+            for s, (first, stop) in enumerate(self._division.ranges())
+        ]
         self._round += 1
+
+    def _held_margins(self) -> list[Held]:
+        """The margins where they are worked on. Files are read when somebody asks: after the last round nobody does."""
+        if self._files:
+            outputs = self._objective.n_outputs
+            self._margins = [self._engine.run(s, load_margins, path, outputs) for s, path in enumerate(self._files)]
+            self._files = []
+        return self._margins
 
     def gradients(self, round_index: int) -> Gradients:
         """See Target."""
         engine, division, objective = self._engine, self._division, self._objective
         made = [
             engine.run(s, make_gradients, held, margins, objective)
-            for s, (held, margins) in enumerate(zip(self._labels, self._margins, strict=True))
+            for s, (held, margins) in enumerate(zip(self._labels, self._held_margins(), strict=True))
         ]
         sampled = self._sample(round_index)
         scales = [engine.run(s, scale_of, pair, objective) for s, pair in enumerate(made)]
@@ -130,15 +141,15 @@ class ShardedTarget:
         assert isinstance(partition, ShardedPartition)  # noqa: S101 - made from the same division
         self._margins = [
             self._engine.run(s, add_values, margins, rows, values, output, self._engine.threads)
-            for s, (margins, rows) in enumerate(zip(self._margins, partition.parts, strict=True))
+            for s, (margins, rows) in enumerate(zip(self._held_margins(), partition.parts, strict=True))
         ]
 
     def end_round(self) -> None:
         """See Target."""
-        engine, outputs = self._engine, self._objective.n_outputs
+        engine = self._engine
         self._round += 1
-        saved = [engine.run(s, save_margins, held, self._file(s)) for s, held in enumerate(self._margins)]
-        self._margins = [engine.run(s, load_margins, path, outputs) for s, path in enumerate(engine.get(saved))]
+        saved = [engine.run(s, save_margins, held, self._file(s)) for s, held in enumerate(self._held_margins())]
+        self._files = engine.get(saved)
 
     def _file(self, shard: int) -> str:
         # The round before stays readable while this one is written.
@@ -147,11 +158,11 @@ class ShardedTarget:
     def rows(self, rows: slice) -> tuple[Float32Array, Float32Array, Float32Array | None]:
         """See Target."""
         first, stop, _ = rows.indices(self._division.n_rows)
-        asked = []
+        asked, held_margins = [], self._held_margins()
         for s, (begin, end) in enumerate(self._division.ranges()):
             if begin < stop and end > first:
                 part = slice(max(first, begin) - begin, min(stop, end) - begin)
-                asked.append(self._engine.run(s, some_rows, self._labels[s], self._margins[s], part))
+                asked.append(self._engine.run(s, some_rows, self._labels[s], held_margins[s], part))
         labels, margins, weights = zip(*self._engine.get(asked), strict=True)
         held = [one for one in weights if one is not None]
         return np.concatenate(labels), np.concatenate(margins), np.concatenate(held) if held else None

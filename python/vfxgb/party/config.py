@@ -17,7 +17,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from vfxgb.errors import ConfigError
+from vfxgb.engine.settings import EngineSettings
+from vfxgb.errors import ConfigError, EngineError
 from vfxgb.params import closest_name
 
 if sys.version_info >= (3, 11):
@@ -153,6 +154,7 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     consent: ConsentSection = ConsentSection()
     network: dict[str, Any] = {}
     resume: ResumeSection = ResumeSection()
+    engine: EngineSettings = EngineSettings()
     align: dict[str, Any] = {}
     users: dict[str, Any] = {}
     path: Path = Path()
@@ -165,6 +167,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "protocol": ProtocolSection,
     "consent": ConsentSection,
     "resume": ResumeSection,
+    "engine": EngineSettings,
 }
 # Sections that only some roles have: a section nobody reads is a mistake.
 ONLY: dict[str, tuple[str, ...]] = {
@@ -173,6 +176,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "protocol": ("active", "passive"),
     "align": ("active", "passive"),
     "resume": ("active",),
+    "engine": ("active", "passive"),
     "users": ("server", "user"),
 }
 
@@ -291,7 +295,12 @@ def _anchored(config: PartyConfig, base: Path) -> PartyConfig:
 
     peers = {name: made(peer) for name, peer in config.peers.items()}
     return msgspec.structs.replace(
-        made(config), tls=made(config.tls), peers=peers, data=made(config.data), resume=made(config.resume)
+        made(config),
+        tls=made(config.tls),
+        peers=peers,
+        data=made(config.data),
+        resume=made(config.resume),
+        engine=made(config.engine),
     )
 
 
@@ -327,6 +336,10 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
                 raise ConfigError(f"{where}: {key} of [data] is the active party's; leave it out")
         if set(config.protocol.params) or "name" in given.get("protocol", {}):
             raise ConfigError(f"{where}: [protocol] of a passive party has `local` only; what it accepts is [consent]")
+    try:
+        config.engine.check()
+    except EngineError as error:
+        raise ConfigError(f"{where}: [engine]: {error}") from None
     if config.threads is not None and config.threads < 1:
         raise ConfigError(f"{where}: threads = {config.threads}, wanted at least 1")
     if config.max_sessions < 1:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from vfxgb.align import AlignParams, align_passive
+from vfxgb.engine.settings import engines_for
 from vfxgb.errors import AlignmentError, ConsentError
 from vfxgb.model.file import save_share
 from vfxgb.party.config import PartyConfig
@@ -66,23 +67,25 @@ class Follower:
             record = msgspec.structs.replace(
                 record, rows={"common": len(positions), "own": held.table.n_rows}, features=offered.names
             )
-            given = PassiveInput(
-                agreed(offered, positions, known.digest),
-                resolve_threads(config.threads),
-                accept=self._accept,
-                local_params=config.protocol.local,
-            )
             look = Look(folder, partial(self._seen, session, record, start), session.ledger)
-            result = follow(
-                config.party,
-                words.run,
-                given,
-                session.channel,
-                ledger=session.ledger,
-                save=lambda share: save_share(share, folder.share_file),
-                keep=partial(self._keep, session, look),
-                resumed=state,
-            )
+            with engines_for([config.party], config.engine, config.threads) as engines:
+                given = PassiveInput(
+                    agreed(offered, positions, known.digest),
+                    resolve_threads(config.threads),
+                    accept=self._accept,
+                    local_params=config.protocol.local,
+                    engine=engines[config.party],
+                )
+                result = follow(
+                    config.party,
+                    words.run,
+                    given,
+                    session.channel,
+                    ledger=session.ledger,
+                    save=lambda share: save_share(share, folder.share_file),
+                    keep=partial(self._keep, session, look),
+                    resumed=state,
+                )
         except BaseException as error:
             seen = self._seen(session, record, start)
             self._end(session, seen, _state_after(error), f"{type(error).__name__}: {error}", None)

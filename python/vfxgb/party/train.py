@@ -20,6 +20,8 @@ from vfxgb._native import random_bytes
 from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
 from vfxgb.data.table import Table
+from vfxgb.engine.base import Engine
+from vfxgb.engine.settings import engines_for
 from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active
@@ -184,25 +186,26 @@ class Trainer:
         self._kept = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
         if self._kept is not None:
             self._pace.go_on(self._kept.pace, self._kept.rounds)
-        self._given = self._input(rows)
         look, draft = Look(self.folder, view, ledger), Draft(self.folder)
-        return lead(
-            config.party,
-            (config.party, *config.peers),
-            self.run_id,
-            self._given,
-            self.params,
-            self.spec.name,
-            self._protocol_params,
-            {name: session.channel for name, session in sessions.items()},
-            callbacks=[*self.callbacks, draft],
-            ledger=ledger,
-            save=_save_draft,
-            keep=partial(self._keep, look, draft),
-            resumed=self._kept,
-            secrets=secret_box(config, self.folder),
-            timings=timings,
-        )
+        with engines_for([config.party], config.engine, config.threads) as engines:
+            self._given = self._input(rows, engines[config.party])
+            return lead(
+                config.party,
+                (config.party, *config.peers),
+                self.run_id,
+                self._given,
+                self.params,
+                self.spec.name,
+                self._protocol_params,
+                {name: session.channel for name, session in sessions.items()},
+                callbacks=[*self.callbacks, draft],
+                ledger=ledger,
+                save=_save_draft,
+                keep=partial(self._keep, look, draft),
+                resumed=self._kept,
+                secrets=secret_box(config, self.folder),
+                timings=timings,
+            )
 
     def _keep(self, look: Look, draft: Draft, state: ActiveState) -> None:
         self._pace.note(state.rounds, self.total_bytes())
@@ -228,7 +231,7 @@ class Trainer:
     def _files(self) -> tuple[Path, ...]:
         return tuple(path for path in (self.config.data.train, self.config.data.valid) if path is not None)
 
-    def _input(self, rows: AgreedRows) -> ActiveInput:
+    def _input(self, rows: AgreedRows, engine: Engine | None) -> ActiveInput:
         held = [part for part in (self.train, self.valid) if part is not None]
         groups = rows.groups()
         tables = [part.table.take(group) for part, group in zip(held, groups, strict=True)]
@@ -244,6 +247,7 @@ class Trainer:
             evals,
             resolve_threads(self.config.threads or self.params.n_jobs),
             constraints=_directions(self.params, tables[0].names),
+            engine=engine,
         )
 
     def _record(self) -> RunRecord:

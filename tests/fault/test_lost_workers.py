@@ -1,0 +1,115 @@
+"""Workers of a Dask cluster that are killed while a tree grows: what they held is made again, and the model is the same."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vfxgb.data.table import Table
+from vfxgb.engine.dask import DaskEngine
+from vfxgb.engine.settings import EngineSettings
+from vfxgb.errors import EngineError
+from vfxgb.model.pooled import PooledModel
+from vfxgb.params import TrainParams
+from vfxgb.train.session import FitResult, fit
+
+distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfxgb")
+
+ROWS, FEATURES = 900, 6
+PARAMS = TrainParams(n_estimators=2, max_depth=3, max_bin=16, objective="binary:logistic", n_jobs=1)
+KEY = {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 100}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A cluster of two worker processes, each with a nanny that replaces it."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def train(engine: EngineSettings | None) -> FitResult:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(ROWS, FEATURES)).astype(np.float32)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (np.nan_to_num(X[:, 0] + X[:, 4] * X[:, 5]) > 0).astype(np.float64)
+    names = [f"column {i}" for i in range(FEATURES)]
+    tables = {
+        "bank": Table.read(X[:, :3], names=names[:3], party="bank"),
+        "shop": Table.read(X[:, 3:], names=names[3:], party="shop"),
+    }
+    evals = [("valid", slice(800, ROWS))]
+    return fit(tables, "bank", y, None, 800, PARAMS, "batch_he", KEY, evals, engine=engine)
+
+
+def model_of(result: FitResult) -> dict[str, Any]:
+    pooled = PooledModel(result.active_share, result.passive_shares)
+    names = ("feature", "threshold", "default_left", "left", "right", "value", "gain", "cover")
+    found = {name: np.nan_to_num(getattr(pooled, name)).tolist() for name in names}
+    return {**found, "evals": result.evals_result}
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    return model_of(train(None))
+
+
+def killing(client: Any, function: str, call: int, kills: list[int]) -> Callable[..., Any]:
+    """DaskEngine.run that kills a worker at the given call of a function of shards."""
+    run, calls, lock = DaskEngine.run, 0, threading.Lock()
+
+    def spy(self: DaskEngine, shard: int, asked: Callable[..., Any], *args: Any) -> Any:
+        nonlocal calls
+        held = run(self, shard, asked, *args)
+        # Both parties' threads come by.
+        with lock:
+            calls += asked.__name__ == function
+            due = calls == call and not kills
+            if due:
+                kills.append(call)
+        if due:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return held
+
+    return spy
+
+
+# While gradients are encrypted, in the middle of a level's sums, after a split of the second tree.
+@pytest.mark.parametrize(("function", "call"), [("encrypt_rows", 3), ("partial_sums", 5), ("split_rows", 18)])
+def test_a_killed_worker_changes_nothing(
+    function: str, call: int, client: Any, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kills: list[int] = []
+    monkeypatch.setattr(DaskEngine, "run", killing(client, function, call, kills))
+    settings = EngineSettings(engine="dask", engine_address=client, workers_hold_key=True)
+    assert model_of(train(settings)) == expected
+    assert kills == [call]
+
+
+def test_a_cluster_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a scheduler that was shut down."""
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
+    )
+    run, calls = DaskEngine.run, 0
+
+    def spy(self: DaskEngine, shard: int, asked: Callable[..., Any], *args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 40:
+            cluster.close()
+        return run(self, shard, asked, *args)
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        monkeypatch.setattr(DaskEngine, "run", spy)
+        with pytest.raises(EngineError, match="working on the Dask cluster: .*; it was shut down"):
+            train(EngineSettings(engine="dask", engine_address=client))

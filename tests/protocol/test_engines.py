@@ -1,0 +1,99 @@
+"""Rows in shards: the model is that of rows in memory, tree for tree, wherever the shards lie.
+
+Engines here are shards in mapped files of this process, and a cluster whose workers are threads of it, to which
+everything travels as between machines. Worker processes, and lost ones, are in tests/fault/test_lost_workers.py.
+"""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from vfxgb.crypto import PrivateKey
+from vfxgb.engine.dask import DaskEngine
+from vfxgb.engine.settings import EngineSettings
+from vfxgb.errors import EngineError, VfxgbError
+from vfxgb.protocols import protocol_by_name, shipped_protocols
+
+SHARDED = tuple(name for name in shipped_protocols() if protocol_by_name(name).sharded)
+# What needs all rows in one place, and what the refusal says.
+UNFIT = {"imputed": "imputes from all rows", "goss": "ranks all rows", "goss multiclass": "ranks all rows"}
+FILES = EngineSettings(memory_limit="300MB", shards=3)
+
+
+@pytest.fixture
+def same_model(make_problem, train, model_of):
+    """same_model(case, protocol, settings, parties=2): asserts that shards and memory give one model."""
+
+    def check(case, protocol, settings, n_parties=2, **changes) -> None:
+        problem = make_problem(case, **changes)
+        expected = model_of(train(problem, protocol, n_parties))
+        result = train(problem, protocol, n_parties, engine=settings)
+        assert result.margins is None
+        # Where rows are in shards their margins stay there.
+        result = type(result)(**{**vars(result), "margins": np.zeros(0)})
+        assert model_of(result) == {**expected, "margins": []}
+
+    return check
+
+
+def on(client, **more) -> EngineSettings:
+    return EngineSettings(engine="dask", engine_address=client, **{"shards": 3, **more})
+
+
+@pytest.mark.parametrize("name", SHARDED)
+def test_shards_in_files(case, name, same_model) -> None:
+    if case in UNFIT:
+        with pytest.raises(EngineError, match=UNFIT[case]):
+            same_model(case, name, FILES)
+    else:
+        same_model(case, name, FILES)
+
+
+@pytest.mark.parametrize("case_name", ["missing multiclass", "subsample", "min bucket rows", "colsample bynode"])
+def test_shards_on_a_cluster(case_name, same_model, dask_client) -> None:
+    same_model(case_name, "batch_he", on(dask_client, workers_hold_key=True), n_estimators=2, max_depth=3)
+
+
+@pytest.mark.parametrize("name", SHARDED)
+def test_workers_without_the_key(name, same_model, dask_client) -> None:
+    same_model("weights", name, on(dask_client), 3, n_estimators=2, max_depth=3)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 7, 40])
+def test_any_number_of_shards(shards, same_model) -> None:
+    same_model("missing", "batch_he", EngineSettings(memory_limit="300MB", shards=shards))
+
+
+def test_only_the_public_key_travels_unless_allowed(make_problem, train, dask_client, monkeypatch) -> None:
+    """What the active party's engine is given, with and without workers_hold_key."""
+    run, keys = DaskEngine.run, set()
+
+    def spy(self, shard, function, *args):
+        for one in args:
+            if isinstance(one, bytes):
+                with suppress(VfxgbError):
+                    PrivateKey.from_bytes(one, insecure=True)
+                    keys.add(function.__name__)
+        return run(self, shard, function, *args)
+
+    monkeypatch.setattr(DaskEngine, "run", spy)
+    problem = make_problem("binary", n_estimators=1, max_depth=2)
+    train(problem, "batch_he", engine=on(dask_client))
+    assert keys == set()
+    train(problem, "batch_he", engine=on(dask_client, workers_hold_key=True))
+    assert "encrypt_rows" in keys
+
+
+@pytest.mark.parametrize("name", [name for name in shipped_protocols() if name not in SHARDED])
+def test_protocols_for_one_process_say_so(name, make_problem, train) -> None:
+    with pytest.raises(EngineError, match=f"protocol '{name}' works on rows in one process; use one of"):
+        train(make_problem("binary"), name, engine=FILES)
+
+
+def test_what_needs_all_rows_is_refused(make_problem, train) -> None:
+    with pytest.raises(EngineError, match="a run that is recorded keeps all rows here"):
+        train(make_problem("binary"), "plain", engine=FILES, record=True)
+    problem = make_problem("regression", objective=lambda y, m: (m - y, np.ones_like(m)))
+    with pytest.raises(EngineError, match="an objective that is a callable sees all rows at once"):
+        train(problem, "plain", engine=FILES)
