@@ -36,20 +36,21 @@ from vfxgb.data.labels import read_weights
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
-from vfxgb.engine.settings import EngineSettings
+from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import LengthMismatchError, ParameterError, PartiesError, UnfittedError
 from vfxgb.estimator_base import EstimatorBase, FitOptions, hide_unknown, read_target
 from vfxgb.estimator_data import (
     Layout,
     Tables,
     drop_weightless,
+    read_again,
     read_cuts,
     read_eval_sets,
     read_training,
     stack_rows,
     stack_weights,
 )
-from vfxgb.estimator_files import FileRows, are_files, engine_settings, in_memory, stacked
+from vfxgb.estimator_files import FileRows, are_files, engine_settings, in_memory, open_again, stacked
 from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
@@ -138,12 +139,14 @@ class PartyEstimator(EstimatorBase):
         sets = read_eval_sets(options.eval_set, options.eval_weights, layout, encode, type(self).__name__)
         rows, slices = stack_rows(tables, sets)
         y = np.concatenate([labels, *(entry.labels for entry in sets)]) if sets else labels
+        self._from_files = False
         self._train(rows, layout, y, stack_weights(weight, len(labels), sets), len(labels), params, slices, options)
 
     def _fit_files(
         self, files: FileRows, params: TrainParams, classes: NDArray[Any] | None, options: "FitOptions"
     ) -> None:
         """The same with tables in files. `classes`: None where labels are numbers."""
+        self._from_files = True
         pairs = list(options.eval_set or ())
         weights = list(options.eval_weights or [None] * len(pairs))
         if len(weights) != len(pairs):
@@ -214,6 +217,19 @@ class PartyEstimator(EstimatorBase):
         if layout.named:
             self.feature_names_in_ = np.array(layout.order, dtype=object)
 
+    def _jointly(self, X: Any, predict: Callable[..., Any]) -> Any:
+        model, params = self._fitted(), self.get_params()
+        settings = engine_settings(params)
+        tables: Mapping[str, Table | Source]
+        # Files may have more columns than the model knows, such as the labels.
+        if are_files(X) and (self._from_files or settings.in_shards):
+            tables = open_again(X, self._layout, "prediction")
+        else:
+            tables = read_again(X, self._layout, "prediction", type(self).__name__)
+        with engines_for(tables, settings, params["n_jobs"]) as engines:
+            found = {party: engine for party, engine in engines.items() if engine is not None}
+            return predict(model.active_share, model.passive_shares, tables, threads=params["n_jobs"], engines=found)
+
     def _protocol(self, layout: Layout) -> str:
         """The protocol asked for; a single party needs none, as nothing leaves it."""
         protocol = self.get_params()["protocol"]
@@ -278,7 +294,7 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         """
         params = self.get_params()
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        if are_files(X, y, engine_settings(params)):
+        if are_files(X) and (isinstance(y, str) or engine_settings(params).in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
             classes = files.classes()
             self._fit_files(files, self._train_params(*self._objective(len(classes))), classes, options)
@@ -318,7 +334,7 @@ class VFXGBRegressor(RegressorPart, PartyEstimator):
         """Train; y holds one finite number per row. The other arguments are those of VFXGBClassifier.fit."""
         params = self.get_params()
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        if are_files(X, y, engine_settings(params)):
+        if are_files(X) and (isinstance(y, str) or engine_settings(params).in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
             self._fit_files(files, self._train_params(self._regression(), 1), None, options)
             return self

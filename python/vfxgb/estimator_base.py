@@ -116,9 +116,8 @@ class EstimatorBase:
 
     def _margins(self, X: Any) -> NDArray[np.float64]:
         """Margins float64[n, n_outputs] by joint prediction of all parties, up to the best round."""
-        model = self._fitted()
-        tables = read_again(X, self._layout, "prediction", type(self).__name__)
-        return predict_margin(model.active_share, model.passive_shares, tables, threads=self.get_params()["n_jobs"])
+        found: NDArray[np.float64] = self._jointly(X, predict_margin)
+        return found
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         """What the objective's link makes of the margins: [n], or class probabilities [n, n_outputs]."""
@@ -127,9 +126,14 @@ class EstimatorBase:
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each row reaches in each tree, int32[n, n_trees], as XGBoost numbers them within a tree."""
+        found: NDArray[np.int32] = self._jointly(X, predict_leaves)
+        return found
+
+    def _jointly(self, X: Any, predict: Callable[..., Any]) -> Any:
+        """What one of the functions of predict/joint.py makes of X."""
         model = self._fitted()
         tables = read_again(X, self._layout, "prediction", type(self).__name__)
-        return predict_leaves(model.active_share, model.passive_shares, tables, threads=self.get_params()["n_jobs"])
+        return predict(model.active_share, model.passive_shares, tables, threads=self.get_params()["n_jobs"])
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -34,11 +34,9 @@ def engine_settings(params: Mapping[str, Any]) -> EngineSettings:
     return settings
 
 
-def are_files(X: Any, y: Any, settings: EngineSettings) -> bool:
-    """Whether X is to be read where it lies: Parquet files for every party, and a reason to leave them there."""
-    if not is_divided(X) or not X or not (isinstance(y, str) or settings.in_shards):
-        return False
-    return all(_is_parquet(one) for one in X.values())
+def are_files(X: Any) -> bool:
+    """Whether X names Parquet files for every party."""
+    return is_divided(X) and len(X) > 0 and all(_is_parquet(one) for one in X.values())
 
 
 def _is_parquet(given: Any) -> bool:
@@ -147,9 +145,7 @@ def in_memory(source: Source) -> Table:
     return Table(source.names, columns, source.party, fills=(None,) * len(columns))
 
 
-def _open(
-    given: Any, columns: Sequence[str] | None, without: Sequence[str], party: str, missing: float
-) -> Source:
+def _open(given: Any, columns: Sequence[str] | None, without: Sequence[str], party: str, missing: float) -> Source:
     if isinstance(given, (ParquetSource, StackedSource)):
         return given
     return ParquetSource.open(given, columns=columns, without=without, party=party, missing=missing)

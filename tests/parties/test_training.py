@@ -67,6 +67,16 @@ def test_the_model_is_the_one_of_a_single_process(
         assert exported(model, tmp_path) == references(parties, task)
 
 
+def test_rows_in_mapped_files_give_the_same_model(world, addresses, vfxgb, references, tmp_path):
+    engine = {"memory_limit": "300MB", "shards": 3, "engine_folder": "engine"}
+    config = world.active({"shop": addresses["shop"]}, protocol=_protocol("batch_he"), engine=engine)
+    assert vfxgb("train", config, "--quiet") == 0
+    model = joined(world, last_run(config).run, ("bank", "shop"))
+    assert exported(model, tmp_path) == references(("bank", "shop"), "binary")
+    # Nothing of the rows is left in the folder.
+    assert list((world.folder / "engine").iterdir()) == []
+
+
 def test_scores_are_those_of_the_model_in_the_order_of_the_file(world, addresses, vfxgb, tmp_path, capsys):
     config = world.active({"shop": addresses["shop"]}, protocol=_protocol("ot_shares"))
     assert vfxgb("train", config, "--quiet") == 0

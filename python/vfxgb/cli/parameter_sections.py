@@ -138,6 +138,7 @@ def _configuration() -> Iterable[Section]:
         "align": AlignParams,
         "network": Limits,
         "resume": SECTIONS["resume"],
+        "engine": SECTIONS["engine"],
     }
     group = "Configuration: party.toml"
     nested = {"tls", "peers", "path", "train", *kinds, *ONLY}

@@ -295,7 +295,12 @@ def _anchored(config: PartyConfig, base: Path) -> PartyConfig:
 
     peers = {name: made(peer) for name, peer in config.peers.items()}
     return msgspec.structs.replace(
-        made(config), tls=made(config.tls), peers=peers, data=made(config.data), resume=made(config.resume), engine=made(config.engine)
+        made(config),
+        tls=made(config.tls),
+        peers=peers,
+        data=made(config.data),
+        resume=made(config.resume),
+        engine=made(config.engine),
     )
 
 

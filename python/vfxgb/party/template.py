@@ -106,6 +106,14 @@ RESUME = """
 # passphrase_env = "VFXGB_PASSPHRASE"
 # resume_seconds = 600       # how long a party that is gone is dialled again
 """
+ENGINE = """
+[engine]                     # where this party's rows are worked on; in this process if absent
+# memory_limit = "6GB"       # rows in memory-mapped files, so that this process takes no more
+# engine = "dask"            # on a cluster: protocols plain, secureboost, batch_he
+# engine_address = "tcp://scheduler:8786"
+# engine_folder = "/shared"  # that all workers see
+# workers_hold_key = false   # the cluster may have the private key: faster encryption
+"""
 ALIGN = """
 [align]                      # the same at all parties
 # method = "auto"            # kkrt, or ecdh for small sets

@@ -58,13 +58,8 @@ class ActivePredictor:
         """Margins float64[n_rows, n_outputs]: leaf weights in the order of the trees, then the start margin."""
         outputs = self._share.n_outputs
         sums = np.zeros((self._n_rows, outputs))
-        for block, arrivals in self._walk():
-            part = sums[block]
-            for tree, visits in enumerate(arrivals):
-                value = self._trees[tree].value
-                for visit in visits:
-                    added = value[visit.node] if visit.weight is None else value[visit.node] * visit.weight
-                    part[visit.rows, tree % outputs] += added
+        for block in self._blocks():
+            _add_leaves(sums[block], self._walk(block), self._trees)
         # In place: a second array would be what takes most memory.
         sums += self._share.base_margin
         return sums
@@ -72,16 +67,8 @@ class ActivePredictor:
     def leaves(self) -> NDArray[np.int32]:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
         found = np.zeros((self._n_rows, len(self._trees)), dtype=np.int32)
-        for block, arrivals in self._walk():
-            for tree, visits in enumerate(arrivals):
-                place = np.zeros(block.stop - block.start, dtype=np.int32)
-                best = np.full(len(place), -1.0)
-                for visit in visits:
-                    weight = np.ones(len(visit.rows)) if visit.weight is None else visit.weight
-                    better = weight > best[visit.rows]
-                    rows = visit.rows[better]
-                    place[rows], best[rows] = visit.node, weight[better]
-                found[block, tree] = place
+        for block in self._blocks():
+            _write_leaves(found[block], self._walk(block))
         return found
 
     def open(self) -> None:
@@ -103,17 +90,17 @@ class ActivePredictor:
         for channel in self._channels.values():
             channel.send(ClosePrediction())
 
-    def _walk(self) -> Iterator[tuple[slice, list[list[Visit]]]]:
-        """Block by block: its rows, and per tree the leaves with the rows that end there."""
+    def _blocks(self) -> Iterator[slice]:
+        """Rows that are on their way together."""
         trees = max(1, len(self._trees))
         size = max(1, BLOCK_PAIRS // trees)
         most = self._tester.rows_at_most(PAIR_BYTES * trees)
         size = size if most is None else min(size, most)
         for first in range(0, self._n_rows, size):
-            block = slice(first, min(first + size, self._n_rows))
-            yield block, self._walk_block(block)
+            yield slice(first, min(first + size, self._n_rows))
 
-    def _walk_block(self, block: slice) -> list[list[Visit]]:
+    def _walk(self, block: slice) -> list[list[Visit]]:
+        """Per tree the leaves with the rows of a block that end there."""
         everyone = np.arange(block.stop - block.start, dtype=np.int32)
         arrivals: list[list[Visit]] = [[] for _ in self._trees]
         ahead = [Visit(tree, 0, everyone, None) for tree in range(len(self._trees))]
@@ -194,6 +181,27 @@ class ActivePredictor:
                 part = None if weight is None else weight.take(chosen)
                 found.append(Visit(visit.tree, child, visit.rows.take(chosen), part))
         return found
+
+
+def _add_leaves(sums: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]], trees: Sequence[TreeShape]) -> None:
+    """Add to the sums [rows, outputs] of a block the weights of leaves, in the order of the trees."""
+    outputs = sums.shape[1]
+    for tree, visits in enumerate(arrivals):
+        value = trees[tree].value
+        for visit in visits:
+            added = value[visit.node] if visit.weight is None else value[visit.node] * visit.weight
+            sums[visit.rows, tree % outputs] += added
+
+
+def _write_leaves(found: NDArray[np.int32], arrivals: Sequence[Sequence[Visit]]) -> None:
+    """Write into [rows, trees] of a block the leaf of each row, of several that of the largest weight."""
+    for tree, visits in enumerate(arrivals):
+        best = np.full(len(found), -1.0)
+        for visit in visits:
+            weight = np.ones(len(visit.rows)) if visit.weight is None else visit.weight
+            better = weight > best[visit.rows]
+            rows = visit.rows[better]
+            found[rows, tree], best[rows] = visit.node, weight[better]
 
 
 def _bits(data: Bulk, count: int, what: str) -> Mask:

@@ -92,23 +92,33 @@ def read_block(source: Source, columns: dict[int, Column], first: int, stop: int
 class Questions:
     """Does a row go left at a split? Per question a `feature`, a `cut` and the way of missing values (`default_left`).
 
-    int32[q], float32[q], bool[q]. `sizes` and `rows`: sets of rows of a block as Route carries them (routing.py).
+    int32[q], float32[q], bool[q]. `sizes`: int32[q], rows of each question. `rows`: the sets of rows, None for a whole
+    block; or, to travel, as Route carries them (routing.py).
     """
 
     feature: NDArray[np.int32]
     cut: NDArray[np.float32]
     default_left: Mask
     sizes: NDArray[np.int32]
-    rows: bytes
+    rows: Sequence[Rows | None] | bytes
+
+    def sets(self, count: int) -> Sequence[Rows | None]:
+        """The rows of each question about a block of `count`."""
+        if isinstance(self.rows, bytes):
+            return unpack_rows(memoryview(self.rows), self.sizes, count, "predicting")
+        return self.rows
 
 
 def answer(block: Block, count: int, questions: Questions, with_missing: bool) -> tuple[Packed, Packed | None]:
     """The answers of a block of `count` rows, as pack_answers returns them."""
-    sets = unpack_rows(memoryview(questions.rows), questions.sizes, count, "predicting")
     answers = [
         compare(block.columns[feature], rows, cut, default_left, with_missing)
         for feature, rows, cut, default_left in zip(
-            questions.feature.tolist(), sets, questions.cut, questions.default_left.tolist(), strict=True
+            questions.feature.tolist(),
+            questions.sets(count),
+            questions.cut,
+            questions.default_left.tolist(),
+            strict=True,
         )
     ]
     block.drop()

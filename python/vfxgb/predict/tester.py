@@ -152,7 +152,6 @@ class EngineTester:
     def _read(self, first: int, count: int) -> None:
         # The block before goes first: there may be room for one only.
         self._held = []
-        self._block = (first, count)
         engine = self._engine
         inner = (edge - first for edge in self._source.parts if first < edge < first + count)
         ranges = part_ranges((0, *inner, count), engine.rows_at_most(WORK_BYTES), engine.shards_for(count))
@@ -162,33 +161,35 @@ class EngineTester:
             engine.run(shard, read_block, self._source, self._wanted, first + low, first + high, folder)
             for shard, (low, high) in enumerate(ranges)
         ]
+        self._block = (first, count)
 
-    def _divided(self, sets: Sequence[Rows | None], count: int) -> list[list[_Part]]:
-        """Per shard the questions that have rows there, which are counted within it."""
-        divided: list[list[_Part]] = [[] for _ in self._held]
-        edges = self._edges.tolist()
-        for place, rows in enumerate(sets):
-            if rows is None or len(rows) == count:
-                for parts in divided:
+    def _divided(self, sets: Sequence[Rows | None], count: int) -> Iterator[list[_Part]]:
+        """Per shard the questions that have rows there, which are counted within it. One shard's rows at a time."""
+        # Edges are int32 like the rows: numpy would convert all rows otherwise.
+        cuts = [
+            None if rows is None or len(rows) == count else np.searchsorted(rows, self._edges).tolist() for rows in sets
+        ]
+        for shard, start in enumerate(self._edges[:-1]):
+            parts: list[_Part] = []
+            for place, (rows, cut) in enumerate(zip(sets, cuts, strict=True)):
+                if rows is None or cut is None:
                     parts.append((place, None))
-                continue
-            # Edges are int32 like the rows: numpy would convert all rows otherwise.
-            cuts = np.searchsorted(rows, self._edges).tolist()
-            for shard, parts in enumerate(divided):
-                if cuts[shard] < cuts[shard + 1]:
-                    parts.append((place, rows[cuts[shard] : cuts[shard + 1]] - np.int32(edges[shard])))
-        return divided
+                elif cut[shard] < cut[shard + 1]:
+                    inside = rows[cut[shard] : cut[shard + 1]]
+                    parts.append((place, inside - start if start else inside))
+            yield parts
 
     def _ask(self, shard: int, size: int, numbers: NDArray[np.int64], parts: list[_Part], missing: bool) -> _Asked:
-        places = [place for place, _ in parts]
-        sizes = np.array([size if rows is None else len(rows) for _, rows in parts], dtype=np.int32)
+        places, sets = [place for place, _ in parts], [rows for _, rows in parts]
+        sizes = np.array([size if rows is None else len(rows) for rows in sets], dtype=np.int32)
         own, chosen = self._records, numbers[places]
         questions = Questions(
             own.feature[chosen],
             own.cut[chosen].astype(np.float32),
             own.default_left[chosen],
             sizes,
-            pack_rows([rows for _, rows in parts], size),
+            # To other processes they go in few bytes.
+            sets if self._engine.mapped else pack_rows(sets, size),
         )
         return _Asked(places, sizes, self._engine.run(shard, answer, self._held[shard], size, questions, missing))
 

@@ -115,6 +115,7 @@ def fit(
     channels: dict[str, Channel] = {}
     passive: dict[str, PassiveParty] = {}
     others: dict[str, PartyThread] = {}
+
     def save(share: ActiveShare, folder: Path) -> None:
         # The passive parties wait for the next round: their records do not change meanwhile.
         sealed, rest = seal_all(share, {name: one.share() for name, one in passive.items()})
@@ -127,7 +128,9 @@ def fit(
             if party != active:
                 taps = (None, None) if recorder is None else (recorder.tap(active), recorder.tap(party))
                 channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record, taps=taps)
-                given = PassiveInput(table, threads, _cuts_of(cuts, table), directions.get(party), local, engine=engines[party])
+                given = PassiveInput(
+                    table, threads, _cuts_of(cuts, table), directions.get(party), local, engine=engines[party]
+                )
                 passive[party] = PassiveParty(party, run.hex(), given, theirs, _note(recorder, party))
                 others[party] = PartyThread(party, passive[party].run, theirs)
         own = ActiveInput(
@@ -180,7 +183,9 @@ def _note(recorder: Recorder | None, party: str) -> Note | None:
     return None if recorder is None else recorder.note(party)
 
 
-def _directions(tables: Mapping[str, Table | Source], params: TrainParams, names: list[str]) -> dict[str, NDArray[np.int8]]:
+def _directions(
+    tables: Mapping[str, Table | Source], params: TrainParams, names: list[str]
+) -> dict[str, NDArray[np.int8]]:
     """Monotone directions int8 per column of each party; empty when nothing is constrained."""
     signs = params.constraints(names)
     if not signs:
