@@ -19,10 +19,9 @@ from vfxgb.cli.scale_points import (
     cpu_seconds,
     points,
     projections,
-    read_costs,
-    read_trained,
 )
 from vfxgb.cli.scale_report import about
+from vfxgb.cli.scale_results import read_costs, read_trained
 
 FILE = "scale.json"
 SCHEMES = {"paillier": "Paillier", "ou": "Okamoto-Uchiyama"}
@@ -58,9 +57,10 @@ def missing(part: str) -> str:
 def constants_section(folder: Path = RESULTS) -> str:
     """The constants of the model."""
     document = results(folder)
-    if "costs" not in document:
+    costs = read_costs(document)
+    if costs is None:
         return missing("costs")
-    costs, machine = read_costs(document), document["costs"]["machine"]
+    machine = document["costs"]["machine"]
     heads = [f"{SCHEMES[key.scheme]}, {key.key_bits} bits" for key in costs.keys]
     lines = [f"| microseconds on one core | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     for name, title in KEY_COSTS:

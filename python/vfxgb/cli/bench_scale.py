@@ -26,7 +26,8 @@ from vfxgb.cli.scale_cluster import Cluster
 from vfxgb.cli.scale_costs import key_costs, row_costs
 from vfxgb.cli.scale_data import ScaleData, write_data
 from vfxgb.cli.scale_job import ScaleJob, ScaleRun
-from vfxgb.cli.scale_model import KeyCosts, RowCosts
+from vfxgb.cli.scale_points import predicted_seconds
+from vfxgb.cli.scale_results import Costs, Trained
 from vfxgb.crypto.sizes import DEFAULT_BITS, MIN_BITS, check_requested_bits
 from vfxgb.errors import VfxgbError
 from vfxgb.threads import available_cores
@@ -66,33 +67,6 @@ class ScaleSettings:
     insecure: bool = False
 
 
-class Costs(msgspec.Struct, frozen=True):
-    """What part `costs` found."""
-
-    keys: list[KeyCosts]
-    rows: RowCosts
-
-
-class Trained(msgspec.Struct, frozen=True):
-    """One way to train, and what came of it. `workers` 0: no cluster, rows in the memory of the process.
-
-    `threads`: of each worker, or of the process. `runs`: one per repeat.
-    """
-
-    name: str
-    rows: int
-    features: tuple[int, int]
-    depth: int
-    bins: int
-    scheme: str
-    key_bits: int
-    shards: int
-    workers: int
-    threads: int
-    holds_key: bool
-    runs: list[ScaleRun]
-
-
 def quick(settings: ScaleSettings) -> ScaleSettings:
     """The same in small: to see that it works, with keys that protect nothing."""
     small = {"rows": 3000, "features": 4, "depth": 3, "bins": 8, "repeats": 1, "large_rows": 4000, "cost_rows": 4000}
@@ -106,15 +80,22 @@ def quick(settings: ScaleSettings) -> ScaleSettings:
     return ScaleSettings(**{**vars(settings), **changes, **bits})
 
 
-def measure(settings: ScaleSettings, folder: Path | None) -> dict[str, Any]:
+def measure(settings: ScaleSettings, folder: Path | None, costs: Costs | None = None) -> dict[str, Any]:
     """Part -> what was found: Costs, or a list of Trained. Data is written to `folder`, None for a temporary one.
 
-    Raises KeySizeError, MissingPackageError, and VfxgbError when a training fails or models differ.
+    `costs`: what part `costs` found before, if it is known: it says how long trainings will take. Raises KeySizeError,
+    MissingPackageError, and VfxgbError when a training fails or models differ.
     """
     check_requested_bits(settings.key_bits, settings.insecure)
-    steps = {"costs": _costs, "shards": _shards, "memory": _memory, "out-of-core": _out_of_core}
+    steps = {"shards": _shards, "memory": _memory, "out-of-core": _out_of_core}
+    found: dict[str, Any] = {}
     with _folder(folder) as place:
-        return {part: steps[part](settings, place) for part in PARTS if part in settings.parts}
+        if "costs" in settings.parts:
+            found["costs"] = costs = _costs(settings, place)
+        for part, step in steps.items():
+            if part in settings.parts:
+                found[part] = step(settings, place, costs)
+    return found
 
 
 @contextmanager
@@ -138,7 +119,7 @@ def _costs(settings: ScaleSettings, folder: Path) -> Costs:
     return Costs(keys, row_costs(folder, settings.cost_rows, threads))
 
 
-def _shards(settings: ScaleSettings, folder: Path) -> list[Trained]:
+def _shards(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[Trained]:
     data, small = (write_data(folder, rows, settings.features) for rows in (settings.rows, WARM_UP_ROWS))
     cores = available_cores()
     ways = [_way(settings, data, "local threads", 0, cores)]
@@ -152,14 +133,15 @@ def _shards(settings: ScaleSettings, folder: Path) -> list[Trained]:
     for repeat in range(settings.repeats):
         for place, way in enumerate(ways):
             if way.holds_key or repeat == 0:
-                _say(f"shards: {way.name} ({repeat + 1} of {settings.repeats if way.holds_key else 1})")
+                turn = f"({repeat + 1} of {settings.repeats if way.holds_key else 1})"
+                _say(f"shards: {way.name} {turn}{_about(settings, way, costs)}")
                 ways[place] = _train(settings, way, data, small.paths)
     if len({run.model for way in ways for run in way.runs}) != 1:
         raise VfxgbError("bench scale: models differ between ways to train, wanted equal ones; this is a bug")
     return ways
 
 
-def _memory(settings: ScaleSettings, folder: Path) -> list[Trained]:
+def _memory(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[Trained]:
     found = []
     for rows in settings.memory_rows:
         data = write_data(folder, rows, MEMORY_FEATURES)
@@ -167,16 +149,16 @@ def _memory(settings: ScaleSettings, folder: Path) -> list[Trained]:
         way = msgspec.structs.replace(
             way, scheme="ou", key_bits=settings.memory_bits, depth=MEMORY_DEPTH, shards=MEMORY_SHARDS
         )
-        _say(f"memory: {way.name}")
+        _say(f"memory: {way.name}{_about(settings, way, costs)}")
         found.append(_train(settings, way, data, None))
     return found
 
 
-def _out_of_core(settings: ScaleSettings, folder: Path) -> list[Trained]:
+def _out_of_core(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[Trained]:
     _say(f"out-of-core: writing {settings.large_rows:,} rows")
     data = write_data(folder, settings.large_rows, settings.features)
     way = _way(settings, data, f"memory_limit={settings.memory_limit}", 0, available_cores())
-    _say(f"out-of-core: training on {data.nbytes / 1e9:.1f} GB of Parquet")
+    _say(f"out-of-core: training on {data.nbytes / 1e9:.1f} GB of Parquet{_about(settings, way, costs)}")
     engine = {"engine": "local", "memory_limit": settings.memory_limit, "engine_folder": str(folder)}
     return [_train(settings, way, data, None, engine)]
 
@@ -228,6 +210,12 @@ def _train(
 
 def _ask(job: ScaleJob, name: str) -> ScaleRun:
     return ask("vfxgb.cli.scale_job", job, ScaleRun, name)
+
+
+def _about(settings: ScaleSettings, way: Trained, costs: Costs | None) -> str:
+    """How long a training should take, if anything is known about that."""
+    seconds = None if costs is None else predicted_seconds(way, costs, available_cores())
+    return "" if seconds is None else f", about {settings.trees * seconds:.0f} s on an idle machine"
 
 
 def _say(text: str) -> None:

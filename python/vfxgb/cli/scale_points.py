@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-import msgspec
-
-from vfxgb.cli.bench_scale import Costs, Trained
 from vfxgb.cli.scale_model import (
     KeyCosts,
     Place,
@@ -24,6 +21,7 @@ from vfxgb.cli.scale_model import (
     sent_bytes,
     work,
 )
+from vfxgb.cli.scale_results import Costs, Trained, read_costs, read_trained
 
 # What the tables of docs/scale.md project to: rows, workers of each party, and cores of a worker.
 PROJECTED_ROWS = (10**8, 10**9)
@@ -73,16 +71,6 @@ class Projection:
     files: float
 
 
-def read_costs(document: Mapping[str, Any]) -> Costs:
-    """The constants in a file of results."""
-    return msgspec.convert(document["costs"]["found"], Costs)
-
-
-def read_trained(document: Mapping[str, Any], part: str) -> list[Trained]:
-    """What a part measured; nothing if it was not run."""
-    return msgspec.convert(document[part]["found"], list[Trained]) if part in document else []
-
-
 def key_of(costs: Costs, scheme: str, bits: int) -> KeyCosts:
     """The constants of a kind of key. Raises KeyError for one that was not measured."""
     for key in costs.keys:
@@ -107,11 +95,19 @@ def predicted_work(way: Trained, costs: Costs) -> Work:
     return work(shape_of(way), key_of(costs, way.scheme, way.key_bits), costs.rows, place, place)
 
 
+def predicted_seconds(way: Trained, costs: Costs, cores: int) -> float | None:
+    """Wall time of one tree with all parties on one machine, None for a kind of key without constants."""
+    try:
+        return seconds_together(predicted_work(way, costs), shape_of(way), cores)
+    except KeyError:
+        return None
+
+
 def points(document: Mapping[str, Any]) -> list[Point]:
     """Every measured number that the model speaks of; of trainings of one tree."""
-    if "costs" not in document:
-        return []
     costs = read_costs(document)
+    if costs is None:
+        return []
     found: list[Point] = []
     for part in ("shards", "memory", "out-of-core"):
         for way in read_trained(document, part):
@@ -162,6 +158,8 @@ def _traffic(shape: Shape, key: KeyCosts) -> float:
 def projections(document: Mapping[str, Any], bits: int) -> list[Projection]:
     """What a tree of many rows would cost with keys of so many bits, by scheme, rows and workers."""
     costs = read_costs(document)
+    if costs is None:
+        return []
     return [
         project(key, costs, rows, workers)
         for key in costs.keys

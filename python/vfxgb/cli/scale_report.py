@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from vfxgb.cli.bench_scale import PARTS, SCHEMES, Costs, ScaleSettings, Trained, measure, quick
+from vfxgb.cli.bench_scale import PARTS, SCHEMES, ScaleSettings, measure, quick
 from vfxgb.cli.exits import OK
 from vfxgb.cli.machine import machine_facts
 from vfxgb.cli.output import write_json
 from vfxgb.cli.parser import Commands, positive_int
-from vfxgb.cli.scale_points import cpu_seconds, points, read_costs, read_trained
+from vfxgb.cli.scale_points import cpu_seconds, points
+from vfxgb.cli.scale_results import Costs, Trained, read_costs, read_trained
 from vfxgb.errors import FormatError
 
 NAME_WIDTH = 34
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, value in facts.items():
         print(f"{name:<14} {value}")
     print(flush=True)
-    for part, found in measure(settings, arguments.folder).items():
+    for part, found in measure(settings, arguments.folder, read_costs(document)).items():
         document[part] = {"machine": facts, "settings": asdict(settings), "found": msgspec.to_builtins(found)}
     print("\n".join(report_lines(document, settings.parts)))
     if arguments.json is not None:
@@ -113,8 +114,9 @@ def _read(json_file: str | None) -> dict[str, Any]:
 def report_lines(document: Mapping[str, Any], parts: Sequence[str]) -> list[str]:
     """Everything that is printed after the machine, of the parts just measured."""
     lines: list[str] = []
-    if "costs" in parts:
-        lines += [*_cost_lines(read_costs(document)), ""]
+    costs = read_costs(document)
+    if "costs" in parts and costs is not None:
+        lines += [*_cost_lines(costs), ""]
     for part, show in (("shards", _shard_lines), ("memory", _memory_lines), ("out-of-core", _out_of_core_lines)):
         if part in parts:
             lines += [*show(read_trained(document, part)), ""]

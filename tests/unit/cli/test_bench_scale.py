@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from vfxgb.cli import bench_scale, children, main, scale_cluster, scale_data
-from vfxgb.cli.bench_scale import ScaleSettings, Trained, quick
+from vfxgb.cli.bench_scale import ScaleSettings, quick
 from vfxgb.cli.scale_cluster import Cluster
 from vfxgb.cli.scale_costs import key_costs, row_costs
 from vfxgb.cli.scale_job import ScaleJob, ScaleRun, run_job
 from vfxgb.cli.scale_points import points, projections
+from vfxgb.cli.scale_results import Trained
 from vfxgb.errors import MissingPackageError, ParameterError, VfxgbError
 
 pq = pytest.importorskip("pyarrow.parquet")
