@@ -31,6 +31,9 @@ from vfxgb.protocols.base import ProtocolSpec
 # What a row takes in memory while its shard is worked on, beside bins and ciphertexts: its places in partitions, a
 # column as it is read, gradients.
 WORK_BYTES = 64
+# What a row takes all the time: its place in a partition, before and after a split; at the active party, besides,
+# label, weight, and for each output margin, gradients and what is encrypted.
+KEPT_BYTES, KEPT_ACTIVE_BYTES, KEPT_OUTPUT_BYTES = 24, 12, 48
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,22 @@ class ShardedTable:
 
     @classmethod
     def of(
-        cls, table: Table | Source, n_train: int, max_bin: int, engine: Engine, row_bytes: int = 0
+        cls,
+        table: Table | Source,
+        n_train: int,
+        max_bin: int,
+        engine: Engine,
+        row_bytes: int = 0,
+        n_outputs: int = 0,
     ) -> "ShardedTable":
-        """`row_bytes`: what a protocol keeps per row. A table in memory reaches other processes through files."""
+        """`row_bytes`: what a protocol keeps per row in a shard. `n_outputs`: of the active party's gradients, else 0.
+
+        A table in memory reaches other processes through files. Raises EngineError for too many rows.
+        """
         source = source_of(table, engine) if isinstance(table, Table) else table
         binned = len(source.names) * (1 if max_bin < 256 else 2)
+        kept = KEPT_BYTES + (KEPT_ACTIVE_BYTES + KEPT_OUTPUT_BYTES * n_outputs if n_outputs else 0)
+        engine.check_room(source.n_rows, kept)
         at_most = engine.rows_at_most(binned + row_bytes + WORK_BYTES)
         ranges = shard_ranges(source, at_most, engine.shards_for(source.n_rows))
         edges = np.array([0, *(stop for _, stop in ranges)], dtype=np.int64)

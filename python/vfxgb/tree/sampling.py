@@ -124,7 +124,7 @@ class ColumnSampler:
 
 
 def random_words(seed: int, count: int, purpose: str, *place: int, first: int = 0) -> NDArray[np.uint64]:
-    """`count` random 64-bit words, from the word `first` on, of a sequence that is a function of the other arguments."""
+    """`count` random 64-bit words, from word `first` on, of a sequence that is a function of the other arguments."""
     text = ":".join([str(seed), purpose, *(str(number) for number in place)])
     key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u8").astype(np.uint64)
     generator = np.random.Philox(key=key)
