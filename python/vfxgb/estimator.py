@@ -294,7 +294,8 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         """
         params = self.get_params()
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        if are_files(X) and (isinstance(y, str) or engine_settings(params).in_shards):
+        in_shards = engine_settings(params).in_shards
+        if are_files(X) and (isinstance(y, str) or in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
             classes = files.classes()
             self._fit_files(files, self._train_params(*self._objective(len(classes))), classes, options)
@@ -334,7 +335,8 @@ class VFXGBRegressor(RegressorPart, PartyEstimator):
         """Train; y holds one finite number per row. The other arguments are those of VFXGBClassifier.fit."""
         params = self.get_params()
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        if are_files(X) and (isinstance(y, str) or engine_settings(params).in_shards):
+        in_shards = engine_settings(params).in_shards
+        if are_files(X) and (isinstance(y, str) or in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
             self._fit_files(files, self._train_params(self._regression(), 1), None, options)
             return self

@@ -172,10 +172,10 @@ def _connect(distributed: Any, address: Any) -> Any:
 
 def _cores(client: Any) -> dict[str, int]:
     """Address -> threads of every worker."""
-    found = client.scheduler_info(n_workers=-1)["workers"]
+    found: dict[str, int] = client.nthreads()
     if not found:
         raise EngineError(
             "starting the Dask engine: the cluster has no workers; start some with `dask worker`, or wait until they "
             "have come up"
         )
-    return {address: int(worker["nthreads"]) for address, worker in found.items()}
+    return found
