@@ -36,20 +36,23 @@ class Cluster:
         assert self._process.stdout is not None  # noqa: S101 - asked for above
         self.address = self._process.stdout.readline().strip()
         if not self.address:
-            ended = self._process.wait(END_SECONDS)
+            ended = self._end()
             raise VfxgbError(f"starting a Dask cluster of {self.workers} workers: its process ended with code {ended}")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._process is None or self._process.stdin is None or self._process.stdout is None:
-            return
-        self._process.stdin.close()
+        self._end()
+
+    def _end(self) -> int:
+        """Close what leads to the process; when it has ended, its code."""
+        assert self._process is not None  # noqa: S101 - it was started
         try:
-            self._process.wait(END_SECONDS)
+            # Closes stdin, which is the end of a cluster, and waits.
+            self._process.communicate(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
+            self._process.communicate()
+        return self._process.returncode
 
 
 def distributed() -> Any:

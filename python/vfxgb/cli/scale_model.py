@@ -8,9 +8,9 @@ Levels l = 0 .. D - 1 are summed: the root with n rows, then the smaller child o
 n / 2 rows together; the others are differences. So 2^(D-1) nodes and n (D + 1) / 2 rows of nodes at most, in all.
 
 Additions of one node of R rows of one shard: features are summed together in groups of g, one addition per row and
-group, and from the joint cells hit, K (1 - exp(-R / K)) of the K = B^g there are, down to each feature. g is what takes
-fewest, as far as the room for joint cells goes (cpp/gbdt/joint_cells.h); what it does not suffice for is in smaller
-groups. This holds for independent features: related ones hit fewer cells and take less.
+group, and from the joint cells hit, K (1 - exp(-R / K)) of the K = B^g there are, down to each feature. Two groups are
+joined where that takes fewer and there is room for the joint cells (cpp/gbdt/joint_cells.h), so g is 1, 2, 4, ... This
+holds for independent features: related ones hit fewer cells and take less.
 """
 
 import math
@@ -25,6 +25,8 @@ from vfxgb.tree.fixed_point import fraction_bits
 # Joint cells of two and more rows that nodes may have: a fourth of a shard's rows, no more than the node's, or at
 # least; and of how many features' share of them one group may have.
 CELL_SHARE, LEAST_CELLS, GROUP_SHARE = 4, 1024, 6
+# Groups are joined where that saves a tenth of the rows.
+LEAST_SAVING = 10
 # Bytes per row at the active party besides bins: label, margin, (g, h) as float32, as integers and in slots; and what
 # both parties have: node and place of every row before and after a split, a column as it is read.
 ACTIVE_ROW_BYTES = 4 + 2 * 4 + 8 + 16 + 16
@@ -164,22 +166,32 @@ def node_additions(rows: float, features: int, bins: int, most_cells: float) -> 
         cells = float(bins) ** size
         return cells * -math.expm1(-rows / cells)
 
+    def cost(size: int) -> float:
+        # Into the cells of a group, then from these into the cells of its halves, and on.
+        return rows - hit(size) + descent(size)
+
     def descent(size: int) -> float:
-        # From the cells of a group into those of its two halves, and on.
-        halves = (size // 2, size - size // 2)
-        return 0.0 if size == 1 else sum(hit(size) - hit(half) + descent(half) for half in halves)
+        return 0.0 if size == 1 else 2 * (hit(size) - hit(size // 2) + descent(size // 2))
+
+    def shared(size: int) -> float:
+        # A cell of one row is that row's ciphertext and takes no room.
+        return max(hit(size) - rows * math.exp(-rows / float(bins) ** size), 1.0)
+
+    def fits(size: int) -> bool:
+        if size == 1:
+            return True
+        saved = 2 * cost(size // 2) - cost(size)
+        return fits(size // 2) and shared(size) <= most_of_group and saved * LEAST_SAVING >= rows
 
     def grouped(left: int, size: int, room: float) -> float:
         if size == 1:
             return left * rows
-        cost = rows - hit(size) + descent(size)
-        # A cell of one row is that row's ciphertext and takes no room.
-        shared = max(hit(size) - rows * math.exp(-rows / float(bins) ** size), 1.0)
-        fits = shared <= most_of_group and cost < size * rows
-        groups = min(left // size, int(room / shared)) if fits else 0
-        return groups * cost + grouped(left - groups * size, size - 1, room - groups * shared)
+        groups = min(left // size, int(room / shared(size))) if fits(size) else 0
+        return groups * cost(size) + grouped(left - groups * size, size // 2, room - groups * shared(size))
 
-    return min(grouped(features, size, most_cells) for size in range(1, max(features, 1) + 1))
+    # Groups are joined two by two.
+    largest = 1 << max(features, 1).bit_length() - 1
+    return grouped(features, largest, most_cells)
 
 
 def level_additions(shape: Shape, shards: int, level: int) -> float:
