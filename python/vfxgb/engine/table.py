@@ -139,8 +139,6 @@ def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:
     _check(spec, params.missing_strategy, recorded)
     if not isinstance(params.objective, str):
         raise _unfit("an objective that is a callable sees all rows at once", "name one of vfxgb's objectives")
-    if params.sampling_method == "goss":
-        raise _unfit("sampling_method='goss' ranks all rows", "use subsample")
 
 
 def check_passive(party: str, spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:

@@ -32,7 +32,10 @@ def test_no_bytes(text):
     [
         ({"engine": "dusk"}, "found engine='dusk', wanted one of 'local' and 'dask'"),
         ({"engine": "dask"}, "engine='dask' needs engine_address"),
-        ({"engine": "dask", "engine_address": "tcp://x:1", "memory_limit": "6GB"}, "memory_limit is for engine='local'"),
+        (
+            {"engine": "dask", "engine_address": "tcp://x:1", "memory_limit": "6GB"},
+            "memory_limit is for engine='local'",
+        ),
         ({"engine_address": "tcp://x:1"}, "engine_address is for engine='dask'; leave it out"),
         ({"workers_hold_key": True}, "workers_hold_key is for engine='dask'; leave it out"),
         ({"shards": 3}, "shards needs engine='dask' or a memory_limit"),
@@ -61,7 +64,7 @@ def test_parties_of_a_process_share_its_memory(tmp_path):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(EngineError, match="the folder .* cannot be made"):
+    with pytest.raises(EngineError, match=r"the folder .* cannot be made"):
         make_engine(EngineSettings(memory_limit="1GB", engine_folder=tmp_path / "file" / "below"), 1)
 
 
@@ -93,7 +96,7 @@ def test_a_folder_that_workers_do_not_see(dask_client, tmp_path, monkeypatch):
     engine = DaskEngine(dask_client, tmp_path)
     engine.close()
     monkeypatch.setattr("vfxgb.engine.dask.read_probe", _blind)
-    with pytest.raises(EngineError, match="does not see the folder .*; name one that all workers share"):
+    with pytest.raises(EngineError, match=r"does not see the folder .*; name one that all workers share"):
         DaskEngine(dask_client, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Estimators over Parquet files that stay where they are: y names a column, engines read them; models as from frames."""
+"""Estimators over Parquet files that stay where they are: y names a column, engines read them; same models."""
 
 import numpy as np
 import pytest
@@ -105,9 +105,7 @@ def test_labels_of_ones_own(world, expected):
     found = classifier(**ENGINES[1]).fit(
         world.files, world.extra["label"][rows], sample_weight=world.extra["weight"][rows]
     )
-    again = classifier().fit(
-        world.frames(rows), world.extra["label"][rows], sample_weight=world.extra["weight"][rows]
-    )
+    again = classifier().fit(world.frames(rows), world.extra["label"][rows], sample_weight=world.extra["weight"][rows])
     assert (found.predict_proba(world.files) == again.predict_proba(world.frames(rows))).all()
 
 
