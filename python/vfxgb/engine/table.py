@@ -21,7 +21,7 @@ from vfxgb.data.source import Source, TableSource
 from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget, TargetSource
 from vfxgb.engine import shard
-from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.base import Engine, Held, join_all
 from vfxgb.engine.sharded import Division, ShardedBins
 from vfxgb.errors import EngineError
 from vfxgb.params import TrainParams
@@ -77,8 +77,9 @@ class ShardedTable:
     def bin(self, max_bin: int, cuts: Mapping[str, Any] | None) -> BinnedTable:
         """The bins, by the table's own cuts or the imposed ones; see BinnedTable.build. Raises CutsError."""
         names, engine, division = self.source.names, self.engine, self.division
-        searches = self._search(max_bin)
+        searches = [CutSearch(survey, max_bin) for survey in self._joined(join_surveys, shard.survey_columns)]
         if cuts is None:
+            self._refine(searches)
             chosen = [search.cuts() for search in searches]
         else:
             imposed = check_cuts(cuts, names, self.source.party)
@@ -95,28 +96,34 @@ class ShardedTable:
             names, tuple(chosen), ShardedBins(engine, division, parts, n_bins), missing, division.n_train
         )
 
-    def _search(self, max_bin: int) -> list[CutSearch]:
-        surveys = self._over_training(shard.survey_columns)
-        columns = [list(column) for column in zip(*surveys, strict=True)]
-        searches = [CutSearch(Survey.join(column), max_bin) for column in columns]
-        while True:
-            open_ones = [(feature, one) for feature, one in enumerate(searches) if one.wanted is not None]
-            if not open_ones:
-                return searches
+    def _refine(self, searches: list[CutSearch]) -> None:
+        """Ask until every search is done; they are all at one level."""
+        while open_ones := [(feature, one) for feature, one in enumerate(searches) if one.wanted is not None]:
             wanted = [(feature, one.wanted, one.level) for feature, one in open_ones]
-            counts = self._over_training(shard.refine_columns, wanted)
-            for place, (_, one) in enumerate(open_ones):
-                one.refine(sum(found[place] for found in counts))
+            counts = self._joined(join_counts, shard.refine_columns, wanted)
+            for (_, one), found in zip(open_ones, counts, strict=True):
+                one.refine(found)
 
-    def _over_training(self, function: Any, *args: Any) -> list[Any]:
-        """Of every shard that has training rows, with these rows."""
+    def _joined(self, join: Any, function: Any, *args: Any) -> list[Any]:
+        """What `function` says of the training rows of each shard that has any, joined, column by column."""
         used = self.division.train_sizes.tolist()
-        asked: list[Held] = [
+        parts: list[Held] = [
             self.engine.run(s, function, self.source, first, first + used[s], *args)
             for s, (first, _) in enumerate(self.division.ranges())
             if used[s]
         ]
-        return self.engine.get(asked)
+        (found,) = self.engine.get([join_all(self.engine, parts, join)])
+        return list(found)
+
+
+def join_surveys(parts: list[list[Survey]]) -> list[Survey]:
+    """Column by column."""
+    return [Survey.join(list(column)) for column in zip(*parts, strict=True)]
+
+
+def join_counts(parts: list[list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]:
+    """Column by column."""
+    return [shard.add_arrays(list(column)) for column in zip(*parts, strict=True)]
 
 
 def source_of(table: Table, engine: Engine) -> Source:
