@@ -15,7 +15,7 @@ Parameters have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
     objective        None: binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers
     importance_type  what feature_importances_ shows: "gain", "weight", "cover", "total_gain" or "total_cover"
     record           True: keep in transcript_ what every party saw and knew, for `audit()`; private data of all of them
-    engine           "local": threads of this process; "dask": each party's rows lie in shards on a cluster (docs/scale.md)
+    engine           "local": threads of this process; "dask": parties' rows lie in shards on a cluster (docs/scale.md)
     engine_address   of Dask's scheduler, or a distributed.Client
     engine_folder    where the files of a run go; with Dask one that all workers share; None: the system's own
     workers_hold_key True: the cluster may have the private key of the active party; encryption is faster then
@@ -284,17 +284,18 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         X: a table (numpy, pandas, polars, pyarrow, path of a CSV or Parquet file), or party -> its table. y: one class
         per row, of any type that sorts. With party -> Parquet files (a path, a folder, a list of them) y, and then
         sample_weight, may name columns of the active party's; with an engine other than this process's memory the
-        files are read where the work is. sample_weight: one per row, 0 leaves the row out. eval_set: pairs (X, y), whose
-        metrics go to evals_result_ under validation_0, validation_1, ...; `sample_weight_eval_set` has one entry for
-        each. callbacks: see vfxgb.callbacks. verbose: True shows progress, False nothing, None a bar on a terminal if
-        it takes longer than two seconds, a number metrics every so many rounds.
+        files are read where the work is. sample_weight: one per row, 0 leaves the row out. eval_set: pairs (X, y),
+        whose metrics go to evals_result_ under validation_0, validation_1, ...; `sample_weight_eval_set` has one entry
+        for each. callbacks: see vfxgb.callbacks. verbose: True shows progress, False nothing, None a bar on a terminal
+        if it takes longer than two seconds, a number metrics every so many rounds.
         cuts: column -> ascending cut points to use instead of quantiles, or what xgboost's
         QuantileDMatrix.get_quantile_cut() returns.
         Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
         """
         params = self.get_params()
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        if are_files(X) and (isinstance(y, str) or engine_settings(params).in_shards):
+        in_shards = engine_settings(params).in_shards
+        if are_files(X) and (isinstance(y, str) or in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
             classes = files.classes()
             self._fit_files(files, self._train_params(*self._objective(len(classes))), classes, options)
@@ -334,7 +335,8 @@ class VFXGBRegressor(RegressorPart, PartyEstimator):
         """Train; y holds one finite number per row. The other arguments are those of VFXGBClassifier.fit."""
         params = self.get_params()
         options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        if are_files(X) and (isinstance(y, str) or engine_settings(params).in_shards):
+        in_shards = engine_settings(params).in_shards
+        if are_files(X) and (isinstance(y, str) or in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
             self._fit_files(files, self._train_params(self._regression(), 1), None, options)
             return self

@@ -6,6 +6,7 @@ Nothing of them is read but footers, and the labels for their classes, until who
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def are_files(X: Any) -> bool:
 
 def _is_parquet(given: Any) -> bool:
     if isinstance(given, (str, os.PathLike)):
-        return os.path.isdir(given) or str(given).lower().endswith(ENDING)
+        return Path(given).is_dir() or str(given).lower().endswith(ENDING)
     if isinstance(given, (list, tuple)):
         return len(given) > 0 and all(isinstance(one, (str, os.PathLike)) and _is_parquet(one) for one in given)
     return isinstance(given, (ParquetSource, StackedSource))
@@ -155,7 +156,7 @@ def _columns(y: Any, weight: Any, what: str, what_weight: str) -> tuple[str, ...
     """The columns that are no features. Labels and weights are both columns, or both not."""
     if weight is not None and isinstance(y, str) != isinstance(weight, str):
         raise ParameterError(
-            f"reading labels: {what} is {'a column' if isinstance(y, str) else 'one label per row'} and {what_weight} is "
-            "not alike; name columns of the files for both, or pass one value per row for both"
+            f"reading labels: {what} is {'a column' if isinstance(y, str) else 'one label per row'} and {what_weight} "
+            "is not alike; name columns of the files for both, or pass one value per row for both"
         )
     return tuple(name for name in (y, weight) if isinstance(name, str))

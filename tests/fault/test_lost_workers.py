@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster that are killed while a tree grows: what they held is made again, and the model is the same."""
+"""Workers of a Dask cluster that are killed while a tree grows: what they held is made again, the model is equal."""
 
 import logging
 import os
@@ -111,5 +111,5 @@ def test_a_cluster_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 
     with distributed.Client(cluster, set_as_default=False) as client:
         monkeypatch.setattr(DaskEngine, "run", spy)
-        with pytest.raises(EngineError, match="working on the Dask cluster: .*; it was shut down"):
+        with pytest.raises(EngineError, match=r"working on the Dask cluster: .*; it was shut down"):
             train(EngineSettings(engine="dask", engine_address=client))

@@ -17,7 +17,7 @@ from vfxgb.protocols import protocol_by_name, shipped_protocols
 
 SHARDED = tuple(name for name in shipped_protocols() if protocol_by_name(name).sharded)
 # What needs all rows in one place, and what the refusal says.
-UNFIT = {"imputed": "imputes from all rows", "goss": "ranks all rows", "goss multiclass": "ranks all rows"}
+UNFIT = {"imputed": "imputes from all rows"}
 FILES = EngineSettings(memory_limit="300MB", shards=3)
 
 
@@ -50,7 +50,9 @@ def test_shards_in_files(case, name, same_model) -> None:
         same_model(case, name, FILES)
 
 
-@pytest.mark.parametrize("case_name", ["missing multiclass", "subsample", "min bucket rows", "colsample bynode"])
+@pytest.mark.parametrize(
+    "case_name", ["missing multiclass", "subsample", "goss", "min bucket rows", "colsample bynode"]
+)
 def test_shards_on_a_cluster(case_name, same_model, dask_client) -> None:
     same_model(case_name, "batch_he", on(dask_client, workers_hold_key=True), n_estimators=2, max_depth=3)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vfxgb.data.table import Table
+from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.model.xgboost_json import export_xgboost
@@ -76,6 +77,9 @@ class MortalLink:
         self._link.close()
 
 
+MEMORY = EngineSettings()
+
+
 @dataclass(frozen=True)
 class Training:
     """What is to be trained; the first of `tables` is the active party's."""
@@ -87,6 +91,7 @@ class Training:
     protocol_params: Mapping[str, Any] | None = None
     callbacks: Callable[[], Sequence[TrainingCallback]] = tuple
     run_id: str = "ab" * 16
+    engine: EngineSettings = MEMORY
 
     @property
     def active(self) -> str:
@@ -182,47 +187,48 @@ def _lead(
     ledger: Ledger,
 ) -> LeadResult:
     path = folder / f"{training.active}.run"
-    own = ActiveInput(
-        training.tables[training.active],
-        training.y,
-        None,
-        N_TRAIN,
-        [("valid", slice(N_TRAIN, N_ROWS))],
-        1,
-    )
-    return lead(
-        training.active,
-        tuple(training.tables),
-        training.run_id,
-        own,
-        training.params,
-        training.protocol,
-        training.protocol_params,
-        channels,
-        callbacks=training.callbacks(),
-        ledger=ledger,
-        keep=_keeping(path, clock),
-        resumed=load_state(ActiveState, path),
-        secrets=secrets,
-    )
+    with engines_for([training.active], training.engine, 1) as engines:
+        own = ActiveInput(
+            training.tables[training.active],
+            training.y,
+            None,
+            N_TRAIN,
+            [("valid", slice(N_TRAIN, N_ROWS))],
+            1,
+            engine=engines[training.active],
+        )
+        return lead(
+            training.active,
+            tuple(training.tables),
+            training.run_id,
+            own,
+            training.params,
+            training.protocol,
+            training.protocol_params,
+            channels,
+            callbacks=training.callbacks(),
+            ledger=ledger,
+            keep=_keeping(path, clock),
+            resumed=load_state(ActiveState, path),
+            secrets=secrets,
+        )
 
 
 def _follow(training: Training, folder: Path, party: str, channel: Channel, clock: Clock, found: Attempt) -> None:
     path = folder / f"{party}.run"
     spec = protocol_by_name(training.protocol)
     chosen = make_protocol_params(spec, training.protocol_params)
-    given = PassiveInput(
-        training.tables[party], 1, local_params={name: getattr(chosen, name) for name in spec.local_params}
-    )
+    local = {name: getattr(chosen, name) for name in spec.local_params}
     try:
-        found.follow[party] = follow(
-            party,
-            training.run_id,
-            given,
-            channel,
-            keep=_keeping(path, clock),
-            resumed=load_state(PassiveState, path),
-        )
+        with engines_for([party], training.engine, 1) as engines:
+            found.follow[party] = follow(
+                party,
+                training.run_id,
+                PassiveInput(training.tables[party], 1, local_params=local, engine=engines[party]),
+                channel,
+                keep=_keeping(path, clock),
+                resumed=load_state(PassiveState, path),
+            )
     except BaseException as error:
         found.errors[party] = error
     finally:

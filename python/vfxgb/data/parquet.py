@@ -62,7 +62,8 @@ class ParquetSource:
         """The table at `path`: a file, a folder (its files and those of its folders, by name), or several, in order.
 
         In folders, names that begin with . or _ are left out. `columns` are the features, in that order; None: all
-        but those of `without`. `values` reads the others too. Paths are kept as absolute ones: other processes must find the files there.
+        but those of `without`. `values` reads the others too. Paths are kept as absolute ones: other processes must
+        find the files there.
         Raises TableError (no file, unreadable, without rows or columns), ColumnNameError (duplicated, or absent in some
         file), ColumnTypeError (not numbers, or of another kind in another file), MissingPackageError.
         """

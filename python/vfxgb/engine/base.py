@@ -53,6 +53,9 @@ class Engine(Protocol):
     def rows_at_most(self, row_bytes: int) -> int | None:
         """The most rows a shard should have if a row takes so many bytes, None for any number."""
 
+    def check_room(self, n_rows: int, row_bytes: int) -> None:
+        """Raise EngineError if that many rows, of which so many bytes each stay in memory, are too many."""
+
     def close(self) -> None:
         """Let go of everything: handles, files, keys."""
 

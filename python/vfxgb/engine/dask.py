@@ -69,8 +69,8 @@ class DaskEngine:
                 raise EngineError(f"starting the Dask engine: worker {worker}: {found}; install the same vfxgb there")
             if found != PROBE:
                 raise EngineError(
-                    f"starting the Dask engine: worker {worker} does not see the folder {str(self._folder)!r}; name one "
-                    "that all workers share as engine_folder"
+                    f"starting the Dask engine: worker {worker} does not see the folder {str(self._folder)!r}; "
+                    "name one that all workers share as engine_folder"
                 )
 
     def run(self, shard: int, function: Callable[..., T], *args: Any) -> Held:
@@ -111,9 +111,12 @@ class DaskEngine:
         """See Engine."""
         return min(n_rows, self._shards)
 
-    def rows_at_most(self, row_bytes: int) -> int | None:  # noqa: ARG002 - the workers have their own limits
+    def rows_at_most(self, row_bytes: int) -> int | None:  # noqa: ARG002 - as below
         """See Engine."""
         return None
+
+    def check_room(self, n_rows: int, row_bytes: int) -> None:
+        """See Engine; the workers have their own limits."""
 
     def close(self) -> None:
         """See Engine."""
@@ -162,17 +165,17 @@ def _connect(distributed: Any, address: Any) -> Any:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise EngineError(
-            f"starting the Dask engine: no scheduler answers at {address!r} ({error}); start one with `dask scheduler`, "
-            "or correct engine_address"
+            f"starting the Dask engine: no scheduler answers at {address!r} ({error}); start one with `dask "
+            "scheduler`, or correct engine_address"
         ) from None
 
 
 def _cores(client: Any) -> dict[str, int]:
     """Address -> threads of every worker."""
-    found = client.scheduler_info(n_workers=-1)["workers"]
+    found: dict[str, int] = client.nthreads()
     if not found:
         raise EngineError(
             "starting the Dask engine: the cluster has no workers; start some with `dask worker`, or wait until they "
             "have come up"
         )
-    return {address: int(worker["nthreads"]) for address, worker in found.items()}
+    return found

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from vfxgb.engine.base import Held
 from vfxgb.engine.worker import forget_keys
+from vfxgb.errors import EngineError
 
 T = TypeVar("T")
 
@@ -27,7 +28,10 @@ class _Value:
 
 
 class LocalEngine:
-    """See Engine. `memory`: bytes that this party may use. `folder`: where files go, None for the system's own place."""
+    """See Engine. `memory`: bytes that this party may use. `folder`: where files go, None for the system's own.
+
+    `shards`: how many there shall be at least.
+    """
 
     name = "local"
     ahead: int | None = 1
@@ -65,6 +69,15 @@ class LocalEngine:
     def rows_at_most(self, row_bytes: int) -> int | None:
         """See Engine."""
         return max(1, int(self._memory * SHARD_SHARE) // max(1, row_bytes))
+
+    def check_room(self, n_rows: int, row_bytes: int) -> None:
+        """See Engine."""
+        needed, room = n_rows * row_bytes, int(self._memory * (1 - SHARD_SHARE))
+        if needed > room:
+            raise EngineError(
+                f"dividing rows into shards: {n_rows:,} rows keep {needed >> 20:,} MiB in memory, of which a party may "
+                f"use {room >> 20:,} MiB by memory_limit; raise it, or use engine='dask'"
+            )
 
     def close(self) -> None:
         """See Engine."""

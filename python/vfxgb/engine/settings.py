@@ -74,7 +74,8 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise EngineError("choosing an engine: shards needs engine='dask' or a memory_limit")
         if self.memory_limit is not None and read_bytes(self.memory_limit) < LEAST_MEMORY:
             raise EngineError(
-                f"choosing an engine: found memory_limit={self.memory_limit!r}, wanted at least {LEAST_MEMORY >> 20} MiB"
+                f"choosing an engine: found memory_limit={self.memory_limit!r}, wanted at least "
+                f"{LEAST_MEMORY >> 20} MiB"
             )
 
     @property

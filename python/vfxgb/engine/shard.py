@@ -3,7 +3,6 @@
 Rows are counted within the shard. `threads`: for the native call.
 """
 
-import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,5 +113,5 @@ def write_file(path: str, data: bytes) -> str:
     """Write a file of the run's folder at once: who reads it sees the whole or nothing. Returns its name."""
     fresh = f"{path}.{uuid.uuid4().hex}"
     Path(fresh).write_bytes(data)
-    os.replace(fresh, path)
+    Path(fresh).replace(path)
     return path

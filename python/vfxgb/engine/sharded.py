@@ -7,14 +7,15 @@ Sums are integers, so they do not depend on how the rows are divided.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.engine import shard
-from vfxgb.engine.shard import add_arrays
 from vfxgb.engine.base import Engine, Held, join_all
+from vfxgb.engine.shard import add_arrays
 
 Nodes = NDArray[np.int32]
 
@@ -47,7 +48,7 @@ class Division:
     def ranges(self) -> list[tuple[int, int]]:
         """First row and row after the last of each shard."""
         edges = self.edges.tolist()
-        return list(zip(edges[:-1], edges[1:], strict=True))
+        return list(pairwise(edges))
 
     def sampled(self, rows: Nodes | None) -> list[Nodes | None]:
         """Per shard which of its rows count, within it; None for all. `rows`: ascending, None for all training rows."""

@@ -21,7 +21,7 @@ from vfxgb.data.source import Source, TableSource
 from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget, TargetSource
 from vfxgb.engine import shard
-from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.base import Engine, Held, join_all
 from vfxgb.engine.sharded import Division, ShardedBins
 from vfxgb.errors import EngineError
 from vfxgb.params import TrainParams
@@ -31,6 +31,9 @@ from vfxgb.protocols.base import ProtocolSpec
 # What a row takes in memory while its shard is worked on, beside bins and ciphertexts: its places in partitions, a
 # column as it is read, gradients.
 WORK_BYTES = 64
+# What a row takes all the time: its place in a partition, before and after a split; at the active party, besides,
+# label, weight, and for each output margin, gradients and what is encrypted.
+KEPT_BYTES, KEPT_ACTIVE_BYTES, KEPT_OUTPUT_BYTES = 24, 12, 48
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,22 @@ class ShardedTable:
 
     @classmethod
     def of(
-        cls, table: Table | Source, n_train: int, max_bin: int, engine: Engine, row_bytes: int = 0
+        cls,
+        table: Table | Source,
+        n_train: int,
+        max_bin: int,
+        engine: Engine,
+        row_bytes: int = 0,
+        n_outputs: int = 0,
     ) -> "ShardedTable":
-        """`row_bytes`: what a protocol keeps per row. A table in memory reaches other processes through files."""
+        """`row_bytes`: what a protocol keeps per row in a shard. `n_outputs`: of the active party's gradients, else 0.
+
+        A table in memory reaches other processes through files. Raises EngineError for too many rows.
+        """
         source = source_of(table, engine) if isinstance(table, Table) else table
         binned = len(source.names) * (1 if max_bin < 256 else 2)
+        kept = KEPT_BYTES + (KEPT_ACTIVE_BYTES + KEPT_OUTPUT_BYTES * n_outputs if n_outputs else 0)
+        engine.check_room(source.n_rows, kept)
         at_most = engine.rows_at_most(binned + row_bytes + WORK_BYTES)
         ranges = shard_ranges(source, at_most, engine.shards_for(source.n_rows))
         edges = np.array([0, *(stop for _, stop in ranges)], dtype=np.int64)
@@ -63,8 +77,9 @@ class ShardedTable:
     def bin(self, max_bin: int, cuts: Mapping[str, Any] | None) -> BinnedTable:
         """The bins, by the table's own cuts or the imposed ones; see BinnedTable.build. Raises CutsError."""
         names, engine, division = self.source.names, self.engine, self.division
-        searches = self._search(max_bin)
+        searches = [CutSearch(survey, max_bin) for survey in self._joined(join_surveys, shard.survey_columns)]
         if cuts is None:
+            self._refine(searches)
             chosen = [search.cuts() for search in searches]
         else:
             imposed = check_cuts(cuts, names, self.source.party)
@@ -81,28 +96,34 @@ class ShardedTable:
             names, tuple(chosen), ShardedBins(engine, division, parts, n_bins), missing, division.n_train
         )
 
-    def _search(self, max_bin: int) -> list[CutSearch]:
-        surveys = self._over_training(shard.survey_columns)
-        columns = [list(column) for column in zip(*surveys, strict=True)]
-        searches = [CutSearch(Survey.join(column), max_bin) for column in columns]
-        while True:
-            open_ones = [(feature, one) for feature, one in enumerate(searches) if one.wanted is not None]
-            if not open_ones:
-                return searches
+    def _refine(self, searches: list[CutSearch]) -> None:
+        """Ask until every search is done; they are all at one level."""
+        while open_ones := [(feature, one) for feature, one in enumerate(searches) if one.wanted is not None]:
             wanted = [(feature, one.wanted, one.level) for feature, one in open_ones]
-            counts = self._over_training(shard.refine_columns, wanted)
-            for place, (_, one) in enumerate(open_ones):
-                one.refine(sum(found[place] for found in counts))
+            counts = self._joined(join_counts, shard.refine_columns, wanted)
+            for (_, one), found in zip(open_ones, counts, strict=True):
+                one.refine(found)
 
-    def _over_training(self, function: Any, *args: Any) -> list[Any]:
-        """Of every shard that has training rows, with these rows."""
+    def _joined(self, join: Any, function: Any, *args: Any) -> list[Any]:
+        """What `function` says of the training rows of each shard that has any, joined, column by column."""
         used = self.division.train_sizes.tolist()
-        asked: list[Held] = [
+        parts: list[Held] = [
             self.engine.run(s, function, self.source, first, first + used[s], *args)
             for s, (first, _) in enumerate(self.division.ranges())
             if used[s]
         ]
-        return self.engine.get(asked)
+        (found,) = self.engine.get([join_all(self.engine, parts, join)])
+        return list(found)
+
+
+def join_surveys(parts: list[list[Survey]]) -> list[Survey]:
+    """Column by column."""
+    return [Survey.join(list(column)) for column in zip(*parts, strict=True)]
+
+
+def join_counts(parts: list[list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]:
+    """Column by column."""
+    return [shard.add_arrays(list(column)) for column in zip(*parts, strict=True)]
 
 
 def source_of(table: Table, engine: Engine) -> Source:
@@ -125,8 +146,6 @@ def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:
     _check(spec, params.missing_strategy, recorded)
     if not isinstance(params.objective, str):
         raise _unfit("an objective that is a callable sees all rows at once", "name one of vfxgb's objectives")
-    if params.sampling_method == "goss":
-        raise _unfit("sampling_method='goss' ranks all rows", "use subsample")
 
 
 def check_passive(party: str, spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.data.target import TargetSource
 from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.goss import goss_rows
 from vfxgb.engine.kernels import Partition
 from vfxgb.engine.shard import write_file
 from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
@@ -41,7 +42,7 @@ class ShardLabels:
 
 
 class ShardedTarget:
-    """See Target. Uniform sampling only; objectives that are a callable of the user see all rows and do not fit."""
+    """See Target. An objective that is a callable of the user sees all rows and does not fit."""
 
     def __init__(
         self,
@@ -109,7 +110,10 @@ class ShardedTarget:
             engine.run(s, make_gradients, held, margins, objective)
             for s, (held, margins) in enumerate(zip(self._labels, self._held_margins(), strict=True))
         ]
-        sampled = self._sample(round_index)
+        if self._params.sampling_method == "goss":
+            sampled, made = goss_rows(engine, division, self._params, round_index, made)
+        else:
+            sampled = self._sample(round_index)
         scales = [engine.run(s, scale_of, pair, objective) for s, pair in enumerate(made)]
         scale = max(engine.get(scales))
         fixed = FixedPoint.for_rows(division.n_train, scale, self._options.precision_bits)

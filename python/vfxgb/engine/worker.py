@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=8)
 def public_key(data: bytes) -> PublicKey:
-    """The key in `data`, as PublicKey.to_bytes writes it; tables are made once per process. It was checked on arrival."""
+    """The key in `data`, as PublicKey.to_bytes writes it; its tables are made once per process.
+
+    Whether it is large enough was checked by who received it.
+    """
     return PublicKey.from_bytes(data, insecure=True)
 
 

@@ -127,6 +127,15 @@ class ResumeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resume_seconds: float = 600.0
 
 
+class EngineSection(EngineSettings, frozen=True, forbid_unknown_fields=True):
+    """The same in a file, where a scheduler is named by its address.
+
+    `engine_address`: of Dask's scheduler, such as "tcp://host:8786".
+    """
+
+    engine_address: str | None = None
+
+
 class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file, read from `path`. Fields that are sections have structs of their own.
 
@@ -154,7 +163,7 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     consent: ConsentSection = ConsentSection()
     network: dict[str, Any] = {}
     resume: ResumeSection = ResumeSection()
-    engine: EngineSettings = EngineSettings()
+    engine: EngineSection = EngineSection()
     align: dict[str, Any] = {}
     users: dict[str, Any] = {}
     path: Path = Path()
@@ -167,7 +176,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "protocol": ProtocolSection,
     "consent": ConsentSection,
     "resume": ResumeSection,
-    "engine": EngineSettings,
+    "engine": EngineSection,
 }
 # Sections that only some roles have: a section nobody reads is a mistake.
 ONLY: dict[str, tuple[str, ...]] = {

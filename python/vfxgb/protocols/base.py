@@ -45,8 +45,9 @@ from vfxgb.tree.fixed_point import MAX_FRACTION_BITS
 class Gradients:
     """A round's gradients, at the active party only.
 
-    `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point, or in shards; zero outside `sampled`. `sampled`: int32,
-    ascending, the training rows in use, or None for all. `step`: the value of the integer 1.
+    `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point, or the same in shards; zero outside
+    `sampled`. `sampled`: int32, ascending, the training rows in use, or None for all. `step`: the value of the
+    integer 1.
     """
 
     round: int
@@ -285,11 +286,12 @@ class Disclosed:
 class PassiveContext:
     """What a passive role gets to work with.
 
-    `binned`: the party's bins, in this process or in shards. `has_missing`: bool per feature. `constraints`: int8 per feature, the monotone directions, or None when the run has
-    none. `disclosed`: the role adds to it. `random`: the CSPRNG, count -> bytes; tests inject another. `note`: None
-    unless the run is recorded. `release`: what `keep_release` was given before the run broke off, empty if it was not
-    called; a role that releases something under differential privacy once per run calls it, after entering its events
-    and before it sends anything, and never draws again what `release` holds.
+    `binned`: the party's bins, in this process or in shards. `has_missing`: bool per feature. `constraints`: int8 per
+    feature, the monotone directions, or None when the run has none. `disclosed`: the role adds to it. `random`: the
+    CSPRNG, count -> bytes; tests inject another. `note`: None unless the run is recorded. `release`: what
+    `keep_release` was given before the run broke off, empty if it was not called; a role that releases something under
+    differential privacy once per run calls it, after entering its events and before it sends anything, and never draws
+    again what `release` holds.
     """
 
     party: str
@@ -394,8 +396,8 @@ class ProtocolSpec:
     parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
     `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
     `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
-    `sharded`: both roles work on rows in shards too (engine/). `row_bytes(params, n_outputs)`: what a passive party keeps
-    per row and round, for the size of a shard.
+    `sharded`: both roles work on rows in shards too (engine/). `row_bytes(params, n_outputs)`: what a passive party
+    keeps per row and round, for the size of a shard.
     """
 
     name: str

@@ -153,7 +153,8 @@ class ActiveParty:
         if given.engine is None:
             return None
         check_fits(self._spec, self._params, self._note is not None)
-        return ShardedTable.of(given.table, given.n_train, self._params.max_bin, given.engine)
+        outputs = self._objective.n_outputs
+        return ShardedTable.of(given.table, given.n_train, self._params.max_bin, given.engine, n_outputs=outputs)
 
     def _make_target(self) -> tuple[Target, Release | None]:
         given, objective, params = self._given, self._objective, self._params

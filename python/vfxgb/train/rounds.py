@@ -48,7 +48,7 @@ def evaluate(
     metrics: Sequence[Metric],
     read: Callable[[slice], tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32] | None]],
 ) -> None:
-    """Append to `log` the metrics of each eval set, a named slice of rows; `read`: their labels, margins and weights."""
+    """Append to `log` the metrics of each eval set, a named slice of rows; `read`: labels, margins, weights of some."""
     for name, rows in evals:
         labels, margins, weights = read(rows)
         predictions = objective.transform(margins)

@@ -89,8 +89,9 @@ def fit(
     (params.missing_strategy) and params.early_stopping_rounds are done here: tables come with their NaN. Callbacks run
     in the calling thread. `record`: keep all messages and what an audit needs besides; this is private data of every
     party, and as large as all traffic together. `engine`: where each party's rows lie and are worked on, None for this
-    process; with one that has shards, tables and y (with the weights) may be descriptions of where to read them. Raises the errors of the parts it calls; every one names party and
-    column or step. An error at a passive party is raised here as it was raised there.
+    process; with one that has shards, tables and y (with the weights) may be descriptions of where to read them. Raises
+    the errors of the parts it calls; every one names party and column or step. An error at a passive party is raised
+    here as it was raised there.
     """
     check_parties(tables, active)
     n_rows = tables[active].n_rows

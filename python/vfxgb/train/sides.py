@@ -40,7 +40,8 @@ class LeadResult:
 
     `share`: its sealed share; every passive party has stored its own. `evals_result`: eval set -> metric -> value per
     round. `best_iteration`, `best_score`: None without early stopping. `margins`: float64[n_rows, n_outputs], training
-    rows then eval rows, after all rounds; None where rows are in shards. `resumed_at`: rounds that were done before, 0 for a run in one piece.
+    rows then eval rows, after all rounds; None where rows are in shards. `resumed_at`: rounds that were done before, 0
+    for a run in one piece.
     """
 
     share: ActiveShare

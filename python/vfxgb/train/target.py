@@ -23,7 +23,7 @@ class Target(Protocol):
     """The rows of one run, `n_train` training rows and then those of eval sets."""
 
     def start(self, params: TrainParams) -> NDArray[np.float64]:
-        """The margin [K] every row starts from, by params.base_score or from the training rows. Margins are set to it."""
+        """The margin [K] every row starts from, by params.base_score or from the training rows; sets all margins."""
 
     @property
     def margins(self) -> Float32Array:

@@ -65,10 +65,15 @@ def lowest_word(params: TrainParams, round_index: int, first: int, count: int) -
     return int(words[place]), first + place
 
 
+def goss_sizes(params: TrainParams, n: int) -> tuple[int, int]:
+    """How many of n rows are kept for their gradients, and how many are drawn from the rest."""
+    n_top = min(n, int(np.floor(params.top_rate * n + 0.5)))
+    return n_top, min(n - n_top, max(1, int(np.floor(params.other_rate * n + 0.5))))
+
+
 def _goss(params: TrainParams, round_index: int, gradients: FloatArray, hessians: FloatArray) -> RowSample:
     n = len(gradients)
-    n_top = min(n, int(np.floor(params.top_rate * n + 0.5)))
-    n_other = min(n - n_top, max(1, int(np.floor(params.other_rate * n + 0.5))))
+    n_top, n_other = goss_sizes(params, n)
     if n_top + n_other >= n:
         return RowSample(None, gradients, hessians)
     magnitude = np.abs(gradients).sum(axis=1, dtype=np.float64)
@@ -124,7 +129,7 @@ class ColumnSampler:
 
 
 def random_words(seed: int, count: int, purpose: str, *place: int, first: int = 0) -> NDArray[np.uint64]:
-    """`count` random 64-bit words, from the word `first` on, of a sequence that is a function of the other arguments."""
+    """`count` random 64-bit words, from word `first` on, of a sequence that is a function of the other arguments."""
     text = ":".join([str(seed), purpose, *(str(number) for number in place)])
     key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u8").astype(np.uint64)
     generator = np.random.Philox(key=key)

@@ -137,7 +137,7 @@ class EncryptedShards(ArrivingRows):
     def _put(self, shard: _Shard, message: HeGradients, first: int, data: memoryview) -> None:
         if not self._engine.mapped:
             while len(shard.files) <= message.lane:
-                shard.files.append(Path(new_file(str(self._engine.folder))).open("xb"))
+                shard.files.append(Path(new_file(str(self._engine.folder))).open("xb"))  # noqa: SIM115 - closed in `_completed`, or `close`
             shard.files[message.lane].write(data)
             return
         while len(shard.lanes) <= message.lane:

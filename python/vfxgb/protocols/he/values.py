@@ -7,7 +7,7 @@ ready waits where it was made.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -152,7 +152,7 @@ class ShardedValues:
         first = 0
         for shard, count in enumerate(self._counts):
             edges = [0, *range(chunk_rows - first % chunk_rows, count, chunk_rows), count]
-            ranges = [(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if a < b]
+            ranges = [(a, b) for a, b in pairwise(edges) if a < b]
             for place in range(0, len(ranges), CHUNKS_AT_ONCE):
                 yield shard, ranges[place : place + CHUNKS_AT_ONCE]
             first += count

@@ -1,0 +1,146 @@
+"""Bins and partitions in shards do what those of one process do, over random trees."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vfxgb import _native
+from vfxgb.data.table import Table
+from vfxgb.engine import kernels
+from vfxgb.engine.base import join_all
+from vfxgb.engine.local import LocalEngine
+from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
+from vfxgb.engine.table import ShardedTable
+
+MEMORY = 1 << 30
+
+
+@pytest.fixture
+def engine(tmp_path):
+    made = LocalEngine(MEMORY, 1, tmp_path, shards=4)
+    yield made
+    made.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def int32(*values):
+    return np.array(values, dtype=np.int32)
+
+
+class Both:
+    """The same rows in one piece and in shards."""
+
+    def __init__(self, engine, rng, n_rows=203, n_train=150, sampled=False):
+        self.n_train = n_train
+        X = rng.normal(size=(n_rows, 3)).astype(np.float32).round(1)
+        X[rng.random(X.shape) < 0.1] = np.nan
+        table = Table.read(X)
+        divided = ShardedTable.of(table, n_train, 16, engine)
+        binned = divided.bin(16, None)
+        self.sharded = binned.bins
+        self.bins = _native.Bins(n_rows, [cuts.astype(np.float64) for cuts in binned.cuts])
+        for feature in range(3):
+            self.bins.fill(feature, table.column(feature))
+        rows = np.flatnonzero(rng.random(n_train) < 0.5).astype(np.int32) if sampled else None
+        self.pairs = rng.integers(-1000, 1000, size=(n_train, 2))
+        self.parts = kernels.pairs_like(self.sharded, self.pairs)
+        self.one = kernels.make_partition(self.bins, n_train, rows)
+        self.many = kernels.make_partition(self.sharded, n_train, rows)
+
+    def split(self, rng, next_node):
+        """Split a random open node; both must say the same of who goes left."""
+        node = int32(rng.choice(self.one.nodes()))
+        feature = int32(rng.integers(3))
+        place = int32(rng.integers(self.bins.n_bins[feature[0]] - 1))
+        direction = rng.random(1) < 0.5
+        bits = [
+            kernels.left_bits(bins, partition, node, feature, place, direction, 1)
+            for bins, partition in ((self.bins, self.one), (self.sharded, self.many))
+        ]
+        assert bits[0] == bits[1]
+        for partition in (self.one, self.many):
+            assert partition.left_bits_size(node) == len(bits[0])
+            partition.split(node, int32(next_node), int32(next_node + 1), bits[0], 1)
+
+    def same(self):
+        nodes = self.one.nodes()
+        assert nodes.tolist() == self.many.nodes().tolist()
+        assert self.one.counts(nodes).tolist() == self.many.counts(nodes).tolist()
+        assert (self.one.n_rows, self.one.n_sampled) == (self.many.n_rows, self.many.n_sampled)
+        pairs = {id(self.one): self.pairs, id(self.many): self.parts}
+        for features in (None, int32(0, 2)):
+            found = [
+                (
+                    kernels.histogram(bins, partition, nodes, pairs[id(partition)], features, 1).tolist(),
+                    kernels.histogram_counts(bins, partition, nodes, features, 1).tolist(),
+                    kernels.node_sums(partition, nodes, pairs[id(partition)], 1).tolist(),
+                )
+                for bins, partition in ((self.bins, self.one), (self.sharded, self.many))
+            ]
+            assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_tree(seed, sampled, engine):
+    rng = np.random.default_rng(seed)
+    both = Both(engine, rng, sampled=sampled)
+    assert isinstance(both.many, ShardedPartition)
+    assert isinstance(both.parts, ShardedPairs)
+    both.same()
+    for depth in range(6):
+        both.split(rng, 1 + 2 * depth)
+        both.same()
+
+
+def test_bad_splits_change_nothing(engine):
+    both = Both(engine, np.random.default_rng(1))
+    root, good = int32(0), bytes(both.many.left_bits_size(int32(0)))
+    refused = [
+        (int32(1), int32(2), int32(3), good),
+        (int32(0, 0), int32(1, 3), int32(2, 4), good * 2),
+        (root, int32(0), int32(1), good),
+        (root, int32(1), int32(1), good),
+        (root, int32(-1), int32(1), good),
+        (root, int32(1, 2), int32(3, 4), good),
+        (root, int32(1), int32(2), good[:-1]),
+        (root, int32(1), int32(2), bytes([255]) * len(good)),
+    ]
+    for args in refused:
+        for partition in (both.one, both.many):
+            with pytest.raises((ValueError, IndexError)):
+                partition.split(*args, 1)
+        both.same()
+
+
+def test_the_heaviest_bucket(engine):
+    rng = np.random.default_rng(2)
+    X = np.stack([np.r_[np.zeros(90), rng.normal(size=10)], np.r_[np.full(60, np.nan), np.arange(40)]], axis=1)
+    binned = ShardedTable.of(Table.read(X.astype(np.float32)), 100, 16, engine).bin(16, None)
+    zero = int(np.searchsorted(binned.cuts[0], 0.0, side="right"))
+    assert binned.bins.heaviest.tolist() == [zero, int(binned.n_bins[1])]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.data())
+def test_a_division_of_sampled_rows(sizes, data):
+    edges = np.cumsum([0, *sizes])
+    n_train = data.draw(st.integers(1, int(edges[-1])))
+    division = Division(edges, n_train)
+    assert division.train_sizes.sum() == n_train
+    rows = np.array(sorted(data.draw(st.sets(st.integers(0, n_train - 1)))), dtype=np.int32)
+    again = [part + edges[s] for s, part in enumerate(division.sampled(rows))]
+    assert np.concatenate(again).tolist() == rows.tolist()
+    every = [np.arange(sizes[s]) if part is None else part for s, part in enumerate(division.sampled(None))]
+    assert [len(part) for part in every] == division.train_sizes.tolist()
+
+
+def _joined(parts):
+    assert len(parts) == 2
+    return f"({parts[0]}{parts[1]})"
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(1, "a"), (2, "(ab)"), (5, "(((ab)(cd))e)")])
+def test_joins_in_a_tree(count, wanted, engine):
+    parts = [engine.keep(letter) for letter in "abcde"[:count]]
+    assert engine.get([join_all(engine, parts, _joined)]) == [wanted]
