@@ -146,13 +146,6 @@ class StackedTarget:
         return join_values(labels), np.concatenate(weights) if self.weighted else None
 
 
-def distinct(source: Source, column: str, first: int, stop: int, most: int) -> list[Any]:
-    """The distinct labels among some rows, ascending; no more than most + 1 of them."""
-    labels = read_labels(source.values(column, first, stop), stop - first, source.party)
-    found: list[Any] = np.unique(labels).tolist()
-    return found[: most + 1]
-
-
 def _encoded(labels: NDArray[Any], classes: tuple[Any, ...], party: str) -> NDArray[np.float32]:
     known = np.array(classes)
     place = np.minimum(np.searchsorted(known, labels), len(known) - 1)

@@ -4,7 +4,7 @@ The party's process knows how many rows of each node lie in each shard, and noth
 Sums are integers, so they do not depend on how the rows are divided.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -136,9 +136,9 @@ class ShardedBins:
         """See _native.histogram_counts."""
         return self._sum(self._map(partition, shard.histogram_counts, nodes, features, self.engine.threads))
 
-    def _map(self, partition: "ShardedPartition", function: object, *args: object) -> list[Held]:
+    def _map(self, partition: "ShardedPartition", function: Callable[..., object], *args: object) -> list[Held]:
         return [
-            self.engine.run(s, function, bins, rows, *args)  # type: ignore[arg-type]
+            self.engine.run(s, function, bins, rows, *args)
             for s, (bins, rows) in enumerate(zip(self.parts, partition.parts, strict=True))
         ]
 

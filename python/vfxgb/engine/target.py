@@ -18,7 +18,7 @@ from vfxgb.engine.shard import write_file
 from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
 from vfxgb.errors import LabelError
 from vfxgb.exact import ExactSums
-from vfxgb.objective import Objective
+from vfxgb.objective import Logistic, Objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import EngineOptions, Gradients
 from vfxgb.tree.fixed_point import FixedPoint
@@ -56,13 +56,13 @@ class ShardedTarget:
         self._engine = engine
         self._division = division
         # Each call has the threads of its shard.
-        self._objective = replace(objective, threads=engine.threads) if hasattr(objective, "threads") else objective  # type: ignore[type-var]
+        self._objective = replace(objective, threads=engine.threads) if isinstance(objective, Logistic) else objective
         self._params = params
         self._options = options
         self._round = 0
         train = division.train_sizes.tolist()
         self._labels = [
-            engine.run(s, read_labels, source, first, stop, train[s], objective)
+            engine.run(s, read_labels, source, first, stop, train[s], self._objective)
             for s, (first, stop) in enumerate(division.ranges())
         ]
         self._margins: list[Held] = []
