@@ -45,8 +45,15 @@ def new_file(folder: str) -> str:
     return str(Path(folder) / uuid.uuid4().hex)
 
 
-def start_partition(n_rows: int, sampled: Nodes | None) -> _native.RowPartition:
-    """All rows in node 0."""
+def unpack_rows(bits: bytes) -> Nodes:
+    """The rows whose bits are set, lowest bit of a byte first."""
+    return np.flatnonzero(np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")).astype(np.int32)
+
+
+def start_partition(n_rows: int, sampled: Nodes | None, n_train: int) -> _native.RowPartition:
+    """All rows in node 0; `sampled` count, or the first `n_train` where that is None."""
+    if sampled is None and n_train < n_rows:
+        sampled = np.arange(n_train, dtype=np.int32)
     return _native.RowPartition(n_rows, sampled)
 
 

@@ -50,15 +50,22 @@ class Division:
         edges = self.edges.tolist()
         return list(pairwise(edges))
 
-    def sampled(self, rows: Nodes | None) -> list[Nodes | None]:
-        """Per shard which of its rows count, within it; None for all. `rows`: ascending, None for all training rows."""
+    def used(self, rows: Nodes | None) -> NDArray[np.int64]:
+        """How many rows of each shard count: those of `rows`, ascending, or all training rows if that is None."""
+        return self.train_sizes if rows is None else np.diff(np.searchsorted(rows, self.edges))
+
+    def hold(self, engine: Engine, rows: Nodes | None) -> list[Held]:
+        """Per shard a handle of those of its rows that count, within it; None for all of its training rows."""
         if rows is None:
-            return [
-                None if used == size else np.arange(used, dtype=np.int32)
-                for used, size in zip(self.train_sizes.tolist(), self.sizes.tolist(), strict=True)
-            ]
+            return [None] * len(self)
         cuts = np.searchsorted(rows, self.edges)
-        return [np.ascontiguousarray(rows[cuts[s] : cuts[s + 1]] - np.int32(self.edges[s])) for s in range(len(self))]
+        held = []
+        for s, (first, stop) in enumerate(self.ranges()):
+            # As bits they are a burden to nobody on the way.
+            marks = np.zeros(stop - first, dtype=np.uint8)
+            marks[rows[cuts[s] : cuts[s + 1]] - first] = 1
+            held.append(engine.run(s, shard.unpack_rows, np.packbits(marks, bitorder="little").tobytes()))
+        return held
 
 
 @dataclass(frozen=True)
@@ -157,10 +164,12 @@ class ShardedPartition:
     def __init__(self, engine: Engine, division: Division, sampled: Nodes | None) -> None:
         self._engine = engine
         self._division = division
-        chosen = division.sampled(sampled)
-        sizes = division.sizes.tolist()
-        self.parts = [engine.run(s, shard.start_partition, sizes[s], rows) for s, rows in enumerate(chosen)]
-        used = division.train_sizes if sampled is None else np.array([len(rows) for rows in chosen if rows is not None])
+        sizes, train = division.sizes.tolist(), division.train_sizes.tolist()
+        self.parts = [
+            engine.run(s, shard.start_partition, sizes[s], rows, train[s])
+            for s, rows in enumerate(division.hold(engine, sampled))
+        ]
+        used = division.used(sampled)
         # node -> int64[shards, 2]: sampled and other rows.
         self._counts: dict[int, NDArray[np.int64]] = {0: np.stack([used, division.sizes - used], axis=1)}
         self._ever = {0}

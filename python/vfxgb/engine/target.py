@@ -117,7 +117,7 @@ class ShardedTarget:
         scales = [engine.run(s, scale_of, pair, objective) for s, pair in enumerate(made)]
         scale = max(engine.get(scales))
         fixed = FixedPoint.for_rows(division.n_train, scale, self._options.precision_bits)
-        within = division.sampled(sampled) if sampled is not None else [None] * len(division)
+        within = division.hold(engine, sampled)
         encoded = [engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads) for s, pair in enumerate(made)]
         pairs = [
             ShardedPairs(engine, division, tuple(engine.run(s, pick, one, output) for s, one in enumerate(encoded)))

@@ -16,12 +16,13 @@ from vfxgb.engine.table import ShardedTable
 MEMORY = 1 << 30
 
 
-@pytest.fixture
-def engine(tmp_path):
-    made = LocalEngine(MEMORY, 1, tmp_path, shards=4)
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("engine")
+    made = LocalEngine(MEMORY, 1, folder, shards=4)
     yield made
     made.close()
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def int32(*values):
@@ -123,16 +124,17 @@ def test_the_heaviest_bucket(engine):
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.data())
-def test_a_division_of_sampled_rows(sizes, data):
+def test_a_division_of_sampled_rows(engine, sizes, data):
     edges = np.cumsum([0, *sizes])
     n_train = data.draw(st.integers(1, int(edges[-1])))
     division = Division(edges, n_train)
     assert division.train_sizes.sum() == n_train
     rows = np.array(sorted(data.draw(st.sets(st.integers(0, n_train - 1)))), dtype=np.int32)
-    again = [part + edges[s] for s, part in enumerate(division.sampled(rows))]
-    assert np.concatenate(again).tolist() == rows.tolist()
-    every = [np.arange(sizes[s]) if part is None else part for s, part in enumerate(division.sampled(None))]
-    assert [len(part) for part in every] == division.train_sizes.tolist()
+    held = engine.get(division.hold(engine, rows))
+    assert np.concatenate([part + edges[s] for s, part in enumerate(held)]).tolist() == rows.tolist()
+    assert division.used(rows).tolist() == [len(part) for part in held]
+    assert division.hold(engine, None) == [None] * len(sizes)
+    assert division.used(None).tolist() == division.train_sizes.tolist()
 
 
 def _joined(parts):

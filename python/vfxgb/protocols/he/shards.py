@@ -74,14 +74,14 @@ def _sums_again(key: bytes, data: bytes) -> ShardSums:
 class _Shard:
     """One shard while ciphertexts arrive: `count` of them per lane, numbered in the sample from `first` on.
 
-    `place`: int32, position of each row's ciphertext, None for the row's own number. `got`: how many of all lanes.
-    `files`: where a lane's bytes go; `lanes`: where its ciphertexts are once they are complete.
+    `place`: handle of int32, position of each row's ciphertext; None for the row's own number. `got`: how many of all
+    lanes. `files`: where a lane's bytes go; `lanes`: where its ciphertexts are once they are complete.
     """
 
     number: int
     first: int
     count: int
-    place: NDArray[np.int32] | None
+    place: Held
     got: int
     files: list[BufferedWriter]
     lanes: list[Held]
@@ -110,16 +110,12 @@ class EncryptedShards(ArrivingRows):
         self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
 
     def _divide(self, sampled: NDArray[np.int32] | None) -> list[_Shard]:
-        division, shards, first = self._bins.division, [], 0
-        for number, (rows, used) in enumerate(
-            zip(division.sampled(sampled), division.train_sizes.tolist(), strict=True)
-        ):
-            place, count = None, used
-            if sampled is not None and rows is not None:
-                place, count = np.full(int(division.sizes[number]), -1, dtype=np.int32), len(rows)
-                place[rows] = np.arange(count, dtype=np.int32)
-            shards.append(_Shard(number, first, count, place, 0, [], []))
-            first += count
+        division, engine, shards, first = self._bins.division, self._engine, [], 0
+        sizes, counts = division.sizes.tolist(), division.used(sampled).tolist()
+        for number, rows in enumerate(division.hold(engine, sampled)):
+            place = None if rows is None else engine.run(number, places, rows, sizes[number])
+            shards.append(_Shard(number, first, counts[number], place, 0, [], []))
+            first += counts[number]
         return shards
 
     def _take(self, message: HeGradients) -> None:
@@ -219,6 +215,13 @@ class EncryptedShards(ArrivingRows):
                 file.close()
                 Path(file.name).unlink(missing_ok=True)
         self._shards, self._roots, self._finished = [], {}, {}
+
+
+def places(rows: NDArray[np.int32], n_rows: int) -> NDArray[np.int32]:
+    """The position of each sampled row among them, -1 for others: int32[n_rows]."""
+    found = np.full(n_rows, -1, dtype=np.int32)
+    found[rows] = np.arange(len(rows), dtype=np.int32)
+    return found
 
 
 def load_ciphers(path: str, key: bytes, count: int, where: tuple[str, int, int, int], threads: int) -> ShardCiphers:

@@ -99,14 +99,8 @@ class ShardedValues:
     def __init__(self, gradients: Gradients, code: PairCode, engine: Engine, division: Division) -> None:
         self._engine = engine
         self._division = division
-        within: list[Nodes | None] = [None] * len(division)
-        if gradients.sampled is not None:
-            within = division.sampled(gradients.sampled)
-        self._sampled = within
-        self._counts = [
-            used if rows is None else len(rows)
-            for rows, used in zip(within, division.train_sizes.tolist(), strict=True)
-        ]
+        self._sampled = within = division.hold(engine, gradients.sampled)
+        self._counts: list[int] = division.used(gradients.sampled).tolist()
         self._values = [
             ShardedPairs(
                 engine,
