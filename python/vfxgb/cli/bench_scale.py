@@ -123,10 +123,12 @@ def _shards(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[
     data, small = (write_data(folder, rows, settings.features) for rows in (settings.rows, WARM_UP_ROWS))
     cores = available_cores()
     ways = [_way(settings, data, "local threads", 0, cores)]
-    ways += [
-        _way(settings, data, f"dask, {count} shard{'s' if count > 1 else ''}", count, max(1, cores // count))
-        for count in settings.shards
-    ]
+    for count in settings.shards:
+        # More workers than cores would only be in each other's way.
+        workers = min(count, cores)
+        name = f"dask, {count} shard{'s' if count > 1 else ''}"
+        way = _way(settings, data, name, workers, max(1, cores // workers))
+        ways.append(msgspec.structs.replace(way, shards=count))
     # Encryption by the public key costs more: once is enough to say how much.
     apart = next((way for way in ways if way.workers == 2), ways[-1])
     ways.append(msgspec.structs.replace(apart, name=f"{apart.name}, key withheld", holds_key=False))

@@ -17,7 +17,7 @@ from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
 from vfxgb.protocols.he.rows import ArrivingRows
-from vfxgb.protocols.he.shards import make_rows
+from vfxgb.protocols.he.shards import make_rows, prepare
 from vfxgb.protocols.shown import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes
 
@@ -35,6 +35,7 @@ class HePassive(ShownSums):
         self._key: PublicKey | None = None
         self._rows: ArrivingRows | None = None
         self._rerandomised = 0
+        prepare(context)
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
         """Draw the secret order of each tree's candidates; read the gradients, and sum them for the roots meanwhile."""

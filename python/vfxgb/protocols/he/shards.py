@@ -265,6 +265,13 @@ def sums_bytes(joined: ShardSums) -> bytes:
     return joined.sums.to_bytes(1)
 
 
+def prepare(context: PassiveContext) -> None:
+    """Find out before training what sums of shards need: later it would wait behind whatever else the shards do."""
+    if isinstance(context.binned, ShardedBins):
+        with context.timings.phase("bin"):
+            _ = context.binned.heaviest
+
+
 def make_rows(
     context: PassiveContext,
     params: HeParams,
