@@ -1,5 +1,6 @@
 """What runs in a worker besides the functions of shards: keys that are read once, sizes that Dask should know."""
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -12,18 +13,32 @@ from vfxgb.crypto import PrivateKey, PublicKey
 T = TypeVar("T")
 
 
-@lru_cache(maxsize=8)
+# A worker runs functions on several threads: one of them reads a key, the others wait.
+_reading = threading.Lock()
+
+
 def public_key(data: bytes) -> PublicKey:
     """The key in `data`, as PublicKey.to_bytes writes it; its tables are made once per process.
 
     Whether it is large enough was checked by who received it.
     """
+    with _reading:
+        return _public_key(data)
+
+
+def private_key(data: bytes) -> PrivateKey:
+    """The key in `data`, as PrivateKey.to_bytes writes it."""
+    with _reading:
+        return _private_key(data)
+
+
+@lru_cache(maxsize=8)
+def _public_key(data: bytes) -> PublicKey:
     return PublicKey.from_bytes(data, insecure=True)
 
 
 @lru_cache(maxsize=8)
-def private_key(data: bytes) -> PrivateKey:
-    """The key in `data`, as PrivateKey.to_bytes writes it."""
+def _private_key(data: bytes) -> PrivateKey:
     return PrivateKey.from_bytes(data, insecure=True)
 
 
@@ -42,8 +57,8 @@ def forget_keys() -> None:
     """Forget all keys of this process and end their background work."""
     while _pooled:
         _pooled.pop().stop_pool()
-    public_key.cache_clear()
-    private_key.cache_clear()
+    _public_key.cache_clear()
+    _private_key.cache_clear()
 
 
 def call(function: Callable[..., T], *args: Any) -> T:

@@ -107,12 +107,9 @@ RESUME = """
 # resume_seconds = 600       # how long a party that is gone is dialled again
 """
 ENGINE = """
-[engine]                     # where this party's rows are worked on; in this process if absent
-# memory_limit = "6GB"       # rows in memory-mapped files, so that this process takes no more
-# engine = "dask"            # on a cluster: protocols plain, secureboost, batch_he
-# engine_address = "tcp://scheduler:8786"
-# engine_folder = "/shared"  # that all workers see
-# workers_hold_key = false   # the cluster may have the private key: faster encryption
+[engine]                     # where this party's rows are worked on; in the memory of this process if absent
+# memory_limit = "6GB"       # rows in memory-mapped files; or on a Dask cluster: docs/scale.md
+# engine_folder = "engine"   # for these files
 """
 ALIGN = """
 [align]                      # the same at all parties

@@ -33,9 +33,9 @@ _ROOT = np.zeros(1, dtype=np.int32)
 
 
 class ShardCiphers:
-    """The ciphertexts of one lane of a shard's sampled rows; can go from process to process with its key."""
+    """The ciphertexts of one lane of a shard's sampled rows under `key`; can go from process to process with it."""
 
-    def __init__(self, key: bytes, rows: _native.CipherRows) -> None:
+    def __init__(self, key: PublicKey, rows: _native.CipherRows) -> None:
         self.key = key
         self.rows = rows
 
@@ -43,31 +43,37 @@ class ShardCiphers:
         return self.rows.nbytes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _ciphers_again, (self.key, self.rows.to_wire(0, len(self.rows), 1), len(self.rows))
+        return _ciphers_again, (self.key.to_bytes(), self.rows.to_wire(0, len(self.rows), 1), len(self.rows))
 
 
-def _ciphers_again(key: bytes, wire: bytes, count: int) -> ShardCiphers:
-    rows = _native.CipherRows(public_key(key).native, count)
+def _ciphers_again(data: bytes, wire: bytes, count: int) -> ShardCiphers:
+    key = public_key(data)
+    rows = _native.CipherRows(key.native, count)
     rows.fill(0, wire, 1)
     return ShardCiphers(key, rows)
 
 
 class ShardSums:
-    """Sums that one shard, or several together, made; can go from process to process with their key."""
+    """Sums that one shard, or several together, made under `key`; can go from process to process with it."""
 
-    def __init__(self, key: bytes, sums: _native.CipherSums) -> None:
+    def __init__(self, key: PublicKey, sums: _native.CipherSums) -> None:
         self.key = key
         self.sums = sums
+
+    def under(self, key: PublicKey) -> _native.CipherSums:
+        """The sums under an equal key: native objects of one key object go together, and a process may have several."""
+        return self.sums if key is self.key else _native.CipherSums.from_bytes(key.native, self.sums.to_bytes(1), 1)
 
     def __sizeof__(self) -> int:
         return self.sums.nbytes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _sums_again, (self.key, self.sums.to_bytes(1))
+        return _sums_again, (self.key.to_bytes(), self.sums.to_bytes(1))
 
 
-def _sums_again(key: bytes, data: bytes) -> ShardSums:
-    return ShardSums(key, _native.CipherSums.from_bytes(public_key(key).native, data, 1))
+def _sums_again(key_data: bytes, data: bytes) -> ShardSums:
+    key = public_key(key_data)
+    return ShardSums(key, _native.CipherSums.from_bytes(key.native, data, 1))
 
 
 @dataclass
@@ -138,7 +144,7 @@ class EncryptedShards(ArrivingRows):
             return
         while len(shard.lanes) <= message.lane:
             rows = _native.CipherRows(self._key.native, shard.count, new_file(str(self._engine.folder)))
-            shard.lanes.append(self._engine.keep(ShardCiphers(self._key_bytes, rows)))
+            shard.lanes.append(self._engine.keep(ShardCiphers(self._key, rows)))
         (held,) = self._engine.get([shard.lanes[message.lane]])
         bad = held.rows.fill(first, data, self._context.threads)
         if bad >= 0:
@@ -203,7 +209,7 @@ class EncryptedShards(ArrivingRows):
         engine = self._engine
         if engine.mapped:
             (here,) = engine.get([joined])
-            found: _native.CipherSums = here.sums
+            found: _native.CipherSums = here.under(self._key)
             return found
         (data,) = engine.get([engine.run(0, sums_bytes, joined)])
         return _native.CipherSums.from_bytes(self._key.native, data, self._context.threads)
@@ -224,9 +230,13 @@ def places(rows: NDArray[np.int32], n_rows: int) -> NDArray[np.int32]:
     return found
 
 
-def load_ciphers(path: str, key: bytes, count: int, where: tuple[str, int, int, int], threads: int) -> ShardCiphers:
-    """The ciphertexts in a file. `where`: party, round, lane and number of the first, for the error of a bad one."""
-    rows = _native.CipherRows(public_key(key).native, count)
+def load_ciphers(path: str, data: bytes, count: int, where: tuple[str, int, int, int], threads: int) -> ShardCiphers:
+    """The ciphertexts in a file, under the public key in `data`.
+
+    `where`: party, round, lane and number of the first, for the error of a bad one.
+    """
+    key = public_key(data)
+    rows = _native.CipherRows(key.native, count)
     # The file is whole: it was closed before this was asked for.
     bad = rows.fill(0, np.memmap(path, dtype=np.uint8, mode="r"), threads)
     if bad >= 0:
@@ -257,7 +267,8 @@ def partial_sums(
 
 def join_sums(parts: list[ShardSums]) -> ShardSums:
     """Sums over the rows of all of them."""
-    return ShardSums(parts[0].key, _native.CipherSums.join([part.sums for part in parts], 1))
+    key = parts[0].key
+    return ShardSums(key, _native.CipherSums.join([part.under(key) for part in parts], 1))
 
 
 def sums_bytes(joined: ShardSums) -> bytes:
