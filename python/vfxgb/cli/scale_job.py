@@ -22,7 +22,7 @@ from vfxgb.cli.children import answer
 from vfxgb.cli.memory import known_bytes, start_peak
 from vfxgb.cli.scale_cluster import distributed
 from vfxgb.cli.train_data import ACTIVE, LABEL, PASSIVE
-from vfxgb.cli.train_job import ONCE_PHASES
+from vfxgb.cli.train_job import ONCE_PHASES, all_operations
 from vfxgb.protocols import protocol_names
 
 IO = Path("/proc/self/io")
@@ -133,10 +133,7 @@ def _run(job: ScaleJob, engine: dict[str, Any], client: Any) -> ScaleRun:
     read, written = (None, None) if disk is None or used is None else (used[0] - disk[0], used[1] - disk[1])
     timings, traffic = model.timings_, model.traffic_[PASSIVE]
     parties = {ACTIVE: timings, **timings.parties}
-    operations: dict[str, int] = {}
-    for counted in parties.values():
-        for name, amount in counted.operations.items():
-            operations[name] = operations.get(name, 0) + amount
+    operations = all_operations(parties.values())
     key_seconds = sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES)
     return ScaleRun(
         seconds=wall - key_seconds,

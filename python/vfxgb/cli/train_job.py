@@ -9,6 +9,8 @@ Operation costs are measured half before and half after the training, on a key o
 """
 
 import time
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -23,6 +25,7 @@ from vfxgb.cli.train_data import ACTIVE, PASSIVE, Loaded, load
 from vfxgb.crypto import generate
 from vfxgb.errors import MissingPackageError
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
+from vfxgb.train.timings import Timings
 
 XGBOOST = "xgboost"
 # What is done once per training, at the active party: making keys, or a set-up; and its bytes in both directions.
@@ -173,10 +176,7 @@ def _fit(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
     ).fit(data.X, data.y, callbacks=[clock], verbose=False)
     timings, traffic = model.timings_, model.traffic_[PASSIVE]
     parties = {ACTIVE: timings, **timings.parties}
-    operations: dict[str, int] = {}
-    for counted in parties.values():
-        for name, amount in counted.operations.items():
-            operations[name] = operations.get(name, 0) + amount
+    operations = all_operations(parties.values())
     key_seconds = sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES)
     clock.rounds[0] -= key_seconds
     return TrainRun(
@@ -188,6 +188,14 @@ def _fit(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
         traffic.sent_bytes,
         traffic.received_bytes,
     )
+
+
+def all_operations(timings: Iterable[Timings]) -> dict[str, int]:
+    """Operation -> how often, of several parties together."""
+    found: Counter[str] = Counter()
+    for one in timings:
+        found.update(one.operations)
+    return dict(found)
 
 
 def _fit_xgboost(job: TrainJob, data: Loaded, trees: int) -> TrainRun:

@@ -40,8 +40,8 @@ class Engine(Protocol):
     def get(self, held: Sequence[Held]) -> list[Any]:
         """The values of handles, in their order; waits. Raises what the functions raised, or EngineError."""
 
-    def keep(self, value: Any) -> Held:
-        """A handle of a value that is here."""
+    def keep(self, shard: int, value: Any) -> Held:
+        """A handle of a value that is here, for use where `shard` lies."""
 
     @property
     def folder(self) -> Path:

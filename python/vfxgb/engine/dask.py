@@ -98,9 +98,9 @@ class DaskEngine:
                 "that a shard was tried on; start it again, with more memory or more shards if they ran out of memory"
             ) from error
 
-    def keep(self, value: Any) -> Held:
+    def keep(self, shard: int, value: Any) -> Held:
         """See Engine."""
-        return self.run(0, _same, value)
+        return self.run(shard, _same, value)
 
     @property
     def folder(self) -> Path:

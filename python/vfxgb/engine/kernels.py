@@ -77,7 +77,7 @@ def pairs_like(bins: Bins, pairs: NDArray[np.int64]) -> Pairs:
         return pairs
     engine, division = bins.engine, bins.division
     used = division.train_sizes.tolist()
-    parts = [engine.keep(pairs[first : first + used[s]]) for s, (first, _) in enumerate(division.ranges())]
+    parts = [engine.keep(s, pairs[first : first + used[s]]) for s, (first, _) in enumerate(division.ranges())]
     return ShardedPairs(engine, division, tuple(parts))
 
 

@@ -53,7 +53,7 @@ class LocalEngine:
         """See Engine."""
         return [one.value for one in held]
 
-    def keep(self, value: Any) -> Held:
+    def keep(self, shard: int, value: Any) -> Held:  # noqa: ARG002 - all are here
         """See Engine."""
         return _Value(value)
 

@@ -37,7 +37,7 @@ def test_rows_and_gradients_of_the_whole(engine, sizes, outputs, rates, ties, se
     params = TrainParams(sampling_method="goss", top_rate=rates[0], other_rate=rates[1], random_state=seed)
     whole = sample_rows(params, 3, g, h)
     edges = np.cumsum([0, *sizes])
-    parts = [engine.keep((g[a:b], h[a:b])) for a, b in pairwise(edges)]
+    parts = [engine.keep(0, (g[a:b], h[a:b])) for a, b in pairwise(edges)]
     rows, amplified = goss_rows(engine, Division(edges, n), params, 3, parts)
     if whole.rows is None:
         assert rows is None
@@ -53,6 +53,6 @@ def test_eval_rows_behind(engine):
     g, h = rng.normal(size=(2, 50, 1)).astype(np.float32)
     params = TrainParams(sampling_method="goss")
     division = Division(np.array([0, 30, 60, 80]), 50)
-    parts = [engine.keep((g[a:b], h[a:b])) for a, b in ((0, 30), (30, 50), (50, 50))]
+    parts = [engine.keep(0, (g[a:b], h[a:b])) for a, b in ((0, 30), (30, 50), (50, 50))]
     rows, _ = goss_rows(engine, division, params, 0, parts)
     assert rows.tolist() == sample_rows(params, 0, g, h).rows.tolist()

@@ -144,5 +144,5 @@ def _joined(parts):
 
 @pytest.mark.parametrize(("count", "wanted"), [(1, "a"), (2, "(ab)"), (5, "(((ab)(cd))e)")])
 def test_joins_in_a_tree(count, wanted, engine):
-    parts = [engine.keep(letter) for letter in "abcde"[:count]]
+    parts = [engine.keep(0, letter) for letter in "abcde"[:count]]
     assert engine.get([join_all(engine, parts, _joined)]) == [wanted]

@@ -16,7 +16,7 @@ from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, Pas
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
-from vfxgb.protocols.he.rows import ArrivingRows
+from vfxgb.protocols.he.rows import ArrivingRows, Round
 from vfxgb.protocols.he.shards import make_rows, prepare
 from vfxgb.protocols.shown import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes
@@ -43,7 +43,7 @@ class HePassive(ShownSums):
         self._draw(trees)
         if self._key is None:
             self._key = self._receive_key()
-        self._rows = make_rows(context, self._params, self._plan, self._key, sampled, trees)
+        self._rows = make_rows(Round(context, self._params, self._plan, self._key, sampled, trees))
         while not self._rows.complete:
             with context.timings.phase("wait"):
                 message = context.channel.recv(HeGradients)

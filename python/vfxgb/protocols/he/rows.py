@@ -7,6 +7,7 @@ features share their root's sums, since they have the same rows in it.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +21,31 @@ from vfxgb.protocols.he.messages import HeGradients
 from vfxgb.protocols.he.params import HeParams
 
 
-class ArrivingRows:
-    """Ciphertexts while they arrive: whose turn it is, and whether what came is that. Where they are kept is not said.
+@dataclass(frozen=True)
+class Round:
+    """What the ciphertexts of a round are of.
 
     `sampled`: int32, ascending, the training rows in use, or None for all; trees as in PassiveRole.begin_tree.
     """
 
-    def __init__(
-        self,
-        context: PassiveContext,
-        params: HeParams,
-        plan: SlotPlan,
-        key: PublicKey,
-        sampled: NDArray[np.int32] | None,
-        trees: Sequence[PassiveTree],
-    ) -> None:
-        self._context = context
-        self._params = params
-        self._plan = plan
-        self._key = key
-        self._sampled = sampled
-        self._trees = trees
-        self._count = context.n_train if sampled is None else len(sampled)
+    context: PassiveContext
+    params: HeParams
+    plan: SlotPlan
+    key: PublicKey
+    sampled: NDArray[np.int32] | None
+    trees: Sequence[PassiveTree]
+
+
+class ArrivingRows:
+    """Ciphertexts while they arrive: whose turn it is, and whether what came is that; not where they are kept."""
+
+    def __init__(self, of: Round) -> None:
+        self._context = of.context
+        self._params = of.params
+        self._plan = of.plan
+        self._key = of.key
+        self._trees = of.trees
+        self._count = of.context.n_train if of.sampled is None else len(of.sampled)
         self._first = 0
         self._lane = 0
 
@@ -102,32 +106,21 @@ class ArrivingRows:
 class EncryptedRows(ArrivingRows):
     """Ciphertexts in this process."""
 
-    def __init__(
-        self,
-        context: PassiveContext,
-        params: HeParams,
-        plan: SlotPlan,
-        key: PublicKey,
-        sampled: NDArray[np.int32] | None,
-        trees: Sequence[PassiveTree],
-    ) -> None:
-        super().__init__(context, params, plan, key, sampled, trees)
-        n_rows = context.bins.n_rows
+    def __init__(self, of: Round) -> None:
+        super().__init__(of)
+        n_rows, n_train, sampled = of.context.bins.n_rows, of.context.n_train, of.sampled
         # Where a row's ciphertext stands: at its own number unless rows were left out.
-        self._place: NDArray[np.int32] | None = None
-        if sampled is not None:
-            self._place = np.full(n_rows, -1, dtype=np.int32)
-            self._place[sampled] = np.arange(len(sampled), dtype=np.int32)
-        elif context.n_train < n_rows:
-            sampled = np.arange(context.n_train, dtype=np.int32)
-        self._lanes = [_native.CipherRows(key.native, self._count) for _ in plan.lanes]
+        self._place = None if sampled is None else places(sampled, n_rows)
+        if sampled is None and n_train < n_rows:
+            sampled = np.arange(n_train, dtype=np.int32)
+        self._lanes = [_native.CipherRows(of.key.native, self._count) for _ in of.plan.lanes]
         self._roots: dict[tuple[int, bytes], _native.RootSums] = {}
         self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
-        if params.stream:
-            self._begin_roots(sampled, trees)
+        if of.params.stream:
+            self._begin_roots(sampled)
 
-    def _begin_roots(self, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
-        for tree in trees:
+    def _begin_roots(self, sampled: NDArray[np.int32] | None) -> None:
+        for tree in self._trees:
             for number in self._plan.lanes_of(tree.tree):
                 share = (number, tree.features.tobytes())
                 if share not in self._roots and len(tree.features):
@@ -180,6 +173,13 @@ class EncryptedRows(ArrivingRows):
         context.timings.count("additions", sums.additions)
         context.timings.count("row additions", sums.rows_additions)
         return sums
+
+
+def places(rows: NDArray[np.int32], n_rows: int) -> NDArray[np.int32]:
+    """The position of each sampled row among them, -1 for others: int32[n_rows]."""
+    found = np.full(n_rows, -1, dtype=np.int32)
+    found[rows] = np.arange(len(rows), dtype=np.int32)
+    return found
 
 
 def bad_ciphertext(party: str, round_index: int, lane: int, row: int) -> InvalidCiphertextError:

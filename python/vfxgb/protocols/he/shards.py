@@ -8,7 +8,6 @@ A shard sums all its rows but those in each feature's heaviest bucket, of which 
 total, which the active party sends, less all other sums. Partial sums are joined in a tree.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedWriter
 from pathlib import Path
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.codec.plan import SlotPlan
 from vfxgb.crypto import PublicKey
 from vfxgb.engine.base import Held, join_all
 from vfxgb.engine.shard import new_file
@@ -26,8 +24,7 @@ from vfxgb.engine.sharded import ShardedBins, ShardedPartition
 from vfxgb.engine.worker import public_key
 from vfxgb.protocols.base import PassiveContext, PassiveTree
 from vfxgb.protocols.he.messages import HeGradients
-from vfxgb.protocols.he.params import HeParams
-from vfxgb.protocols.he.rows import ArrivingRows, EncryptedRows, bad_ciphertext
+from vfxgb.protocols.he.rows import ArrivingRows, EncryptedRows, Round, bad_ciphertext, places
 
 _ROOT = np.zeros(1, dtype=np.int32)
 
@@ -96,21 +93,13 @@ class _Shard:
 class EncryptedShards(ArrivingRows):
     """See EncryptedRows."""
 
-    def __init__(
-        self,
-        context: PassiveContext,
-        params: HeParams,
-        plan: SlotPlan,
-        key: PublicKey,
-        sampled: NDArray[np.int32] | None,
-        trees: Sequence[PassiveTree],
-    ) -> None:
-        super().__init__(context, params, plan, key, sampled, trees)
-        assert isinstance(context.binned, ShardedBins)  # noqa: S101 - see make_rows
-        self._bins: ShardedBins = context.binned
+    def __init__(self, of: Round) -> None:
+        super().__init__(of)
+        assert isinstance(of.context.binned, ShardedBins)  # noqa: S101 - see make_rows
+        self._bins: ShardedBins = of.context.binned
         self._engine = self._bins.engine
-        self._key_bytes = key.to_bytes()
-        self._shards = self._divide(sampled)
+        self._key_bytes = of.key.to_bytes()
+        self._shards = self._divide(of.sampled)
         # (lane, features) -> per shard the sums of the root.
         self._roots: dict[tuple[int, bytes], list[Held]] = {}
         self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
@@ -144,7 +133,7 @@ class EncryptedShards(ArrivingRows):
             return
         while len(shard.lanes) <= message.lane:
             rows = _native.CipherRows(self._key.native, shard.count, new_file(str(self._engine.folder)))
-            shard.lanes.append(self._engine.keep(ShardCiphers(self._key, rows)))
+            shard.lanes.append(self._engine.keep(shard.number, ShardCiphers(self._key, rows)))
         (held,) = self._engine.get([shard.lanes[message.lane]])
         bad = held.rows.fill(first, data, self._context.threads)
         if bad >= 0:
@@ -223,13 +212,6 @@ class EncryptedShards(ArrivingRows):
         self._shards, self._roots, self._finished = [], {}, {}
 
 
-def places(rows: NDArray[np.int32], n_rows: int) -> NDArray[np.int32]:
-    """The position of each sampled row among them, -1 for others: int32[n_rows]."""
-    found = np.full(n_rows, -1, dtype=np.int32)
-    found[rows] = np.arange(len(rows), dtype=np.int32)
-    return found
-
-
 def load_ciphers(path: str, data: bytes, count: int, where: tuple[str, int, int, int], threads: int) -> ShardCiphers:
     """The ciphertexts in a file, under the public key in `data`.
 
@@ -283,14 +265,6 @@ def prepare(context: PassiveContext) -> None:
             _ = context.binned.heaviest
 
 
-def make_rows(
-    context: PassiveContext,
-    params: HeParams,
-    plan: SlotPlan,
-    key: PublicKey,
-    sampled: NDArray[np.int32] | None,
-    trees: Sequence[PassiveTree],
-) -> ArrivingRows:
+def make_rows(of: Round) -> ArrivingRows:
     """Room for the ciphertexts of a round, where the party's rows are."""
-    kind = EncryptedShards if isinstance(context.binned, ShardedBins) else EncryptedRows
-    return kind(context, params, plan, key, sampled, trees)
+    return EncryptedShards(of) if isinstance(of.context.binned, ShardedBins) else EncryptedRows(of)
