@@ -1,5 +1,6 @@
 """Keys shared by the whole session: making one is the slowest part of most tests. A registry for one test alone."""
 
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -66,10 +67,15 @@ def toy() -> PrivateKey:
     return PrivateKey.from_primes("paillier", 11, 13, insecure=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dask_client() -> Iterator[Any]:
-    """A client of a Dask cluster of two workers that are threads of this process, over TCP as if they were not."""
+    """A client of a Dask cluster of two workers that are threads of this process, over TCP as if they were not.
+
+    It ends with its module: a cluster's heartbeats draw from Python's global `random`, which Hypothesis watches and
+    calls an error in whichever property is being tested at that moment.
+    """
     distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfxgb")
+    before = set(threading.enumerate())
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
@@ -77,3 +83,6 @@ def dask_client() -> Iterator[Any]:
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+    # Dask keeps one thread of its own for as long as the process lives.
+    left = {one.name for one in set(threading.enumerate()) - before}
+    assert {name for name in left if not name.startswith("Dask-Offload")} == set()

@@ -3,7 +3,6 @@ a table in memory.
 """
 
 import math
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,6 @@ from vfxgb.train.session import FitResult, fit
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-distributed = pytest.importorskip("distributed")
 
 N = 331
 TREES = 3
@@ -91,24 +89,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Case:
     return make_case("two", tmp_path_factory.mktemp("two"))
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    before = set(threading.enumerate())
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
-        distributed.Client(cluster, set_as_default=False) as found,
-    ):
-        yield found
-    # Dask keeps one thread of its own for as long as the process lives.
-    left = {one.name for one in set(threading.enumerate()) - before}
-    assert {name for name in left if not name.startswith("Dask-Offload")} == set()
-
-
 MakeEngine = Callable[[], Engine]
 
 
 @pytest.fixture(params=["local", "dask"])
-def make_engine(request: pytest.FixtureRequest, client: Any, tmp_path: Path) -> Iterator[MakeEngine]:
+def make_engine(request: pytest.FixtureRequest, dask_client: Any, tmp_path: Path) -> Iterator[MakeEngine]:
     """Makes engines; afterwards nothing may be left in their folders, nor by them in memory."""
     made: list[Engine] = []
 
@@ -116,7 +101,7 @@ def make_engine(request: pytest.FixtureRequest, client: Any, tmp_path: Path) -> 
         if request.param == "local":
             made.append(LocalEngine(300 * 10**6, 1, tmp_path, shards=3))
         else:
-            made.append(DaskEngine(client, tmp_path, shards=3))
+            made.append(DaskEngine(dask_client, tmp_path, shards=3))
         return made[-1]
 
     yield make
