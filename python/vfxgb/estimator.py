@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import read_weights
-from vfxgb.data.source import Source
+from vfxgb.data.source import Source, read_all
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
 from vfxgb.engine.settings import EngineSettings, engines_for
@@ -50,7 +50,7 @@ from vfxgb.estimator_data import (
     stack_rows,
     stack_weights,
 )
-from vfxgb.estimator_files import FileRows, are_files, engine_settings, in_memory, open_again, stacked
+from vfxgb.estimator_files import FileRows, are_files, engine_settings, open_again, stacked
 from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
@@ -166,7 +166,7 @@ class PartyEstimator(EstimatorBase):
             self._train(sources, layout, target, None, n_train, params, slices, options)
             return
         labels, row_weights = target.read(0, sources[layout.active].n_rows)
-        tables = {party: in_memory(source) for party, source in sources.items()}
+        tables = {party: read_all(source) for party, source in sources.items()}
         self._train(tables, layout, labels, row_weights, n_train, params, slices, options)
 
     def _train(

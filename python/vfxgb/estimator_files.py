@@ -16,7 +16,6 @@ from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parquet import ENDING, ParquetSource
 from vfxgb.data.parties import check_parties
 from vfxgb.data.source import Source, StackedSource
-from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget, ColumnTarget, StackedTarget, TargetSource
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import LabelError, ParameterError, PartiesError
@@ -138,12 +137,6 @@ def open_again(X: Any, layout: Layout, what: str) -> dict[str, Source]:
     sources = {party: _open(X[party], names, (), party, layout.missing) for party, names in layout.parties.items()}
     check_parties(sources, layout.active)
     return sources
-
-
-def in_memory(source: Source) -> Table:
-    """A table with all rows of a source."""
-    columns = tuple((source.column(feature, 0, source.n_rows),) for feature in range(len(source.names)))
-    return Table(source.names, columns, source.party, fills=(None,) * len(columns))
 
 
 def _open(given: Any, columns: Sequence[str] | None, without: Sequence[str], party: str, missing: float) -> Source:

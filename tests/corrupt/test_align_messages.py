@@ -87,7 +87,7 @@ def lying_run(
     ("kind", "change", "at", "error", "wanted"),
     [
         (OpenAlign, change_to(n_ids=0), "shop 0", MessageError, "found 0 ids and 1 passive"),
-        (OpenAlign, change_to(n_ids=2**40), "shop 0", MessageError, "wanted 1 to 16777216"),
+        (OpenAlign, change_to(n_ids=2**40), "shop 0", MessageError, "wanted 1 to 268435456"),
         (OpenAlign, change_to(n_passives=0), "shop 0", MessageError, "0 passive parties"),
         (OpenAlign, change_to(n_passives=10**6), "shop 0", MessageError, "1 to 1000"),
         (OpenAlign, change_to(steps=bytes(31)), "shop 0", MessageError, "found 31 bytes, wanted 32"),
@@ -95,7 +95,7 @@ def lying_run(
         (OpenAlign, change_to(method="other"), "shop 0", AlignmentError, "found method 'other'"),
         (OpenAlign, change_to(group_bits=3072), "shop 0", AlignmentError, "with 3072 bits there"),
         (AlignReady, change_to(n_ids=0), "bank", MessageError, "found 0 ids, wanted 1 to"),
-        (AlignReady, change_to(n_ids=2**40), "bank", MessageError, "wanted 1 to 16777216"),
+        (AlignReady, change_to(n_ids=2**40), "bank", MessageError, "wanted 1 to 268435456"),
         (AlignReady, change_to(method="ecdh"), "bank", MessageError, "found method 'ecdh', wanted 'kkrt'"),
         (AlignReady, change_to(public=bytes(31)), "bank", MessageError, "public key: found 31 bytes, wanted 32"),
         (AlignReady, change_to(offer=b""), "bank", TransferError, "comparing ids with shop 0: found 0 bytes"),

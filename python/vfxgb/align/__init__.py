@@ -14,7 +14,7 @@ Channels need a catalogue with ALIGN_MESSAGES.
 
 from vfxgb.align.active import align_active
 from vfxgb.align.alignment import Alignment
-from vfxgb.align.ids import Ids, make_ids, read_ids
+from vfxgb.align.ids import Ids, join_ids, make_ids, read_ids
 from vfxgb.align.lookup import Answerer, Asker
 from vfxgb.align.messages import ALIGN_MESSAGES
 from vfxgb.align.normalise import STEPS, check_steps
@@ -32,6 +32,7 @@ __all__ = [
     "align_active",
     "align_passive",
     "check_steps",
+    "join_ids",
     "make_ids",
     "read_ids",
 ]

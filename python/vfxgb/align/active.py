@@ -78,8 +78,8 @@ def _check(
     total = sum(len(ids) for ids in groups)
     if total > MAX_IDS:
         raise AlignmentError(
-            f"{step}: found {total} ids, wanted at most {MAX_IDS}, for which wrong matches stay improbable; split the "
-            "table and align its parts"
+            f"{step}: found {total} ids, wanted at most {MAX_IDS}, for which wrong matches stay improbable; train on "
+            "fewer rows"
         )
     if len(groups) > 1:
         refuse_duplicates(groups, step)

@@ -7,7 +7,7 @@ and never an id. Rows count from 0.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -66,20 +66,40 @@ def make_ids(values: Any, party: str = "", normalise: Sequence[str] = ()) -> Ids
     Raises AlignmentError for an id that is a float or of another kind, missing, empty, or in two rows, naming the rows;
     ParameterError for a step that is none.
     """
+    return join_ids([values], party, normalise)
+
+
+def join_ids(parts: Iterable[Any], party: str = "", normalise: Sequence[str] = ()) -> Ids:
+    """Ids from parts of a column, one after the other: of each, its digests are all that stays. See make_ids."""
     where = f"reading ids of party {party!r}"
     steps = check_steps(normalise, f"{where}: normalise")
-    texts = [value if type(value) is str else _text(value, row, where) for row, value in enumerate(_objects(values))]
+    digests = bytearray()
+    for values in parts:
+        digests += _digests(values, steps, len(digests) // DIGEST_BYTES, where)
+    ids = Ids(party, np.frombuffer(digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES), steps)
+    refuse_duplicates([ids], where)
+    return ids
+
+
+def _digests(values: Any, steps: tuple[str, ...], first: int, where: str) -> bytes:
+    """Of ids in rows `first`, first + 1, ..."""
+    found = enumerate(objects_of(values), first)
+    texts = [value if type(value) is str else _text(value, row, where) for row, value in found]
     if steps:
         texts = list(map(normaliser(steps), texts))
     if "" in texts:
         raise AlignmentError(
-            f"{where}: row {texts.index('')} has no id{' after normalisation' if steps else ''}; drop the row or fill "
-            "the id in"
+            f"{where}: row {first + texts.index('')} has no id{' after normalisation' if steps else ''}; drop the row "
+            "or fill the id in"
         )
-    digests = np.frombuffer(_digests(texts, where), dtype=np.uint8).reshape(len(texts), DIGEST_BYTES)
-    ids = Ids(party, digests, steps)
-    refuse_duplicates([ids], where)
-    return ids
+    try:
+        data = [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        raise AlignmentError(
+            f"{where}: the id in row {first + texts.index(error.object)} is no valid Unicode text; read the file in "
+            "the encoding it was written in"
+        ) from None
+    return b"".join([blake2b(id_, digest_size=DIGEST_BYTES, person=_PERSON).digest() for id_ in data])
 
 
 def refuse_duplicates(groups: Sequence[Ids], where: str) -> None:
@@ -102,8 +122,8 @@ def _place(row: int, ends: NDArray[Any], n_groups: int) -> str:
     return f"row {row}" + (f" of group {group}" if n_groups > 1 else "")
 
 
-def _objects(values: Any) -> Any:
-    """The values as Python objects, one after the other."""
+def objects_of(values: Any) -> Any:
+    """The values of a sequence, an array or a column as Python objects, one after the other."""
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, method):
             return getattr(values, method)()
@@ -124,14 +144,3 @@ def _text(value: Any, row: int, where: str) -> str:
             "dtype=str), for a float may have lost digits of the id"
         )
     raise AlignmentError(f"{where}: row {row} holds a {type(value).__name__}, wanted text or an integer")
-
-
-def _digests(texts: list[str], where: str) -> bytes:
-    try:
-        data = [text.encode() for text in texts]
-    except UnicodeEncodeError as error:
-        raise AlignmentError(
-            f"{where}: the id in row {texts.index(error.object)} is no valid Unicode text; read the file in the "
-            "encoding it was written in"
-        ) from None
-    return b"".join([blake2b(id_, digest_size=DIGEST_BYTES, person=_PERSON).digest() for id_ in data])

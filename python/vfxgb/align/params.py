@@ -10,10 +10,9 @@ import msgspec
 
 from vfxgb.errors import AlignmentError
 
-STATISTICAL_BITS = 40
-# Outputs of 64 bits keep a wrong match below 2^-40 for so many ids of the active party.
-VALUE_BITS = 64
-MAX_IDS = 1 << (VALUE_BITS - STATISTICAL_BITS)
+# Of so many ids one matches wrongly with probability 2^-36, which is noticed; and 32 bits still spread over the places
+# of a store evenly.
+MAX_IDS = 1 << 28
 # Up to so many ids on the larger side curve points are faster than base transfers.
 SMALL_IDS = 400
 HASHES = 3

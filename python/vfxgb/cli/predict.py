@@ -20,7 +20,8 @@ def add(commands: Commands) -> None:
         "intersection; with --lookup the passive parties see which ids are asked for, which is faster for few rows.",
     )
     parser.add_argument("config", metavar="PARTY.toml", type=Path)
-    parser.add_argument("input", metavar="IN", type=Path, nargs="?", help="rows to score: .csv, .csv.gz or .parquet")
+    what = "rows to score: .csv, .csv.gz, .parquet, or a folder of .parquet files"
+    parser.add_argument("input", metavar="IN", type=Path, nargs="?", help=what)
     parser.add_argument("output", metavar="OUT", type=Path, nargs="?", help="scores: .csv or .parquet")
     parser.add_argument("--model", metavar="RUN", default="latest", help="the run that made the model (%(default)s)")
     parser.add_argument("--lookup", action="store_true", help="look ids up instead of aligning")

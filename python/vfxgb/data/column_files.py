@@ -1,21 +1,22 @@
 """A table as one file of float32 numbers per column, for processes that share a folder.
 
-A table that is in memory here reaches the party's other processes through these files: a process reads the rows it
-works on and nothing else. They hold the data in the clear, so only their owner may read them; whoever writes them
-removes them.
+A table that is in memory here, or whose rows are to stand in another order than in its own files, reaches the party's
+other processes through these files: a process reads the rows it works on and nothing else. They hold the data in the
+clear, so only their owner may read them; whoever writes them removes them.
 """
 
 import math
 import os
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.source import check_rows, place_of, reading
+from vfxgb.data.source import Source, StackedSource, check_rows, place_of, reading
 from vfxgb.data.table import Float32Array, Table
 from vfxgb.errors import TableError
 
@@ -25,13 +26,17 @@ FORMAT = np.dtype("<f4")
 
 @dataclass(frozen=True)
 class ColumnFiles:
-    """Columns in an absolute `folder`; make one with `ColumnFiles.write`. Missing values are NaN in the files."""
+    """Columns in an absolute `folder`; make one with `write` or `arrange`. Missing values are NaN in the files.
+
+    `ids`: of the rows, as in Table; None where nobody knows any.
+    """
 
     names: tuple[str, ...]
     n_rows: int
     folder: str
     party: str = ""
     missing: float = math.nan
+    ids: tuple[NDArray[Any], ...] | None = field(default=None, compare=False)
 
     @classmethod
     def write(cls, table: Table, folder: Path) -> "ColumnFiles":
@@ -41,19 +46,42 @@ class ColumnFiles:
         filled. Raises TableError when the files cannot be written; those already written are then removed.
         """
         files = cls(table.names, table.n_rows, str(Path(folder).absolute()), table.party)
+        files._fill(table.column)
+        return files
+
+    @classmethod
+    def arrange(
+        cls,
+        parts: Sequence[tuple[Source, NDArray[np.int64]]],
+        folder: Path,
+        ids: tuple[NDArray[Any], ...] | None = None,
+    ) -> "ColumnFiles":
+        """Write some rows of tables with the same columns: those of the first in the order given, then the next one's.
+
+        Tables are read a column at a time, which is then in memory with all its rows. Raises what `write` and reading
+        a Source raise.
+        """
+        stacked = StackedSource(tuple(source for source, _ in parts))
+        n_rows = sum(len(rows) for _, rows in parts)
+        files = cls(stacked.names, n_rows, str(Path(folder).absolute()), stacked.party, ids=ids)
+        files._fill(
+            lambda feature: np.concatenate([source.column(feature, 0, source.n_rows)[rows] for source, rows in parts])
+        )
+        return files
+
+    def _fill(self, column: Callable[[int], Float32Array]) -> None:
         try:
-            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-            for feature in range(table.n_features):
-                _write(files.path(feature), table.column(feature).astype(FORMAT, copy=False))
+            Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            for feature in range(len(self.names)):
+                _write(self.path(feature), column(feature).astype(FORMAT, copy=False))
         except BaseException as error:
-            files.remove()
+            self.remove()
             if isinstance(error, OSError):
                 raise TableError(
-                    f"writing a table into {files.folder!r}: {error.strerror or error}; choose a folder with "
-                    f"{table.n_rows * table.n_features * FORMAT.itemsize} bytes of room"
+                    f"writing a table into {self.folder!r}: {error.strerror or error}; choose a folder with "
+                    f"{self.n_rows * len(self.names) * FORMAT.itemsize} bytes of room"
                 ) from error
             raise
-        return files
 
     @property
     def parts(self) -> tuple[int, ...]:

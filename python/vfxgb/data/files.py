@@ -66,6 +66,8 @@ def read_text_column(path: str | os.PathLike[str], column: str, where: str = "re
 
 def _is_csv(file: Path, where: str) -> bool:
     """Whether a file is CSV, else it is Parquet. Raises TableError for any other ending and for no file."""
+    if file.is_dir():
+        raise TableError(f"{where}: {str(file)!r} is a folder, wanted a file")
     if not file.is_file():
         raise TableError(f"{where}: there is no file {str(file)!r}; check the path")
     ending = "".join(file.suffixes[-2:]).lower() if file.suffix.lower() == ".gz" else file.suffix.lower()

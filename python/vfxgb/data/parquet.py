@@ -7,7 +7,7 @@ call holds the rows it returns and one column of one row group. Names of partiti
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
@@ -69,7 +69,9 @@ class ParquetSource:
         """
         where = reading(party)
         found = [
-            one for some in ([path] if isinstance(path, (str, os.PathLike)) else path) for one in _find(some, where)
+            one
+            for some in ([path] if isinstance(path, (str, os.PathLike)) else path)
+            for one in parquet_files(some, where)
         ]
         footers = [_footer(file, where) for file in found]
         names, others = _agree(footers, columns, without, party)
@@ -100,10 +102,23 @@ class ParquetSource:
     def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
         """See Source; text is an array of objects."""
         check_rows(self, first, stop)
-        if name not in self.columns:
-            raise absent_column(name, self.columns, reading(self.party))
+        self._need(name)
         pieces = [_as_it_stands(column) for _, column in self._read(name, first, stop)]
         return np.concatenate(pieces) if pieces else np.empty(0)
+
+    def select(self, names: Sequence[str]) -> "ParquetSource":
+        """These features, in this order. Raises ColumnNameError."""
+        refuse_repeated(names, self.party)
+        return replace(self, names=tuple(self.names[place_of(self, name)] for name in names))
+
+    def groups(self, name: str) -> Iterator[Any]:
+        """Any column as it stands, one Arrow column per row group that has rows. Raises ColumnNameError, TableError."""
+        self._need(name)
+        return (column for _, column in self._read(name, 0, self.n_rows))
+
+    def _need(self, name: str) -> None:
+        if name not in self.columns:
+            raise absent_column(name, self.columns, reading(self.party))
 
     def _read(self, name: str, first: int, stop: int) -> Iterator[tuple[int, Any]]:
         """(number of its first row, Arrow column) of each row group that has some of the rows, cut to these."""
@@ -115,8 +130,8 @@ class ParquetSource:
             start = end
 
 
-def _find(path: AnyPath, where: str) -> list[Path]:
-    """The files that `path` means, in order."""
+def parquet_files(path: AnyPath, where: str) -> list[Path]:
+    """The files that `path`, a file or a folder, means, in order. Raises TableError if there is none."""
     place = Path(path).absolute()
     if place.is_file():
         if place.suffix.lower() != ENDING:

@@ -176,6 +176,12 @@ class StackedSource:
             raise ColumnValueError(f"table {place + 1} of {len(self.sources)}: {error}") from error
 
 
+def read_all(source: Source) -> Table:
+    """A table in memory with all rows of a source. Raises what reading raises."""
+    columns = tuple((source.column(feature, 0, source.n_rows),) for feature in range(len(source.names)))
+    return Table(source.names, columns, source.party, fills=(None,) * len(columns))
+
+
 def stacked_ranges(counts: Sequence[int], first: int, stop: int) -> Iterator[tuple[int, int, int]]:
     """(table, first, stop within it) of those tables, of `counts` rows and below each other, that have the rows.
 

@@ -138,7 +138,7 @@ def row_ids(table: Table | Source) -> tuple[NDArray[Any], ...] | None:
     """The ids of a table's rows, if it has any."""
     if isinstance(table, TableSource):
         table = table.table
-    return table.ids if isinstance(table, Table) else None
+    return table.ids if isinstance(table, (Table, ColumnFiles)) else None
 
 
 def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:

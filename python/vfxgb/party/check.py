@@ -7,10 +7,13 @@ versions, the clocks; and an estimate of time, bytes and memory. Nothing is comp
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import pairwise
 from typing import Literal
 
 from vfxgb import __version__
 from vfxgb.align import AlignParams
+from vfxgb.data.parquet import ParquetSource
+from vfxgb.data.table import Table
 from vfxgb.errors import ConsentError, VfxgbError
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, section
@@ -111,14 +114,24 @@ def _data(config: PartyConfig) -> Generator[Finding, None, tuple[int, int] | Non
             continue
         labelled = config.role == "active" and what != "predict"
         try:
-            held = read_table(config, path, what, labelled=labelled)
+            held = read_table(config, path, what, labelled=labelled, in_files=config.engine.in_shards)
+            _read_through(held.table)
         except (VfxgbError, OSError) as error:
             yield Finding("bad", f"data: {what}", str(error))
             continue
-        rows, features = held.table.n_rows, held.table.n_features
+        rows, features = held.table.n_rows, len(held.table.names)
         found = (rows, features) if what == "train" else found
         yield Finding("good", f"data: {what}", f"{rows:,} rows, {features} features, every id once")
     return found
+
+
+def _read_through(table: Table | ParquetSource) -> None:
+    """Read every value of a table that is in files, a part at a time, to find those that training would refuse."""
+    if isinstance(table, Table):
+        return
+    for first, stop in pairwise(table.parts):
+        for feature in range(len(table.names)):
+            table.column(feature, first, stop)
 
 
 def _training(config: PartyConfig) -> Generator[Finding, None, tuple[TrainParams | None, TrainRequest | None]]:

@@ -60,11 +60,11 @@ class PeerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class DataSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """This party's tables and what their columns are.
 
-    `train`: the table to train on. `valid`: the active party's table for metrics and early stopping. `predict`: the
-    passive party's table for prediction, `train` if absent. `id`: the column that names the rows. `label`: the column
-    to learn, the active party's. `weight`: the column of row weights, the active party's. `features`: columns in use,
-    all others if absent. `normalise`: the steps that make ids of all parties alike (vfxgb.align.normalise). `missing`:
-    a value that counts as missing, beside an empty cell.
+    `train`: the table to train on, a file or a folder of Parquet files. `valid`: the active party's table for metrics
+    and early stopping. `predict`: the passive party's table for prediction, `train` if absent. `id`: the column that
+    names the rows. `label`: the column to learn, the active party's. `weight`: the column of row weights, the active
+    party's. `features`: columns in use, all others if absent. `normalise`: the steps that make ids of all parties alike
+    (vfxgb.align.normalise). `missing`: a value that counts as missing, beside an empty cell.
     """
 
     train: Path | None = None

@@ -57,7 +57,7 @@ class Follower:
             if known is None:
                 folder.checkpoint_file.unlink(missing_ok=True)
             offered = held.table.select(self._consent.features(held.table.names))
-            session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, offered.n_features))
+            session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, len(offered.names)))
             session.speak(training_talk(request.protocol))
             folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
@@ -70,7 +70,7 @@ class Follower:
             look = Look(folder, partial(self._seen, session, record, start), session.ledger)
             with engines_for([config.party], config.engine, config.threads) as engines:
                 given = PassiveInput(
-                    agreed(offered, positions, known.digest),
+                    agreed([(offered, positions)], known.digest, engines[config.party]),
                     resolve_threads(config.threads),
                     accept=self._accept,
                     local_params=config.protocol.local,

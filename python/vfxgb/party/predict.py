@@ -14,9 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.align import AlignParams, Asker, align_active, read_ids
-from vfxgb.data.files import read_text_column
+from vfxgb.align import AlignParams, Asker, align_active, make_ids
+from vfxgb.align.ids import objects_of
+from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.table import Table
+from vfxgb.engine.settings import engines_for
 from vfxgb.errors import ConfigError, MissingPackageError, PartiesError, TableError
 from vfxgb.files import write_atomically
 from vfxgb.model.file import load_share
@@ -27,7 +29,7 @@ from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
 from vfxgb.party.session import Network, Session, greet, hello, need_role, prediction_talk
-from vfxgb.party.tables import agreed
+from vfxgb.party.tables import agreed, open_table
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.train.ledger import Ledger
 
@@ -72,18 +74,19 @@ class Predictor:
         if absent:
             raise PartiesError(f"predicting: the model needs {', '.join(absent)}, wanted [peers] with these; add them")
 
-    def read(self, path: Path) -> tuple[list[Any], Table]:
-        """The ids of a file as they stand, and the columns that the model needs. Raises what reading raises."""
-        data = self.config.data
-        names = self.share.records.features
-        ids = read_text_column(path, data.id, f"reading ids of party {self.config.party!r}")
-        table = Table.read(path, columns=names, party=self.config.party, missing=data.missing)
-        return list(ids), table
+    def read(self, path: Path, in_files: bool = False) -> tuple[list[Any], Table | ParquetSource]:
+        """The ids of a table as they stand, and the columns that the model needs. Raises what reading raises.
+
+        `in_files`: columns in Parquet files stay where they are.
+        """
+        parts, table = open_table(self.config, path, self.share.records.features, in_files)
+        return [one for part in parts for one in objects_of(part)], table
 
     def run(self, path: Path, matching: Matching = "psi", progress: Progress | None = None) -> Scores:
-        """Scores of the rows in a file. Raises ConsentError, PeerError and what else goes wrong."""
-        texts, table = self.read(path)
-        ids = read_ids(path, self.config.data.id, party=self.config.party, normalise=self.config.data.normalise)
+        """Scores of the rows in a table. Raises ConsentError, PeerError and what else goes wrong."""
+        config = self.config
+        texts, table = self.read(path, in_files=config.engine.in_shards)
+        ids = make_ids(texts, config.party, config.data.normalise)
         ledger = Ledger()
         peers = {name: peer for name, peer in self._network.peers.items() if name in self.share.parties}
         network = Network(self._network.identity, peers, self._network.limits)
@@ -97,22 +100,28 @@ class Predictor:
                 session.speak(prediction_talk())
             channels = {name: session.channel for name, session in sessions.items()}
             if matching == "psi":
-                found = align_active(self.config.party, [ids], channels, self._align, self.config.threads, progress)
+                found = align_active(config.party, [ids], channels, self._align, config.threads, progress)
                 rows = found.positions[0]
-                values[rows] = self._lead(agreed(table, rows, found.digest), channels)
+                values[rows] = self._lead(table, rows, found.digest, channels)
             else:
-                asker = Asker(self.config.party, channels, ids.steps)
+                asker = Asker(config.party, channels, ids.steps)
                 rows = np.flatnonzero(asker.ask(ids))
                 if len(rows):
-                    values[rows] = self._lead(agreed(table, rows, b""), channels)
+                    values[rows] = self._lead(table, rows, b"", channels)
                 asker.close()
         scores = Scores(texts, values, ledger, total_bytes(sessions))
         self._log.info("predicted", run=self.share.run, rows=len(ids) - scores.missing, missing=scores.missing)
         return scores
 
-    def _lead(self, table: Table, channels: Mapping[str, Any]) -> NDArray[Any]:
-        values = lead_prediction(self.share, table, channels, what="value", threads=self.config.threads)
-        return values.reshape(table.n_rows, -1)
+    def _lead(
+        self, table: Table | ParquetSource, rows: NDArray[np.int64], digest: bytes, channels: Mapping[str, Any]
+    ) -> NDArray[Any]:
+        config = self.config
+        with engines_for([config.party], config.engine, config.threads) as engines:
+            engine = engines[config.party]
+            common = agreed([(table, rows)], digest, engine)
+            values = lead_prediction(self.share, common, channels, what="value", threads=config.threads, engine=engine)
+        return values.reshape(len(rows), -1)
 
 
 def total_bytes(sessions: Mapping[str, Session]) -> int:

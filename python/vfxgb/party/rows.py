@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.parquet import parquet_files
 from vfxgb.errors import CheckpointError
 from vfxgb.files import write_atomically
 
@@ -22,7 +23,7 @@ READ_BYTES = 1 << 20
 
 class AgreedRows(msgspec.Struct, frozen=True):
     """`positions`: per group the rows of the table, int64, in the agreed order. `digest`: of that order, the same at
-    all parties. `tables`: SHA-256 of each file the rows are in.
+    all parties. `tables`: table_digest of each table the rows are in.
     """
 
     run: str
@@ -36,7 +37,7 @@ class AgreedRows(msgspec.Struct, frozen=True):
     ) -> "AgreedRows":
         """Rows of the tables in `files`, which are read for their digest."""
         held = tuple(group.astype("<i8").tobytes() for group in positions)
-        return cls(run, held, digest, tuple(file_digest(file) for file in files))
+        return cls(run, held, digest, tuple(table_digest(file) for file in files))
 
     def groups(self) -> tuple[NDArray[np.int64], ...]:
         """The positions as arrays."""
@@ -68,13 +69,24 @@ def load_rows(path: Path, run: str, files: tuple[Path, ...]) -> AgreedRows:
     if rows.run != run:
         raise CheckpointError(f"{where}: found rows of run {rows.run[:8]}; start a new run")
     for file, wanted in zip(files, rows.tables, strict=False):
-        if file_digest(file) != wanted:
+        if table_digest(file) != wanted:
             raise CheckpointError(
                 f"{where}: the table {str(file)!r} has changed since the run began; restore it or start a new run"
             )
     if len(files) != len(rows.tables):
         raise CheckpointError(f"{where}: the run had {len(rows.tables)} tables, now there are {len(files)}")
     return rows
+
+
+def table_digest(path: Path) -> bytes:
+    """SHA-256 of a file; of a folder of Parquet files, of their names and digests. Raises OSError, TableError."""
+    if not path.is_dir():
+        return file_digest(path)
+    digest = hashlib.sha256(b"vfxgb folder 1\n")
+    for file in parquet_files(path, "reading a table"):
+        name = file.relative_to(path.absolute()).as_posix().encode()
+        digest.update(len(name).to_bytes(8, "little") + name + file_digest(file))
+    return digest.digest()
 
 
 def file_digest(path: Path) -> bytes:

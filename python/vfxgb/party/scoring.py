@@ -117,7 +117,11 @@ class Scorer:
             rows = np.flatnonzero(asker.ask(ids))
             if len(rows):
                 found = lead_prediction(
-                    self.share, agreed(table, rows, b""), self._channels(), what="value", threads=self.config.threads
+                    self.share,
+                    agreed([(table, rows)], b""),
+                    self._channels(),
+                    what="value",
+                    threads=self.config.threads,
                 )
                 scores[rows] = found.reshape(len(rows), -1)
         except BaseException as error:

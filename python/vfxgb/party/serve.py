@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.align import AlignParams, Answerer, align_passive
+from vfxgb.data.parquet import parquet_files
+from vfxgb.engine.base import Engine
+from vfxgb.engine.settings import engines_for
 from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, ShareMismatchError, VfxgbError
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import PassiveShare
@@ -34,6 +37,9 @@ from vfxgb.transport.network import Arrival, Listener
 ACCEPT_SECONDS = 0.25
 # How long sessions get to end when the party is told to stop, and an older session of a run when a newer one came.
 END_SECONDS = 10.0
+
+# What changes when a table does: of each of its files name, time and size.
+Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(eq=False)
@@ -58,7 +64,7 @@ class Server:
         self._folder = PartyFolder(config.folder).make()
         self._consent = Consent(config.party, config.consent)
         self._queries = QueryCount(config.party, self._folder, config.consent.max_predicted_rows)
-        self._tables: dict[Path, tuple[tuple[int, int], PartyTable]] = {}
+        self._tables: dict[tuple[Path, bool], tuple[Stamp, PartyTable]] = {}
         self._lock = threading.Lock()
         self._live: list[Live] = []
         self.table("train")
@@ -89,18 +95,22 @@ class Server:
         self.log.info("stopped", party=config.party)
         return ended
 
-    def table(self, what: str) -> PartyTable:
-        """The table for "train" or "predict", read again when its file has changed. Raises what reading raises."""
+    def table(self, what: str, single_rows: bool = False) -> PartyTable:
+        """The table for "train" or "predict", read again when its file has changed. Raises what reading raises.
+
+        `single_rows`: in memory even at a party that has an engine, for questions about a few rows at a time.
+        """
         data = self.config.data
         path = data.train if what == "train" or data.predict is None else data.predict
+        in_files = self.config.engine.in_shards and not single_rows
         if path is None or not path.exists():
-            return read_table(self.config, path, what)
-        stamp = (path.stat().st_mtime_ns, path.stat().st_size)
+            return read_table(self.config, path, what, in_files=in_files)
+        stamp = _stamp(path)
         with self._lock:
-            known = self._tables.get(path)
+            known = self._tables.get((path, in_files))
             if known is None or known[0] != stamp:
-                known = (stamp, read_table(self.config, path, what))
-                self._tables[path] = known
+                known = (stamp, read_table(self.config, path, what, in_files=in_files))
+                self._tables[path, in_files] = known
             return known[1]
 
     def _start(self, arrival: Arrival) -> None:
@@ -207,29 +217,31 @@ class Server:
         share = self._share(words.run)
         # How many of the rows are common shows later; a limit that is used up shows now.
         self._queries.allow(words.run, 1)
-        held = self.table("predict")
+        held = self.table("predict", single_rows=request.matching == "lookup")
         table = held.table.select(share.records.features)
-        session.channel.send(welcome(-1, table.n_rows, table.n_features))
+        session.channel.send(welcome(-1, table.n_rows, len(table.names)))
         session.speak(prediction_talk())
         count = 0
 
-        def use(positions: NDArray[np.int64], digest: bytes = b"") -> None:
+        def use(positions: NDArray[np.int64], digest: bytes = b"", engine: Engine | None = None) -> None:
             nonlocal count
             if len(positions):
                 with self._lock:
                     self._queries.take(words.run, len(positions))
-                count += follow_prediction(share, agreed(table, positions, digest), session.channel)
+                rows = agreed([(table, positions)], digest, engine)
+                count += follow_prediction(share, rows, session.channel, engine=engine)
 
         self._match(session, request, held, use)
         self.log.info("predicted", peer=peer, run=words.run, rows=count, used=self._queries.used(words.run))
 
     def _match(self, session: Session, request: PredictRequest, held: PartyTable, use: Callable[..., None]) -> None:
-        party = self.config.party
+        config = self.config
         if request.matching == "psi":
-            found = align_passive(party, held.ids, session.channel, self._align, self.config.threads)
-            use(found.positions[0], found.digest)
+            found = align_passive(config.party, held.ids, session.channel, self._align, config.threads)
+            with engines_for([config.party], config.engine, config.threads) as engines:
+                use(found.positions[0], found.digest, engines[config.party])
         else:
-            Answerer(party, held.ids, session.channel).serve(use)
+            Answerer(config.party, held.ids, session.channel).serve(use)
 
     def _share(self, run: str) -> PassiveShare:
         file = self._folder.run(run).share_file
@@ -240,3 +252,8 @@ class Server:
         if not isinstance(share, PassiveShare) or share.party != self.config.party:
             raise ShareMismatchError(f"{str(file)!r} holds no share of passive party {self.config.party!r}")
         return share
+
+
+def _stamp(path: Path) -> Stamp:
+    files = parquet_files(path, "reading a table") if path.is_dir() else [path]
+    return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)

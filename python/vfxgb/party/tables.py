@@ -2,10 +2,14 @@
 
 Ids are read as they stand and normalised by the steps of [data] (vfxgb.align.ids); everything else must be numbers.
 After alignment a table is its common rows in the agreed order, and the digest of that order stands for their ids.
+
+A party that has an engine leaves its features in their Parquet files: here are ids, labels and weights, and once, while
+the common rows are put in order, one column at a time.
 """
 
 import csv
 import gzip
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -14,10 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.align import Ids, read_ids
+from vfxgb.align import Ids, join_ids
+from vfxgb.data.column_files import ColumnFiles
+from vfxgb.data.files import read_text_column
 from vfxgb.data.intake import read_source
 from vfxgb.data.labels import read_labels, read_weights
+from vfxgb.data.parquet import ENDING, ParquetSource, parquet_files
+from vfxgb.data.source import Source, TableSource, read_all
 from vfxgb.data.table import Table
+from vfxgb.engine.base import Engine
+from vfxgb.engine.shard import new_file
 from vfxgb.errors import ColumnNameError, ConfigError, MissingPackageError, TableError
 from vfxgb.params import closest_name
 from vfxgb.party.config import PartyConfig
@@ -28,37 +38,63 @@ class PartyTable:
     """One table: `ids` and the columns in use, row by row; `labels` and `weights` None where there are none."""
 
     ids: Ids
-    table: Table
+    table: Table | ParquetSource
     labels: NDArray[Any] | None = None
     weights: NDArray[np.float32] | None = None
 
 
-def read_table(config: PartyConfig, path: Path | None, what: str, labelled: bool = False) -> PartyTable:
+def read_table(
+    config: PartyConfig, path: Path | None, what: str, labelled: bool = False, in_files: bool = False
+) -> PartyTable:
     """The table at `path`, which is `what` of [data]; with labels and weights if `labelled`.
 
+    `in_files`: features in Parquet files stay where they are; what is wrong with them shows when they are read.
     Raises ConfigError, TableError, ColumnNameError and what else is wrong with the data.
     """
     if path is None:
         raise ConfigError(f"party {config.party!r}: [data] has no {what}, which this needs; give the path of a table")
     data = config.data
-    where = f"reading {what} of party {config.party!r}"
-    features = feature_names(config, path, where)
-    ids = read_ids(path, data.id, party=config.party, normalise=data.normalise)
-    table = Table.read(path, columns=features, party=config.party, missing=data.missing)
+    features = feature_names(config, path, f"reading {what} of party {config.party!r}")
+    parts, table = open_table(config, path, features, in_files)
+    ids = join_ids(parts, party=config.party, normalise=data.normalise)
     if not labelled:
         return PartyTable(ids, table)
-    named = [name for name in (data.label, data.weight) if name]
-    found = dict(read_source(str(path), None, config.party, named))
+    found = _read_numbers(path, [name for name in (data.label, data.weight) if name], config.party)
     labels = read_labels(found[data.label], table.n_rows, config.party)
     weights = read_weights(found[data.weight], table.n_rows, config.party) if data.weight else None
     return PartyTable(ids, table, labels, weights)
 
 
+def open_table(
+    config: PartyConfig, path: Path, features: Sequence[str], in_files: bool
+) -> tuple[Iterable[Any], Table | ParquetSource]:
+    """(the ids as they stand, part by part; the columns `features`) of a file, or of a folder of Parquet files.
+
+    `in_files`: see read_table. Raises what reading raises.
+    """
+    data = config.data
+    if path.is_dir() or (in_files and path.suffix.lower() == ENDING):
+        source = ParquetSource.open(path, columns=features, party=config.party, missing=data.missing)
+        return source.groups(data.id), source if in_files else read_all(source)
+    ids = read_text_column(path, data.id, f"reading ids of party {config.party!r}")
+    return [ids], Table.read(path, columns=features, party=config.party, missing=data.missing)
+
+
+def _read_numbers(path: Path, names: Sequence[str], party: str) -> dict[str, NDArray[Any]]:
+    if path.is_dir():
+        source = ParquetSource.open(path, columns=names, party=party)
+        return {name: source.column(name, 0, source.n_rows) for name in names}
+    return dict(read_source(str(path), None, party, names))
+
+
 def feature_names(config: PartyConfig, path: Path, where: str) -> tuple[str, ...]:
     """The columns in use: those [data] names, or all but id, label and weight. Raises ColumnNameError, TableError."""
-    columns = column_names(path, where)
     data = config.data
     special = [name for name in (data.id, data.label, data.weight) if name]
+    if data.features is None and path.is_dir():
+        # Whatever the files do not agree on is refused.
+        return ParquetSource.open(path, without=special, party=config.party).names
+    columns = column_names(path, where)
     if data.features is None:
         # A table to predict has no labels; what it lacks of these is told by whoever needs it.
         return tuple(name for name in columns if name not in special)
@@ -73,7 +109,9 @@ def feature_names(config: PartyConfig, path: Path, where: str) -> tuple[str, ...
 
 
 def column_names(path: Path, where: str) -> list[str]:
-    """The names in a table's header. Raises TableError, MissingPackageError."""
+    """The names in a table's header; of a folder, in its first file. Raises TableError, MissingPackageError."""
+    if path.is_dir():
+        return _parquet_names(parquet_files(path, where)[0], where)
     if not path.is_file():
         raise TableError(f"{where}: there is no file {str(path)!r}; check the path")
     if path.suffix.lower() == ".parquet":
@@ -103,11 +141,21 @@ def _parquet_names(path: Path, where: str) -> list[str]:
     raise MissingPackageError(f"{where}: Parquet needs pyarrow or polars, and neither is installed")
 
 
-def agreed(table: Table, positions: NDArray[np.int64], digest: bytes) -> Table:
-    """The rows at `positions`, in that order, marked by the digest that all parties share."""
-    return marked(table.take(positions), digest)
+def agreed(
+    parts: Sequence[tuple[Table | ParquetSource, NDArray[np.int64]]], digest: bytes, engine: Engine | None = None
+) -> Table | ColumnFiles:
+    """Of each table the rows at the positions given, in that order, one table's below the other's.
 
-
-def marked(table: Table, digest: bytes) -> Table:
-    """The same table; the digest of the agreed order stands for the ids of its rows."""
-    return replace(table, ids=(np.array([digest.hex()]),))
+    The digest, which all parties share, stands for their ids. With an engine they are in files of its folder.
+    """
+    ids = (np.array([digest.hex()]),)
+    if engine is not None:
+        sources: list[tuple[Source, NDArray[np.int64]]] = [
+            (TableSource(table) if isinstance(table, Table) else table, rows) for table, rows in parts
+        ]
+        return ColumnFiles.arrange(sources, Path(new_file(str(engine.folder))), ids)
+    taken = []
+    for table, rows in parts:
+        assert isinstance(table, Table)  # noqa: S101 - in_files is for parties with an engine
+        taken.append(table.take(rows))
+    return replace(Table.stack(taken), ids=ids)

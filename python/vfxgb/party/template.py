@@ -34,7 +34,7 @@ ADDRESS = """\
 address = "{peer}.example.com:7878"
 """
 ACTIVE_DATA = """
-[data]                       # CSV, CSV.gz or Parquet with a header
+[data]                       # CSV, CSV.gz, Parquet, or a folder of Parquet files
 train = "train.csv"
 # valid = "valid.csv"        # for metrics and early stopping
 id = "id"
@@ -46,7 +46,7 @@ normalise = []               # how ids are brought to one spelling, the same lis
 # missing = -999             # a value that counts as missing, beside an empty cell
 """
 PASSIVE_DATA = """
-[data]                       # CSV, CSV.gz or Parquet with a header
+[data]                       # CSV, CSV.gz, Parquet, or a folder of Parquet files
 train = "train.csv"
 # predict = "customers.csv"  # table for prediction; the one above if absent
 id = "id"

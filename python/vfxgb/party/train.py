@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from vfxgb._native import random_bytes
 from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
-from vfxgb.data.table import Table
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
 from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
@@ -37,7 +36,7 @@ from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.pace import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
-from vfxgb.party.tables import PartyTable, marked, read_table
+from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
@@ -85,10 +84,8 @@ class Trainer:
         self.folder = parties.run(random_bytes(RUN_BYTES).hex()) if resume is None else parties.find(resume)
         if resume is not None and self.folder.read().state == "finished":
             raise CheckpointError(f"resuming run {self.folder.run[:8]}: it has finished; its model is in its folder")
-        self.train = read_table(config, config.data.train, "train", labelled=True)
-        self.valid = (
-            None if config.data.valid is None else read_table(config, config.data.valid, "valid", labelled=True)
-        )
+        self.train = self._read(config.data.train, "train")
+        self.valid = None if config.data.valid is None else self._read(config.data.valid, "valid")
         self._sessions: Mapping[str, Session] = {}
         self._met = False
         self._sizes: dict[str, int] = {}
@@ -96,6 +93,9 @@ class Trainer:
         self._given: ActiveInput | None = None
         self._pace = Pace()
         self._count = self.folder.read().sessions if resume is not None else 0
+
+    def _read(self, path: Path | None, what: str) -> PartyTable:
+        return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
 
     @property
     def run_id(self) -> str:
@@ -113,7 +113,7 @@ class Trainer:
         return (
             f"{config.party} would ask {', '.join(config.peers)} for {request.n_trees} trees of depth "
             f"{request.max_depth} by {request.protocol} for {config.purpose!r}, with {table.n_rows:,} rows and "
-            f"{table.n_features} features of its own" + (f"; resuming run {self.run_id[:8]}" if request.resume else "")
+            f"{len(table.names)} features of its own" + (f"; resuming run {self.run_id[:8]}" if request.resume else "")
         )
 
     def total_bytes(self) -> int:
@@ -234,19 +234,19 @@ class Trainer:
     def _input(self, rows: AgreedRows, engine: Engine | None) -> ActiveInput:
         held = [part for part in (self.train, self.valid) if part is not None]
         groups = rows.groups()
-        tables = [part.table.take(group) for part, group in zip(held, groups, strict=True)]
+        tables = [(part.table, group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
         evals = [("train", slice(0, n_train))]
         if n_rows > n_train:
             evals.append(("valid", slice(n_train, n_rows)))
         return ActiveInput(
-            marked(Table.stack(tables), rows.digest),
+            agreed(tables, rows.digest, engine),
             np.concatenate([_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
             _weights(held, groups),
             n_train,
             evals,
             resolve_threads(self.config.threads or self.params.n_jobs),
-            constraints=_directions(self.params, tables[0].names),
+            constraints=_directions(self.params, self.train.table.names),
             engine=engine,
         )
 
@@ -298,7 +298,7 @@ class Trainer:
         given = self._given
         if given is None or kept.rounds == 0:
             return {}
-        assert isinstance(given.labels, np.ndarray)  # noqa: S101 - an aligned table is read here
+        assert isinstance(given.labels, np.ndarray)  # noqa: S101 - see _input
         margins = np.frombuffer(kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
         return eval_curves(make_objective(self.params), given.evals, margins, given.labels, given.weights)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vfxgb.align import Ids, make_ids, read_ids
+from vfxgb.align import Ids, join_ids, make_ids, read_ids
 from vfxgb.align.ids import refuse_duplicates
 from vfxgb.errors import AlignmentError, ColumnNameError, TableError
 
@@ -74,6 +74,29 @@ def test_refused(values: object, steps: tuple[str, ...], wanted: str) -> None:
     with pytest.raises(AlignmentError, match=f"party 'bank'.*{wanted}") as caught:
         make_ids(values, "bank", steps)
     assert "same id" not in str(caught.value) or "'b'" not in str(caught.value)
+
+
+def test_parts_of_a_column() -> None:
+    parts = [pa.array(["b", "A"]), np.array([7, 9]), [], ["c"]]
+    joined = join_ids(parts, "bank", ["lower"])
+    assert (joined.digests == make_ids(["b", "a", "7", "9", "c"]).digests).all()
+    assert (joined.party, joined.steps) == ("bank", ("lower",))
+    assert len(join_ids([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("last", "wanted"),
+    [
+        ([1.0], "row 3 holds a float"),
+        (["x", None], "row 4 has no id"),
+        (["x", ""], "row 4 has no id"),
+        (["x", "\ud800"], "row 4 is no valid Unicode"),
+        (["x", "a"], "row 0 and row 4 have the same id"),
+    ],
+)
+def test_rows_are_numbered_over_all_parts(last: object, wanted: str) -> None:
+    with pytest.raises(AlignmentError, match=f"party 'bank'.*{wanted}"):
+        join_ids([["a", "b"], ["c"], last], "bank")
 
 
 def test_groups_are_disjoint() -> None:

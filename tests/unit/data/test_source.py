@@ -91,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FEATURES = tuple(frame(5).column_names)
 
 
-def parquet(folder: Path, **options: Any) -> Source:
+def parquet(folder: Path, **options: Any) -> ParquetSource:
     return ParquetSource.open(folder / "t", columns=FEATURES, **options)
 
 
@@ -323,3 +323,53 @@ def test_column_files_hold_filled_values(tmp_path: Path) -> None:
     table = Table.read({"x": [1.0, None, 3.0]}).with_fills([2.0])
     assert ColumnFiles.write(table, tmp_path).column("x", 0, 3).tolist() == [1, 2, 3]
     assert TableSource(table).column("x", 1, 2).tolist() == [2]
+
+
+@pytest.mark.parametrize("kind", ["memory", "parquet"])
+def test_rows_in_another_order(folder: Path, tmp_path: Path, kind: str) -> None:
+    """Some rows of two tables, in any order, are what indexing the columns gives."""
+    rng = np.random.default_rng(1)
+    source: Source = TableSource(in_memory(folder)) if kind == "memory" else parquet(folder)
+    some, others = rng.permutation(ROWS)[:70], rng.integers(0, ROWS, 9)
+    ids = (np.array(["digest"]),)
+    files = ColumnFiles.arrange([(source, some), (source, others)], tmp_path / "columns", ids)
+    assert (files.names, files.n_rows, files.ids) == (source.names, 79, ids)
+    for name in source.names:
+        whole = source.column(name, 0, ROWS)
+        assert np.array_equal(files.column(name, 0, 79), whole[np.concatenate([some, others])], equal_nan=True)
+
+
+def test_tables_that_do_not_stand_below_each_other(folder: Path, tmp_path: Path) -> None:
+    rows = np.arange(2)
+    parts = [(ParquetSource.open(folder / "t", columns=[name]), rows) for name in ("i8", "f16")]
+    with pytest.raises(TableError, match=r"table 2 has columns \['f16'\]"):
+        ColumnFiles.arrange(parts, tmp_path / "columns")
+    assert not (tmp_path / "columns").exists()
+
+
+def test_what_cannot_be_read_leaves_no_files(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"good": [1.0, 2.0], "bad": [1.0, math.inf]}), tmp_path / "t.parquet")
+    source = ParquetSource.open(tmp_path / "t.parquet", party="bank")
+    with pytest.raises(ColumnValueError, match=r"column 'bad' of party 'bank': row 1 holds inf"):
+        ColumnFiles.arrange([(source, np.arange(1))], tmp_path / "columns")
+    assert list((tmp_path / "columns").iterdir()) == []
+
+
+def test_features_can_be_chosen_later(folder: Path) -> None:
+    source = parquet(folder)
+    chosen = source.select(["i8", "f32"])
+    assert chosen.names == ("i8", "f32")
+    assert np.array_equal(chosen.column(1, 0, ROWS), source.column("f32", 0, ROWS))
+    with pytest.raises(ColumnNameError, match="did you mean 'f32'"):
+        source.select(["f23"])
+    with pytest.raises(ColumnNameError, match="more than once"):
+        source.select(["i8", "i8"])
+
+
+def test_a_column_by_row_groups(folder: Path) -> None:
+    groups = list(ParquetSource.open(folder / "t", columns=["i8"]).groups("i64_late_null"))
+    assert tuple(np.cumsum([0, *map(len, groups)])) == EDGES
+    values = [value for group in groups for value in group.to_pylist()]
+    assert values == frame()["i64_late_null"].to_pylist()
+    with pytest.raises(ColumnNameError, match="there is no column 'idd'"):
+        parquet(folder).groups("idd")

@@ -80,6 +80,29 @@ def test_agreed_rows_come_back_while_the_table_is_the_same(tmp_path):
         load_rows(file, RUN, (table,))
 
 
+def test_a_folder_of_tables_changes_with_any_of_its_files(tmp_path):
+    folder, file = tmp_path / "t", tmp_path / "rows.bin"
+    (folder / "b").mkdir(parents=True)
+    for name in ("a.parquet", "b/c.parquet"):
+        (folder / name).write_text(name)
+    save_rows(file, AgreedRows.of(RUN, (np.arange(3),), b"d" * 32, (folder,)))
+    (folder / "notes.txt").write_text("not a table")
+    load_rows(file, RUN, (folder,))
+
+    def refused():
+        with pytest.raises(CheckpointError, match="has changed since the run began"):
+            load_rows(file, RUN, (folder,))
+
+    (folder / "b" / "c.parquet").rename(folder / "b" / "d.parquet")
+    refused()
+    (folder / "b" / "d.parquet").rename(folder / "b" / "c.parquet")
+    load_rows(file, RUN, (folder,))
+    (folder / "b" / "c.parquet").write_text("b/C.parquet")
+    refused()
+    (folder / "b" / "c.parquet").unlink()
+    refused()
+
+
 def test_every_flipped_byte_of_the_rows_is_noticed(tmp_path):
     file = tmp_path / "rows.bin"
     save_rows(file, AgreedRows.of(RUN, (np.arange(3),), b"d" * 32, ()))

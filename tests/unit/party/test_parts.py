@@ -125,10 +125,10 @@ def test_names_of_columns_in_any_kind_of_file(tmp_path):
 def test_agreed_rows_are_marked_by_their_digest(bank):
     config = bank()
     table = read_table(config, config.data.train, "train").table
-    taken = agreed(table, np.array([4, 0]), b"d" * 32)
+    taken = agreed([(table, np.array([4, 0]))], b"d" * 32)
     assert taken.column("a").tolist() == [4.0, 0.0]
-    assert rows_digest(taken.ids) == rows_digest(agreed(table, np.array([1, 2]), b"d" * 32).ids)
-    assert rows_digest(taken.ids) != rows_digest(agreed(table, np.array([4, 0]), b"e" * 32).ids)
+    assert rows_digest(taken.ids) == rows_digest(agreed([(table, np.array([1, 2]))], b"d" * 32).ids)
+    assert rows_digest(taken.ids) != rows_digest(agreed([(table, np.array([4, 0]))], b"e" * 32).ids)
 
 
 def test_parameters_that_cannot_be_between_parties(bank):
