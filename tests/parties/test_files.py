@@ -104,6 +104,28 @@ def test_the_model_and_the_scores_of_tables_in_memory(world, configurations, vfx
         assert found[0].count(b"\n") == 1 + len((world.folder / "files-valid.csv").read_text().splitlines()[1:])
 
 
+def test_a_bank_with_a_cluster(world, shop, configurations, vfxgb, dask_client, tmp_path):
+    """The same rows as in memory, trained and scored by Dask's workers."""
+    folder = tmp_path / "shared"
+    config = world.active(
+        {"shop": shop.address},
+        name="files-dask",
+        folder="files-dask-runs",
+        data={"train": "files-train", "valid": "files-valid", "weight": "w"},
+        train=STOPPING,
+        protocol=PROTOCOL,
+        engine={"engine": "dask", "engine_address": dask_client.scheduler.address, "engine_folder": str(folder)},
+    )
+    found = []
+    for one, given in ((configurations[0], "files-valid.csv"), (config, "files-valid")):
+        assert vfxgb("train", one, "--quiet") == 0
+        assert vfxgb("predict", one, world.folder / given, tmp_path / "scores.csv") == 0
+        model = joined(world, last_run(one).run, ("bank", "shop"))
+        found.append((exported(model, tmp_path), (tmp_path / "scores.csv").read_bytes()))
+    assert found[0] == found[1]
+    assert list(folder.iterdir()) == []
+
+
 def test_check_says_the_same(configurations, vfxgb, capsys):
     said = []
     for config in configurations:
