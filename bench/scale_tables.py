@@ -71,8 +71,8 @@ def constants_section(folder: Path = RESULTS) -> str:
     rows = ["| nanoseconds on one core | per | |", "|---|---|---:|"]
     rows += [f"| {title} | {per} | {number(1e9 * getattr(costs.rows, name))} |" for name, title, per in ROW_COSTS]
     text = (
-        f"Processor time, all {machine['cores']} cores at work; {machine['processor']}, "
-        f"{machine['kernels'].split()[0]} kernels."
+        f"Processor time, all {machine['cores']} cores at work, medians of several times, before and after trainings; "
+        f"{machine['processor']}, {machine['kernels'].split()[0]} kernels."
     )
     return "\n\n".join([text, "\n".join(lines), "\n".join(rows)])
 

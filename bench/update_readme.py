@@ -18,7 +18,7 @@
     python bench/e2e/network.py --json docs/results/network.json
     vfxgb bench papers dp batch_he fedxgb_aggregation
     vfxgb bench peers --out docs/results
-    vfxgb bench scale --out-of-core --json docs/results/scale.json
+    vfxgb bench scale --out-of-core --memory-rows 250000,1000000,4000000,16000000 --json docs/results/scale.json
     vfxgb demo > docs/results/demo.txt
     python bench/update_readme.py
 

@@ -5,15 +5,18 @@ Processor time is counted, with all cores at work, so that other programs on the
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from vfxgb import _native
 from vfxgb.cli.scale_data import write_data
 from vfxgb.cli.scale_model import KeyCosts, RowCosts
+from vfxgb.cli.scale_results import Costs
 from vfxgb.cli.train_costs import SLOW_SHARE, lane_for
 from vfxgb.cli.train_data import ACTIVE, LABEL
 from vfxgb.codec.exact import ExactCode
@@ -36,6 +39,7 @@ ROOT, LEFT, RIGHT = (np.array([node], dtype=np.int32) for node in range(3))
 
 # What is done, and how often by one call.
 Operations = dict[str, tuple[int, Callable[[], object]]]
+Constants = TypeVar("Constants", KeyCosts, RowCosts)
 
 
 def key_costs(scheme: str, bits: int, count: int, threads: int, *, insecure: bool = False) -> KeyCosts:
@@ -118,6 +122,18 @@ def row_costs(folder: Path, rows: int, threads: int) -> RowCosts:
         return RowCosts(**_seconds(operations))
     finally:
         engine.close()
+
+
+def typical(found: Sequence[Costs]) -> Costs:
+    """Medians of what was measured at different times, constant by constant."""
+    keys = [_medians(some) for some in zip(*(costs.keys for costs in found), strict=True)]
+    return Costs(keys, _medians([costs.rows for costs in found]))
+
+
+def _medians(found: Sequence[Constants]) -> Constants:
+    first = found[0]
+    times = [name for name in first.__struct_fields__ if isinstance(getattr(first, name), float)]
+    return msgspec.structs.replace(first, **{name: median(getattr(one, name) for one in found) for name in times})
 
 
 def _seconds(operations: Operations) -> dict[str, float]:

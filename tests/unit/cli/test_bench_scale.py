@@ -12,10 +12,11 @@ import pytest
 from vfxgb.cli import bench_scale, children, main, scale_cluster, scale_data
 from vfxgb.cli.bench_scale import ScaleSettings, quick
 from vfxgb.cli.scale_cluster import Cluster
-from vfxgb.cli.scale_costs import key_costs, row_costs
+from vfxgb.cli.scale_costs import key_costs, row_costs, typical
 from vfxgb.cli.scale_job import ScaleJob, ScaleRun, run_job
+from vfxgb.cli.scale_model import KeyCosts, RowCosts
 from vfxgb.cli.scale_points import points, projections
-from vfxgb.cli.scale_results import Trained
+from vfxgb.cli.scale_results import Costs, Trained
 from vfxgb.errors import MissingPackageError, ParameterError, VfxgbError
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -206,3 +207,14 @@ def test_constants_are_sensible(tmp_path: Path) -> None:
     row = row_costs(tmp_path, 2000, 1)
     assert 0 < row.sum_cell < row.bin_cell
     assert not list(tmp_path.glob("vfxgb-*"))
+
+
+def test_constants_of_several_times_are_their_medians() -> None:
+    def costs(factor: float) -> Costs:
+        times = dict.fromkeys(("encrypt_public", "read", "add", "pack", "rerandomise", "decrypt"), factor)
+        key = KeyCosts("ou", 512, encrypt=2 * factor, **times, wire_bytes=64, element_bytes=72, plaintext_bits=170)
+        return Costs([key], RowCosts(factor, 3 * factor, factor, factor))
+
+    assert typical([costs(5.0), costs(1.0), costs(2.0)]) == costs(2.0)
+    assert typical([costs(1.0), costs(3.0)]) == costs(2.0)
+    assert typical([costs(1.0)]) == costs(1.0)
