@@ -11,6 +11,7 @@
 #include "bind/locked.h"
 #include "bind/state.h"
 #include "gbdt/bin.h"
+#include "gbdt/column_keys.h"
 #include "gbdt/gradient.h"
 #include "gbdt/histogram.h"
 #include "gbdt/partition.h"
@@ -121,6 +122,42 @@ void register_bins(py::module_& module) {
              self.object.drop();
            })
       .def(py::pickle(&bins_state, &bins_from));
+}
+
+std::span<const float> column_of(const Array<float>& column) {
+  return {shaped(column, {-1}, "column"), static_cast<std::size_t>(column.size())};
+}
+
+void register_keys(py::module_& module) {
+  module.def(
+      "survey_keys",
+      [](const Array<float>& column) {
+        const std::span<const float> values = column_of(column);
+        Array<i64> counts(static_cast<py::ssize_t>(gbdt::key_prefixes));
+        i64* place = counts.mutable_data();
+        gbdt::KeySurvey found;
+        {
+          const py::gil_scoped_release release;
+          found = gbdt::survey_keys(values, place);
+        }
+        return py::make_tuple(found.present, py::make_tuple(found.smallest, found.smallest_rows),
+                              py::make_tuple(found.largest, found.largest_rows), counts);
+      },
+      py::arg("column").noconvert());
+  module.def(
+      "refine_keys",
+      [](const Array<float>& column, const Array<u32>& prefixes, int level) {
+        const std::span<const float> values = column_of(column);
+        const std::vector<u32> wanted = list_of(prefixes, "prefixes");
+        Array<i64> counts({prefixes.size(), static_cast<py::ssize_t>(gbdt::key_fan)});
+        i64* place = counts.mutable_data();
+        {
+          const py::gil_scoped_release release;
+          gbdt::refine_keys(values, wanted, level, place);
+        }
+        return counts;
+      },
+      py::arg("column").noconvert(), py::arg("prefixes"), py::arg("level"));
 }
 
 py::bytes left_bits(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
@@ -268,6 +305,7 @@ void register_gradients(py::module_& module) {
 
 void register_gbdt(py::module_& module) {
   register_bins(module);
+  register_keys(module);
   register_histograms(module);
   register_gradients(module);
 }

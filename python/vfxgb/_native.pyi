@@ -495,6 +495,18 @@ def histogram(
     other; total_bins = sum of their n_bins. The missing bin is left out: it is the node's sum minus the rest.
     """
 
+def survey_keys(column: NDArray[np.float32]) -> tuple[int, tuple[int, int], tuple[int, int], NDArray[np.int64]]:
+    """Of a column, float32[n], contiguous, without NaN: (numbers, (smallest key, rows), (largest, rows), counts).
+
+    counts: int64[65536], keys (vfxgb.binning.keys) by their upper 16 bits.
+    """
+
+def refine_keys(column: NDArray[np.float32], prefixes: NDArray[np.uint32], level: int) -> NDArray[np.int64]:
+    """How keys that begin with `prefixes`, ascending, go on: int64[len(prefixes), 256], by their next 8 bits.
+
+    `level`: 1 for prefixes of 16 bits, 2 for 24. Raises ValueError for others.
+    """
+
 def histogram_counts(
     bins: Bins,
     partition: RowPartition,

@@ -1,4 +1,5 @@
-// Left bits of rows in shards against single bits; a partition's table and order; bins in a file; what is refused.
+// Left bits of rows in shards against single bits; a partition's table and order; bins in a file; keys of a column; what
+// is refused.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "core/buffer.h"
 #include "gbdt/bin.h"
 #include "gbdt/bit_shards.h"
+#include "gbdt/column_keys.h"
 #include "gbdt/partition.h"
 
 using namespace vfxgb;
@@ -142,10 +144,31 @@ void in_a_file() {
   CHECK_THROWS(Bins(5, cuts, std::span<const unsigned char>(wrong).first(63)));
 }
 
+void keys_of_a_column() {
+  const float absent = std::nanf("");
+  const std::vector<float> column{2, -1, absent, -0.0f, 0.0f, 2, -1, -1, absent};
+  std::vector<i64> counts(key_prefixes, -1);
+  const KeySurvey found = survey_keys(column, counts.data());
+  CHECK(found.present == 7 && found.smallest_rows == 3 && found.largest_rows == 2);
+  CHECK(found.smallest == 0x407fffff && found.largest == 0xc0000000);
+  CHECK(counts[0x407f] == 3 && counts[0x8000] == 2 && counts[0xc000] == 2 && counts[0] == 0);
+  const std::vector<u32> first{0x407f, 0x8000, 0xffff}, then{0x407fff, 0x800000};
+  std::vector<i64> next(key_fan * first.size(), -1);
+  refine_keys(column, first, 1, next.data());
+  CHECK(next[255] == 3 && next[key_fan] == 2 && std::count(next.begin(), next.end(), 0) == 3 * 256 - 2);
+  refine_keys(column, then, 2, next.data());
+  CHECK(next[255] == 3 && next[key_fan] == 2 && next[0] == 0);
+  CHECK(survey_keys({}, counts.data()).present == 0 && counts[0x407f] == 0);
+  CHECK_THROWS(refine_keys(column, then, 1, next.data()));
+  CHECK_THROWS(refine_keys(column, then, 3, next.data()));
+  CHECK_THROWS(refine_keys(column, std::vector<u32>{1, 1}, 2, next.data()));
+}
+
 }  // namespace
 
 int main() {
   in_a_file();
+  keys_of_a_column();
   for (const std::size_t longest : {1, 8, 63, 64, 65, 700})
     for (const std::size_t shards : {1, 2, 5}) left_bits_of_shards(1 + below(4), shards, longest);
   left_bits_of_shards(0, 3, 1);

@@ -1,4 +1,7 @@
-"""Keys: float32 numbers as 32-bit integers in the same order, so that they can be searched for bit by bit."""
+"""Keys: float32 numbers as 32-bit integers in the same order, so that they can be searched for bit by bit.
+
+cpp/gbdt/column_keys.h counts the same keys.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

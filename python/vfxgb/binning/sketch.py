@@ -13,20 +13,19 @@ as a whole. Where there may be at most max_bin distinct values, all beginnings a
 the smallest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.binning.cuts import Float32Array, cuts_with_missing, goal_ranks
-from vfxgb.binning.keys import Keys, floats_of, keys_of
+from vfxgb.binning.keys import Keys, floats_of
 from vfxgb.errors import CutsError
 
 Counts = NDArray[np.int64]
 
-# Rows whose keys are made at a time: they stay in the cache of a core.
-BLOCK_ROWS = 1 << 17
 # The level after which there is none.
 DONE = 3
 FAN = 256
@@ -72,26 +71,9 @@ class Survey:
 
 
 def survey(column: Float32Array) -> Survey:
-    """The survey of a shard's column: float32[n], NaN is missing. Works in a few MiB."""
-    counts = np.zeros(1 << 16, dtype=np.int64)
-    low, high = [(1 << 32, 0)], [(-1, 0)]
-    present = 0
-    for keys in _key_blocks(column, BLOCK_ROWS):
-        present += len(keys)
-        counts += np.bincount(keys >> np.uint32(16), minlength=1 << 16)
-        first, last = keys.min(), keys.max()
-        if first <= low[-1][0]:
-            low.append((int(first), int(np.count_nonzero(keys == first))))
-        if last >= high[-1][0]:
-            high.append((int(last), int(np.count_nonzero(keys == last))))
-    smallest, largest = low[-1][0] if present else 0, high[-1][0] if present else 0
-    return _survey(
-        len(column),
-        len(column) - present,
-        (smallest, sum(rows for key, rows in low if key == smallest)),
-        (largest, sum(rows for key, rows in high if key == largest)),
-        counts,
-    )
+    """The survey of a shard's column: float32[n], contiguous, NaN is missing."""
+    present, smallest, largest, counts = _native.survey_keys(column)
+    return _survey(len(column), len(column) - present, smallest, largest, counts)
 
 
 def refine(column: Float32Array, prefixes: Keys, level: int) -> Counts:
@@ -100,24 +82,7 @@ def refine(column: Float32Array, prefixes: Keys, level: int) -> Counts:
     `prefixes`: `wanted` of a search, ascending: 16 bits at level 1, 24 at level 2. Column c of the result counts the
     keys whose next 8 bits are c.
     """
-    n_cells = (len(prefixes) + 1) * FAN
-    counts = np.zeros(n_cells, dtype=np.int64)
-    # Row 0 counts all other keys: that is faster than leaving them out.
-    places = np.arange(1, len(prefixes) + 1, dtype=np.int64) * FAN
-    upper = prefixes if level == 1 else np.unique(prefixes >> np.uint32(8))
-    table = np.zeros(1 << 16, dtype=np.int64)
-    table[upper] = np.arange(1, len(upper) + 1) * FAN
-    middle = np.zeros((len(upper) + 1) * FAN, dtype=np.int64)
-    if level == 2:
-        middle[table[prefixes >> np.uint32(8)] + (prefixes & np.uint32(255))] = places
-    # Many cells take as long as many rows.
-    for keys in _key_blocks(column, max(BLOCK_ROWS, n_cells)):
-        cells = table[keys >> np.uint32(16)]
-        if level == 2:
-            cells = middle[cells + ((keys >> np.uint32(8)) & np.uint32(255))]
-        cells += (keys >> np.uint32(16 - 8 * level)) & np.uint32(255)
-        counts += np.bincount(cells, minlength=n_cells)
-    return counts[FAN:].reshape(len(prefixes), FAN)
+    return _native.refine_keys(column, prefixes, level)
 
 
 class RankSearch:
@@ -225,16 +190,6 @@ class CutSearch:
         distinct = self._search.distinct
         # A rank that is searched for lies above all rows that hold the smallest value.
         return np.unique(self._search.values())[: self._max_bin - 1] if distinct is None else distinct[1:]
-
-
-def _key_blocks(column: Float32Array, block: int) -> Iterator[Keys]:
-    """The keys of the values that are there, some rows at a time; no block is empty."""
-    for start in range(0, len(column), block):
-        values = column[start : start + block]
-        absent = np.isnan(values)
-        keys = keys_of(values[~absent] if absent.any() else values)
-        if len(keys):
-            yield keys
 
 
 def _survey(rows: int, missing: int, smallest: tuple[int, int], largest: tuple[int, int], counts: Counts) -> Survey:

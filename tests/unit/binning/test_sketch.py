@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vfxgb.binning import sketch
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.binning.cuts import LARGEST, cuts_with_missing, make_cuts
 from vfxgb.binning.keys import floats_of, keys_of
@@ -97,7 +96,8 @@ def test_cuts_of_any_column_in_any_division(values: list[float], max_bin: int, e
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=60), st.integers(2, 40))
 def test_cuts_of_heavy_values(counts: list[int], max_bin: int) -> None:
     column = np.repeat(np.arange(len(counts)), counts).astype(np.float32)
-    equal_bits(searched([column[::2], column[1::2]], max_bin), whole(column, max_bin))
+    halves = [column[half::2].copy() for half in (0, 1)]
+    equal_bits(searched(halves, max_bin), whole(column, max_bin))
 
 
 def test_cuts_are_those_of_a_binned_table() -> None:
@@ -110,16 +110,47 @@ def test_cuts_are_those_of_a_binned_table() -> None:
         equal_bits(searched(shards_of(column, [10, 2000]), 32), binned.cuts[feature])
 
 
-def test_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    column = COLUMNS["missing"].astype(np.float32)
-    one, counted = survey(column), refine(column, np.array([0x3F80, 0xBF80], dtype=np.uint32), 1)
-    monkeypatch.setattr(sketch, "BLOCK_ROWS", 7)
-    other = survey(column)
-    for field in ("rows", "missing", "smallest", "smallest_rows", "largest", "largest_rows"):
-        assert getattr(one, field) == getattr(other, field)
-    assert one.prefixes.tolist() == other.prefixes.tolist()
-    assert one.counts.tolist() == other.counts.tolist()
-    assert refine(column, np.array([0x3F80, 0xBF80], dtype=np.uint32), 1).tolist() == counted.tolist()
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_survey_counts_what_it_says(name: str) -> None:
+    column = COLUMNS[name].astype(np.float32)
+    keys = keys_of(column[~np.isnan(column)])
+    found = survey(column)
+    assert (found.rows, found.present) == (len(column), len(keys))
+    low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, 0)
+    assert (found.smallest, found.largest) == (low, high)
+    assert (found.smallest_rows, found.largest_rows) == (int((keys == low).sum()), int((keys == high).sum()))
+    prefixes, counts = np.unique(keys >> np.uint32(16), return_counts=True)
+    assert found.prefixes.tolist() == prefixes.tolist()
+    assert found.counts.tolist() == counts.tolist()
+
+
+@given(st.lists(ANY | st.just(float("nan")), max_size=60), st.data())
+def test_any_numbers_are_counted(values: list[float], data: st.DataObject) -> None:
+    column = np.array(values, dtype=np.float32)
+    keys = keys_of(column[~np.isnan(column)]).astype(np.int64)
+    assert survey(column).counts.sum() == len(keys)
+    for level, shift in ((1, 16), (2, 8)):
+        some = data.draw(st.sets(st.sampled_from([0, 1, 255, 256, (1 << (32 - shift)) - 1, *(keys >> shift).tolist()])))
+        wanted = np.array(sorted(some), dtype=np.uint32)
+        found = refine(column, wanted, level)
+        for row, prefix in enumerate(wanted.tolist()):
+            nexts = (keys[keys >> shift == prefix] >> (shift - 8)) & 255
+            assert found[row].tolist() == np.bincount(nexts, minlength=256).tolist()
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "level", "said"),
+    [
+        ([2, 1], 1, "ascend"),
+        ([1, 1], 1, "ascend"),
+        ([1 << 16], 1, "16 bits"),
+        ([1 << 24], 2, "24 bits"),
+        ([1], 3, "level"),
+    ],
+)
+def test_prefixes_that_are_none(prefixes: list[int], level: int, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        refine(np.zeros(3, dtype=np.float32), np.array(prefixes, dtype=np.uint32), level)
 
 
 @pytest.mark.parametrize("level", [1, 2])
