@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/parallel.h"
 #include "gbdt/key_counts.h"
@@ -23,6 +24,15 @@ struct Extrapolated {
   std::size_t hit, shared;  // cells with one and more rows, with two and more
 };
 
+// Which merger is made next: the one that saves most; or, of those that save nearly as much, one of the largest groups.
+// The second saves less now, but two small groups stand in each other's way: six features that have nothing to do with
+// each other leave two sums of all rows as two groups of three, and three as pairs. The first finds the features that
+// belong together.
+enum class Choice { most, largest };
+// A merger that saves a tenth, or a third, less than another is nearly as good.
+constexpr i64 near_share(Choice choice) { return choice == Choice::most ? 10 : 3; }
+constexpr std::size_t both_rows = 1 << 16;  // nodes below are planned by the first alone: large groups need many rows
+
 // How many cells `rows` rows hit when `sample` of them hit `seen`, were all cells equally likely: with K of them,
 // K (1 - exp(-n / K)) are hit by n rows.
 Extrapolated extrapolate(std::size_t seen, std::size_t sample, std::size_t rows) {
@@ -39,8 +49,8 @@ Extrapolated extrapolate(std::size_t seen, std::size_t sample, std::size_t rows)
 class Planner {
  public:
   Planner(const Bins& bins, const std::vector<i32>& features, std::span<const i32> rows, const CellRules& rules,
-          std::size_t threads)
-      : bins_(bins), features_(features), rows_(rows), rules_(rules), threads_(threads) {}
+          std::size_t threads, Choice choice)
+      : bins_(bins), features_(features), rows_(rows), rules_(rules), threads_(threads), choice_(choice) {}
 
   CellPlan plan(const i64* counts) {
     for (std::size_t f = 0; f < features_.size(); ++f) {
@@ -49,7 +59,10 @@ class Planner {
       tops_.push_back(f);
     }
     if (rules_.joint && features_.size() > 1 && rows_.size() >= least_rows) merge();
-    for (const std::size_t group : tops_) plan_.tops.push_back({group, known_[group].cost.absent});
+    for (const std::size_t group : tops_) {
+      plan_.tops.push_back({group, known_[group].cost.absent});
+      plan_.additions += known_[group].cost.additions;
+    }
     return std::move(plan_);
   }
 
@@ -282,15 +295,14 @@ class Planner {
     for (std::size_t b = 1; b < tops_.size(); ++b)
       for (std::size_t a = 0; a < b; ++a) mergers.push_back({tops_[a], tops_[b], 0});
     guess_all(mergers, 0, step);
-    const auto less = [](const Merger& x, const Merger& y) { return x.saves < y.saves; };
     for (std::size_t failures = 0; failures < patience + features_.size() && !mergers.empty();) {
-      // The best of all guesses and counts is counted, and made unless another one promises clearly more then.
-      Merger& best = *std::max_element(mergers.begin(), mergers.end(), less);
+      Merger& best = promising(mergers);
       if (best.saves * least_saving < rows()) break;
       if (!is_worth(best)) {
         best.saves = 0;
         continue;
       }
+      // A guess is counted, and the merger made if it still is as good as the others promise to be.
       KeyCounts table = count_pairs(plan_.groups[best.a], plan_.groups[best.b], 1);
       best = count(best, table);
       const Merger chosen = best;
@@ -299,7 +311,7 @@ class Planner {
         drop_like(mergers, chosen);
         continue;
       }
-      if (10 * chosen.saves < 9 * std::max_element(mergers.begin(), mergers.end(), less)->saves) continue;
+      if (!is_near(chosen, most(mergers))) continue;
       make(chosen, std::move(table));
       const std::size_t made = plan_.groups.size() - 1;
       const auto used = [&](std::size_t g) { return g == chosen.a || g == chosen.b; };
@@ -311,6 +323,26 @@ class Planner {
       guess_all(mergers, old, step);
     }
     narrow_.clear();
+  }
+
+  static i64 most(const std::vector<Merger>& mergers) {
+    return std::ranges::max_element(mergers, {}, &Merger::saves)->saves;
+  }
+  bool is_near(const Merger& merger, i64 saves) const {
+    const i64 share = near_share(choice_);
+    return merger.saves == saves || share * merger.saves >= (share - 1) * saves;
+  }
+
+  Merger& promising(std::vector<Merger>& mergers) const {
+    if (choice_ == Choice::most) return *std::ranges::max_element(mergers, {}, &Merger::saves);
+    const i64 saves = most(mergers);
+    const auto size = [&](const Merger& m) { return u64{plan_.groups[m.a].hit} * plan_.groups[m.b].hit; };
+    Merger* found = nullptr;
+    for (Merger& m : mergers) {
+      if (!is_near(m, saves)) continue;
+      if (!found || std::pair(size(m), m.saves) > std::pair(size(*found), found->saves)) found = &m;
+    }
+    return *found;
   }
 
   bool is_worth(const Merger& merger) const {
@@ -339,6 +371,7 @@ class Planner {
   std::span<const i32> rows_;
   const CellRules& rules_;
   std::size_t threads_;
+  Choice choice_;
   CellPlan plan_;
   std::vector<Known> known_;  // of each group
   std::vector<std::size_t> tops_;
@@ -349,7 +382,10 @@ class Planner {
 
 CellPlan plan_cells(const Bins& bins, const std::vector<i32>& features, std::span<const i32> rows, const i64* counts,
                     const CellRules& rules, std::size_t threads) {
-  return Planner(bins, features, rows, rules, threads).plan(counts);
+  CellPlan plan = Planner(bins, features, rows, rules, threads, Choice::most).plan(counts);
+  if (!rules.joint || rows.size() < both_rows) return plan;
+  CellPlan other = Planner(bins, features, rows, rules, threads, Choice::largest).plan(counts);
+  return other.additions < plan.additions ? std::move(other) : std::move(plan);
 }
 
 void read_cells(const Bins& bins, const std::vector<i32>& features, std::span<const i32> rows, const CellGroup& group,

@@ -12,7 +12,8 @@
 //   into a part's cells  the cells minus the part's cells; if x is left out, only those that do not lie with x;
 //   for a bucket left out, an inversion (3) and two additions more where left sums need it.
 // A merger saves, about, as many additions as rows that are not the first of their joint cell. Groups are merged
-// greedily; a sample of the rows says which merger saves most, a count of all rows whether it is made.
+// greedily; a sample of the rows says which merger saves most, a count of all rows whether it is made. Large nodes are
+// planned in two ways, and the one with fewer additions is taken.
 #pragma once
 
 #include <span>
@@ -43,6 +44,7 @@ struct CellPlan {
   };
   std::vector<CellGroup> groups;  // the single features first
   std::vector<Top> tops;
+  i64 additions = 0;  // that it takes
 };
 
 struct CellRules {

@@ -1,5 +1,5 @@
-// Left bits of rows in shards against single bits; a partition's table and order; bins in a file; keys of a column; what
-// is refused.
+// Left bits of rows in shards against single bits; a partition's table and order; bins in a file; keys of a column;
+// what is refused.
 #include <unistd.h>
 
 #include <algorithm>

@@ -75,6 +75,19 @@ def test_fewer_additions() -> None:
     assert additions(case, key, rows, True, True) < joint
 
 
+def test_large_groups_of_features_where_rows_are_many() -> None:
+    """Six features of 16 bins: in two groups of three, each of 70,000 rows takes two additions, and three in pairs."""
+    key = key_of("ou")
+    n = 70_000
+    case = make_case(np.random.default_rng(6), n, [15] * 6, 0.0, 0.0, 1.0, 0)
+    case.features = int32(np.arange(6))
+    case.gh //= 1 << 8  # so that sums of so many fit the key
+    rows = rows_of(key, case.gh, 2)
+    assert 2 * n < additions(case, key, rows, True, False) + 2 * 16**3 < 2.3 * n
+    assert additions(case, key, rows, True, True) < 2.3 * n
+    assert additions(case, key, rows, False, False) == 6 * (n - 16)
+
+
 def test_many_features() -> None:
     """More features than pairs are counted for; a wide one among them; one batch of nodes after the other."""
     key = key_of("paillier")
