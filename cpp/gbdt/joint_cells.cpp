@@ -20,10 +20,6 @@ constexpr std::size_t patience = 4;     // and one for each feature: counts in v
 constexpr std::size_t group_share = 6;  // features whose share of the cells a group may take
 constexpr i64 inversion = 3;
 
-struct Extrapolated {
-  std::size_t hit, shared;  // cells with one and more rows, with two and more
-};
-
 // Which merger is made next: the one that saves most; or, of those that save nearly as much, one of the largest groups.
 // The second saves less now, but two small groups stand in each other's way: six features that have nothing to do with
 // each other leave two sums of all rows as two groups of three, and three as pairs. The first finds the features that
@@ -32,6 +28,10 @@ enum class Choice { most, largest };
 // A merger that saves a tenth, or a third, less than another is nearly as good.
 constexpr i64 near_share(Choice choice) { return choice == Choice::most ? 10 : 3; }
 constexpr std::size_t both_rows = 1 << 16;  // nodes below are planned by the first alone: large groups need many rows
+
+struct Extrapolated {
+  std::size_t hit, shared;  // cells with one and more rows, with two and more
+};
 
 // How many cells `rows` rows hit when `sample` of them hit `seen`, were all cells equally likely: with K of them,
 // K (1 - exp(-n / K)) are hit by n rows.
