@@ -19,7 +19,8 @@ struct KeySurvey {
   std::size_t smallest_rows = 0, largest_rows = 0;
 };
 
-// OUT counts[key_prefixes]: keys by their upper 16 bits, overwritten.
+// OUT counts[key_prefixes]: keys by their upper 16 bits, overwritten. Throws std::invalid_argument for more than
+// max_rows (bin.h) rows.
 KeySurvey survey_keys(std::span<const float> column, i64* counts);
 
 // OUT counts[prefixes][key_fan]: of the keys that begin with each prefix, how many go on with each 8 bits, overwritten.
