@@ -45,7 +45,7 @@ class Smm2Passive(ScoredPassive):
             )
             for tree in trees
         ]
-        self._few = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        self._few = [SmallSums(context.bins, tree, context.threads) for tree in trees]
         self._fallback.begin_round(round_index, sampled, trees, self._shown)
 
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
@@ -90,9 +90,8 @@ class Smm2Passive(ScoredPassive):
         vectors = np.empty((0, len(rows)))
         with context.timings.phase("null space"):
             allowed = None if nodes.allowed is None else nodes.allowed[position : position + 1]
-            available = candidates.available(
-                partition, nodes.nodes[position : position + 1], allowed, context.min_bucket_rows
-            )
+            cuts = self._trees[nodes.tree].cuts
+            available = candidates.available(nodes.nodes[position : position + 1], allowed, cuts)
             shown = len(candidates) if available is None else int(available.sum())
             if not too_small(len(rows), shown, params.cover, params.r):
                 matrix = self._columns.node(
@@ -145,7 +144,7 @@ class Smm2Passive(ScoredPassive):
             np.ascontiguousarray(nodes.nodes[positions]),
             pairs,
             None if nodes.allowed is None else nodes.allowed[positions],
-            context.min_bucket_rows,
+            self._trees[nodes.tree].cuts,
         )
         left[np.searchsorted(nodes.build, positions)] = coarse_sums(sums, bits, what)
         return left
