@@ -232,7 +232,7 @@ class TrainParams:
             raise _bad(
                 "told_sample",
                 self.told_sample,
-                f"False with sampling_method={self.sampling_method!r}, whose sample says nothing about labels and is told",
+                f"False with sampling_method={self.sampling_method!r}: its sample says nothing of labels and is told",
             )
 
     def _check_objective(self) -> None:

@@ -363,7 +363,11 @@ CHILDREN = pack_array(np.array([1, 2], dtype=np.int32))
             r"found nodes \[1, 2\], wanted the root alone",
         ),
         *(
-            ([("setup", {}), ("begin", {}), ("level", {}), ("level", {"depth": 1, **more})], MessageError, "all children")
+            (
+                [("setup", {}), ("begin", {}), ("level", {}), ("level", {"depth": 1, **more})],
+                MessageError,
+                "all children",
+            )
             for more in ({}, {"splits": [ROOT_SPLIT], "nodes": ids})
         ),
         ([("setup", {}), ("begin", {}), ("choose", {})], MessageError, "choosing splits"),

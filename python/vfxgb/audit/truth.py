@@ -255,7 +255,11 @@ class SplitColumns:
             inside = np.arange(widest)[:, None] < self._n_bins
             missing = np.array([np.sum(rows == self._n_bins, axis=0) for rows in held])
             ends, apart = merged_cuts(
-                np.where(inside, counts, 0).transpose(0, 2, 1)[None], missing[None], above[0][None], above[1][None], self._least
+                np.where(inside, counts, 0).transpose(0, 2, 1)[None],
+                missing[None],
+                above[0][None],
+                above[1][None],
+                self._least,
             )
             self._shown[parent] = ends[0], apart[0]
         return self._shown[parent]

@@ -28,8 +28,8 @@ Kind = Literal["train", "predict", "check"]
 class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a training run will ask of a passive party, so that it can refuse before anything is computed.
 
-    `resume`: the rows are agreed on already; go on from the checkpoints. `n_trees`: rounds times outputs. `told_sample`:
-    as in Setup.
+    `resume`: the rows are agreed on already; go on from the checkpoints. `n_trees`: rounds times outputs.
+    `told_sample`: as in Setup.
     """
 
     protocol: Text

@@ -65,7 +65,7 @@ class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "begin-round"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows a round uses (under GOSS, only with told_sample: those of large gradients, hence much about labels)",
+        "which rows a round uses (under GOSS, only with told_sample: those of large gradients, so much about labels)",
         "sampled rows",
     )
 

@@ -307,7 +307,9 @@ class PassiveParty:
         self._depth = message.depth
         numbers = [tree.tree for tree in message.trees]
         if sorted(set(numbers)) != numbers:
-            raise MessageError(f"{self.party} opening level {self._depth}: found trees {numbers}, wanted them ascending")
+            raise MessageError(
+                f"{self.party} opening level {self._depth}: found trees {numbers}, wanted them ascending"
+            )
         trees = [self._tree_level(tree) for tree in message.trees]
         self._pending = {}
         self._role.open_level(PassiveLevel(message.round, message.depth, trees))

@@ -32,8 +32,8 @@ from vfxgb.transport.failure import failure_told
 from vfxgb.transport.messages import Message
 
 SAMPLE_HIDDEN = (
-    "sums over few rows are counted by all training rows, as passive parties are not told which of them GOSS uses; rows that "
-    "it leaves out add nothing to a sum, so more sums than counted are over few rows"
+    "sums over few rows are counted by all training rows, as passive parties are not told which of them GOSS uses; "
+    "rows that it leaves out add nothing to a sum, so more sums than counted are over few rows"
 )
 COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
 

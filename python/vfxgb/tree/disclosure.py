@@ -6,8 +6,8 @@ buckets of fewer than FEW_ROWS rows. Empty buckets say nothing and do not count.
 
 Sums are derived by subtraction: a node's are its parent's minus its sibling's, and a parent's are its children's
 together. A node whose sums nobody asked for, or a feature that column sampling withheld in it, counts where that is
-possible. Everything else that follows within a tree is a sum of buckets counted here (shown_cuts.py). Rows are those that
-the passive party takes for the sample: under GOSS without `told_sample` that is all training rows.
+possible. Everything else that follows within a tree is a sum of buckets counted here (shown_cuts.py). Rows are those
+that the passive party takes for the sample: under GOSS without `told_sample` that is all training rows.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ FEW_ROWS = 20
 class SmallSums:
     """Counts for one tree of one passive party: `note` each level whose sums are shown, `count` once in the end.
 
-    Without merged buckets rows are looked at only once, where they end up; a node that was split holds what its children
-    hold.
+    Without merged buckets rows are looked at only once, where they end up; a node that was split holds what its
+    children hold.
     """
 
     def __init__(self, bins: kernels.Bins, tree: PassiveTree, threads: int) -> None:

@@ -17,7 +17,7 @@ class OwnFeatures:
     """Scores and applies the active party's candidates, and files its records.
 
     `constraints`: int8 per feature, or None when the run has none. min_bucket_rows holds for these features as for all
-    others, so that a model does not depend on who holds a column, and no split makes a child too small to show anything.
+    others, so that a model does not depend on who holds a column and no split makes a child too small to show cuts.
     """
 
     def __init__(

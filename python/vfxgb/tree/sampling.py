@@ -6,8 +6,8 @@ number of threads or parties, and a resumed training draws what an uninterrupted
 of the generator are used: they are the same in every version of numpy.
 
 GOSS (Ke et al., LightGBM, NIPS 2017, algorithm 2): keep the a*n rows of largest gradients, draw b*n of the rest, and
-multiply the gradients of the drawn ones by (1 - a) / b so that sums stay unbiased. The sample depends on the labels; who
-is told of it is decided by `told_rows`.
+multiply the gradients of the drawn ones by (1 - a) / b so that sums stay unbiased. The sample depends on the labels;
+`told_rows` decides who is told of it.
 """
 
 import hashlib

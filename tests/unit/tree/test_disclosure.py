@@ -120,7 +120,11 @@ def test_merged_buckets_against_a_naive_twin(least) -> None:
     expected = 0
     for feature in range(3):
         column = bins.column(feature)
-        ends = range(len(CUTS[feature])) if least == 1 else np.flatnonzero(cuts.shown(np.zeros(1, np.int32))[0][0, feature])
+        ends = (
+            range(len(CUTS[feature]))
+            if least == 1
+            else np.flatnonzero(cuts.shown(np.zeros(1, np.int32))[0][0, feature])
+        )
         apart = least == 1 or bool(cuts.shown(np.zeros(1, np.int32))[1][0, feature])
         marks = [*ends, len(CUTS[feature])] if apart else ends
         bucket = np.searchsorted(marks, column)

@@ -138,8 +138,9 @@ MOST_CELLS = 15
 def _small_derived(tree: GrownTree, column: np.ndarray, n_bins: int, least: int) -> list[tuple[int, ...]] | None:
     """Sets of rows, fewer than `least`, whose sum is a combination of shown sums and of totals of nodes.
 
-    A cell is a leaf and a bucket of the root. A set of cells counts if its indicator lies in the span of what the active
-    party has, but not where it is made of whole leaves, whose rows everybody knows. None: too many sets to try.
+    A cell is a leaf and a bucket of the root. A set of cells counts if its indicator lies in the span of what the
+    active party has, but not where it is made of whole leaves, whose rows everybody knows. Cells that shown sums tell
+    to be empty are left out. None: too many sets to try.
     """
     cuts, apart = tree.shown[0]
     # Bin number n_bins, of missing values, is the last bucket where it is apart.
