@@ -93,9 +93,9 @@ struct Trees {
   Trees(const Array<std::int32_t>& leaves, std::size_t rows, py::ssize_t threads)
       : forest(list_of(leaves, "leaves"), rows), team(positive(threads)) {}
   std::vector<py::ssize_t> shape() const { return {extent(forest.shapes.size()), extent(forest.rows)}; }
-  std::size_t all_leaves() const {
+  std::size_t all_values() const {
     std::size_t sum = 0;
-    for (const ot::TreeShape shape : forest.shapes) sum += forest.rows * shape.leaves;
+    for (const ot::TreeShape shape : forest.shapes) sum += forest.rows * shape.values();
     return sum;
   }
   ot::Forest forest;
@@ -159,7 +159,7 @@ Array<Byte> tree_leaves(const py::bytes& session, u32 domain, u64 block, const p
   const ot::Hash hash = hash_of(session, domain, block);
   const Block secret = block_of(delta, "delta");
   const ot::Blocks own = blocks_of(roots, trees.forest.trees(), "roots");
-  ot::Blocks out(trees.all_leaves());
+  ot::Blocks out(trees.all_values());
   interruptible([&] {
     ot::tree_leaves(hash, secret, trees.forest, own.data(), out.data(), trees.team);
     return true;
@@ -172,7 +172,7 @@ Array<Byte> tree_leaves_punctured(const py::bytes& session, u32 domain, u64 bloc
   const PuncturedTrees trees(leaves, holes, threads);
   const ot::Hash hash = hash_of(session, domain, block);
   const ot::Blocks own = blocks_of(copaths, trees.forest.transfers(), "copaths");
-  ot::Blocks out(trees.all_leaves());
+  ot::Blocks out(trees.all_values());
   interruptible([&] {
     ot::tree_leaves_punctured(hash, trees.forest, trees.hole, own.data(), out.data(), trees.team);
     return true;
@@ -210,10 +210,10 @@ Array<Byte> aes_encrypt(const py::bytes& key, const py::buffer& blocks) {
   return array_of_blocks(out, {extent(out.size())});
 }
 
-Array<Byte> ot_hash(const py::bytes& session, u32 domain, u64 block, u64 counter, const py::buffer& blocks) {
+Array<Byte> ot_hash(const py::bytes& session, u32 domain, u64 block, u64 level, const py::buffer& blocks) {
   const ot::Blocks in = blocks_of(blocks, block_count(blocks), "blocks");
   ot::Blocks out(in.size());
-  hash_of(session, domain, block).values(ot::value_tweak(counter), in.data(), out.data(), in.size());
+  hash_of(session, domain, block).values(ot::cut_tweak(level), in.data(), out.data(), in.size());
   return array_of_blocks(out, {extent(out.size())});
 }
 
@@ -223,7 +223,7 @@ void register_ot(py::module_& module) {
   using py::arg;
   module.def("aes_path", [] { return ot::aes_path().name; });
   module.def("aes_encrypt", aes_encrypt, arg("key"), arg("blocks"));
-  module.def("ot_hash", ot_hash, arg("session"), arg("domain"), arg("block"), arg("counter"), arg("blocks"));
+  module.def("ot_hash", ot_hash, arg("session"), arg("domain"), arg("block"), arg("level"), arg("blocks"));
   py::class_<ot::IknpSender>(module, "OtSender")
       .def(py::init(&make_sender), arg("delta"), arg("seeds"))
       .def("extend", sender_extend, arg("first_group"), arg("u"), arg("threads") = 1);

@@ -1,4 +1,4 @@
-// Shares of gradient sums from trees of masks, their packing, and their translation into a secret order.
+// Shares of gradient sums from trees of masks, and their packing.
 #include <pybind11/stl.h>
 
 #include <cstring>
@@ -7,7 +7,6 @@
 #include "bind/locked.h"
 #include "gbdt/pair_bits.h"
 #include "gbdt/share_sums.h"
-#include "gbdt/translation.h"
 
 namespace vfxgb::bind {
 namespace {
@@ -51,9 +50,6 @@ gbdt::Pairs pairs_of(const Array<u64>& array, const char* name) {
   if (!out.empty()) std::memcpy(out.data(), array.data(), out.size() * sizeof(Pair));
   return out;
 }
-
-// The tweak of a tree of boosting. The upper half is never that of ot::value_tweak or of growing trees.
-Block tweak_of(u64 counter, u64 run) { return {counter, run | u64{1} << 63}; }
 
 std::size_t block_number(const gbdt::SlotTrees& trees, py::ssize_t block) {
   const std::size_t number = not_negative(block, "block");
@@ -104,7 +100,7 @@ py::tuple cover(const OwnedTrees& self, u64 counter, u64 run, const Array<i32>& 
   gbdt::Pairs sums(self.object.trees().cells(chosen)), d(chosen.size() * all);
   interruptible([&] {
     const Reading lock(self.guard);
-    self.object.sums(tweak_of(counter, run), {list}, chosen, d.data(), sums.data(), team);
+    self.object.sums(ot::value_tweak(counter, run), {list}, chosen, d.data(), sums.data(), team);
     for (std::size_t k = 0; k < chosen.size(); ++k)
       for (std::size_t i = 0; i < all; ++i) {
         const i64* pair = gh + 2 * static_cast<std::size_t>(list[i]);
@@ -123,7 +119,7 @@ Array<u64> owned_sums(const OwnedTrees& self, u64 counter, u64 run, const RowPar
   gbdt::Pairs out(list.size() * cells);
   interruptible([&] {
     const Reading own(self.guard), lock(partition.guard);
-    self.object.sums(tweak_of(counter, run), groups_of(partition.object, list), chosen, nullptr, out.data(), team);
+    self.object.sums(ot::value_tweak(counter, run), groups_of(partition.object, list), chosen, nullptr, out.data(), team);
     return true;
   });
   return array_of_pairs(out, {extent(list.size()), extent(cells)});
@@ -188,7 +184,7 @@ Array<u64> held_rows(const HeldTrees& self, u64 counter, u64 run, const Array<i3
   const Covered covered(d, chosen.size(), place, self.object.trees().forest.rows);
   const gbdt::Pairs out = interruptible([&] {
     const Reading lock(self.guard);
-    return held_groups(self, tweak_of(counter, run), {list}, chosen, covered, team);
+    return held_groups(self, ot::value_tweak(counter, run), {list}, chosen, covered, team);
   });
   return array_of_pairs(out, {extent(out.size())});
 }
@@ -201,7 +197,7 @@ Array<u64> held_sums(const HeldTrees& self, u64 counter, u64 run, const RowParti
   const Covered covered(d, chosen.size(), place, self.object.trees().forest.rows);
   const gbdt::Pairs out = interruptible([&] {
     const Reading own(self.guard), lock(partition.guard);
-    return held_groups(self, tweak_of(counter, run), groups_of(partition.object, list), chosen, covered, team);
+    return held_groups(self, ot::value_tweak(counter, run), groups_of(partition.object, list), chosen, covered, team);
   });
   return array_of_pairs(out, {extent(list.size()), list.empty() ? 0 : extent(out.size() / list.size())});
 }
@@ -266,34 +262,6 @@ Array<u64> left_shares(const Array<u64>& cells, const Array<i32>& n_bins, const 
   return array_of_pairs(out, {extent(nodes), extent(count)});
 }
 
-gbdt::TranslationLayer make_layer(const py::bytes& session, u32 domain, u64 block, const py::buffer& leaves,
-                                  py::ssize_t groups, py::ssize_t size) {
-  const std::size_t many = not_negative(groups, "groups"), each = not_negative(size, "size");
-  return {ot::Hash(session_of(session), domain, block), blocks_of(leaves, many * each * each, "leaves"), many, each};
-}
-
-py::tuple layer_masks(const gbdt::TranslationLayer& self, u64 first, py::ssize_t nodes, py::ssize_t threads) {
-  const std::size_t many = not_negative(nodes, "nodes"), team = positive(threads);
-  gbdt::Pairs a(many * self.places()), b(many * self.places());
-  interruptible([&] {
-    self.masks(first, many, a.data(), b.data(), team);
-    return true;
-  });
-  const std::vector<py::ssize_t> shape = {nodes, extent(self.places())};
-  return py::make_tuple(array_of_pairs(a, shape), array_of_pairs(b, shape));
-}
-
-py::tuple route(const Array<i64>& order, py::ssize_t rows, py::ssize_t columns) {
-  const std::size_t down = not_negative(rows, "rows"), wide = not_negative(columns, "columns"), cells = down * wide;
-  if (wide == 0 || (wide & (wide - 1)) != 0 || wide > 65536 || down > 65536)
-    throw std::invalid_argument("columns must be a power of two, and rows and columns at most 65536");
-  places(order, cells);  // checks that it is a permutation
-  const std::vector<i64> list = list_of(order, "order");
-  Array<ot::Leaf> before(extent(cells)), across(extent(cells)), after(extent(cells));
-  gbdt::route(list.data(), down, wide, before.mutable_data(), across.mutable_data(), after.mutable_data());
-  return py::make_tuple(before, across, after);
-}
-
 }  // namespace
 
 void register_shares(py::module_& module) {
@@ -317,11 +285,6 @@ void register_shares(py::module_& module) {
   module.def("pack_pairs", pack_pairs, arg("pairs"), arg("g_bits"), arg("h_bits"), arg("threads") = 1);
   module.def("unpack_pairs", unpack_pairs, arg("data"), arg("count"), arg("g_bits"), arg("h_bits"), arg("threads") = 1);
   module.def("left_shares", left_shares, arg("cells"), arg("n_bins"), arg("missing"));
-  py::class_<gbdt::TranslationLayer>(module, "TranslationLayer")
-      .def(py::init(&make_layer), arg("session"), arg("domain"), arg("block"), arg("leaves"), arg("groups"),
-           arg("size"))
-      .def("masks", layer_masks, arg("first"), arg("nodes"), arg("threads") = 1);
-  module.def("route", route, arg("order"), arg("rows"), arg("columns"));
 }
 
 }  // namespace vfxgb::bind

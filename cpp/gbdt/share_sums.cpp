@@ -98,10 +98,17 @@ void each_task(const SlotTrees& trees, const RowGroups& groups, const std::vecto
   });
 }
 
-std::size_t most_room(const SlotTrees& trees) {
+std::size_t most_values(const SlotTrees& trees) {
   std::size_t most = 0;
-  for (const TreeShape shape : trees.forest.shapes) most = std::max(most, shape.room());
+  for (const TreeShape shape : trees.forest.shapes) most = std::max(most, shape.values());
   return most;
+}
+
+// total[i] += H(C, tweak) of tree i, for trees that lose nodes.
+void add_cut(const ot::Hash& hash, const Block& tweak, const Lanes& cut, std::size_t count, Pair* total) {
+  Lanes value;
+  hash.values(tweak, cut.block, value.block, lane_count);
+  for (std::size_t i = 0; i < count; ++i) total[i] += Pair{value.block[i].low, value.block[i].high};
 }
 
 // Where the items of each slot begin, `per` of them for a row.
@@ -114,7 +121,7 @@ std::vector<std::size_t> offsets(const SlotTrees& trees, Per per) {
 
 std::size_t one(TreeShape) { return 1; }
 std::size_t depth(TreeShape shape) { return shape.depth(); }
-std::size_t leaf_count(TreeShape shape) { return shape.leaves; }
+std::size_t value_count(TreeShape shape) { return shape.values(); }
 
 // Copies what belongs to a block of rows to its place among all rows, slot by slot.
 template <class Per>
@@ -127,17 +134,17 @@ void place_block(const SlotTrees& trees, std::size_t block, Per per, const Block
   }
 }
 
-// Leaves of every tree, block by block and slot by slot; grow(hash, forest, slot, first row, out).
+// The values of every tree, block by block and slot by slot; grow(hash, forest, slot, first row, out).
 template <class Grow>
-ot::Blocks all_leaves(const SlotTrees& trees, Grow grow) {
-  const std::vector<std::size_t> start = offsets(trees, leaf_count);
+ot::Blocks all_values(const SlotTrees& trees, Grow grow) {
+  const std::vector<std::size_t> start = offsets(trees, value_count);
   ot::Blocks out(start.back());
   for (std::size_t slot = 0; slot < trees.slots(); ++slot) {
     const auto leaves = static_cast<i32>(trees.forest.shapes[slot].leaves);
     for (std::size_t block = 0; block < trees.blocks(); ++block) {
       const std::size_t row = block * trees.block_rows;
       grow(trees.hashes[block], ot::Forest({leaves}, trees.rows_of(block)), slot, row,
-           out.data() + start[slot] + row * trees.forest.shapes[slot].leaves);
+           out.data() + start[slot] + row * trees.forest.shapes[slot].values());
     }
   }
   return out;
@@ -190,7 +197,7 @@ OwnedTrees::OwnedTrees(SlotTrees trees, const Block& delta)
 void OwnedTrees::fill(std::size_t block, const Block* roots) { place_block(trees_, block, one, roots, roots_.data()); }
 
 void OwnedTrees::cache(std::size_t threads) {
-  leaves_ = all_leaves(
+  values_ = all_values(
       trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row, Block* out) {
         ot::tree_leaves(hash, delta_, forest, roots_.data() + slot * trees_.forest.rows + row, out, threads);
       });
@@ -201,19 +208,22 @@ void OwnedTrees::sums(const Block& tweak, const RowGroups& groups, const std::ve
                       Pair* out, std::size_t threads) const {
   const ShareLoops& loops = share_loops(trees_.hashes[0].path());
   const std::size_t all = groups.empty() ? 0 : groups[0].size();
-  const std::vector<std::size_t> start = offsets(trees_, leaf_count);
+  const std::vector<std::size_t> start = offsets(trees_, value_count);
   each_task(trees_, groups, chosen, out, threads, [&] {
-    return [&, nodes = LaneNodes(leaves_.empty() ? most_room(trees_) : 0)](const Few& few, Pair* cells) mutable {
+    return [&, nodes = LaneNodes(values_.empty() ? most_values(trees_) : 0)](const Few& few, Pair* cells) mutable {
       Pair* total = totals ? totals + few.position * all + few.first : nullptr;
-      if (!leaves_.empty()) {
-        const std::size_t leaves = few.shape.leaves;
-        const Block* own = leaves_.data() + start[few.slot];
+      if (!values_.empty()) {
+        const std::size_t leaves = few.shape.leaves, each = few.shape.values();
+        const Block* own = values_.data() + start[few.slot];
+        Lanes cut = {};
         for (std::size_t i = 0; i < few.count; ++i) {
-          prefetch(own + static_cast<std::size_t>(few.rows[std::min(i + 2, few.count - 1)]) * leaves, leaves);
-          const Block* leaf = own + static_cast<std::size_t>(few.rows[i]) * leaves;
+          prefetch(own + static_cast<std::size_t>(few.rows[std::min(i + 2, few.count - 1)]) * each, each);
+          const Block* leaf = own + static_cast<std::size_t>(few.rows[i]) * each;
           const Pair sum = loops.add_leaves(few.hash->key(), tweak, leaf, leaves, cells);
+          cut.block[i] = leaf[each - 1];
           if (total) total[i] = sum;
         }
+        if (total && few.shape.cut()) add_cut(*few.hash, tweak, cut, few.count, total);
         return;
       }
       // Rows of a node are scattered: what the next ones need is fetched while these are worked on.
@@ -224,6 +234,7 @@ void OwnedTrees::sums(const Block& tweak, const RowGroups& groups, const std::ve
         roots.block[i] = roots_[few.slot * trees_.forest.rows + static_cast<std::size_t>(few.rows[i])];
       ot::grow(*few.hash, delta_, few.shape, roots, nodes.data());
       loops.add_trees(few.hash->key(), tweak, nodes.data(), few.shape.leaves, few.count, total, cells);
+      if (total && few.shape.cut()) add_cut(*few.hash, tweak, nodes[few.shape.leaves], few.count, total);
     };
   });
 }
@@ -242,7 +253,7 @@ void HeldTrees::fill(std::size_t block, const Block* copaths) {
 
 void HeldTrees::cache(std::size_t threads) {
   const std::vector<std::size_t> start = offsets(trees_, depth);
-  leaves_ = all_leaves(
+  values_ = all_values(
       trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row, Block* out) {
         const Block* copaths = copaths_.data() + start[slot] + row * forest.levels;
         ot::tree_leaves_punctured(hash, forest, holes_.data() + slot * trees_.forest.rows + row, copaths, out, threads);
@@ -253,10 +264,10 @@ void HeldTrees::cache(std::size_t threads) {
 void HeldTrees::sums(const Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, const Pair* d,
                      std::size_t places, const i32* place, Pair* out, std::size_t threads) const {
   const ShareLoops& loops = share_loops(trees_.hashes[0].path());
-  const std::vector<std::size_t> start = leaves_.empty() ? offsets(trees_, depth) : offsets(trees_, leaf_count);
+  const std::vector<std::size_t> start = values_.empty() ? offsets(trees_, depth) : offsets(trees_, value_count);
   each_task(trees_, groups, chosen, out, threads, [&] {
-    return [&, nodes = LaneNodes(leaves_.empty() ? most_room(trees_) : 0)](const Few& few, Pair* cells) mutable {
-      const std::size_t leaves = few.shape.leaves;
+    return [&, nodes = LaneNodes(values_.empty() ? most_values(trees_) : 0)](const Few& few, Pair* cells) mutable {
+      const std::size_t leaves = few.shape.leaves, each = few.shape.values();
       const Leaf* holes = holes_.data() + few.slot * trees_.forest.rows;
       Leaf hole[lane_count] = {};
       Pair total[lane_count];
@@ -265,7 +276,7 @@ void HeldTrees::sums(const Block& tweak, const RowGroups& groups, const std::vec
         __builtin_prefetch(d + few.position * places + static_cast<std::size_t>(place ? place[row] : row));
       }
       for (std::size_t i = 0; i < few.count; ++i) hole[i] = holes[few.rows[i]];
-      if (leaves_.empty()) {
+      if (values_.empty()) {
         const std::size_t levels = few.shape.depth();
         Lanes copath[max_levels];
         for (std::size_t level = 0; level < levels; ++level) copath[level] = Lanes{};
@@ -277,13 +288,17 @@ void HeldTrees::sums(const Block& tweak, const RowGroups& groups, const std::vec
         }
         ot::grow_punctured(*few.hash, few.shape, copath, hole, nodes.data());
         loops.add_trees(few.hash->key(), tweak, nodes.data(), leaves, few.count, total, cells);
+        if (few.shape.cut()) add_cut(*few.hash, tweak, nodes[leaves], few.count, total);
       } else {
-        const Block* own = leaves_.data() + start[few.slot];
+        const Block* own = values_.data() + start[few.slot];
+        Lanes cut = {};
         for (std::size_t i = 0; i < few.count; ++i) {
-          prefetch(own + static_cast<std::size_t>(few.rows[std::min(i + 2, few.count - 1)]) * leaves, leaves);
-          const Block* leaf = own + static_cast<std::size_t>(few.rows[i]) * leaves;
+          prefetch(own + static_cast<std::size_t>(few.rows[std::min(i + 2, few.count - 1)]) * each, each);
+          const Block* leaf = own + static_cast<std::size_t>(few.rows[i]) * each;
           total[i] = loops.add_leaves(few.hash->key(), tweak, leaf, leaves, cells);
+          cut.block[i] = leaf[each - 1];
         }
+        if (few.shape.cut()) add_cut(*few.hash, tweak, cut, few.count, total);
       }
       // The hash of the unknown leaf, taken as 0, is in the cell and in the total: it cancels.
       for (std::size_t i = 0; i < few.count; ++i) {

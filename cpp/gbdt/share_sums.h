@@ -4,7 +4,10 @@
 // tweak, new for every tree of boosting, makes of leaf b a pair of masks x_b = H(leaf_b, tweak), modulo 2^64. The
 // active party *owns* the trees. The passive party *holds* them punctured at the row's bin c: it lacks x_c and nothing
 // else. For the row's pair v = (g, h) it is sent
-//     d = v + sum_b x_b,     and takes for its share     y_b = x_b (b != c),     y_c = d - sum_(b != c) x_b = v + x_c.
+//     d = v + sum_b x_b + H(C, tweak),
+// C the sum of the nodes that were cut off (ot/ggm.h; no such term where none were), and takes for its share
+//     y_b = x_b (b != c),     y_c = d - sum_(b != c) x_b - H(C, tweak) = v + x_c.
+// A passive party that punctured a tree beyond its leaves lacks no x_b but C, and for it d is as random as for others.
 // Summed over the rows of a node, Y_b - X_b is the sum of v over the node's rows in bin b, exactly, modulo 2^64. All
 // are defined modulo 2^P, P the bits on the wire: bits above are nobody's business and must be cut off before any sum
 // leaves a party, as carries at bit P would tell which rows are in it.
@@ -52,11 +55,12 @@ class OwnedTrees {
 
   // roots[slot][row of the block], as ot::tree_corrections gives them.
   void fill(std::size_t block, const ot::Block* roots);
-  // Keeps all leaves, 16 bytes each, in place of the roots: growing trees again takes as long as hashing their leaves.
+  // Keeps all leaves (and C), 16 bytes each, in place of the roots: growing trees again takes as long as hashing their
+  // leaves.
   void cache(std::size_t threads);
 
   // OUT out: groups x cells(chosen), X of each group. totals, unless null: [slot chosen][row of the only group], the
-  // sum of x over all leaves.
+  // sum of x over all leaves and H(C, tweak): d - v.
   void sums(const ot::Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, Pair* totals, Pair* out,
             std::size_t threads) const;
 
@@ -64,7 +68,7 @@ class OwnedTrees {
   SlotTrees trees_;
   ot::Block delta_;
   ot::Blocks roots_;   // [slot][row]
-  ot::Blocks leaves_;  // [slot][row][leaf], or empty
+  ot::Blocks values_;  // [slot][row][leaf, then C], or empty
 };
 
 class HeldTrees {
@@ -86,7 +90,7 @@ class HeldTrees {
   SlotTrees trees_;
   std::vector<ot::Leaf, WipingAllocator<ot::Leaf>> holes_;  // [slot][row]
   ot::Blocks copaths_;                                      // [slot][row][level]
-  ot::Blocks leaves_;                                       // as above, 0 at the holes
+  ot::Blocks values_;                                       // as above, 0 at the holes
 };
 
 // From sums per leaf to sums left of each candidate (candidate.h), with missing values as the last leaf of their slot.

@@ -26,17 +26,29 @@ Lanes every_other(const Lanes* nodes, std::size_t first, std::size_t end) {
   return sum;
 }
 
-// Level 1 to `depth`, calling after(level, nodes made) after each further level.
+// The masks of a level's corrections: H(C_j, cut_tweak(j)) of eight trees.
+Lanes cut_masks(const Hash& hash, u32 level, const Lanes& cut) {
+  Lanes out;
+  hash.values(cut_tweak(level), cut.block, out.block, lane_count);
+  return out;
+}
+
+// Level 1 to `depth`, then C; after each further level calls after(level, nodes made, C of the levels before).
 template <class After>
 void grow_levels(const Hash& hash, const Block& delta, TreeShape shape, const Lanes& roots, Lanes* nodes, After after) {
   nodes[0] = nodes[1] = roots;
   nodes[1] ^= spread(delta);
+  Lanes cut = spread(zero);
   const u32 depth = shape.depth();
-  for (u32 level = 2; level <= depth; ++level) {
-    const std::size_t parents = shape.nodes(level - 1);
-    hash.children(nodes, parents);
-    after(level, 2 * parents);
+  for (u32 level = 1; level <= depth; ++level) {
+    const std::size_t parents = shape.nodes(level - 1), kept = shape.nodes(level);
+    if (level > 1) {
+      hash.children(nodes, parents);
+      after(level, 2 * parents, cut);
+    }
+    if (kept < 2 * parents) cut ^= nodes[kept];
   }
+  if (shape.cut()) nodes[shape.leaves] = cut;
 }
 
 // Where the paths to eight holes pass a level, and who stands beside.
@@ -68,6 +80,7 @@ void find_copath(const Hash& hash, TreeShape shape, const Leaf* hole, const Lane
       path.set(nodes, spread(zero));
       const Lanes left = every_other(nodes, 0, 2 * parents), right = every_other(nodes, 1, 2 * parents);
       siblings ^= corrections[level - 2];
+      if (shape.cut_before(level)) siblings ^= cut_masks(hash, level, cut);
       for (std::size_t i = 0; i < lane_count; ++i)
         siblings.block[i] ^= path.at[i] % 2 == 0 ? right.block[i] ^ cut.block[i] : left.block[i];
     }
@@ -80,29 +93,29 @@ void find_copath(const Hash& hash, TreeShape shape, const Leaf* hole, const Lane
 // tree.
 struct Group {
   TreeShape shape;
-  std::size_t tree, lanes, transfer, leaf;
+  std::size_t tree, lanes, transfer, value;
 };
 
 constexpr std::size_t max_depth = 16;
 
-// Calls body(group, nodes, items) for all trees, with room() nodes and three times max_depth items to work with.
+// Calls body(group, nodes, items) for all trees, with values() nodes and three times max_depth items to work with.
 template <class Body>
 void by_groups(const Forest& forest, std::size_t threads, Body body) {
-  std::size_t tree = 0, transfer = 0, leaf = 0;
+  std::size_t tree = 0, transfer = 0, value = 0;
   for (const TreeShape shape : forest.shapes) {
     const std::size_t depth = shape.depth(), groups = (forest.rows + lane_count - 1) / lane_count;
     const std::size_t grain = std::max<std::size_t>(1, 4096 / shape.leaves);
     parallel_for(
         groups, worthwhile(threads, forest.rows * shape.leaves * 4), grain, [&](std::size_t begin, std::size_t end) {
-          LaneNodes scratch(shape.room() + 3 * max_depth);
+          LaneNodes scratch(shape.values() + 3 * max_depth);
           for (std::size_t row = begin * lane_count; row < std::min(end * lane_count, forest.rows); row += lane_count)
             body(Group{shape, tree + row, std::min(lane_count, forest.rows - row), transfer + row * depth,
-                       leaf + row * shape.leaves},
-                 scratch.data(), scratch.data() + shape.room());
+                       value + row * shape.values()},
+                 scratch.data(), scratch.data() + shape.values());
         });
     tree += forest.rows;
     transfer += forest.rows * depth;
-    leaf += forest.rows * shape.leaves;
+    value += forest.rows * shape.values();
   }
 }
 
@@ -124,15 +137,19 @@ void from_lanes(const Lanes* in, std::size_t lanes, std::size_t levels, Block* i
 u32 TreeShape::depth() const { return leaves <= 2 ? 1 : static_cast<u32>(std::bit_width(leaves - 1)); }
 
 void grow(const Hash& hash, const Block& delta, TreeShape shape, const Lanes& roots, Lanes* nodes) {
-  grow_levels(hash, delta, shape, roots, nodes, [](u32, std::size_t) {});
+  grow_levels(hash, delta, shape, roots, nodes, [](u32, std::size_t, const Lanes&) {});
 }
 
 void grow_punctured(const Hash& hash, TreeShape shape, const Lanes* copath, const Leaf* hole, Lanes* nodes) {
   const u32 depth = shape.depth();
+  Lanes cut = spread(zero);
   for (u32 level = 1; level <= depth; ++level) {
-    if (level > 1) hash.children(nodes, shape.nodes(level - 1));
+    const std::size_t parents = shape.nodes(level - 1), kept = shape.nodes(level);
+    if (level > 1) hash.children(nodes, parents);
     Path(hole, depth, level).set(nodes, copath[level - 1]);
+    if (kept < 2 * parents) cut ^= nodes[kept];
   }
+  if (shape.cut()) nodes[shape.leaves] = cut;
 }
 
 Forest::Forest(const std::vector<std::int32_t>& leaves, std::size_t count) : rows(count), levels(0) {
@@ -170,8 +187,10 @@ void tree_corrections(const Hash& hash, const Block& delta, const Forest& forest
     const std::size_t depth = group.shape.depth();
     to_lanes(q + group.transfer, group.lanes, depth, own);
     std::copy_n(own[0].block, group.lanes, roots + group.tree);
-    grow_levels(hash, delta, group.shape, own[0], nodes,
-                [&](u32 level, std::size_t made) { own[level - 1] ^= every_other(nodes, 0, made); });
+    grow_levels(hash, delta, group.shape, own[0], nodes, [&](u32 level, std::size_t made, const Lanes& cut) {
+      own[level - 1] ^= every_other(nodes, 0, made);
+      if (group.shape.cut_before(level)) own[level - 1] ^= cut_masks(hash, level, cut);
+    });
     from_lanes(own + 1, group.lanes, depth - 1, corrections + group.transfer - group.tree);
   });
 }
@@ -190,23 +209,23 @@ void tree_copaths(const Hash& hash, const Forest& forest, const Leaf* holes, con
   });
 }
 
-void tree_leaves(const Hash& hash, const Block& delta, const Forest& forest, const Block* roots, Block* leaf,
+void tree_leaves(const Hash& hash, const Block& delta, const Forest& forest, const Block* roots, Block* value,
                  std::size_t threads) {
   by_groups(forest, threads, [&](const Group& group, Lanes* nodes, Lanes* own) {
     to_lanes(roots + group.tree, group.lanes, 1, own);
     grow(hash, delta, group.shape, own[0], nodes);
-    from_lanes(nodes, group.lanes, group.shape.leaves, leaf + group.leaf);
+    from_lanes(nodes, group.lanes, group.shape.values(), value + group.value);
   });
 }
 
-void tree_leaves_punctured(const Hash& hash, const Forest& forest, const Leaf* holes, const Block* copaths, Block* leaf,
-                           std::size_t threads) {
+void tree_leaves_punctured(const Hash& hash, const Forest& forest, const Leaf* holes, const Block* copaths,
+                           Block* value, std::size_t threads) {
   by_groups(forest, threads, [&](const Group& group, Lanes* nodes, Lanes* own) {
     Leaf hole[lane_count] = {};
     std::copy_n(holes + group.tree, group.lanes, hole);
     to_lanes(copaths + group.transfer, group.lanes, group.shape.depth(), own);
     grow_punctured(hash, group.shape, own, hole, nodes);
-    from_lanes(nodes, group.lanes, group.shape.leaves, leaf + group.leaf);
+    from_lanes(nodes, group.lanes, group.shape.values(), value + group.value);
   });
 }
 

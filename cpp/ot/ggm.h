@@ -9,10 +9,27 @@
 //
 // From correlated transfers (iknp.h): q_j ^ t_j = r_j Delta, level by level, r_j = 1 - (bit D - j of c). k = q_1, so
 // the sibling of level 1 is t_1 and nothing is sent for it. For j > 1 the owner sends the correction
-//     K_j ^ q_j,   K_j = the sum of all left nodes of level j,
-// and the sum of the level's nodes of the sibling's parity is correction ^ t_j, to which, if they are right ones, the
-// sum of what was cut off above is added: those nodes add up to Delta only together with it. All its other members are
-// known.
+//     K_j ^ q_j ^ m_j,   K_j = the sum of all left nodes of level j,
+// and the sum of the level's nodes of the sibling's parity is correction ^ t_j ^ m_j, to which, if they are right ones,
+// the sum of what was cut off above is added: those nodes add up to Delta only together with it. All its other members
+// are known.
+//
+// Nodes that are cut off. Where B is no power of two, a level may make one node more than it keeps. Let C_j be the sum
+// of the nodes that were cut off at the levels before j, and C that of all of them; m_j = H(C_j, cut_tweak(j)) once a
+// node was cut off, and 0 before. The path to a leaf passes no node that is cut off, so a holder knows C_j and C. What
+// is derived from the leaves of a tree for somebody who must lack one of them is masked with H(C, tweak) as well
+// (gbdt/share_sums.h). Trees of 2^D leaves have no C and pay nothing.
+//
+// Why that is needed. The choices of a request always are the path to some c < 2^D, and the consistency check
+// (consistency.h) enforces no more: a holder that deviates may name c >= B. Its path then enters, at some level i, the
+// node n that is cut off there. It lacks n = Delta ^ (the other nodes of level i), and it knows every node that is kept
+// from level i on, all B leaves among them. Without masks K_j ^ q_j = K_j ^ t_j ^ r_j Delta would show it Delta at any
+// level j > i with r_j = 1, and v + (the sum of all leaves' values) would show it v. With them, n is a summand of C_j
+// for every j > i and of C, all other summands of which it knows: C_j = Delta ^ z_j. So it sees r_j Delta ^ H(Delta ^
+// z_j, cut_tweak(j)) and v + H(Delta ^ z, tweak), which look random for the reason for which the hidden leaves of
+// others do (hash.h): whoever could compute C could compute Delta. At level i itself, and above, it learns what every
+// holder learns. If n is the last node to be cut off (i = D), there is no correction left to open, and H(C, tweak)
+// alone protects v.
 //
 // Owner's bytes per tree: 16. Other's: 16 D. Sent: 16 (D - 1), and 16 D the other way for the transfers.
 #pragma once
@@ -32,11 +49,14 @@ struct TreeShape {
 
   u32 depth() const;
   u32 nodes(u32 level) const { return (leaves + (u32{1} << (depth() - level)) - 1) >> (depth() - level); }
-  // Places that growing needs: the leaves and one more if their number is odd.
-  std::size_t room() const { return leaves + leaves % 2; }
+  // Whether any level loses a node; and whether one before `level` does.
+  bool cut() const { return leaves < u32{1} << depth(); }
+  bool cut_before(u32 level) const { return nodes(level - 1) < u32{1} << (level - 1); }
+  // What growing gives, and the places that it needs: the leaves and, where nodes are cut off, C after them.
+  std::size_t values() const { return leaves + (cut() ? 1 : 0); }
 };
 
-// Eight trees at once, leaf b of them at nodes[b]; nodes: room() places.
+// Eight trees at once, value b of them at nodes[b]; nodes: values() places.
 void grow(const Hash& hash, const Block& delta, TreeShape shape, const Lanes& roots, Lanes* nodes);
 // The same from co-paths: copath[j] of level j + 1, depth() of them. Leaf hole[i] of tree i becomes 0.
 void grow_punctured(const Hash& hash, TreeShape shape, const Lanes* copath, const Leaf* hole, Lanes* nodes);
@@ -66,10 +86,10 @@ void tree_corrections(const Hash& hash, const Block& delta, const Forest& forest
 void tree_copaths(const Hash& hash, const Forest& forest, const Leaf* holes, const Block* t, const Block* corrections,
                   Block* copaths, std::size_t threads);
 
-// All leaves, leaf[tree][b], trees in the forest's order: for caches, and for tests.
-void tree_leaves(const Hash& hash, const Block& delta, const Forest& forest, const Block* roots, Block* leaf,
+// All values, value[tree][b], trees in the forest's order: for caches, and for tests.
+void tree_leaves(const Hash& hash, const Block& delta, const Forest& forest, const Block* roots, Block* value,
                  std::size_t threads);
-void tree_leaves_punctured(const Hash& hash, const Forest& forest, const Leaf* holes, const Block* copaths, Block* leaf,
-                           std::size_t threads);
+void tree_leaves_punctured(const Hash& hash, const Forest& forest, const Leaf* holes, const Block* copaths,
+                           Block* value, std::size_t threads);
 
 }  // namespace vfxgb::ot

@@ -10,14 +10,21 @@
 // looks random for any z's and bits b. With a tweak it is the cipher of Even and Mansour with key sigma(x) on the
 // message i; for that, chosen z's would be a danger, as H(z ^ Delta, i) and H(z' ^ Delta, i') meet where
 // sigma(z ^ z') = i ^ i'. Here nobody chooses them: every z is an output of AES under a key stream of the base
-// transfers or of H itself, and equal inputs of pi occur with probability q^2 / 2^129. A party that guesses with p
-// evaluations of pi, against q hidden ones under one key, wins with probability at most about (2 p q + q^2) / 2^128
-// (Mouha and Luykx, "Multi-key security: the Even-Mansour construction revisited", 2015). Hidden evaluations are those
-// on the path to the punctured leaf and of that leaf, not those of the others; and a new key for each block of rows
-// keeps q small: 2,048 rows of 5 features and 6 levels for 100 trees are 2^20, which leaves 2^107 evaluations of work.
+// transfers or of H itself, and equal inputs of pi occur with probability q^2 / 2^129.
 //
-// Never use a tweak twice for another purpose: a leaf's values of different counters are independent, those of the same
-// counter equal.
+// The bound. A party that guesses with p evaluations of pi, against q hidden ones under one key, wins with probability
+// at most about (2 p q + q^2) / 2^128 (Mouha and Luykx, "Multi-key security: the Even-Mansour construction revisited",
+// 2015): it needs about 2^127 / q evaluations. Hidden are, of a tree of D levels that gives T values, D - 1 hashes on
+// the path to the punctured leaf and T of that leaf; the hashes of all other nodes the holder knows. (Whoever punctured
+// a tree beyond its leaves lacks as many: those of the path until it is cut off, the masks of the corrections below,
+// and T of C; ggm.h.) A new key for each block of rows keeps q small: a block of 4,096 rows with 5 features of 6 levels
+// and 100 trees of boosting has q = 4,096 * 5 * (5 + 100) < 2^22, which leaves more than 2^105 evaluations; with 50
+// features and 100,000 trees q is above 2^34, which leaves 2^92. python/vfxgb/protocols/ot_shares/bound.py computes it
+// for a run and stops where fewer than 2^100 would be left, which is q = 2^27: then q^2 / 2^128 is 2^-74 for each key.
+//
+// Never use a tweak twice for another purpose: the values of a leaf under different tweaks are independent, those under
+// the same tweak equal. All tweaks are listed here. They differ in the upper half: 0 for growing trees, 1 for the masks
+// of corrections, at least 2^63 for values.
 #pragma once
 
 #include "ot/aes.h"
@@ -26,14 +33,16 @@ namespace vfxgb::ot {
 
 inline constexpr std::size_t session_bytes = 32;
 
-// The tweak of value number `counter` of a leaf; 0 is the tweak of growing trees, and no value's.
-inline Block value_tweak(u64 counter) { return {counter, 1}; }
+// The tweak for the mask of the correction of a level below nodes that were cut off (ggm.h). 0 is that of growing.
+inline Block cut_tweak(u64 level) { return {level, 1}; }
+// The tweak for the values of leaves: number `counter` of `run`, which has 63 bits.
+inline Block value_tweak(u64 counter, u64 run) { return {counter, run | u64{1} << 63}; }
 
 // H under the key of one block of a session. Holds no secret. Safe to share among threads.
 class Hash {
  public:
-  // The key: 16 bytes of the ChaCha20 key stream of `session` at counter and nonce (domain, block). Blocks of rows,
-  // trees of a permutation, ... have different domains.
+  // The key: 16 bytes of the ChaCha20 key stream of `session` at counter and nonce (domain, block). Different uses
+  // of one session have different domains.
   Hash(const unsigned char session[session_bytes], u32 domain, u64 block);
   Hash(const AesKey& key, const AesPath& path) : key_(key), path_(&path) {}
 

@@ -827,8 +827,8 @@ def aes_path() -> str:
 def aes_encrypt(key: bytes, blocks: Buffer) -> NDArray[np.uint8]:
     """AES-128 of each block, uint8[n, 16], for known-answer tests."""
 
-def ot_hash(session: bytes, domain: int, block: int, counter: int, blocks: Buffer) -> NDArray[np.uint8]:
-    """Value number `counter` of each leaf, uint8[n, 16]: its hash with tweak value_tweak(counter)."""
+def ot_hash(session: bytes, domain: int, block: int, level: int, blocks: Buffer) -> NDArray[np.uint8]:
+    """The hash of each block with the tweak cut_tweak(level), uint8[n, 16], for known-answer tests."""
 
 @final
 class OtSender:
@@ -894,7 +894,7 @@ def tree_leaves(
     roots: NDArray[np.uint8],
     threads: int = 1,
 ) -> NDArray[np.uint8]:
-    """All leaves of the trees, uint8[rows * sum(leaves), 16]."""
+    """The leaves of every tree and, where they are no power of two, the sum of the nodes cut off, uint8[n, 16]."""
 
 def tree_leaves_punctured(
     session: bytes,
@@ -992,19 +992,6 @@ def unpack_pairs(data: Buffer, count: int, g_bits: int, h_bits: int, threads: in
 
 def left_shares(cells: NDArray[np.uint64], n_bins: NDArray[np.int32], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Left sums of all candidates, uint64[m, c, 2], from sums per leaf, uint64[m, n_bins.sum() + missing.sum(), 2]."""
-
-@final
-class TranslationLayer:
-    """`groups` secret permutations of `size` places (cpp/gbdt/translation.h); leaves: groups * size trees of `size`."""
-
-    def __init__(self, session: bytes, domain: int, block: int, leaves: Buffer, groups: int, size: int) -> None: ...
-    def masks(self, first: int, nodes: int, threads: int = 1) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """(a, b), each uint64[nodes, groups * size, 2], for counters first, first + 1, ..."""
-
-def route(
-    order: NDArray[np.int64], rows: int, columns: int
-) -> tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.uint16]]:
-    """A permutation of a matrix's cells as permutations within rows, then columns, then rows; columns: a power of 2."""
 
 def cuckoo_table(ids: NDArray[np.uint8], key: bytes, bins: int, threads: int = 1) -> NDArray[np.uint32] | None:
     """The entry 3 id + hash in each bin, 2^32 - 1 in an empty one; None if ids uint8[n, 16] found no place."""

@@ -15,11 +15,9 @@ from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,
     OtGradients,
     OtOffer,
-    OtOrder,
-    OtOrderAnswer,
     OtReply,
     OtRequest,
-    OtShares,
+    OtSlots,
     OtStart,
     OtSums,
 )
@@ -72,10 +70,6 @@ def first(**changes: Any) -> Callable[[list[Any]], list[Any]]:
     return change
 
 
-def each(change: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
-    return lambda found: [change(one) for one in found]
-
-
 def second_round(message: Any) -> bool:
     return bool(message.round == 1)
 
@@ -101,6 +95,8 @@ def test_an_honest_run_ends_well() -> None:
     [
         (replaced(OtStart, run=-1), MessageError, "shop setting up: found run -1"),
         (replaced(OtStart, run=1 << 63), MessageError, "wanted a number of 63 bits"),
+        (replaced(OtStart, trees=0), MessageError, "found a run of 0 trees, wanted at least 1"),
+        (replaced(OtStart, trees=1), MessageError, "found 2 trees, wanted at most the 1 that were announced"),
         (replaced(OtReply, reply=cut), TransferError, "base transfers with bank: found .* bytes, wanted"),
         (
             replaced(OtReply, reply=pack_bytes(bytes(32 + 128 * 96))),
@@ -115,11 +111,6 @@ def test_an_honest_run_ends_well() -> None:
         (replaced(OtAnswer, last_block, answer=flipped(-1)), TransferError, "the digest of block 2 of domain 1"),
         (replaced(OtAnswer, answer=other_session), TransferError, "found a block of session .*, wanted session"),
         (replaced(OtAnswer, answer=flipped(8)), TransferError, "found block 1 of domain 1"),
-        (replaced(OtOrderAnswer, round=1), MessageError, r"found round 1 with \[1\] layers, wanted round 0"),
-        (replaced(OtOrderAnswer, second_round, round=0), MessageError, "found round 0 .* wanted round 1"),
-        (replaced(OtOrderAnswer, trees=[]), MessageError, r"with \[\] layers, wanted"),
-        (replaced(OtOrderAnswer, trees=[[]]), MessageError, r"with \[0\] layers, wanted"),
-        (replaced(OtOrderAnswer, trees=each(each(flipped(50)))), TransferError, "digest of block 0 of domain 2"),
         (replaced(OtGradients, round=7), MessageError, "reading gradients: found round 7, tree 0 of 2 slots"),
         (replaced(OtGradients, second_round, round=0), MessageError, "found round 0, .* wanted round 1"),
         (replaced(OtGradients, tree=1), MessageError, "found round 0, tree 1 of 2 slots"),
@@ -135,14 +126,6 @@ def test_an_honest_run_ends_well() -> None:
         (replaced(OtGradients, pairs=cut), MessageError, "bytes, wanted .* for 50 pairs of 38 [+] 37 bits"),
         (replaced(OtGradients, pairs=more), MessageError, "for 50 pairs"),
         (replaced(OtGradients, lambda m: m.first == 50, pairs=spare_bit), MessageError, "bits beyond the last pair"),
-        (replaced(OtShares, round=1), MessageError, "reading shares: found round 1, depth 0"),
-        (replaced(OtShares, depth=1), MessageError, "found round 0, depth 1, .* wanted round 0, depth 0"),
-        (replaced(OtShares, second_round, round=0), MessageError, "found round 0, .* wanted round 1"),
-        (replaced(OtShares, trees=[]), MessageError, r"trees \[\], wanted"),
-        (replaced(OtShares, trees=first(tree=1)), MessageError, r"trees \[1\]"),
-        (replaced(OtShares, trees=first(layers=[])), MessageError, "shares of tree 0: found 0 layers, wanted 1"),
-        (replaced(OtShares, trees=first(layers=each(cut))), MessageError, "reading shares of tree 0: found"),
-        (replaced(OtShares, trees=first(layers=each(more))), MessageError, "reading shares of tree 0: found"),
     ],
 )
 def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
@@ -174,17 +157,8 @@ def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
         (replaced(OtRequest, block=1), MessageError, "setting up with shop: found block 1, wanted 0"),
         (replaced(OtRequest, request=cut), TransferError, "transfers with shop: found .* bytes for block 0"),
         (replaced(OtRequest, request=flipped(100)), TransferError, "the digest of block 0 of domain 1 does not match"),
-        (replaced(OtRequest, last_block, request=EMPTY), TransferError, "no block of transfers of version 1"),
+        (replaced(OtRequest, last_block, request=EMPTY), TransferError, "no block of transfers of version 2"),
         (replaced(OtRequest, request=other_session), TransferError, "found a block of session .*, wanted session"),
-        (replaced(OtOrder, round=1), MessageError, "reading the order of shop: found 1 trees of round 1"),
-        (replaced(OtOrder, second_round, round=0), MessageError, "found 1 trees of round 0, wanted 1 of round 1"),
-        (replaced(OtOrder, trees=[]), MessageError, "found 0 trees of round 0"),
-        (replaced(OtOrder, trees=first(requests=[])), MessageError, "found 0 layers, wanted 1 for 14 candidates"),
-        (replaced(OtOrder, trees=first(requests=each(cut))), TransferError, "bytes for block 0 of domain 2"),
-        (replaced(OtOrder, trees=first(requests=each(flipped(99)))), TransferError, "digest of block 0 of domain 2"),
-        (replaced(OtOrder, trees=first(slots=pack_bytes(b"\4"))), MessageError, "found a slot beyond the 2 there are"),
-        (replaced(OtOrder, trees=first(slots=pack_bytes(b"\1\0"))), MessageError, "found 2 bytes, wanted 1"),
-        (replaced(OtOrder, trees=first(slots=pack_bytes(b"\1"))), TransferError, "for block 0 of domain 2"),
         (replaced(OtSums, round=3), MessageError, "reading sums of shop: found 1 trees of round 3"),
         (
             replaced(OtSums, second_round, round=0),
@@ -201,8 +175,11 @@ def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
         (replaced(OtSums, trees=first(n_nodes=2)), MessageError, "in 2 nodes"),
         (replaced(OtSums, trees=first(sums=cut)), MessageError, "reading sums of shop, tree 0: found"),
         (replaced(OtSums, trees=first(sums=more)), MessageError, "reading sums of shop, tree 0: found"),
-        (replaced(OtSums, trees=first(withheld=pack_bytes(b"\0"))), MessageError, "found 1 bytes, wanted 2"),
-        (replaced(OtSums, trees=first(withheld=pack_bytes(b"\0\xff"))), MessageError, "found bits beyond the 14 sums"),
+        (
+            replaced(OtSums, trees=first(withheld=pack_bytes(b"\0\0"))),
+            MessageError,
+            "found sums that are withheld, wanted all 14: columns are not sampled by level or node, and min_bucket",
+        ),
         (replaced(OtSums, trees=first(constraint=pack_bytes(b"1"))), MessageError, "found 1 bytes, wanted 0"),
     ],
 )
@@ -210,6 +187,39 @@ def test_an_active_party_refuses(change, kind, match, tampered) -> None:
     error = tampered(change, "shop")
     assert isinstance(error, kind)
     assert re.search(match, str(error))
+
+
+@pytest.mark.parametrize(
+    ("bits", "match"), [(b"\0", "found 1 bytes, wanted 2"), (b"\0\xff", "found bits beyond the 14 sums")]
+)
+@pytest.mark.parametrize("settings", [{"colsample_bylevel": 0.9}, {"colsample_bynode": 0.9}, {"min_bucket_rows": 2}])
+def test_what_is_withheld_is_checked_where_something_may_be(bits, match, settings, monkeypatch) -> None:
+    change = replaced(OtSums, trees=first(withheld=pack_bytes(bits)))
+    error = error_of(monkeypatch, change, "shop", "ot_shares", QUICK, **settings)
+    assert isinstance(error, MessageError)
+    assert re.search(match, str(error))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"round": 1}, "reading the features of shop's trees: found 1 trees of round 1, wanted 1 of round 0"),
+        ({"trees": []}, "found 0 trees of round 0"),
+        ({"trees": [pack_bytes(b"\4")]}, "tree 0: found a feature beyond the 2 that have cuts"),
+        ({"trees": [pack_bytes(b"\1\0")]}, "found 2 bytes, wanted 1"),
+    ],
+)
+def test_slots_of_trees(changes, match, monkeypatch) -> None:
+    error = error_of(monkeypatch, replaced(OtSlots, **changes), "shop", "ot_shares", QUICK, colsample_bytree=0.5)
+    assert isinstance(error, MessageError)
+    assert re.search(match, str(error))
+
+
+def test_columns_left_out_without_a_word(monkeypatch) -> None:
+    change = replaced(OtStart, some_columns=False)
+    error = error_of(monkeypatch, change, "bank", "ot_shares", QUICK, colsample_bytree=0.5)
+    assert isinstance(error, MessageError)
+    assert "found a tree that may not use all 2 columns, wanted all: no column sampling was announced" in str(error)
 
 
 def test_sums_that_no_rows_have(tampered) -> None:

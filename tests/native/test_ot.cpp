@@ -222,10 +222,19 @@ void weights() {
   }
 }
 
-// A tree as its definition says: all nodes of all levels, then cut.
-Blocks textbook_leaves(const Hash& hash, const Block& delta, u32 leaves, const Block& root) {
+// A tree as its definition says: all nodes of all levels, then cut; and after the leaves the sum of the nodes that the
+// levels lose, for each level the one beside its last node that is kept.
+Blocks textbook_values(const Hash& hash, const Block& delta, u32 leaves, const Block& root) {
   Blocks level = {root, root ^ delta};
-  while (level.size() < leaves) {
+  Block cut = {0, 0}, sum = {0, 0};
+  std::size_t below = 2;
+  while (below < leaves) below *= 2;
+  const bool lossy = below > leaves;
+  for (;;) {
+    below /= 2;
+    const std::size_t kept = (leaves + below - 1) / below;
+    if (kept % 2 == 1) cut ^= level[kept];
+    if (below == 1) break;
     Blocks next;
     for (const Block& node : level) {
       Block left;
@@ -235,14 +244,14 @@ Blocks textbook_leaves(const Hash& hash, const Block& delta, u32 leaves, const B
     }
     level = next;
   }
-  Block sum = {0, 0};
   for (const Block& leaf : level) sum ^= leaf;
   CHECK(sum == delta);
   level.resize(leaves);
+  if (lossy) level.push_back(cut);
   return level;
 }
 
-// A whole set-up for shapes of several sizes, against the textbook's trees.
+// A whole set-up for shapes of several sizes, against the textbook's trees. A holder knows every value but its hole.
 void forests(const AesPath& path, const std::vector<std::int32_t>& leaves, std::size_t rows) {
   const Base base;
   const Hash hash(key_of(random_block()), path);
@@ -260,14 +269,14 @@ void forests(const AesPath& path, const std::vector<std::int32_t>& leaves, std::
   tree_corrections(hash, base.delta, forest, q.data(), roots.data(), corrections.data(), 2);
   tree_copaths(hash, forest, holes.data(), t.data(), corrections.data(), copaths.data(), 2);
   std::size_t all = 0;
-  for (const std::int32_t some : leaves) all += rows * static_cast<std::size_t>(some);
+  for (const TreeShape shape : forest.shapes) all += rows * shape.values();
   Blocks full(all), punctured(all);
   tree_leaves(hash, base.delta, forest, roots.data(), full.data(), 2);
   tree_leaves_punctured(hash, forest, holes.data(), copaths.data(), punctured.data(), 2);
   std::size_t at = 0, tree = 0;
   for (const std::int32_t some : leaves)
     for (std::size_t row = 0; row < rows; ++row, ++tree) {
-      const Blocks wanted = textbook_leaves(hash, base.delta, static_cast<u32>(some), roots[tree]);
+      const Blocks wanted = textbook_values(hash, base.delta, static_cast<u32>(some), roots[tree]);
       bool good = true;
       for (std::size_t b = 0; b < wanted.size(); ++b, ++at) {
         good = good && full[at] == wanted[b];
@@ -282,6 +291,8 @@ void refusals() {
   CHECK_THROWS(Forest({65537}, 1));
   CHECK_THROWS(Forest({-1}, 1));
   CHECK(Forest({65536}, 1).levels == 16);
+  for (const u32 leaves : {1, 3, 5, 6, 7, 65535}) CHECK(TreeShape{leaves}.cut() && TreeShape{leaves}.values() == leaves + 1);
+  for (const u32 leaves : {2, 4, 8, 65536}) CHECK(!TreeShape{leaves}.cut() && TreeShape{leaves}.values() == leaves);
   const Forest forest({4, 5}, 2);
   CHECK(forest.transfers() == 10 && forest.corrections() == 6);
   Block choices[1];

@@ -1,5 +1,4 @@
-// Shares of sums on every path: the loops against plain additions, both parties against the sums themselves, packing,
-// translation.
+// Shares of sums on every path: the loops against plain additions, both parties against the sums themselves, packing.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -8,7 +7,6 @@
 #include "check.h"
 #include "gbdt/pair_bits.h"
 #include "gbdt/share_sums.h"
-#include "gbdt/translation.h"
 
 using namespace vfxgb;
 using namespace vfxgb::gbdt;
@@ -159,52 +157,11 @@ void test_packing() {
     }
 }
 
-// Both parties' masks, and what the holder makes of a masked vector.
-void test_translation() {
-  const std::size_t size = 11;
-  const Block bytes = random_block();
-  const ot::Hash hash(ot::AesKey(reinterpret_cast<const unsigned char*>(&bytes)), ot::aes_path());
-  std::vector<std::size_t> order(size);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), test::generator());
-  ot::Blocks all(size * size);
-  for (Block& leaf : all) leaf = random_block();
-  ot::Blocks punctured = all;
-  for (std::size_t i = 0; i < size; ++i) punctured[i * size + order[i]] = {0, 0};
-  const TranslationLayer owner(hash, all, 1, size), holder(hash, punctured, 1, size);
-  Pairs a(2 * size), b(2 * size), known_a(2 * size), known_b(2 * size);
-  owner.masks(3, 2, a.data(), b.data(), 2);
-  holder.masks(3, 2, known_a.data(), known_b.data(), 1);
-  for (std::size_t node = 0; node < 2; ++node)
-    for (std::size_t i = 0; i < size; ++i) {
-      Pair left = b[node * size + i], right = known_b[node * size + i];
-      left -= a[node * size + order[i]];
-      right -= known_a[node * size + order[i]];
-      CHECK(same(left, right));
-      CHECK(!same(b[node * size + i], known_b[node * size + i]));
-    }
-}
-
-void test_route() {
-  const std::size_t rows = 7, columns = 8, cells = rows * columns;
-  std::vector<i64> order(cells);
-  std::iota(order.begin(), order.end(), i64{0});
-  std::shuffle(order.begin(), order.end(), test::generator());
-  std::vector<ot::Leaf> before(cells), across(cells), after(cells);
-  route(order.data(), rows, columns, before.data(), across.data(), after.data());
-  for (std::size_t i = 0; i < cells; ++i) {
-    const std::size_t row = i / columns, via = after[i], from = across[via * rows + row];
-    CHECK(static_cast<std::size_t>(order[i]) == from * columns + before[from * columns + via]);
-  }
-}
-
 }  // namespace
 
 int main() {
   test_loops();
   test_sums();
   test_packing();
-  test_translation();
-  test_route();
   return test::report();
 }

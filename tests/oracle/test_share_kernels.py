@@ -38,6 +38,7 @@ class Forest:
     """Trees of all rows and slots: all masks of one tweak, and both parties' native objects."""
 
     masks: list[list[list[twin.Pair]]]  # [slot][row][leaf]
+    extra: list[list[twin.Pair]]  # [slot][row], of the nodes cut off
     holes: NDArray[np.uint16]
     owned: _native.OwnedTrees
     held: _native.HeldTrees
@@ -55,8 +56,12 @@ def make(cached: bool) -> Forest:
     ]
     tweak = twin.tree_tweak(COUNTER, RUN)
     masks = [
-        [twin.masks_of(hashes[row // BLOCK_ROWS], tree[-1], tweak) for row, tree in enumerate(trees)]
-        for trees in levels
+        [twin.masks_of(hashes[row // BLOCK_ROWS], tree[-1][:count], tweak) for row, tree in enumerate(trees)]
+        for count, trees in zip(LEAVES, levels, strict=True)
+    ]
+    extra = [
+        [twin.cut_mask(hashes[row // BLOCK_ROWS], twin.cut_of(tree, count), tweak) for row, tree in enumerate(trees)]
+        for count, trees in zip(LEAVES, levels, strict=True)
     ]
     leaves = np.array(LEAVES, dtype=np.int32)
     owned = _native.OwnedTrees(SESSION, delta.to_bytes(16, "little"), leaves, ROWS, BLOCK_ROWS)
@@ -66,15 +71,15 @@ def make(cached: bool) -> Forest:
         owned.fill(block, block_bytes(roots[slot][row] for slot in range(len(LEAVES)) for row in rows))
         copaths = [
             node
-            for slot, count in enumerate(LEAVES)
+            for slot in range(len(LEAVES))
             for row in rows
-            for node in twin.copath_of(levels[slot][row], count, int(holes[slot, row]))
+            for node in twin.copath_of(levels[slot][row], int(holes[slot, row]))
         ]
         held.fill(block, block_bytes(copaths))
     if cached:
         owned.cache(2)
         held.cache(2)
-    return Forest(masks, holes, owned, held)
+    return Forest(masks, extra, holes, owned, held)
 
 
 @pytest.fixture(params=[False, True], ids=["grown", "kept"])
@@ -95,7 +100,7 @@ def test_both_shares(forest: Forest, slots: tuple[int, ...], threads: int) -> No
     pairs, chosen = values(), np.array(slots, dtype=np.int32)
     d, own = forest.owned.cover(COUNTER, RUN, rows, chosen, pairs, threads)
     wanted_d = [
-        twin.plus(tuple(int(v) % twin.HALF for v in pairs[row]), twin.total(forest.masks[slot][row]))
+        twin.total([tuple(int(v) % twin.HALF for v in pairs[row]), forest.extra[slot][row], *forest.masks[slot][row]])
         for slot in slots
         for row in rows
     ]
@@ -109,7 +114,12 @@ def test_both_shares(forest: Forest, slots: tuple[int, ...], threads: int) -> No
     theirs = forest.held.row_sums(COUNTER, RUN, rows, chosen, d, place, threads)
     shares = [
         [
-            twin.held_share(forest.masks[slot][row], int(forest.holes[slot, row]), wanted_d[k * len(rows) + i])
+            twin.held_share(
+                forest.masks[slot][row],
+                forest.extra[slot][row],
+                int(forest.holes[slot, row]),
+                wanted_d[k * len(rows) + i],
+            )
             for i, row in enumerate(rows)
         ]
         for k, slot in enumerate(slots)
@@ -183,35 +193,6 @@ def test_left_shares() -> None:
         assert pairs_of(found[node]) == wanted
 
 
-@pytest.mark.parametrize(("groups", "size"), [(1, 1), (1, 11), (3, 4), (2, 17)])
-def test_translation_masks(groups: int, size: int) -> None:
-    rng = np.random.default_rng(5)
-    leaves = [
-        [[int.from_bytes(rng.bytes(16), "little") for _ in range(size)] for _ in range(size)] for _ in range(groups)
-    ]
-    flat = block_bytes(leaf for group in leaves for tree in group for leaf in tree)
-    layer = _native.TranslationLayer(SESSION, 9, 77, flat, groups, size)
-    a, b = layer.masks(6, 2, 2)
-    for node in range(2):
-        wanted = [twin.translation_masks(twin.Hash(SESSION, 9, 77), group, 6 + node) for group in leaves]
-        assert pairs_of(a[node]) == [pair for one, _ in wanted for pair in one]
-        assert pairs_of(b[node]) == [pair for _, one in wanted for pair in one]
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 9), st.integers(0, 4), st.integers(0, 2**32))
-def test_routes(rows: int, log_columns: int, seed: int) -> None:
-    """Within rows, within columns, within rows: together the permutation that was asked for."""
-    columns = 1 << log_columns
-    order = np.random.default_rng(seed).permutation(rows * columns)
-    before, across, after = _native.route(order, rows, columns)
-    cells = np.arange(rows * columns).reshape(rows, columns)
-    cells = np.take_along_axis(cells, before.reshape(rows, columns).astype(np.int64), axis=1)
-    cells = np.take_along_axis(cells.T, across.reshape(columns, rows).astype(np.int64), axis=1).T
-    cells = np.take_along_axis(cells, after.reshape(rows, columns).astype(np.int64), axis=1)
-    assert np.array_equal(cells.ravel(), order)
-
-
 @pytest.mark.parametrize(
     ("call", "match"),
     [
@@ -235,8 +216,6 @@ def test_routes(rows: int, log_columns: int, seed: int) -> None:
         (lambda f: _native.unpack_pairs(bytes(3), 2, 8, 8), "found 3 bytes, wanted 4"),
         (lambda f: _native.unpack_pairs(b"\xff", 1, 3, 3), "bits beyond the last pair"),
         (lambda f: _native.pack_pairs(np.zeros((1, 2), np.uint64), 65, 3), "bits must be 1 to 64"),
-        (lambda f: _native.route(np.array([0, 0]), 1, 2), "permutation"),
-        (lambda f: _native.route(np.arange(3), 1, 3), "power of two"),
     ],
 )
 def test_bad_input(call: Any, match: str) -> None:

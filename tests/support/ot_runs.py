@@ -11,9 +11,14 @@ import numpy as np
 import pytest
 
 from vfxgb import _native
+from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
+from vfxgb.model.pooled import PooledModel
 from vfxgb.ot import HolderSession, OwnerSession, Place
 from vfxgb.params import TrainParams
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols.ot_shares import shares
+from vfxgb.protocols.ot_shares.messages import OtGradients
 from vfxgb.train import passive, session
 
 QUICK: dict[str, Any] = {"group_bits": 768, "insecure": True, "chunk_rows": 16, "setup_rows": 15}
@@ -125,3 +130,20 @@ def messages_to(
         for one in result.transcript.records[party].messages
         if one.peer == peer and not one.sent and kinds(one.tag)
     ]
+
+
+def same_model(one: session.FitResult, other: session.FitResult) -> bool:
+    trees = [PooledModel(result.active_share, result.passive_shares) for result in (one, other)]
+    fields = ("feature", "threshold", "default_left", "value", "gain", "cover")
+    return all(np.array_equal(getattr(trees[0], name), getattr(trees[1], name), equal_nan=True) for name in fields)
+
+
+def masked_bytes(result: Any, slot: int | None = None) -> np.ndarray:
+    """The pairs of all OtGradients as uint64[messages' rows and slots, 2]."""
+    view = AttackerView(result.transcript.records["shop"], result.transcript.catalogue, "ot_shares", None)
+    sent = list(view.messages("bank", OtGradients.TAG, OtGradients))
+    codec = shares.pair_codec(make_protocol_params(protocol_by_name("ot_shares"), {}), view.setup.n_train, 1)
+    pairs = [codec.unpack(one.pairs, (one.n_slots, one.count), "test") for one in sent]
+    if slot is not None:
+        return np.concatenate([one[slot] for one in pairs])
+    return np.concatenate([one.reshape(-1, 2) for one in pairs])

@@ -1,11 +1,12 @@
-"""The definitions behind `ot_shares` in Python's integers: masks, shares, their packing and translation.
+"""The definitions behind `ot_shares` in Python's integers: trees of masks, shares and their packing.
 
 Nothing here is fast, and nothing is shared with the package but ChaCha20, from which the keys of the hash come.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import xor
 from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -43,19 +44,44 @@ def depth_of(leaves: int) -> int:
 
 
 def levels_of(hash_: Hash, delta: int, leaves: int, root: int) -> list[list[int]]:
-    """All nodes, level by level from the first; the last is cut to the leaves."""
+    """All nodes, level by level from the first, the ones that are cut off and what would grow of them included."""
     levels = [[root, root ^ delta]]
     while len(levels) < depth_of(leaves):
         left = [hash_(node, 0) for node in levels[-1]]
         levels.append([child for node, one in zip(levels[-1], left, strict=True) for child in (one, one ^ node)])
-    return [*levels[:-1], levels[-1][:leaves]]
+    return levels
 
 
-def copath_of(levels: Sequence[Sequence[int]], leaves: int, hole: int) -> list[int]:
-    """The siblings of the path to a leaf, from the first level down; 0 for a sibling that was cut off."""
-    depth = depth_of(leaves)
-    siblings = [(hole >> (depth - level)) ^ 1 for level in range(1, depth + 1)]
-    return [row[at] if at < len(row) else 0 for row, at in zip(levels, siblings, strict=True)]
+def kept_of(leaves: int, level: int) -> int:
+    """Nodes that a level, from 1 on, keeps; if they are odd, the node after them is cut off."""
+    return -(-leaves // 2 ** (depth_of(leaves) - level))
+
+
+def cut_of(levels: Sequence[Sequence[int]], leaves: int, before: int | None = None) -> int | None:
+    """C: the sum of the nodes cut off at all levels, or at those before `before`; None for none."""
+    last = len(levels) if before is None else before - 1
+    cut = [levels[level - 1][kept_of(leaves, level)] for level in range(1, last + 1) if kept_of(leaves, level) % 2]
+    return reduce(xor, cut) if cut else None
+
+
+def copath_of(levels: Sequence[Sequence[int]], hole: int) -> list[int]:
+    """The siblings of the path to a leaf, from the first level down."""
+    return [row[(hole >> (len(levels) - level)) ^ 1] for level, row in enumerate(levels, 1)]
+
+
+def level_tweak(level: int) -> int:
+    """Of the mask of a correction."""
+    return HALF + level
+
+
+def corrections_of(hash_: Hash, levels: Sequence[Sequence[int]], leaves: int, q: Sequence[int]) -> list[int]:
+    """What the owner sends, from the second level down; q: of the transfers of all levels."""
+    out = []
+    for level in range(2, len(levels) + 1):
+        cut = cut_of(levels, leaves, before=level)
+        left = levels[level - 1][: 2 * kept_of(leaves, level - 1) : 2]
+        out.append(reduce(xor, left) ^ q[level - 1] ^ (0 if cut is None else hash_(cut, level_tweak(level))))
+    return out
 
 
 def pair_of(number: int) -> Pair:
@@ -85,9 +111,14 @@ def masks_of(hash_: Hash, leaves: Sequence[int], tweak: int) -> list[Pair]:
     return [pair_of(hash_(leaf, tweak)) for leaf in leaves]
 
 
-def held_share(masks: Sequence[Pair], hole: int, d: Pair) -> list[Pair]:
-    """y_b of every leaf: what the passive party computes without ever using the mask of its hole."""
-    known = [mask for b, mask in enumerate(masks) if b != hole]
+def cut_mask(hash_: Hash, cut: int | None, tweak: int) -> Pair:
+    """H(C, tweak), nothing for a tree without C."""
+    return (0, 0) if cut is None else pair_of(hash_(cut, tweak))
+
+
+def held_share(masks: Sequence[Pair], extra: Pair, hole: int, d: Pair) -> list[Pair]:
+    """y_b of every leaf: what the passive party computes without ever using the mask of its hole. `extra`: cut_mask."""
+    known = [extra, *(mask for b, mask in enumerate(masks) if b != hole)]
     return [minus(d, total(known)) if b == hole else mask for b, mask in enumerate(masks)]
 
 
@@ -103,9 +134,3 @@ def pack(pairs: Sequence[Pair], g_bits: int, h_bits: int) -> bytes:
     for i, (g, h) in enumerate(pairs):
         number |= (g % 2**g_bits + h % 2**h_bits * 2**g_bits) << (i * width)
     return number.to_bytes((len(pairs) * width + 7) // 8, "little")
-
-
-def translation_masks(hash_: Hash, trees: Sequence[Sequence[int]], counter: int) -> tuple[list[Pair], list[Pair]]:
-    """(a, b) of one group: trees[i][j] is leaf j of tree i."""
-    values = [[pair_of(hash_(leaf, HALF + counter)) for leaf in tree] for tree in trees]
-    return [total(column) for column in zip(*values, strict=True)], [total(row) for row in values]

@@ -45,6 +45,7 @@ def test_hash_and_tree(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
         "5b738441cbc1961a608b6905555b6a44",
         "5b728642cfc4901d6882630e5956644b",
         "7f5d7c8f64eccad7d7871591fb27ece1",
+        "1b3918eb0880a6bbb3e371f5875b909d",
     ]
 
 

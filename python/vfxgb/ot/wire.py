@@ -1,4 +1,4 @@
-"""The bytes of a block of transfers, version 1. All integers are unsigned and little-endian.
+"""The bytes of a block of transfers, version 2. All integers are unsigned and little-endian.
 
 offset  bytes  field
 0       4      magic "VXOT"
@@ -23,7 +23,7 @@ from vfxgb.errors import TransferError
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
 MAGIC = b"VXOT"
-VERSION = 1
+VERSION = 2
 REQUEST = 1
 CORRECTIONS = 2
 KIND_NAMES = {REQUEST: "a request", CORRECTIONS: "corrections"}

@@ -259,6 +259,8 @@ class ActiveContext:
     Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
     protocol releases gradients of its own). `first_order`: see EngineOptions.
     `note`: None unless the run is recorded. `progress`: told how far a long step is: (step, units done, of how many).
+    `remarks`: lines for the ledger on what follows from the settings of the run rather than from a message; a role adds
+    to it.
     `secrets`: where private keys outlive the process, so that a resumed run goes on with them; None: nowhere.
     """
 
@@ -276,6 +278,7 @@ class ActiveContext:
     note: Note | None = None
     progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
     secrets: SecretBox | None = None
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -23,21 +23,32 @@ class ShownSums:
         self._candidates: list[CandidateList] = []
         self._small: list[SmallSums] = []
 
+    def _given_order(self, tree: PassiveTree) -> NDArray[np.int64] | None:  # noqa: ARG002 - protocols with one use it
+        """The order in which the candidates of a tree are shown; None: one that is drawn in secret."""
+        return None
+
     def _draw(self, trees: Sequence[PassiveTree]) -> None:
-        """A new round: draw the secret order of each tree's candidates."""
-        context = self._context
+        """A new round: draw the secret order of each tree's candidates, unless the protocol gives one."""
         self._trees = trees
-        self._candidates = [
-            CandidateList(
-                context.binned, context.has_missing, tree.features, context.constraints, context.random, context.threads
-            )
-            for tree in trees
-        ]
+        self._candidates = [self._list(tree) for tree in trees]
+        context = self._context
         if context.note is not None:
             for tree, candidates in zip(trees, self._candidates, strict=True):
-                assert candidates.order is not None  # noqa: S101 - made with a source of randomness
+                assert candidates.order is not None  # noqa: S101 - drawn or given
                 context.note("order", tree.round, tree.tree, candidates.order)
         self._small = [SmallSums(context.binned, tree, context.threads) for tree in trees]
+
+    def _list(self, tree: PassiveTree) -> CandidateList:
+        context, given = self._context, self._given_order(tree)
+        return CandidateList(
+            context.binned,
+            context.has_missing,
+            tree.features,
+            context.constraints,
+            context.random if given is None else None,
+            context.threads,
+            given,
+        )
 
     def resolve(
         self,

@@ -116,6 +116,7 @@ class ActiveParty:
         self._channels = channels
         self._note = note
         self._secrets = secrets
+        self.remarks: list[str] = []
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self.events: list[Event] = []
@@ -278,6 +279,7 @@ class ActiveParty:
                     note=self._note,
                     progress=self._progress,
                     secrets=self._secrets,
+                    remarks=self.remarks,
                 )
             )
         self._grower = Grower(

@@ -134,6 +134,7 @@ def lead(
         share = leader.run(state, hooks, save)
     entered.privacy.add(*leader.events)
     entered.purity = leader.leaf_purity()
+    entered.notes.extend(leader.remarks)
     if channels and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
         entered.notes.append(f"{party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
     if channels and spec.shows_sums and params.sampling_method == "goss" and not params.told_sample:

@@ -25,7 +25,7 @@ class CandidateList:
 
     `constraints`: int8 per feature of the table, or None. `random`: the source of the secret order, or None for the
     true order, which is what a party uses for itself. `features`: as given. `has_missing`, `n_bins`: of each of them.
-    `order`: int64[c], a permutation, or None for the true order.
+    `order`: int64[c], a permutation, or None for the true order; may be given where there is no `random`.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class CandidateList:
         constraints: NDArray[np.int8] | None,
         random: Callable[[int], bytes] | None,
         threads: int,
+        order: NDArray[np.int64] | None = None,
     ) -> None:
         self._bins = bins
         self.features = features
@@ -45,7 +46,7 @@ class CandidateList:
         # All features is the fast path of the kernels.
         self._subset = None if len(features) == bins.n_features else features
         self._local, self._bin, self._default_left = _native.candidates(self.n_bins, self.has_missing)
-        self.order: NDArray[np.int64] | None = None
+        self.order = order
         if random is not None:
             self.order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
         self.constraint: NDArray[np.int8] | None = None

@@ -14,6 +14,8 @@ TOY = modp_group(768, insecure=True)
 LEAVES = np.array([5, 33, 1], dtype=np.int32)
 ROWS = 40
 LEVELS = 3 + 6 + 1
+# None of the trees has a power of two: after its leaves comes the sum of the nodes cut off, which both parties know.
+VALUES = LEAVES + 1
 FIRST = Place(0, 0)
 HEADER, DIGEST = 40, 16
 
@@ -46,7 +48,7 @@ def leaves_of_both(
 
 def check_leaves(full: NDArray[np.uint8], punctured: NDArray[np.uint8], holes: NDArray[np.uint16]) -> None:
     at = 0
-    for tree, count in enumerate(LEAVES):
+    for tree, count in enumerate(VALUES):
         for row in range(ROWS):
             mine, theirs = full[at : at + count], punctured[at : at + count]
             known = np.arange(count) != holes[tree, row]
@@ -131,7 +133,7 @@ def change(data: bytes, at: int, how: Callable[[int], int] = lambda byte: byte ^
         (lambda data: data[:30], "no block of transfers"),
         (lambda data: b"", "no block of transfers"),
         (lambda data: change(data, 0), "no block of transfers"),
-        (lambda data: change(data, 4), "of version 1"),
+        (lambda data: change(data, 4), "of version 2"),
         (lambda data: change(data, 5, lambda _: 2), "found corrections, wanted a request"),
         (lambda data: change(data, 5, lambda _: 9), "unknown kind 9"),
         (lambda data: change(data, 6), "found block 0 of domain 1"),

@@ -1,6 +1,6 @@
 """The active party's side of `ot_shares`: it owns the trees of masks, masks gradients and opens sums."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,38 +10,27 @@ from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
-from vfxgb.protocols.ot_shares.messages import (
-    OtGradients,
-    OtOrder,
-    OtOrderAnswer,
-    OtShares,
-    OtSums,
-    TreeOrder,
-    TreeShares,
-    TreeSums,
-)
-from vfxgb.protocols.ot_shares.order import OwnerOrder, layers_for
-from vfxgb.protocols.ot_shares.owner import OwnerKeys
+from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, TreeSums
+from vfxgb.protocols.ot_shares.owner import OwnerKeys, Run
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.shares import keeps_leaves, pair_codec
 from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import pack_bytes, unpack_array
+from vfxgb.transport.messages import Bulk, unpack_array
 
 
 @dataclass
 class GrowingShares:
     """One growing tree with one passive party.
 
-    `counter`: of its masks. `slots`: int32, those it uses; `n`: their candidates. `root`: uint64[leaves, 2], own share
-    of the root's sums. `opening`: uint64[m, n, 2], what opens the answer that is on its way.
+    `counter`: the number of its masks. `slots`: int32, those it uses; `n`: their candidates. `root`: uint64[leaves, 2],
+    own share of the root's sums. `left`: uint64[m, n, 2], own share of the left sums of the nodes that are asked for.
     """
 
     counter: int
     slots: NDArray[np.int32]
     n: int
-    order: OwnerOrder
     root: NDArray[np.uint64]
-    opening: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0, 2), dtype=np.uint64))
+    left: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0, 2), dtype=np.uint64))
 
 
 class OtSource:
@@ -54,9 +43,13 @@ class OtSource:
         self._keys: dict[str, OwnerKeys] = {}
         self._trees: dict[tuple[str, int], GrowingShares] = {}
         self._counter = 0
+        train = context.train
+        self._some_columns = train.colsample_bytree < 1.0
+        # Whether a passive party may leave out sums; what else it left out would only hide that it deviates.
+        self._may_withhold = min(train.colsample_bylevel, train.colsample_bynode) < 1.0 or train.min_bucket_rows > 1
 
     def begin_tree(self, gradients: Gradients) -> None:
-        """Agree on the order of candidates with every passive party; send it every sampled row's pair, masked."""
+        """Send every passive party every sampled row's pair, masked for each of its slots."""
         if not self._keys:
             with self._context.timings.phase("set-up"):
                 self._set_up()
@@ -64,7 +57,9 @@ class OtSource:
         pairs = [self._codec.exact.encode(one, gradients.step) for one in gradients.arrays]
         rows = np.arange(n, dtype=np.int32) if gradients.sampled is None else gradients.sampled
         for party, channel in self._context.channels.items():
-            self._read_order(party, channel, gradients.round, len(pairs))
+            chosen = self._read_slots(party, channel, gradients.round, len(pairs))
+            for tree, slots in enumerate(chosen):
+                self._trees[party, tree] = self._grow(party, self._counter + tree, slots)
         for tree, own in enumerate(pairs):
             for first in range(0, len(rows), self._params.chunk_rows):
                 chunk = np.ascontiguousarray(rows[first : first + self._params.chunk_rows])
@@ -76,13 +71,14 @@ class OtSource:
         context = self._context
         before = sum(channel.traffic.total_bytes for channel in context.channels.values())
         # 63 bits: masks of two runs over one stored set-up never meet.
-        run = int.from_bytes(_native.random_bytes(8), "little") >> 1
+        number = int.from_bytes(_native.random_bytes(8), "little") >> 1
+        run = Run(number, context.train.n_estimators * context.n_outputs)
         keys = {
             party: OwnerKeys(channel, self._params, context.n_train, run, context.threads)
             for party, channel in context.channels.items()
         }
         for one in keys.values():
-            one.start()
+            one.start(self._some_columns)
         for one in keys.values():
             one.read_offer()
         slots = [one.slots for one in keys.values()]
@@ -91,6 +87,7 @@ class OtSource:
         total = sum(one.blocks for one in keys.values())
         for one in keys.values():
             one.set_up(lambda: context.progress("setting up ot_shares", next(count), total))
+            context.remarks.extend(one.remarks)
         for one in keys.values():
             if keep and one.trees is not None:
                 one.trees.cache(context.threads)
@@ -98,40 +95,25 @@ class OtSource:
         after = sum(channel.traffic.total_bytes for channel in context.channels.values())
         context.timings.count("set-up bytes", after - before)
 
-    def _read_order(self, party: str, channel: Channel, round_index: int, n_trees: int) -> None:
+    def _read_slots(self, party: str, channel: Channel, round_index: int, n_trees: int) -> list[NDArray[np.int32]]:
+        """The slots of each tree: all of them, unless columns are sampled by tree."""
+        n_slots = len(self._keys[party].slots)
+        if not self._some_columns:
+            return [np.arange(n_slots, dtype=np.int32)] * n_trees
+        what = f"reading the features of {party}'s trees"
         with self._context.timings.phase("wait"):
-            message = channel.recv(OtOrder)
+            message = channel.recv(OtSlots)
         if (message.round, len(message.trees)) != (round_index, n_trees):
             raise MessageError(
-                f"reading the order of {party}: found {len(message.trees)} trees of round {message.round}, wanted "
-                f"{n_trees} of round {round_index}"
+                f"{what}: found {len(message.trees)} trees of round {message.round}, wanted {n_trees} of round "
+                f"{round_index}"
             )
-        with self._context.timings.phase("order"):
-            answers = []
-            for tree, order in enumerate(message.trees):
-                growing = self._grow(party, tree, order)
-                self._trees[party, tree] = growing
-                answers.append([pack_bytes(answer) for answer in growing.order.answers])
-        channel.send(OtOrderAnswer(round=round_index, trees=answers))
+        return [_chosen(bits, n_slots, f"{what}, tree {tree}") for tree, bits in enumerate(message.trees)]
 
-    def _grow(self, party: str, tree: int, order: TreeOrder) -> GrowingShares:
-        keys, what = self._keys[party], f"reading the order of {party}, tree {tree}"
-        chosen = np.arange(len(keys.slots), dtype=np.int32)
-        if len(order.slots):
-            packed = unpack_array(order.slots, np.uint8, ((len(keys.slots) + 7) // 8,), what)
-            bits = np.unpackbits(packed, bitorder="little")
-            if bits[len(keys.slots) :].any():
-                raise MessageError(f"{what}: found a slot beyond the {len(keys.slots)} there are")
-            chosen = np.flatnonzero(bits).astype(np.int32)
-        n = int(keys.slots.candidates[chosen].sum())
-        if len(order.requests) != len(layers_for(n)):
-            raise MessageError(
-                f"{what}: found {len(order.requests)} layers, wanted {len(layers_for(n))} for {n} candidates"
-            )
-        counter = self._counter + tree
-        root = np.zeros((int(keys.slots.leaves[chosen].sum()), 2), dtype=np.uint64)
-        placed = OwnerOrder(keys.session, counter, n, order.requests, self._context.threads)
-        return GrowingShares(counter, chosen, n, placed, root)
+    def _grow(self, party: str, counter: int, chosen: NDArray[np.int32]) -> GrowingShares:
+        slots = self._keys[party].slots
+        root = np.zeros((int(slots.leaves[chosen].sum()), 2), dtype=np.uint64)
+        return GrowingShares(counter, chosen, int(slots.candidates[chosen].sum()), root)
 
     def _send_rows(
         self,
@@ -165,30 +147,24 @@ class OtSource:
             )
 
     def open_level(self, level: ActiveLevel) -> None:
-        """Send the own share of the sums of the nodes to build, masked once more."""
-        for party, channel in self._context.channels.items():
-            trees = [
-                TreeShares(tree=nodes.tree, layers=list(self._shares(party, nodes, level))) for nodes in level.trees
-            ]
-            channel.send(OtShares(round=level.round, depth=level.depth, trees=trees))
+        """Sum the own share of the nodes to build, while the passive parties sum theirs."""
+        for party in self._context.channels:
+            for nodes in level.trees:
+                self._trees[party, nodes.tree].left = self._left(party, nodes, level.depth)
 
-    def _shares(self, party: str, nodes: LevelNodes, level: ActiveLevel) -> Iterator[memoryview]:
+    def _left(self, party: str, nodes: LevelNodes, depth: int) -> NDArray[np.uint64]:
         growing, keys = self._trees[party, nodes.tree], self._keys[party]
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         if growing.n == 0:
-            growing.opening = np.zeros((len(built), 0, 2), dtype=np.uint64)
-            return
+            return np.zeros((len(built), 0, 2), dtype=np.uint64)
         with self._context.timings.phase("sums"):
-            if level.depth == 0:
+            if depth == 0:
                 cells = growing.root[None]
             else:
                 cells = keys.sums(growing.counter, nodes.in_memory, built, growing.slots)
                 rows = int(nodes.in_memory.counts(built)[:, 0].sum())
                 self._context.timings.count("masks", rows * len(growing.root))
-            left = keys.slots.left_shares(cells, growing.slots)
-        with self._context.timings.phase("order"):
-            sent, growing.opening = growing.order.cover(left)
-        yield from (self._codec.pack(one) for one in sent)
+            return keys.slots.left_shares(cells, growing.slots)
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """The sums of a level, opened. Raises MessageError unless they are of this round, depth and size."""
@@ -213,8 +189,13 @@ class OtSource:
             raise MessageError(
                 f"{what}: found {tree.n_candidates} candidates in {tree.n_nodes} nodes, wanted {shape[1]} in {shape[0]}"
             )
-        answer = self._codec.unpack(tree.sums, shape, what) + growing.opening
+        answer = self._codec.unpack(tree.sums, shape, what) - growing.left
         if len(tree.withheld):
+            if not self._may_withhold:
+                raise MessageError(
+                    f"{what}: found sums that are withheld, wanted all {shape[0] * shape[1]}: columns are not sampled "
+                    "by level or node, and min_bucket_rows is 1"
+                )
             withheld = unpack_array(tree.withheld, np.uint8, ((shape[0] * shape[1] + 7) // 8,), what)
             bits = np.unpackbits(withheld, bitorder="little")
             if bits[shape[0] * shape[1] :].any():
@@ -225,11 +206,19 @@ class OtSource:
         return OpenedTree(self._codec.open(answer, what), constraint if directions else None)
 
     def end_tree(self) -> None:
-        """Forget masks and orders of the round."""
+        """Forget the shares of the round."""
         self._trees = {}
 
     def close(self) -> None:
         """Nothing runs in the background."""
+
+
+def _chosen(bits: Bulk, n_slots: int, what: str) -> NDArray[np.int32]:
+    packed = unpack_array(bits, np.uint8, ((n_slots + 7) // 8,), what)
+    found = np.unpackbits(packed, bitorder="little")
+    if found[n_slots:].any():
+        raise MessageError(f"{what}: found a feature beyond the {n_slots} that have cuts")
+    return np.flatnonzero(found).astype(np.int32)
 
 
 def make_active(context: ActiveContext) -> OpenedSums:

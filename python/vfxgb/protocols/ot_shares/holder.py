@@ -10,6 +10,7 @@ from vfxgb import _native
 from vfxgb.errors import MessageError, TransferError
 from vfxgb.ot import HolderSession, Place, modp_group
 from vfxgb.protocols.base import PassiveContext
+from vfxgb.protocols.ot_shares.bound import choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.shares import Slots, block_count, keeps_leaves
@@ -22,45 +23,63 @@ DIGEST_LABEL = b"vfxgb ot_shares bins 1\n"
 
 
 class HolderKeys:
-    """The set-up is done when it is made. `session`: of this run, for orders. `features`: int32[s], that of each slot.
+    """The set-up is done when it is made. `features`: int32[s], that of each slot. `start`: what the run is.
 
-    Raises MessageError and TransferError.
+    Raises MessageError, TransferError and CapacityError.
     """
 
     def __init__(self, context: PassiveContext) -> None:
         self._context = context
         self._params: OtSharesParams = context.params
+        self._step = f"{context.party} setting up"
         channel = context.channel
         store = (
             None if self._params.setup_dir is None else SetupStore(self._params.setup_dir, context.party, channel.peer)
         )
-        start = channel.recv(OtStart)
-        if not 0 <= start.run < 1 << 63:
-            raise MessageError(f"{context.party} setting up: found run {start.run}, wanted a number of 63 bits")
-        self._run = start.run
-        stored = None if store is None or not start.stored else self._load(store, start.stored)
+        self.start = self._read_start()
+        stored = None if store is None or not self.start.stored else self._load(store, self.start.stored)
         self._prepare(None if stored is None else np.frombuffer(stored.features, dtype="<i4").astype(np.int32))
         if stored is not None:
             self._check_bins(stored)
-        if store is not None:
-            store.start_run(start.run, fresh=stored is None)
-        self._base_transfers(stored is not None)
+        if stored is not None and store is not None and not self._may_serve(store, stored):
+            stored = None
         self.trees: _native.HeldTrees | None = None
+        session = self._offer(stored is not None)
         if len(self.slots) == 0:
             return
         keep = keeps_leaves(self._params, [self.slots], context.n_train, owner=False, party=context.party)
-        self.trees = self._set_up(store) if stored is None else self._restore(stored)
+        if stored is None:
+            assert session is not None  # noqa: S101 - a new set-up has base transfers
+            self.trees = self._make_trees(session, store)
+        else:
+            self.trees = self._restore(stored)
+        if store is not None:
+            name = self.start.stored if session is None else session.session
+            store.enter_run(name, self.start.run, self.start.trees, fresh=stored is None)
         if keep:
             self.trees.cache(context.threads)
+
+    def _read_start(self) -> OtStart:
+        start = self._context.channel.recv(OtStart)
+        if not 0 <= start.run < 1 << 63:
+            raise MessageError(f"{self._step}: found run {start.run}, wanted a number of 63 bits")
+        if start.trees < 1:
+            raise MessageError(f"{self._step}: found a run of {start.trees} trees, wanted at least 1")
+        return start
 
     def _load(self, store: SetupStore, session: bytes) -> HolderFile | None:
         stored = store.load(HolderFile)
         if stored is not None and stored.session != session:
             raise TransferError(
-                f"{self._context.party} setting up: {self._context.channel.peer} has kept the set-up of session "
+                f"{self._step}: {self._context.channel.peer} has kept the set-up of session "
                 f"{session.hex()[:16]}, found {stored.session.hex()[:16]} here; remove both, or give another setup_dir"
             )
         return stored
+
+    def _may_serve(self, store: SetupStore, stored: HolderFile) -> bool:
+        """Whether the stored set-up may serve this run, too (bound.py)."""
+        used = store.used(stored.session)
+        return used is not None and used + self.start.trees <= most_trees(self.slots, stored.block_rows)
 
     def _prepare(self, order: NDArray[np.int32] | None) -> None:
         """The slots in their secret order, drawn here unless it is given, and the leaf of every row."""
@@ -91,45 +110,57 @@ class HolderKeys:
 
     def _changed(self) -> TransferError:
         return TransferError(
-            f"{self._context.party} setting up: the bins have changed since the set-up was stored, and its trees lack "
+            f"{self._step}: the bins have changed since the set-up was stored, and its trees lack "
             "the leaves of other bins; remove it at both parties, or give another setup_dir"
         )
 
-    def _base_transfers(self, stored: bool) -> None:
+    def _offer(self, stored: bool) -> HolderSession | None:
+        """Say what the slots are; the session of a new set-up after its base transfers, None for the stored one."""
         context, channel = self._context, self._context.channel
-        group = modp_group(self._params.group_bits, self._params.insecure)
-        self.session = HolderSession(channel.peer, group, context.threads, self._params.checked)
+        session = None
+        if not stored:
+            group = modp_group(self._params.group_bits, self._params.insecure)
+            session = HolderSession(channel.peer, group, context.threads, self._params.checked)
         channel.send(
             OtOffer(
-                offer=pack_bytes(self.session.offer),
+                offer=pack_bytes(b"" if session is None else session.offer),
                 n_bins=pack_array(self.slots.n_bins),
                 missing=pack_array(self.slots.missing.astype(np.uint8)),
                 stored=stored,
             )
         )
-        with context.timings.phase("wait"):
-            reply = channel.recv(OtReply)
-        self.session.accept(reply.reply)
+        if session is not None:
+            with context.timings.phase("wait"):
+                reply = channel.recv(OtReply)
+            session.accept(reply.reply)
+        return session
 
-    def _set_up(self, store: SetupStore | None) -> _native.HeldTrees:
-        """Request the trees block by block, a few blocks ahead of the answers."""
-        context, step = self._context, self._params.setup_rows
-        trees = _native.HeldTrees(self.session.session, self.slots.leaves, self._holes, step)
+    def _make_trees(self, session: HolderSession, store: SetupStore | None) -> _native.HeldTrees:
+        """Request the trees block by block, a few blocks ahead of the answers; store the set-up if it is to be."""
+        context = self._context
+        step = choose_block_rows(self._params, self.slots, context.n_train, self.start.trees, self._step)
+        trees = _native.HeldTrees(session.session, self.slots.leaves, self._holes, step)
         kept: list[bytes] = []
         open_blocks: deque[int] = deque()
+
+        def finish() -> None:
+            copaths = self._finish(session, trees, open_blocks.popleft())
+            if store is not None:
+                kept.append(copaths.tobytes())
+
         for block in range(block_count(context.n_train, step)):
             holes = np.ascontiguousarray(self._holes[:, block * step : (block + 1) * step])
-            request = self.session.request(Place(_native.TREES_DOMAIN, block), self.slots.leaves, holes)
+            request = session.request(Place(_native.TREES_DOMAIN, block), self.slots.leaves, holes)
             context.channel.send(OtRequest(block=block, request=pack_bytes(request)))
             open_blocks.append(block)
             if len(open_blocks) == WINDOW:
-                self._finish(trees, open_blocks.popleft(), None if store is None else kept)
+                finish()
         while open_blocks:
-            self._finish(trees, open_blocks.popleft(), None if store is None else kept)
+            finish()
         if store is not None:
             store.save(
                 HolderFile(
-                    session=self.session.session,
+                    session=session.session,
                     n_rows=context.n_train,
                     block_rows=step,
                     features=bytes(pack_array(self.features)),
@@ -139,16 +170,15 @@ class HolderKeys:
             )
         return trees
 
-    def _finish(self, trees: _native.HeldTrees, block: int, kept: list[bytes] | None) -> None:
+    def _finish(self, session: HolderSession, trees: _native.HeldTrees, block: int) -> NDArray[np.uint8]:
         context = self._context
         with context.timings.phase("wait"):
             answer = context.channel.recv(OtAnswer)
         if answer.block != block:
-            raise MessageError(f"{context.party} setting up: found block {answer.block}, wanted {block}")
-        copaths = self.session.finish(Place(_native.TREES_DOMAIN, block), answer.answer)
+            raise MessageError(f"{self._step}: found block {answer.block}, wanted {block}")
+        copaths = session.finish(Place(_native.TREES_DOMAIN, block), answer.answer)
         trees.fill(block, copaths)
-        if kept is not None:
-            kept.append(copaths.tobytes())
+        return copaths
 
     def _restore(self, stored: HolderFile) -> _native.HeldTrees:
         trees = _native.HeldTrees(stored.session, self.slots.leaves, self._holes, stored.block_rows)
@@ -166,7 +196,7 @@ class HolderKeys:
     ) -> NDArray[np.uint64]:
         """See _native.HeldTrees.row_sums; `counter`: of the tree, within this run."""
         assert self.trees is not None  # noqa: S101 - there are slots
-        return self.trees.row_sums(counter, self._run, rows, slots, d, place, self._context.threads)
+        return self.trees.row_sums(counter, self.start.run, rows, slots, d, place, self._context.threads)
 
     def sums(
         self,
@@ -179,4 +209,4 @@ class HolderKeys:
     ) -> NDArray[np.uint64]:
         """See _native.HeldTrees.sums."""
         assert self.trees is not None  # noqa: S101 - there are slots
-        return self.trees.sums(counter, self._run, partition, nodes, slots, d, place, self._context.threads)
+        return self.trees.sums(counter, self.start.run, partition, nodes, slots, d, place, self._context.threads)

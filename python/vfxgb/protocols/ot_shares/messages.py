@@ -2,7 +2,8 @@
 
 Blocks of transfers (`request`, `answer`) are sealed: they carry session, place and a digest (ot/wire.py). Pairs stand
 without gaps, each in the bits of the largest sums (shares.py). A *slot* is a feature of the passive party with at least
-two bins; slots stand in an order that the passive party draws once and keeps to itself.
+two bins; slots stand in an order that the passive party draws once and keeps to itself. Within a slot candidates stand
+in their true order: cuts ascending and, where values are missing, descending with the missing ones on the left.
 """
 
 from typing import ClassVar
@@ -15,20 +16,23 @@ from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Rev
 class OtStart(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, once: `run`, a random number that makes the masks of this run its own.
 
-    `stored`: the name of the set-up that the active party has kept, empty for none.
+    `stored`: the name of the set-up that the active party has kept, empty for none. `trees`: the most that the run will
+    grow. `some_columns`: trees use some of the columns only, so the passive party names the slots of each (OtSlots).
     """
 
     TAG: ClassVar[str] = "ot-start"
 
     run: int
     stored: bytes
+    trees: int
+    some_columns: bool
 
 
 class OtOffer(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, once: the first step of the base transfers, and what the trees of masks look like.
 
     `n_bins`: int32 per slot; `missing`: one byte per slot, 1 where values are missing. `stored`: the passive party has
-    kept the set-up, too.
+    kept the set-up, too; then there are no base transfers, and `offer` is empty.
     """
 
     TAG: ClassVar[str] = "ot-offer"
@@ -79,36 +83,21 @@ class OtAnswer(Message, frozen=True, forbid_unknown_fields=True):
     answer: Bulk
 
 
-class TreeOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in an OtOrder. `slots`: one bit each, those the tree may use, empty for all; `requests`: by layer."""
+class OtSlots(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, once a round where columns are sampled by tree: per tree a bit for each slot, set if used."""
 
-    slots: Bulk
-    requests: list[Bulk]
-
-
-class OtOrder(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active, once a round: the hidden order of each tree's candidates."""
-
-    TAG: ClassVar[str] = "ot-order"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    TAG: ClassVar[str] = "ot-slots"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "a hidden order of candidates: nothing; where columns are sampled by tree, which features of the secret order "
-        "a tree uses"
+        "where columns are sampled by tree, which features of the secret order a tree uses", "trees"
     )
 
     round: int
-    trees: list[TreeOrder]
+    trees: list[Bulk]
 
-
-class OtOrderAnswer(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, once a round: per tree and layer the answer to its request."""
-
-    TAG: ClassVar[str] = "ot-order-answer"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("random masks of sums: nothing about the data")
-
-    round: int
-    trees: list[list[Bulk]]
+    def amount(self) -> int:
+        """Trees."""
+        return len(self.trees)
 
 
 class OtGradients(Message, frozen=True, forbid_unknown_fields=True):
@@ -136,29 +125,11 @@ class OtGradients(Message, frozen=True, forbid_unknown_fields=True):
         return self.count * self.n_slots
 
 
-class TreeShares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in an OtShares: per layer of the order, masked pairs of built nodes times places."""
-
-    tree: int
-    layers: list[Bulk]
-
-
-class OtShares(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, one per Level: its share of the sums left of each candidate, masked again."""
-
-    TAG: ClassVar[str] = "ot-shares"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("sums of random masks under further ones: nothing about the data")
-
-    round: int
-    depth: int
-    trees: list[TreeShares]
-
-
 class TreeSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in an OtSums: pairs of built nodes times candidates that only the active party can open.
+    """One tree in an OtSums: shares of the left sums of built nodes times candidates, slot by slot.
 
-    `withheld`: a bit for each, set where there is nothing to open, empty for none. `constraint`: int8[n_candidates],
+    `withheld`: a bit for each, set where there is nothing to open, empty for none; allowed only where columns are
+    sampled by level or node, or min_bucket_rows merges buckets. `constraint`: int8[n_candidates],
     monotone directions on the first level if asked.
     """
 
@@ -175,7 +146,9 @@ class OtSums(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ot-sums"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradient sums left of each candidate split, in an order that hides feature and cut", "sums"
+        "gradient sums left of each candidate split, feature by feature with cuts in their true order; names of "
+        "features and thresholds stay hidden",
+        "sums",
     )
 
     round: int

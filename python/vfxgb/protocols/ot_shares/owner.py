@@ -1,6 +1,7 @@
-"""The active party's keys for one passive party: the trees of masks it owns, and the session they came from."""
+"""The active party's keys for one passive party: the trees of masks it owns."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.errors import MessageError, TransferError
 from vfxgb.ot import OwnerSession, Place, modp_group
+from vfxgb.protocols.ot_shares.bound import bound_text, choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.shares import MAX_BINS, Slots, block_count
@@ -16,13 +18,22 @@ from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 
 
+@dataclass(frozen=True)
+class Run:
+    """What a run is to its keys: a number of 63 random bits, and the most trees that it grows, of all outputs."""
+
+    number: int
+    trees: int
+
+
 class OwnerKeys:
     """Made in three steps, so that all passive parties work at once: `start`, `read_offer`, `set_up`.
 
-    `session`: of this run, for orders. `slots`: of the passive party's features. `trees`: None where it has none.
+    `slots`: of the passive party's features. `trees`: None where it has none. `remarks`: what the user should know of
+    the set-up, in whole sentences.
     """
 
-    def __init__(self, channel: Channel, params: OtSharesParams, n_rows: int, run: int, threads: int) -> None:
+    def __init__(self, channel: Channel, params: OtSharesParams, n_rows: int, run: Run, threads: int) -> None:
         self._channel = channel
         self._params = params
         self._n_rows = n_rows
@@ -30,68 +41,100 @@ class OwnerKeys:
         self._threads = threads
         self._store = None if params.setup_dir is None else SetupStore(params.setup_dir, channel.own, channel.peer)
         self._stored = None if self._store is None else self._store.load(OwnerFile)
+        self._session: OwnerSession | None = None
+        self._step = f"setting up with {channel.peer}"
         self.trees: _native.OwnedTrees | None = None
+        self.remarks: list[str] = []
 
-    def start(self) -> None:
-        """Begin: say which set-up there is already."""
+    def start(self, some_columns: bool) -> None:
+        """Begin: say which set-up there is already. `some_columns`: as in OtStart."""
         self._check_stored()
         stored = b"" if self._stored is None else self._stored.session
-        self._channel.send(OtStart(run=self._run, stored=stored))
+        run = self._run
+        self._channel.send(OtStart(run=run.number, stored=stored, trees=run.trees, some_columns=some_columns))
 
     def _check_stored(self) -> None:
-        if self._stored is not None and self._stored.n_rows != self._n_rows:
+        stored, store = self._stored, self._store
+        if stored is None or store is None:
+            return
+        if stored.n_rows != self._n_rows:
             raise TransferError(
-                f"setting up with {self._channel.peer}: the stored set-up is for {self._stored.n_rows} training rows, "
-                f"found {self._n_rows}; remove it, or give another setup_dir"
+                f"{self._step}: the stored set-up is for {stored.n_rows} training rows, found {self._n_rows}; remove "
+                "it, or give another setup_dir"
+            )
+        used, most = store.used(stored.session), most_trees(stored_slots(stored), stored.block_rows)
+        if used is None or used + self._run.trees > most:
+            self._stored = None
+            self.remarks.append(
+                f"the stored set-up with {self._channel.peer} was made anew: "
+                + (
+                    "the list of the runs that it served is lost"
+                    if used is None
+                    else f"it has served {used:,} trees of {most:,}, and this run may grow {self._run.trees:,}"
+                )
             )
 
     def read_offer(self) -> None:
-        """Answer the base transfers and learn the slots. Raises MessageError and TransferError."""
-        peer = self._channel.peer
+        """Answer the base transfers and learn the slots. Raises MessageError, TransferError and CapacityError."""
+        what = self._step
         offer = self._channel.recv(OtOffer)
-        what = f"setting up with {peer}"
         count = len(offer.missing)
         n_bins = unpack_array(offer.n_bins, np.int32, (count,), f"{what}, bins")
         missing = unpack_array(offer.missing, np.uint8, (count,), f"{what}, missing values")
         if (n_bins < 2).any() or (n_bins > MAX_BINS).any() or (missing > 1).any():
             raise MessageError(f"{what}: found a feature without cuts or with more than {MAX_BINS} bins")
         self.slots = Slots(n_bins.copy(), missing.astype(np.bool_))
+        if self._stored is None and offer.stored:
+            raise MessageError(f"{what}: it has kept a set-up that was not named")
         if self._stored is not None and not offer.stored:
             self._stored = None
-        elif self._stored is None and offer.stored:
-            raise MessageError(f"{what}: it has kept a set-up that was not named")
-        if self._stored is not None and not self.slots.same(stored_slots(self._stored)):
-            raise TransferError(
-                f"{what}: the features have other bins than those of the stored set-up; remove it, or give another "
-                "setup_dir"
-            )
+            self.remarks.append(f"the set-up was made anew: {self._channel.peer} does not use the stored one again")
+        if self._stored is not None:
+            if not self.slots.same(stored_slots(self._stored)):
+                raise TransferError(
+                    f"{what}: the features have other bins than those of the stored set-up; remove it, or give another "
+                    "setup_dir"
+                )
+            self._block_rows = self._stored.block_rows
+            return
+        self._block_rows = choose_block_rows(self._params, self.slots, self._n_rows, self._run.trees, what)
         group = modp_group(self._params.group_bits, self._params.insecure)
-        self.session = OwnerSession(peer, offer.offer, group, self._threads, self._params.checked)
-        self._channel.send(OtReply(reply=pack_bytes(self.session.reply)))
+        self._session = OwnerSession(self._channel.peer, offer.offer, group, self._threads, self._params.checked)
+        self._channel.send(OtReply(reply=pack_bytes(self._session.reply)))
 
     @property
     def blocks(self) -> int:
         """Blocks of rows that `set_up` will go through."""
         stored = self._stored is not None or len(self.slots) == 0
-        return 0 if stored else block_count(self._n_rows, self._params.setup_rows)
+        return 0 if stored else block_count(self._n_rows, self._block_rows)
 
     def set_up(self, done: Callable[[], None]) -> None:
         """Make the trees, block by block; `done` is called after each. Raises MessageError and TransferError."""
         if len(self.slots) == 0:
             return
-        if self._stored is not None:
+        if self._stored is None:
+            name = self._make_trees(done)
+        else:
+            name = self._stored.session
             self._restore(self._stored)
-            return
-        step, leaves = self._params.setup_rows, self.slots.leaves
-        self.trees = _native.OwnedTrees(self.session.session, self.session.delta, leaves, self._n_rows, step)
+        used = 0
+        if self._store is not None:
+            used = 0 if self._stored is None else self._store.used(name) or 0
+            self._store.enter_run(name, self._run.number, self._run.trees, fresh=self._stored is None)
+        self.remarks.append(bound_text(self._channel.peer, self.slots, self._block_rows, used + self._run.trees))
+
+    def _make_trees(self, done: Callable[[], None]) -> bytes:
+        """A new set-up, stored if it is to be; returns its name."""
+        session, step, leaves = self._session, self._block_rows, self.slots.leaves
+        assert session is not None  # noqa: S101 - read_offer came first
+        self.trees = _native.OwnedTrees(session.session, session.delta, leaves, self._n_rows, step)
         kept: list[bytes] = []
         for block in range(self.blocks):
             request = self._channel.recv(OtRequest)
             if request.block != block:
-                raise MessageError(f"setting up with {self._channel.peer}: found block {request.block}, wanted {block}")
+                raise MessageError(f"{self._step}: found block {request.block}, wanted {block}")
             rows = min(step, self._n_rows - block * step)
-            place = Place(_native.TREES_DOMAIN, block)
-            roots, answer = self.session.answer(place, leaves, rows, request.request)
+            roots, answer = session.answer(Place(_native.TREES_DOMAIN, block), leaves, rows, request.request)
             self._channel.send(OtAnswer(block=block, answer=pack_bytes(answer)))
             self.trees.fill(block, roots)
             if self._store is not None:
@@ -100,8 +143,8 @@ class OwnerKeys:
         if self._store is not None:
             self._store.save(
                 OwnerFile(
-                    session=self.session.session,
-                    delta=self.session.delta,
+                    session=session.session,
+                    delta=session.delta,
                     n_rows=self._n_rows,
                     block_rows=step,
                     n_bins=bytes(pack_array(self.slots.n_bins)),
@@ -109,6 +152,7 @@ class OwnerKeys:
                     roots=kept,
                 )
             )
+        return session.session
 
     def _restore(self, stored: OwnerFile) -> None:
         self.trees = _native.OwnedTrees(
@@ -122,14 +166,14 @@ class OwnerKeys:
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """See _native.OwnedTrees.cover; `counter`: of the tree, within this run."""
         assert self.trees is not None  # noqa: S101 - there are slots
-        return self.trees.cover(counter, self._run, rows, slots, pairs, self._threads)
+        return self.trees.cover(counter, self._run.number, rows, slots, pairs, self._threads)
 
     def sums(
         self, counter: int, partition: _native.RowPartition, nodes: NDArray[np.int32], slots: NDArray[np.int32]
     ) -> NDArray[np.uint64]:
         """See _native.OwnedTrees.sums."""
         assert self.trees is not None  # noqa: S101 - there are slots
-        return self.trees.sums(counter, self._run, partition, nodes, slots, self._threads)
+        return self.trees.sums(counter, self._run.number, partition, nodes, slots, self._threads)
 
 
 def stored_slots(stored: OwnerFile) -> Slots:

@@ -15,7 +15,7 @@ Bytes = Annotated[int, msgspec.Meta(ge=1)]
 DEFAULT_PRECISION_BITS = 31
 # Rows per message of masked gradients: enough for the kernels, few enough for the passive party to begin early.
 DEFAULT_CHUNK_ROWS = 16_384
-# Rows per block of the set-up, each under a key of its own of the hash (cpp/ot/hash.h).
+# Rows per block of the set-up, each under a key of its own of the hash, unless the bound asks for fewer (bound.py).
 DEFAULT_SETUP_ROWS = 4096
 _UNITS = "KMGT"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
@@ -26,24 +26,26 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `precision_bits`: fractional bits of gradients, None for as many as stay exact; each costs two bits per row and
     feature and tree on the wire. `chunk_rows`: rows per message of masked gradients. `setup_rows`: rows per block of
-    the set-up. `memory_limit`: what the keys of one party may take, in bytes or as in "1GB"; a run that needs more is
-    refused. `keep_leaves`: keep the leaves of all trees within that limit instead of growing them for each sum; None:
-    if they fit and the processor has no wide AES, which grows them faster than memory delivers them. `setup_dir`: an
-    existing folder where each party keeps its part of the set-up, so that a later run need not repeat it. `group_bits`:
-    bits of the prime of the base transfers; below 2048 only with `insecure`. `insecure`: allow that, for tests.
-    `checked`: a passive party proves that its transfers are consistent (ot/README.md). `subtract`: sums of the smaller
-    child only.
+    the set-up; None: 4,096, or fewer where there are so many features and trees that masks would become easier to guess
+    than with 2^100 evaluations of AES (bound.py). `memory_limit`: what the keys of one party may take, in bytes or as
+    in "1GB"; a run that needs more is refused. `keep_leaves`: keep the leaves of all trees within that limit instead of
+    growing them for each sum; None: if they fit and the processor has no wide AES, which grows them faster than memory
+    delivers them. `setup_dir`: an existing folder where each party keeps its part of the set-up, so that a later run
+    need not repeat it. `group_bits`: bits of the prime of the base transfers; below 2048 only with `insecure`.
+    `insecure`: allow that, for tests.
+    `checked`: a passive party proves that its transfers are consistent (ot/README.md); without the proof one that
+    deviates can learn every mask. `subtract`: sums of the smaller child only.
     """
 
     precision_bits: PrecisionBits | None = DEFAULT_PRECISION_BITS
     chunk_rows: ChunkRows = DEFAULT_CHUNK_ROWS
-    setup_rows: ChunkRows = DEFAULT_SETUP_ROWS
+    setup_rows: ChunkRows | None = None
     memory_limit: Bytes | str | None = None
     keep_leaves: bool | None = None
     setup_dir: str | None = None
     group_bits: Literal[768, 1024, 1536, 2048, 3072, 4096] = 3072
     insecure: bool = False
-    checked: bool = False
+    checked: bool = True
     subtract: bool = True
 
     def __post_init__(self) -> None:

@@ -35,6 +35,11 @@ class Slots:
         return (self.n_bins + self.missing).astype(np.int32)
 
     @cached_property
+    def values(self) -> NDArray[np.int32]:
+        """What is kept of each slot's trees with their leaves: one more where nodes are cut off (cpp/ot/ggm.h)."""
+        return np.where(self.leaves & (self.leaves - 1), self.leaves + 1, self.leaves)
+
+    @cached_property
     def levels(self) -> int:
         """Of a row's trees together."""
         return sum(tree_depth(count) for count in self.leaves.tolist())
@@ -114,7 +119,7 @@ def key_bytes(slots: Slots, n_rows: int, owner: bool) -> int:
 
 def leaf_bytes(slots: Slots, n_rows: int) -> int:
     """What all leaves take."""
-    return BLOCK_BYTES * n_rows * int(slots.leaves.sum())
+    return BLOCK_BYTES * n_rows * int(slots.values.sum())
 
 
 def keeps_leaves(params: OtSharesParams, slots: Sequence[Slots], n_rows: int, owner: bool, party: str) -> bool:

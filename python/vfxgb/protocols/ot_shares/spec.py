@@ -7,11 +7,9 @@ from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,
     OtGradients,
     OtOffer,
-    OtOrder,
-    OtOrderAnswer,
     OtReply,
     OtRequest,
-    OtShares,
+    OtSlots,
     OtStart,
     OtSums,
 )
@@ -23,13 +21,13 @@ MARKED_ROWS = (
     "only an active party that follows the protocol is covered (E63)"
 )
 CROOKED_TRANSFERS = (
-    "crooked transfers: a dishonest passive party can send requests that belong to no choice and learn the secret of "
-    "all masks bit by bit, which checked=True refuses; or name a leaf beyond those of a feature, where their number is "
-    "no power of two, and read gradients; only one that follows the protocol is covered (ot/README.md)"
+    "crooked transfers: with checked=False a dishonest passive party can send requests that belong to no choice and "
+    "learn the secret of all masks bit by bit; checked=True, the default, refuses them (ot/README.md)"
 )
 SHAPES = (
-    "shapes: the active party learns of every feature, in a secret order, how many bins it has and whether values are "
-    "missing; with columns sampled by tree, which of them a tree uses"
+    "shapes: the active party learns of every feature, in a secret order of features, how many bins it has and whether "
+    "values are missing, and which sums belong to which of them, cuts in their true order; with columns sampled by "
+    "tree, which of them a tree uses"
 )
 
 SPEC = ProtocolSpec(
@@ -45,10 +43,8 @@ SPEC = ProtocolSpec(
         OtReply,
         OtRequest,
         OtAnswer,
-        OtOrder,
-        OtOrderAnswer,
+        OtSlots,
         OtGradients,
-        OtShares,
         OtSums,
     ),
     exact=True,

@@ -5,13 +5,15 @@ trees and the secret they share, a passive party its co-paths and the secret ord
 
     magic, version, kind | msgpack | SHA-256 of everything before
 
-and beside a passive party's lies the list of the runs that used it: masks of one run must not come again in another.
+and beside it lies the list of the runs that used it, one line each: the set-up's name, the number of the run, the trees
+that the run may grow. A run is entered before its first mask is used. Masks of one run must not come again in another,
+and a set-up serves only so many trees (bound.py): one without its list is not used again.
 """
 
 import hashlib
 import os
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -20,7 +22,7 @@ from vfxgb.errors import FormatError, TransferError
 from vfxgb.files import write_atomically
 
 MAGIC = b"VFXGBOTS"
-VERSION = 1
+VERSION = 2
 DIGEST_BYTES = 32
 
 
@@ -49,6 +51,14 @@ class HolderFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     features: bytes
     bins: bytes
     copaths: list[bytes]
+
+
+class _Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """A line of the list of runs. `session`: the set-up's name, hexadecimal."""
+
+    session: str
+    run: int
+    trees: Annotated[int, msgspec.Meta(ge=0)]
 
 
 F = TypeVar("F", OwnerFile, HolderFile)
@@ -89,26 +99,49 @@ class SetupStore:
         data = MAGIC + bytes([VERSION]) + content.KIND + msgspec.msgpack.encode(content)
         self._write(self._path, data, hashlib.sha256(data).digest())
 
-    def start_run(self, run: int, fresh: bool) -> None:
+    def used(self, session: bytes) -> int | None:
+        """Trees of all runs that were entered for the set-up of this name; None where its list is lost."""
+        runs = self._entered(session)
+        return sum(run.trees for run in runs) if runs else None
+
+    def enter_run(self, session: bytes, run: int, trees: int, fresh: bool) -> None:
         """Enter a run before its first mask is used; `fresh`: the first of a new set-up.
 
         Raises TransferError for a run that has been entered before.
         """
-        runs: list[int] = []
-        if not fresh and self._runs.exists():
-            try:
-                runs = msgspec.json.decode(self._runs.read_bytes(), type=list[int])
-            except msgspec.MsgspecError as error:
-                raise FormatError(f"{self._what}: {self._runs} is malformed: {error}; remove both files") from None
-        if run in runs:
+        if not fresh and any(one.run == run for one in self._entered(session)):
             raise TransferError(
                 f"{self._what}: found run {run:016x}, which has used its masks already; masks are used once: start a "
                 "new run, or remove the set-up at both parties"
             )
-        self._write(self._runs, msgspec.json.encode([*runs, run]))
+        line = msgspec.json.encode(_Run(session.hex(), run, trees)) + b"\n"
+        if fresh:
+            self._write(self._runs, line)
+            return
+        try:
+            # Appended, so that two runs at the same time both remain.
+            with self._runs.open("ab") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise self._cannot_write(self._runs, error) from None
+
+    def _entered(self, session: bytes) -> "list[_Run]":
+        if not self._runs.exists():
+            return []
+        try:
+            lines = self._runs.read_bytes().splitlines()
+            runs = [msgspec.json.decode(line, type=_Run) for line in lines]
+        except msgspec.MsgspecError as error:
+            raise FormatError(f"{self._what}: {self._runs} is malformed: {error}; remove both files") from None
+        return [one for one in runs if one.session == session.hex()]
 
     def _write(self, path: Path, *data: bytes) -> None:
         try:
             write_atomically(path, *data)
         except OSError as error:
-            raise TransferError(f"{self._what}: cannot write {os.fspath(path)}: {error.strerror}") from None
+            raise self._cannot_write(path, error) from None
+
+    def _cannot_write(self, path: Path, error: OSError) -> TransferError:
+        return TransferError(f"{self._what}: cannot write {os.fspath(path)}: {error.strerror}")

@@ -1,0 +1,113 @@
+"""A recorded run of `ot_shares` worked out again, byte by byte, from the secrets of both sessions (ot_runs.watch)."""
+
+from typing import Any
+
+import numpy as np
+
+import ot_twin as twin
+from ot_runs import Secrets
+from vfxgb import _native
+from vfxgb.audit.view import AttackerView
+from vfxgb.protocols.ot_shares.messages import OtGradients, OtOffer, OtStart, OtSums
+
+G, H = 38, 37  # bits of a pair: sums over 40 rows of up to 2^31 each
+
+
+class RunTwin:
+    """A recorded run worked out again from the secrets of both sessions."""
+
+    def __init__(self, result: Any, seen: Secrets) -> None:
+        self.seen = seen
+        record = result.transcript.records
+        self.bank = AttackerView(record["bank"], result.transcript.catalogue, "ot_shares", None)
+        self.shop = AttackerView(record["shop"], result.transcript.catalogue, "ot_shares", None)
+        (start,) = self.bank.messages("shop", OtStart.TAG, OtStart)
+        (offer,) = self.bank.messages("shop", OtOffer.TAG, OtOffer)
+        self.run = start.run
+        self.n_bins = np.frombuffer(offer.n_bins, dtype=np.int32).tolist()
+        self.missing = [bool(one) for one in offer.missing]
+        self.delta = int.from_bytes(seen.delta, "little")
+        blocks = [place for place in seen.roots if place.domain == _native.TREES_DOMAIN]
+        self.holes = np.concatenate([seen.holes[place] for place in blocks], axis=1)
+        self.leaves: list[list[list[int]]] = [[] for _ in self.n_bins]
+        self.cut: list[list[int | None]] = [[] for _ in self.n_bins]
+        self.hash: list[twin.Hash] = []
+        for place in blocks:
+            hash_ = twin.Hash(seen.session, place.domain, place.block)
+            self.hash += [hash_] * seen.roots[place].shape[1]
+            for slot, count in enumerate(seen.leaves[place]):
+                for root in seen.roots[place][slot]:
+                    number = int.from_bytes(root.tobytes(), "little")
+                    levels = twin.levels_of(hash_, self.delta, count, number)
+                    self.leaves[slot].append(levels[-1][:count])
+                    self.cut[slot].append(twin.cut_of(levels, count))
+
+    def masks(self, slot: int, row: int, counter: int) -> list[twin.Pair]:
+        """x_b of every leaf."""
+        return twin.masks_of(self.hash[row], self.leaves[slot][row], twin.tree_tweak(counter, self.run))
+
+    def extra(self, slot: int, row: int, counter: int) -> twin.Pair:
+        """H(C, tweak)."""
+        return twin.cut_mask(self.hash[row], self.cut[slot][row], twin.tree_tweak(counter, self.run))
+
+    def tree(self, round_index: int, tree: int, counter: int, slots: list[int]) -> None:
+        """Check every message about one tree."""
+        pairs = self.bank.note("pairs", round_index, tree)
+        assert pairs is not None
+        roots = [one for one in self.shop.nodes("bank") if (one.round, one.tree, one.node) == (round_index, tree, 0)]
+        rows = roots[0].rows.tolist()
+        masks = {(slot, row): self.masks(slot, row, counter) for slot in slots for row in rows}
+        extra = {(slot, row): self.extra(slot, row, counter) for slot in slots for row in rows}
+        value = {row: tuple(int(v) % twin.HALF for v in pairs[row]) for row in rows}
+        d = {key: twin.total([value[key[1]], extra[key], *some]) for key, some in masks.items()}
+        self._gradients(round_index, tree, slots, rows, d)
+        held = {key: twin.held_share(some, extra[key], int(self.holes[key]), d[key]) for key, some in masks.items()}
+        built = [one for one in self.shop.nodes("bank") if (one.round, one.tree) == (round_index, tree) and one.built]
+        for depth in sorted({one.depth for one in built}):
+            self._level(round_index, tree, depth, slots, [one for one in built if one.depth == depth], masks, held)
+
+    def _gradients(self, round_index: int, tree: int, slots: list[int], rows: list[int], d: Any) -> None:
+        sent = [
+            one
+            for one in self.shop.messages("bank", OtGradients.TAG, OtGradients)
+            if (one.round, one.tree) == (round_index, tree)
+        ]
+        assert sum(one.count for one in sent) == len(rows)
+        for one in sent:
+            some = rows[one.first : one.first + one.count]
+            assert bytes(one.pairs) == twin.pack([d[slot, row] for slot in slots for row in some], G, H)
+
+    def _left(self, slots: list[int], rows: list[int], of: Any) -> list[twin.Pair]:
+        left = []
+        for slot in slots:
+            count = self.n_bins[slot] + self.missing[slot]
+            cells = [twin.total([of[slot, row][b] for row in rows]) for b in range(count)]
+            left += twin.left_of(cells, self.n_bins[slot], self.missing[slot])
+        return left
+
+    def _level(
+        self, round_index: int, tree: int, depth: int, slots: list[int], level: Any, masks: Any, held: Any
+    ) -> None:
+        answered, opened = [], []
+        for node in level:
+            x, y = (self._left(slots, node.rows.tolist(), of) for of in (masks, held))
+            answered += y
+            opened.append([twin.minus(theirs, own) for theirs, own in zip(y, x, strict=True)])
+        growing = {one.tree for one in self.shop.nodes("bank") if (one.round, one.depth) == (round_index, depth)}
+        (answer,) = [
+            one
+            for one in self.bank.messages("shop", OtSums.TAG, OtSums)
+            if (one.round, one.depth) == (round_index, depth)
+        ]
+        theirs = answer.trees[sorted(growing).index(tree)]
+        assert bytes(theirs.sums) == twin.pack(answered, G, H)
+        assert len(theirs.withheld) == 0
+        wanted = [[[signed(g, G), h % 2**H] for g, h in node] for node in opened]
+        note = self.bank.note(f"left-sums:{depth}:shop", round_index, tree)
+        assert note is not None
+        assert note.tolist() == wanted
+
+
+def signed(number: int, bits: int) -> int:
+    number %= 2**bits
+    return number - 2**bits if number >> (bits - 1) else number
