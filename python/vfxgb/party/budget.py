@@ -35,6 +35,21 @@ class Budget:
         with self._readable():
             return self._account.read()
 
+    def describe(self) -> str:
+        """What the peer was shown over all runs, and the limits, in plain words. Raises ConsentError as `totals`."""
+        totals, section = self.totals(), self._section
+        counts = (
+            ("trees", totals.trees, section.total_trees),
+            ("gradient sums", totals.opened_sums, section.total_opened_sums),
+            ("predicted rows", totals.predicted_rows, section.total_predicted_rows),
+        )
+        shown = [f"{used:,} {what} ({'no limit' if most is None else f'of {most:,}'})" for what, used, most in counts]
+        released = _summed(totals.accountant().events)
+        return (
+            f"{self._peer} was shown {', '.join(shown)} in {len(totals.runs):,} runs; epsilon {released:.6g} of "
+            f"{section.max_total_epsilon:.6g} was released"
+        )
+
     def begun(self, run: str) -> BegunRounds:
         """The rounds of a run that were begun so far."""
         return self.totals().runs.get(run, BegunRounds())

@@ -356,6 +356,13 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
                 raise ConfigError(f"{where}: {key} of [data] is the active party's; leave it out")
         if set(config.protocol.params) or "name" in given.get("protocol", {}):
             raise ConfigError(f"{where}: [protocol] of a passive party has `local` only; what it accepts is [consent]")
+    consent = config.consent
+    if consent.max_repeated_rounds < 0:
+        raise ConfigError(f"{where}: max_repeated_rounds = {consent.max_repeated_rounds}, wanted 0 or more")
+    for key in ("max_epsilon", "max_total_epsilon"):
+        # NaN would be no limit at all.
+        if not getattr(consent, key) >= 0:
+            raise ConfigError(f"{where}: {key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)")
     try:
         config.engine.check()
     except EngineError as error:

@@ -242,6 +242,8 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
         "purity": {party: vars(leaves) for party, leaves in ledger.purity.items()},
         "notes": list(ledger.notes),
         "privacy": ledger.privacy.summary() if len(ledger.privacy) else "",
+        "all_runs": ledger.all_runs() if len(ledger.privacy) else "",
+        "account": ledger.account,
         "text": ledger.text(),
     }
 

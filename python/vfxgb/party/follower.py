@@ -1,6 +1,7 @@
 """A passive party in a training: from the words that ask for it to the share on disk."""
 
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -189,6 +190,8 @@ class Follower:
                 model=self._folder.share_file.name,
             )
         self._folder.write(record)
+        with suppress(ConsentError):
+            session.ledger.account = f"over all runs: {self._budget.describe()}"
         self._folder.write_ledger(session.ledger)
 
 

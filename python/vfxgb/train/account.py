@@ -78,6 +78,10 @@ class Totals(msgspec.Struct, forbid_unknown_fields=True):
             else:
                 self.drawn.append(Repeated(alike, 1))
 
+    def spent(self) -> str:
+        """What was released over all runs, in plain words."""
+        return "; ".join(self.accountant().summary().splitlines())
+
     def accountant(self) -> Accountant:
         """Everything that was released, for totals over all runs."""
         found = Accountant()

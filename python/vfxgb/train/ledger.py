@@ -56,6 +56,8 @@ class Ledger:
         self.privacy = Accountant()
         # (party, receiver) -> what was released over all runs, where an account is kept; see train/releases.py
         self.across_runs: dict[tuple[str, str], tuple[Event, ...]] = {}
+        # What a party has shown the other over all runs, in plain words, where it keeps an account of that.
+        self.account = ""
         # party -> what the leaves of the first tree that it knows say about labels, for binary:logistic
         self.purity: dict[str, LeafPurity] = {}
 
@@ -136,6 +138,8 @@ class Ledger:
                 )
         if len(self.privacy):
             lines += [self.privacy.summary(), self.all_runs()]
+        if self.account:
+            lines.append(self.account)
         return "\n".join(lines + self.notes)
 
     def __str__(self) -> str:
