@@ -3,8 +3,8 @@
 With `epsilon` the shop cannot tell any label from its opposite by more than a factor e^epsilon, whatever it does with
 what it received and however long the training was: labels are randomised once, before anything is made of them.
 
-That is per release. With `privacy_dir` the release is kept: a search over other parameters uses it again and costs nothing
-more, while another epsilon is another release, and adds up.
+That is per release. With `privacy_dir` the release is kept: a search over other parameters uses it again and costs
+nothing more, while another epsilon is another release, and adds up.
 """
 
 import tempfile
