@@ -28,7 +28,9 @@ After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, 
 feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the classifier.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -186,6 +188,9 @@ class PartyEstimator(EstimatorBase):
         record = self.get_params()["record"]
         if not isinstance(record, bool):
             raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
+        kept = self.get_params()["privacy_dir"]
+        if kept is not None and (not isinstance(kept, (str, os.PathLike)) or Path(kept).is_file()):
+            raise ParameterError(f"reading parameters: privacy_dir={kept!r}, wanted a folder, or None")
         result = train(
             rows,
             layout.active,
@@ -200,7 +205,7 @@ class PartyEstimator(EstimatorBase):
             read_cuts(options.cuts, layout),
             record,
             engine_settings(self.get_params()),
-            self.get_params()["privacy_dir"],
+            kept,
         )
         if len(result.ledger.privacy):
             tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", options.verbose)

@@ -150,11 +150,12 @@ def test_a_damaged_account_answers_nothing(world, shop, vfxgb, capsys):
     file.write_bytes(file.read_bytes()[:-5])
     capsys.readouterr()
     assert vfxgb("train", config, "--quiet") == 4
-    told = capsys.readouterr().err
-    assert "shop reading its account of what it has shown bank" in told
-    assert "truncated or damaged" in told
+    assert "shop cannot read its account of what it has shown bank and answers nothing" in capsys.readouterr().err
+    log = (world.folder / "damaged-folder" / "log.jsonl").read_text()
+    assert f"{file}': it is truncated or damaged" in log
     assert len(list((world.folder / "damaged-folder" / "runs").iterdir())) == 1
     assert vfxgb("check", one.config) == 2
+    assert "it is truncated or damaged; restore a copy" in capsys.readouterr().out
 
 
 def test_epsilon_is_the_passive_partys_to_limit(world, shop, vfxgb, capsys):

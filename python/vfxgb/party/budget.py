@@ -83,12 +83,15 @@ class Budget:
             self._within("gradient sums", count, totals.opened_sums, limit, "total_opened_sums")
             totals.opened_sums += count
 
-    def predict(self, rows: int, charge: bool = True) -> None:
-        """Charge rows whose prediction is about to be answered; without `charge` only see whether they may be."""
+    def may_predict(self, rows: int) -> None:
+        """Raise ConsentError if so many rows more are beyond what is left; nothing is charged."""
+        self._rows(self.totals(), rows)
+
+    def predict(self, rows: int) -> None:
+        """Charge rows whose prediction is about to be answered."""
         with self._change() as totals:
-            limit = self._section.total_predicted_rows
-            self._within("predicted rows", rows, totals.predicted_rows, limit, "total_predicted_rows")
-            totals.predicted_rows += rows if charge else 0
+            self._rows(totals, rows)
+            totals.predicted_rows += rows
 
     def epsilon(self, asked: float) -> None:
         """Raise ConsentError if a run would release more about a row than this party agrees to; nothing is charged."""
@@ -116,6 +119,10 @@ class Budget:
                     f"earlier release, which costs nothing, or ask {self._party}"
                 )
 
+    def _rows(self, totals: Totals, more: int) -> None:
+        limit = self._section.total_predicted_rows
+        self._within("predicted rows", more, totals.predicted_rows, limit, "total_predicted_rows")
+
     def _trees(self, totals: Totals, more: int) -> None:
         self._within("trees", more, totals.trees, self._section.total_trees, "total_trees")
 
@@ -136,7 +143,11 @@ class Budget:
         try:
             yield
         except FormatError as error:
-            raise ConsentError(f"{error}; until then {self._party} answers nothing") from None
+            # The peer is not told where files lie; the log of this party has the cause.
+            raise ConsentError(
+                f"{self._party} cannot read its account of what it has shown {self._peer} and answers nothing; ask "
+                f"{self._party}, whose log says why"
+            ) from error
 
 
 def _summed(events: Iterable[Event]) -> float:

@@ -177,7 +177,8 @@ def _accounts(config: PartyConfig) -> Iterator[Finding]:
         if not account.file.exists():
             continue
         try:
-            shown = Budget(config.consent, account).describe() if config.role == "passive" else account.read().spent()
+            spent = account.read().spent()
+            shown = Budget(config.consent, account).describe() if config.role == "passive" else spent
             yield Finding("good", f"account of {peer}", shown)
         except (VfxgbError, OSError) as error:
             yield Finding("bad", f"account of {peer}", str(error))

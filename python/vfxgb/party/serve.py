@@ -142,7 +142,8 @@ class Server:
                 live.done.set()
         except ConsentError as error:
             channel.abort(error)
-            self.log.warning("refused", text=str(error), peer=peer, run=live.run)
+            cause = {} if error.__cause__ is None else {"cause": str(error.__cause__)}
+            self.log.warning("refused", text=str(error), peer=peer, run=live.run, **cause)
         except PeerError as error:
             channel.abort(error)
             self.log.warning("lost", text=str(error), peer=peer, run=live.run)
@@ -233,7 +234,7 @@ class Server:
         # How many of the rows are common shows later; a limit that is used up shows now.
         self._queries.allow(words.run, 1)
         budget = self._budget(peer)
-        budget.predict(1, charge=False)
+        budget.may_predict(1)
         held = self.table("predict", single_rows=request.matching == "lookup")
         table = held.table.select(share.records.features)
         session.channel.send(welcome(-1, table.n_rows, len(table.names)))

@@ -184,7 +184,9 @@ class PassiveParty:
     def _break_off(self) -> None:
         """Keep what an unfinished round has shown: it counts, whether the round is grown again or not."""
         if self._trees:
-            self._role.end_tree()
+            # A role that failed may be unable to count the round; its messages count all the same.
+            with suppress(Exception):
+                self._role.end_tree()
             self._keeper.keep(self._records)
 
     def _take_part(self) -> None:
