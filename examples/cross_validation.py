@@ -2,7 +2,8 @@
 
 Needs `pip install scikit-learn`. The estimators take numpy arrays and keep to scikit-learn's conventions, so what works
 with xgboost's own estimators works here. Choose parameters with protocol "plain", which is fastest and gives the same
-trees; train the final model with a protocol that protects.
+trees; train the final model with a protocol that protects. A search with `ldp` needs a `privacy_dir`, or every fit
+releases the labels anew (label_privacy.py).
 """
 
 from sklearn.datasets import load_breast_cancer

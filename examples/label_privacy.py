@@ -2,7 +2,12 @@
 
 With `epsilon` the shop cannot tell any label from its opposite by more than a factor e^epsilon, whatever it does with
 what it received and however long the training was: labels are randomised once, before anything is made of them.
+
+That is per release. With `privacy_dir` the release is kept: a search over other parameters uses it again and costs
+nothing more, while another epsilon is another release, and adds up.
 """
+
+import tempfile
 
 import numpy as np
 
@@ -32,6 +37,20 @@ def main() -> None:
     print(clf.ledger_.privacy.summary())
     assert accuracy[4.0] > 0.85
     assert accuracy[4.0] >= accuracy[0.5]
+
+    # A grid over other parameters is made of one release; without privacy_dir it would be four.
+    with tempfile.TemporaryDirectory() as folder:
+        for depth in (2, 3, 4, 5):
+            clf = VFXGBClassifier(
+                **{**settings, "max_depth": depth},
+                active="bank",
+                protocol="ldp",
+                protocol_params={"epsilon": 1.0},
+                privacy_dir=folder,
+            ).fit(X[train], y[train])
+            print(f"depth {depth}: accuracy {clf.score(X[test], y[test]):.3f}")
+        print(clf.ledger_.all_runs())
+        assert [event.epsilon for event in clf.ledger_.across_runs["bank", "shop"]] == [1.0]
 
     # Noise on gradients is drawn once per tree; total_epsilon divides a budget among the trees.
     noisy = {"mechanism": "piecewise", "total_epsilon": 8.0}

@@ -14,6 +14,8 @@ Parameters have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
                      branches, weighted by cover, at prediction (training and eval metrics use learned directions)
     objective        None: binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers
     importance_type  what feature_importances_ shows: "gain", "weight", "cover", "total_gain" or "total_cover"
+    privacy_dir      folder in which releases under differential privacy are kept: a later fit on the same rows, labels
+                     and privacy parameters uses them again, and the ledger adds up all fits; None: every fit draws anew
     record           True: keep in transcript_ what every party saw and knew, for `audit()`; private data of all of them
     engine           "local": threads of this process; "dask": parties' rows lie in shards on a cluster (docs/scale.md)
     engine_address   of Dask's scheduler, or a distributed.Client
@@ -26,7 +28,9 @@ After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, 
 feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the classifier.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +77,7 @@ class PartyEstimator(EstimatorBase):
     """Training with the columns of several parties."""
 
     _own = (
-        *("parties", "active", "protocol", "protocol_params", "importance_type", "record"),
+        *("parties", "active", "protocol", "protocol_params", "importance_type", "record", "privacy_dir"),
         *EngineSettings.__struct_fields__,
     )
 
@@ -115,6 +119,7 @@ class PartyEstimator(EstimatorBase):
         reduced_leakage: bool = D.reduced_leakage,
         importance_type: str = "gain",
         record: bool = False,
+        privacy_dir: Any = None,
         engine: str = E.engine,
         engine_address: Any = None,
         engine_folder: Any = None,
@@ -184,6 +189,9 @@ class PartyEstimator(EstimatorBase):
         record = self.get_params()["record"]
         if not isinstance(record, bool):
             raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
+        kept = self.get_params()["privacy_dir"]
+        if kept is not None and (not isinstance(kept, (str, os.PathLike)) or Path(kept).is_file()):
+            raise ParameterError(f"reading parameters: privacy_dir={kept!r}, wanted a folder, or None")
         result = train(
             rows,
             layout.active,
@@ -198,9 +206,10 @@ class PartyEstimator(EstimatorBase):
             read_cuts(options.cuts, layout),
             record,
             engine_settings(self.get_params()),
+            kept,
         )
         if len(result.ledger.privacy):
-            tell(result.ledger.privacy.summary(), options.verbose)
+            tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", options.verbose)
         self._layout = layout
         self._ran = ("active", self._protocol(layout), dict(self.get_params()["protocol_params"] or {}))
         self.model_ = FittedModel(result.active_share, result.passive_shares)

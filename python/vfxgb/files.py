@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever reads half of one."""
+"""Writing files so that nobody ever reads half of one, and folders that only their owner can enter."""
 
 import os
 import tempfile
@@ -24,6 +24,13 @@ def write_atomically(path: Path, data: bytes, *more: bytes | memoryview) -> None
         with suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def make_private(path: Path) -> None:
+    """A folder that only its owner can enter, made if it is not there. Raises OSError."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o700)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -42,6 +42,8 @@ OPEN_CONSENT = {
     "purposes": ["test"],
     "max_trees": 400,
     "max_predicted_rows": 5000,
+    "max_epsilon": 1e6,
+    "max_total_epsilon": 1e9,
 }
 
 

@@ -41,8 +41,8 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files and say which."""
+    from vfxgb.files import make_private
     from vfxgb.horizontal.directory import user_names, write_users
-    from vfxgb.party.folder import make_private
     from vfxgb.transport.network.certificates import Authority, describe, issue, make_authority
 
     folder: Path = arguments.out

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the demo; 0 if the joint model scores like the pooled one, else 1."""
     from vfxgb.cli.demo_data import make_tables
     from vfxgb.cli.demo_parties import command, serving, write_bank, write_configs
-    from vfxgb.party.folder import make_private
+    from vfxgb.files import make_private
     from vfxgb.transport.network.certificates import issue, make_authority
 
     begin = time.perf_counter()

@@ -15,11 +15,13 @@ from vfxgb.align import AlignParams
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.table import Table
 from vfxgb.errors import ConsentError, VfxgbError
+from vfxgb.files import make_private
 from vfxgb.params import TrainParams
+from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.consent import Consent
 from vfxgb.party.estimate import FACTOR, Shape, estimate
-from vfxgb.party.folder import make_private, now
+from vfxgb.party.folder import PartyFolder, now
 from vfxgb.party.messages import Hello, TrainRequest, Welcome
 from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello
 from vfxgb.party.tables import read_table
@@ -64,6 +66,7 @@ def check(config: PartyConfig) -> Iterator[Finding]:
     if config.role == "passive":
         yield from _passive(config, network)
         return
+    yield from _accounts(config)
     params, request = yield from _training(config)
     if network is not None:
         welcomes = yield from _peers(config, network, request)
@@ -156,6 +159,7 @@ def _passive(config: PartyConfig, network: Network | None) -> Iterator[Finding]:
         yield Finding("good", "consent", "every protocol in it is known")
     except VfxgbError as error:
         yield Finding("bad", "consent", str(error))
+    yield from _accounts(config)
     if network is None:
         return
     try:
@@ -163,6 +167,21 @@ def _passive(config: PartyConfig, network: Network | None) -> Iterator[Finding]:
             yield Finding("good", "port", f"can listen at {listener.address}")
     except VfxgbError as error:
         yield Finding("warning", "port", f"{error} (if this party serves already, that is why)")
+
+
+def _accounts(config: PartyConfig) -> Iterator[Finding]:
+    """What each peer was shown or given over all runs, where there was anything."""
+    folder = PartyFolder(config.folder)
+    for peer in config.peers:
+        account = folder.account(config.party, peer)
+        if not account.file.exists():
+            continue
+        try:
+            spent = account.read().spent()
+            shown = Budget(config.consent, account).describe() if config.role == "passive" else spent
+            yield Finding("good", f"account of {peer}", shown)
+        except (VfxgbError, OSError) as error:
+            yield Finding("bad", f"account of {peer}", str(error))
 
 
 def _peers(

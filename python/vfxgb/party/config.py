@@ -96,10 +96,15 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `protocols`: those accepted; absent: all of vfxgb's own without a known attack. `insecure`: broken protocols too, if
     listed. `min_key_bits`: least size of an encryption key. `features`: columns offered; absent: all in use.
     `purposes`: the purposes accepted, compared as text; absent: any. `max_trees`: trees of a model; absent: no limit.
+    `max_repeated_rounds`: rounds of a run that are begun again after it broke off, which show their sums once more.
+    `total_trees`: trees begun for a peer, over all runs; absent: counted without a limit.
     `max_depth`: of its trees; absent: no limit. `min_bucket_rows`: least rows of a bucket whose sums are shown.
     `told_sample`: to hear which rows GOSS chose, which says much about labels.
     `min_common_rows`: least rows in common to train on. `max_predicted_rows`: rows predicted per model, over all
-    requests; absent: no limit.
+    requests; absent: no limit. `total_predicted_rows`: rows predicted for a peer, over all models; absent: counted
+    without a limit. `total_opened_sums`: gradient sums that a peer may open, over all runs; absent: counted without a
+    limit. `max_epsilon`: what a run may release about one row of this party under differential privacy.
+    `max_total_epsilon`: the same over all runs for a peer; a release that is used again costs nothing.
     """
 
     protocols: tuple[str, ...] | None = None
@@ -108,11 +113,17 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     features: tuple[str, ...] | None = None
     purposes: tuple[str, ...] | None = None
     max_trees: int | None = None
+    max_repeated_rounds: int = 5
+    total_trees: int | None = None
     max_depth: int | None = None
     min_bucket_rows: int = 1
     told_sample: bool = False
     min_common_rows: int = 1
     max_predicted_rows: int | None = None
+    total_predicted_rows: int | None = None
+    total_opened_sums: int | None = None
+    max_epsilon: float = 8.0
+    max_total_epsilon: float = 32.0
 
 
 class ResumeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -347,6 +358,13 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
                 raise ConfigError(f"{where}: {key} of [data] is the active party's; leave it out")
         if set(config.protocol.params) or "name" in given.get("protocol", {}):
             raise ConfigError(f"{where}: [protocol] of a passive party has `local` only; what it accepts is [consent]")
+    consent = config.consent
+    if consent.max_repeated_rounds < 0:
+        raise ConfigError(f"{where}: max_repeated_rounds = {consent.max_repeated_rounds}, wanted 0 or more")
+    for key in ("max_epsilon", "max_total_epsilon"):
+        # NaN would be no limit at all.
+        if not getattr(consent, key) >= 0:
+            raise ConfigError(f"{where}: {key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)")
     try:
         config.engine.check()
     except EngineError as error:

@@ -144,6 +144,12 @@ class QueryCount:
             ) from None
 
 
+def passive_epsilon(protocol: str, params: Mapping[str, Any], n_features: int) -> float:
+    """What a run by `protocol` makes a passive party with so many features release about one of its rows."""
+    spec = protocol_by_name(protocol)
+    return spec.passive_epsilon(make_protocol_params(spec, params), n_features)
+
+
 def smallest_key(params: Any) -> int | None:
     """The smallest size of a key or group in a protocol's parameters and what they contain, None if there is none."""
     found: list[int] = []

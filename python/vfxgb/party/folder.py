@@ -2,6 +2,8 @@
 
     <folder>/log.jsonl              what happened, one JSON object per line (logs.py)
     <folder>/queries.json           rows predicted per model, for the limit of consent
+    <folder>/accounts/<peer>.json   what was shown and released to a peer, over all runs (vfxgb.train.account)
+    <folder>/releases/              releases under differential privacy, to be used again (vfxgb.train.releases)
     <folder>/lock                   held by a party that serves
     <folder>/runs/<run id>/
       run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
@@ -33,7 +35,8 @@ import msgspec
 
 from vfxgb import __version__
 from vfxgb.errors import ConfigError, FormatError
-from vfxgb.files import write_atomically
+from vfxgb.files import make_private, write_atomically
+from vfxgb.train.account import Account
 from vfxgb.train.ledger import Ledger
 
 FORMAT = "vfxgb run"
@@ -168,12 +171,17 @@ class PartyFolder:
         self.log_file = path / "log.jsonl"
         self.queries_file = path / "queries.json"
         self.lock_file = path / "lock"
+        self.accounts = path / "accounts"
 
     def make(self) -> "PartyFolder":
         """The same, with the folders there. Raises OSError."""
-        make_private(self.path)
-        make_private(self.path / "runs")
+        for folder in (self.path, self.path / "runs", self.accounts):
+            make_private(folder)
         return self
+
+    def account(self, party: str, peer: str) -> Account:
+        """What `party`, whose folder this is, has shown `peer`, over all runs."""
+        return Account(self.accounts, party, peer)
 
     def run(self, run: str) -> RunFolder:
         """The folder of one run, there or not."""
@@ -223,13 +231,6 @@ def alone(file: Path, what: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def make_private(path: Path) -> None:
-    """A folder that only its owner can enter, made if it is not there. Raises OSError."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o700)
-
-
 def ledger_document(ledger: Ledger) -> dict[str, Any]:
     """A ledger as plain JSON; `text` is what people read."""
     return {
@@ -237,9 +238,12 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
         "version": VERSION,
         "entries": [vars(entry) for entry in ledger.entries],
         "small_sums": dict(ledger.small_sums),
+        "begun": {party: list(counts) for party, counts in ledger.begun.items()},
         "purity": {party: vars(leaves) for party, leaves in ledger.purity.items()},
         "notes": list(ledger.notes),
         "privacy": ledger.privacy.summary() if len(ledger.privacy) else "",
+        "all_runs": ledger.all_runs() if len(ledger.privacy) else "",
+        "account": ledger.account,
         "text": ledger.text(),
     }
 

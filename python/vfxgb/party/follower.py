@@ -1,6 +1,7 @@
 """A passive party in a training: from the words that ask for it to the share on disk."""
 
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from vfxgb.align import AlignParams, align_passive
 from vfxgb.engine.settings import engines_for
 from vfxgb.errors import AlignmentError, ConsentError
 from vfxgb.model.file import save_share
+from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.consent import Consent
+from vfxgb.party.consent import Consent, passive_epsilon
 from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Look
@@ -25,19 +27,30 @@ from vfxgb.threads import resolve_threads
 from vfxgb.train.checkpoint import PassiveState, load_state, save_state
 from vfxgb.train.messages import Setup
 from vfxgb.train.passive import PassiveInput
+from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.sides import FollowResult, follow
 
 
 class Follower:
     """One session of one run at a passive party."""
 
-    def __init__(self, config: PartyConfig, align: AlignParams, consent: Consent, folder: RunFolder, log: Log) -> None:
+    def __init__(
+        self,
+        config: PartyConfig,
+        align: AlignParams,
+        consent: Consent,
+        budget: Budget,
+        folder: RunFolder,
+        log: Log,
+    ) -> None:
         self._config = config
         self._align = align
         self._consent = consent
+        self._budget = budget
         self._folder = folder
         self._log = log
         self._setup: Setup | None = None
+        self._n_features = 0
         self._rounds = 0
         self._pace = Pace()
 
@@ -48,6 +61,13 @@ class Follower:
         record = self._record(words, request, held)
         if folder.share_file.exists() and not request.resume:
             raise ConsentError(f"{config.party} has finished run {words.run[:8]} already; begin a new one")
+        begun = self._budget.begun(words.run).total
+        if begun and not request.resume:
+            # From its beginning it would lose the count of what was shown; an honest active party resumes.
+            raise ConsentError(
+                f"{config.party} has begun {begun} rounds of run {words.run[:8]} and does not agree to align its rows "
+                "anew; resume it, or begin a new run"
+            )
         try:
             state = load_state(PassiveState, folder.checkpoint_file) if request.resume else None
             if state is not None:
@@ -57,8 +77,10 @@ class Follower:
             if known is None:
                 folder.checkpoint_file.unlink(missing_ok=True)
             offered = held.table.select(self._consent.features(held.table.names))
+            self._n_features = len(offered.names)
             session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, len(offered.names)))
             session.speak(training_talk(request.protocol))
+            session.channel.before_send = self._budget.send
             folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
             if known is None:
@@ -73,6 +95,9 @@ class Follower:
                     agreed([(offered, positions)], known.digest, engines[config.party]),
                     resolve_threads(config.threads),
                     accept=self._accept,
+                    begin=partial(self._budget.begin_round, words.run),
+                    privacy=PrivacyFolder(folder.path.parents[1], config.party, self._budget.release),
+                    ids=held.ids.digests[positions],
                     local_params=config.protocol.local,
                     engine=engines[config.party],
                 )
@@ -112,6 +137,7 @@ class Follower:
 
     def _accept(self, setup: Setup) -> None:
         self._consent.setup(setup)
+        self._budget.epsilon(passive_epsilon(setup.protocol, setup.protocol_params, self._n_features))
         self._setup = setup
         # The active party may not have kept the last round: it is grown again.
         self._pace.go_on(self._pace.totals(), max(0, setup.start_round - setup.first_round))
@@ -164,6 +190,8 @@ class Follower:
                 model=self._folder.share_file.name,
             )
         self._folder.write(record)
+        with suppress(ConsentError):
+            session.ledger.account = f"over all runs: {self._budget.describe()}"
         self._folder.write_ledger(session.ledger)
 
 

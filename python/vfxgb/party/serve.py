@@ -21,12 +21,13 @@ from vfxgb.engine.settings import engines_for
 from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, ShareMismatchError, VfxgbError
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import PassiveShare
+from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig, section
-from vfxgb.party.consent import Consent, QueryCount
+from vfxgb.party.consent import Consent, QueryCount, passive_epsilon
 from vfxgb.party.folder import PartyFolder, alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
-from vfxgb.party.messages import Hello, PredictRequest
+from vfxgb.party.messages import Hello, PredictRequest, TrainRequest
 from vfxgb.party.session import Network, Session, check_talk, need_role, need_train, prediction_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.predict.sides import follow_prediction
@@ -141,7 +142,8 @@ class Server:
                 live.done.set()
         except ConsentError as error:
             channel.abort(error)
-            self.log.warning("refused", text=str(error), peer=peer, run=live.run)
+            cause = {} if error.__cause__ is None else {"cause": str(error.__cause__)}
+            self.log.warning("refused", text=str(error), peer=peer, run=live.run, **cause)
         except PeerError as error:
             channel.abort(error)
             self.log.warning("lost", text=str(error), peer=peer, run=live.run)
@@ -165,6 +167,8 @@ class Server:
         elif words.kind == "train":
             request = need_train(words)
             self._consent.training(request)
+            budget = self._budget(peer)
+            self._afford(budget, request)
             if request.parties[:1] != (peer,) or self.config.party not in request.parties:
                 raise MessageError(
                     f"{self.config.party} answering {peer}: found the parties {', '.join(request.parties)}, wanted "
@@ -172,7 +176,8 @@ class Server:
                 )
             self._need_run_of(peer, words.run)
             self._supersede(live, words.run)
-            Follower(self.config, self._align, self._consent, self._folder.run(words.run), self.log).take_part(
+            folder = self._folder.run(words.run)
+            Follower(self.config, self._align, self._consent, budget, folder, self.log).take_part(
                 live.session, words, request, self.table("train")
             )
         elif words.kind == "predict":
@@ -180,9 +185,20 @@ class Server:
         else:
             raise MessageError(f"{self.config.party} answering {peer}: {words.kind!r} is nothing for a passive party")
 
+    def _budget(self, peer: str) -> Budget:
+        return Budget(self.config.consent, self._folder.account(self.config.party, peer))
+
+    def _afford(self, budget: Budget, request: TrainRequest) -> None:
+        """Raise ConsentError if the peer's budget is too small for the run; a resumed one has paid for most of it."""
+        offered = self._consent.features(self.table("train").table.names)
+        budget.epsilon(passive_epsilon(request.protocol, request.protocol_params, len(offered)))
+        if not request.resume:
+            budget.training(request.n_trees)
+
     def _check(self, live: Live, words: Hello) -> None:
         if words.train is not None:
             self._consent.training(words.train)
+            self._afford(self._budget(live.session.channel.peer), words.train)
         held = self.table("train")
         features = self._consent.features(held.table.names)
         live.session.channel.send(welcome(-1, held.table.n_rows, len(features)))
@@ -217,6 +233,8 @@ class Server:
         share = self._share(words.run)
         # How many of the rows are common shows later; a limit that is used up shows now.
         self._queries.allow(words.run, 1)
+        budget = self._budget(peer)
+        budget.may_predict(1)
         held = self.table("predict", single_rows=request.matching == "lookup")
         table = held.table.select(share.records.features)
         session.channel.send(welcome(-1, table.n_rows, len(table.names)))
@@ -227,6 +245,8 @@ class Server:
             nonlocal count
             if len(positions):
                 with self._lock:
+                    self._queries.allow(words.run, len(positions))
+                    budget.predict(len(positions))
                     self._queries.take(words.run, len(positions))
                 rows = agreed([(table, positions)], digest, engine)
                 count += follow_prediction(share, rows, session.channel, engine=engine)

@@ -81,11 +81,17 @@ min_key_bits = 2048
 # features = ["visits"]      # columns offered; all in use if absent
 purposes = ["credit scoring"]
 max_trees = 500
+# max_repeated_rounds = 5    # rounds of a run that may be begun again after it broke off; each shows its sums again
+# total_trees = 20000        # for a peer, over all runs
 max_depth = 8
 min_bucket_rows = 1
 # told_sample = false        # to hear which rows GOSS chose, which says much about labels
 min_common_rows = 100        # fewer common rows: no run
 # max_predicted_rows = 100000    # per model, over all requests
+# total_predicted_rows = 1000000 # for a peer, over all models
+# total_opened_sums = 1000000    # gradient sums that a peer may open, over all runs
+# max_epsilon = 8.0          # that a run may release about one row of this party, under differential privacy
+# max_total_epsilon = 32.0   # for a peer, over all runs
 """
 USER_CONSENT = """
 [consent]                    # what this user agrees to

@@ -43,6 +43,7 @@ from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
 from vfxgb.train.ledger import Ledger
+from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import plain_params
 from vfxgb.train.sides import LeadResult, lead
@@ -248,6 +249,8 @@ class Trainer:
             resolve_threads(self.config.threads or self.params.n_jobs),
             constraints=_directions(self.params, self.train.table.names),
             engine=engine,
+            privacy=PrivacyFolder(self.config.folder, self.config.party),
+            ids=self.train.ids.digests[groups[0]],
         )
 
     def _record(self) -> RunRecord:

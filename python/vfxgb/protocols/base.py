@@ -252,6 +252,19 @@ class PassiveRole(Protocol):
 Note: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
 
 
+# (settings, values, draw) -> what is released of `values`, an array whose last axis is the training rows. `settings`,
+# as JSON holds them, are all that the noise depends on besides. If the same rows had the same values and settings
+# before, in this run or in another whose releases are kept, it is that very release, and its events are entered. Else
+# draw() is called, which enters its events and returns the release; that is charged and kept before it comes back. May
+# raise ConsentError; nothing may be sent before it returns.
+ReleaseOnce: TypeAlias = Callable[[Mapping[str, Any], NDArray[Any], Callable[[], NDArray[Any]]], NDArray[Any]]
+
+
+def draw_now(settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]]) -> NDArray[Any]:  # noqa: ARG001
+    """A ReleaseOnce that keeps nothing."""
+    return draw()
+
+
 @dataclass(frozen=True)
 class ActiveContext:
     """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
@@ -294,10 +307,8 @@ class PassiveContext:
 
     `binned`: the party's bins, in this process or in shards. `has_missing`: bool per feature. `constraints`: int8 per
     feature, the monotone directions, or None when the run has none. `disclosed`: the role adds to it. `random`: the
-    CSPRNG, count -> bytes; tests inject another. `note`: None unless the run is recorded. `release`: what
-    `keep_release` was given before the run broke off, empty if it was not called; a role that releases something under
-    differential privacy once per run calls it, after entering its events and before it sends anything, and never draws
-    again what `release` holds.
+    CSPRNG, count -> bytes; tests inject another. `note`: None unless the run is recorded. `release_once`: how a role
+    draws what it releases under differential privacy once per run.
     """
 
     party: str
@@ -316,8 +327,7 @@ class PassiveContext:
     events: list[Event] = field(default_factory=list)
     random: Callable[[int], bytes] = _native.random_bytes
     note: Note | None = None
-    release: bytes = b""
-    keep_release: Callable[[bytes], None] = lambda release: None  # noqa: ARG005
+    release_once: ReleaseOnce = draw_now
 
     @property
     def bins(self) -> _native.Bins:
@@ -330,7 +340,8 @@ class PassiveContext:
 class ReleaseContext:
     """What a Release gets to work with. `events`: the privacy events of the active party; a release adds to it.
 
-    `receivers`: the passive parties. `weights`: float32[n_train], the sample weights, or None.
+    `receivers`: the passive parties. `weights`: float32[n_train], the sample weights, or None. `release_once`: how
+    labels are drawn.
     """
 
     params: Any
@@ -343,6 +354,7 @@ class ReleaseContext:
     events: list[Event]
     receivers: tuple[str, ...] = ()
     weights: NDArray[np.float32] | None = None
+    release_once: ReleaseOnce = draw_now
 
 
 class Release(Protocol):
@@ -403,7 +415,8 @@ class ProtocolSpec:
     `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
     `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
     `sharded`: both roles work on rows in shards too (engine/). `row_bytes(params, n_outputs)`: what a passive party
-    keeps per row and round, for the size of a shard.
+    keeps per row and round, for the size of a shard. `passive_epsilon(params, n_features)`: what a run makes a passive
+    party with so many features release about one of its rows, 0 where that is nothing; compared with its consent.
     """
 
     name: str
@@ -424,3 +437,4 @@ class ProtocolSpec:
     local_params: tuple[str, ...] = ()
     sharded: bool = False
     row_bytes: Callable[[Any, int], int] = lambda params, n_outputs: 0  # noqa: ARG005
+    passive_epsilon: Callable[[Any, int], float] = lambda params, n_features: 0.0  # noqa: ARG005

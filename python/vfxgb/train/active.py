@@ -5,6 +5,7 @@ takes over what its state holds and goes on with the next round.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from vfxgb.train.checkpoint import ActiveState
 from vfxgb.train.digests import table_digest
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup, Stored
+from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import active_settings, plain_params
@@ -66,7 +68,9 @@ class ActiveInput:
     `table`, `labels` and `weights` cover all rows: `n_train` training rows, then those of the eval sets; `evals` names
     slices. `cuts`: column -> cut points to impose on this party's columns, or None. `constraints`: int8 per column of
     this party, or None when no party has any. `engine`: where the rows lie and are worked on, None for this process;
-    only with one may `table` and `labels` (with the weights) be descriptions of where to read them.
+    only with one may `table` and `labels` (with the weights) be descriptions of where to read them. `privacy`: where
+    releases are kept over all runs, None for this run only; `ids`: uint8[n, 16] of the training rows at least,
+    different for different rows, None where a row is known by its place.
     """
 
     table: Table | Source
@@ -78,6 +82,8 @@ class ActiveInput:
     cuts: Mapping[str, Any] | None = None
     constraints: NDArray[np.int8] | None = None
     engine: Engine | None = None
+    privacy: PrivacyFolder | None = None
+    ids: NDArray[np.uint8] | None = None
 
 
 class ActiveParty:
@@ -122,7 +128,9 @@ class ActiveParty:
         self.events: list[Event] = []
         setup = self._make_setup()
         entered = Ledger() if ledger is None else ledger
-        self._keeper = ActiveKeeper(party, setup, keep, resumed, entered, self.events)
+        self._keeper = ActiveKeeper(
+            party, setup, keep, resumed, entered, self.events, tuple(channels), given.privacy, given.ids
+        )
         self._keeper.check(
             lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
             lambda: table_digest(given.table, self._checked(given.labels), given.weights),
@@ -213,6 +221,7 @@ class ActiveParty:
                 events=self.events,
                 receivers=tuple(self._channels),
                 weights=weights,
+                release_once=self._keeper.release_once,
             )
         )
 
@@ -225,6 +234,11 @@ class ActiveParty:
         """Train to the end. `save` gets the share as it stands and a folder, when a callback asks for it."""
         try:
             return self._run(state, callbacks, save)
+        except BaseException:
+            # The error that ended the run is the one to report.
+            with suppress(Exception):
+                self._keeper.break_off()
+            raise
         finally:
             if self._role is not None:
                 self._role.close()
@@ -334,6 +348,7 @@ class ActiveParty:
             return self._keeper.gradients(self._release, gradients)
 
     def _boost(self, round_index: int, learning_rate: float) -> None:
+        self._keeper.begin_round()
         growing = self._grower.grow(self._gradients(round_index), self._alone(round_index))
         shapes = [tree.shape(learning_rate) for tree in growing]
         self._keeper.end_round(round_index, shapes, {} if self._alone(round_index) else self._channels)

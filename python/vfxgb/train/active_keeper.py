@@ -10,6 +10,7 @@ draws it again.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -35,6 +36,7 @@ from vfxgb.train.checkpoint import (
 from vfxgb.train.digests import START, trees_link
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import EndRound, Ready, RoundKept, Setup
+from vfxgb.train.releases import PrivacyFolder, ReleaseLog
 from vfxgb.train.target import Target
 from vfxgb.transport.channel import Channel
 
@@ -55,6 +57,8 @@ class Grown:
 class ActiveKeeper:
     """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.lead. `events`: the party's, to be kept.
 
+    `receivers`: the passive parties. `privacy`, `ids`: see active.ActiveInput.
+
     `salt`: of the party's digests. `start`: rounds that were done before.
     """
 
@@ -66,6 +70,9 @@ class ActiveKeeper:
         resumed: ActiveState | None,
         ledger: Ledger,
         events: list[Event],
+        receivers: Sequence[str] = (),
+        privacy: PrivacyFolder | None = None,
+        ids: NDArray[np.uint8] | None = None,
     ) -> None:
         self._party = party
         self._setup = setup
@@ -75,11 +82,17 @@ class ActiveKeeper:
         self._events = events
         self._what = f"{party} resuming run {setup.run[:16]}"
         self._last = resumed
+        self._open = False
         self.start = 0 if resumed is None else resumed.rounds
         self.salt = new_salt() if resumed is None else resumed.salt
         self._trees_digest = START if resumed is None else resumed.trees_digest
         # party -> the digest of its last RoundKept.
         self._passive = {} if resumed is None else dict(resumed.passive)
+        if resumed is not None:
+            events.extend(resumed.events)
+        self._releases = ReleaseLog(
+            f"{party} in run {setup.run[:16]}", self.salt, events, ledger, receivers, privacy, ids, {}
+        )
 
     @property
     def resumes(self) -> bool:
@@ -104,7 +117,6 @@ class ActiveKeeper:
                 f"{self._what}: found other features, labels or weights than those it was begun with; resume with the "
                 "same data, or start a new run"
             )
-        self._events.extend(state.events)
         self._ledger.restore(state.ledger, state.rounds)
 
     def labels(self, release: Release, labels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -113,6 +125,12 @@ class ActiveKeeper:
             kept: NDArray[np.float32] = read_array(self._resumed.labels, np.float32, "the labels", len(labels))
             return kept
         return release.labels(labels)
+
+    def release_once(
+        self, settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """See protocols.base.ReleaseOnce. Within a run `labels` keeps what was released."""
+        return self._releases.once(settings, values, draw, lambda: None)
 
     def gradients(self, release: Release, gradients: Gradients) -> Gradients:
         """What `release` makes of gradients, or what it made of them before the run broke off."""
@@ -125,6 +143,7 @@ class ActiveKeeper:
             ]
             return Gradients(gradients.round, pairs, gradients.sampled, kept.step)
         found = release.gradients(gradients)
+        self._releases.charge()
         if self._keep is not None and self._last is not None and found is not gradients:
             self._last = msgspec.structs.replace(
                 self._last,
@@ -184,6 +203,16 @@ class ActiveKeeper:
                 f"{known.hex()[:16] or 'none'}"
             )
 
+    def begin_round(self) -> None:
+        """A round is about to be grown."""
+        self._open = True
+
+    def break_off(self) -> None:
+        """Keep the ledger of a round that ends early: what it told cannot be taken back."""
+        if self._open and self._keep is not None and self._last is not None:
+            self._last = msgspec.structs.replace(self._last, ledger=self._ledger.totals())
+            self._keep(self._last)
+
     def end_round(self, round_index: int, trees: Sequence[TreeShape], channels: Mapping[str, Channel]) -> None:
         """A round is grown: have it kept by those who took part in it."""
         self._trees_digest = trees_link(self._trees_digest, self._setup.run, self.salt, trees)
@@ -210,6 +239,8 @@ class ActiveKeeper:
         labels: NDArray[np.float32] | None,
     ) -> None:
         """Keep everything as it stands; `labels`: what was released in their place, if anything was."""
+        self._releases.charge()
+        self._open = False
         if self._keep is None:
             return
         last = self._last

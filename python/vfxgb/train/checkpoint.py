@@ -16,6 +16,7 @@ written atomically and readable by its owner only.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -33,7 +34,7 @@ from vfxgb.train.callbacks import EvalsLog
 from vfxgb.train.ledger import Entry
 
 MAGIC = b"VFXGBRUN"
-VERSION = 1
+VERSION = 2
 DIGEST_BYTES = 32
 
 
@@ -56,6 +57,30 @@ class KeptRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     feature: bytes
     cut: bytes
     default_left: bytes
+
+
+class KeptArray(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An array of numbers: kind and bytes of one ("u2"), shape, and all of them little-endian."""
+
+    kind: str
+    shape: tuple[int, ...]
+    data: bytes
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "KeptArray":
+        """The array as a state holds it."""
+        return cls(f"{array.dtype.kind}{array.dtype.itemsize}", array.shape, array_bytes(array))
+
+    def restore(self, what: str) -> NDArray[Any]:
+        """The array, writable. Raises CheckpointError, naming `what`, for bytes that are none."""
+        if self.kind not in _KINDS:
+            raise CheckpointError(f"{what}: found an array of {self.kind!r}, wanted one of {', '.join(_KINDS)}")
+        dtype = np.dtype(self.kind).type
+        found: NDArray[Any] = read_array(self.data, dtype, what, math.prod(self.shape)).reshape(self.shape)
+        return found
+
+
+_KINDS = ("u1", "u2", "u4", "i4", "i8", "f4", "f8")
 
 
 class KeptRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,20 +132,36 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RoundMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a passive party stood after a round: records and small sums until then, digests of both sides."""
+    """Where a passive party stood after a round: records until then, digests of both sides."""
 
     round: int
     n_records: int
-    small_sums: int
     trees_digest: bytes
     state_digest: bytes
+
+
+class BegunRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rounds that a passive party has begun to answer, whether they came to their end or not.
+
+    `total`: all of them. `again`: those that had been begun before. `furthest`: the highest round, -1 before the first.
+    """
+
+    total: int = 0
+    again: int = 0
+    furthest: int = -1
+
+    def begin(self, round_index: int) -> "BegunRounds":
+        """The same with one more."""
+        repeated = round_index <= self.furthest
+        return BegunRounds(self.total + 1, self.again + repeated, max(self.furthest, round_index))
 
 
 class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a passive party keeps of run `run`: its records, and a mark for every round it has taken part in.
 
-    `release`: what its role released under differential privacy and must never draw again, empty if nothing was.
-    `pace`: added by who stores the state.
+    `releases`: what its role released under differential privacy and must never draw again (releases.py).
+    `begun`, `disclosed` (protocols.base.Disclosed by field) and `ledger` count everything that was shown, rounds that
+    broke off included. `pace`: added by who stores the state.
     """
 
     KIND: ClassVar[bytes] = b"passive"
@@ -133,9 +174,11 @@ class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     salt: str
     records: KeptRecords
     marks: list[RoundMark]
-    release: bytes
+    releases: dict[str, KeptArray]
     events: list[Event]
     ledger: list[Entry]
+    begun: BegunRounds
+    disclosed: dict[str, int]
     pace: dict[str, list[float]] = {}
 
 

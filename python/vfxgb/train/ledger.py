@@ -8,9 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from vfxgb.dp.accountant import Accountant
+from vfxgb.dp.event import Event
 from vfxgb.transport.messages import Message
 from vfxgb.tree.disclosure import FEW_ROWS
 from vfxgb.tree.purity import LeafPurity
+
+THIS_RUN_ONLY = (
+    "this run only: every other run on the same rows that draws its own noise adds its epsilon; with privacy_dir "
+    "releases are kept and used again, and totals count all runs"
+)
 
 
 def counted(amount: int, unit: str) -> str:
@@ -42,10 +48,16 @@ class Ledger:
         self._entries: dict[tuple[str, str, str], Entry] = {}
         # party -> sums over fewer than 20 rows among those it showed, where that was counted
         self.small_sums: dict[str, int] = {}
+        # party -> rounds it has begun to answer, and how many of them had been begun before the run broke off
+        self.begun: dict[str, tuple[int, int]] = {}
         # What follows from the settings of the run rather than from any one message, in plain words.
         self.notes: list[str] = []
         # What was released under differential privacy.
         self.privacy = Accountant()
+        # (party, receiver) -> what was released over all runs, where an account is kept; see train/releases.py
+        self.across_runs: dict[tuple[str, str], tuple[Event, ...]] = {}
+        # What a party has shown the other over all runs, in plain words, where it keeps an account of that.
+        self.account = ""
         # party -> what the leaves of the first tree that it knows say about labels, for binary:logistic
         self.purity: dict[str, LeafPurity] = {}
 
@@ -74,9 +86,18 @@ class Ledger:
             entry.bytes += one.bytes
             entry.amount += one.amount
         self.notes.append(
-            f"the run was resumed after {rounds} rounds; messages of a round that was not finished are not counted: "
-            "what they revealed is what they reveal when that round is grown again"
+            f"the run was resumed after {rounds} rounds; messages of a round that broke off are counted beside those "
+            "of the round that replaced it"
         )
+
+    def all_runs(self) -> str:
+        """What the releases of this run come to with those of all others, in plain words."""
+        if not self.across_runs:
+            return THIS_RUN_ONLY
+        total = Accountant()
+        for events in self.across_runs.values():
+            total.add(*events)
+        return "\n".join(f"over all runs: {line}" for line in total.summary().splitlines())
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -100,6 +121,12 @@ class Ledger:
             lines.append(
                 f"{party} showed {count:,} sums over fewer than {FEW_ROWS} rows, from which rows can be inferred"
             )
+        for party, (total, again) in self.begun.items():
+            if again:
+                lines.append(
+                    f"{party} began {total:,} rounds, {again:,} of them again after the run broke off; each showed its "
+                    "sums, possibly for other gradients"
+                )
         for party, leaves in self.purity.items():
             share = f"{leaves.rows:,} of {leaves.total:,} training rows"
             if leaves.purity is None:
@@ -110,7 +137,9 @@ class Ledger:
                     "leaf's rows have the same label"
                 )
         if len(self.privacy):
-            lines.append(self.privacy.summary())
+            lines += [self.privacy.summary(), self.all_runs()]
+        if self.account:
+            lines.append(self.account)
         return "\n".join(lines + self.notes)
 
     def __str__(self) -> str:

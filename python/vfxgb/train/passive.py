@@ -8,11 +8,13 @@ It does what the active party's messages ask, in the only order it accepts:
 Type, round, depth and every size are checked before anything is used. What happens inside BeginRound and Level beyond
 the row partition is the protocol's.
 
-After each round the party keeps its state (checkpoint.py) before it says so. When a run is resumed it goes back to the
-round that the active party names, provided that the digests of both sides are those of that round.
+Before a round is answered the party keeps that it has begun, and after it its state (checkpoint.py), before it says so.
+When a run is resumed it goes back to the round that the active party names, provided that the digests of both sides are
+those of that round.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +44,7 @@ from vfxgb.protocols.base import (
     ProtocolSpec,
 )
 from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
-from vfxgb.train.checkpoint import DIGEST_BYTES, PassiveState
+from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds, PassiveState
 from vfxgb.train.digests import table_digest
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import (
@@ -63,6 +65,7 @@ from vfxgb.train.messages import (
     TreeRows,
 )
 from vfxgb.train.passive_keeper import PassiveKeeper
+from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
@@ -78,7 +81,10 @@ class PassiveInput:
 
     `cuts`: column -> cut points to impose, or None. `constraints`: int8 per column, monotone directions.
     `local_params`: parameters of the protocol that are each party's own (ProtocolSpec.local_params). `accept`: called
-    with Setup before anything else; raises ConsentError for what the party does not agree to. `engine`: where the rows
+    with Setup before anything else; raises ConsentError for what the party does not agree to. `begin(round, trees)`:
+    called before anything of a round is answered, also of one that is begun again; raises ConsentError, and must have
+    stored the count when it returns. `privacy`: where releases are kept over all runs, None for this run only; `ids`:
+    uint8[n_rows, 16], different for different rows, None where a row is known by its place. `engine`: where the rows
     lie and are worked on, None for this process; only with one may `table` be a description of where to read it.
     """
 
@@ -88,6 +94,9 @@ class PassiveInput:
     constraints: NDArray[np.int8] | None = None
     local_params: Mapping[str, Any] = field(default_factory=dict)
     accept: Callable[[Setup], None] | None = None
+    begin: Callable[[int, int], None] | None = None
+    privacy: PrivacyFolder | None = None
+    ids: NDArray[np.uint8] | None = None
     engine: Engine | None = None
 
 
@@ -121,8 +130,19 @@ class PassiveParty:
         self._save = save
         # Rounds that were done when the run was resumed.
         self.resumed_at = 0
-        entered = Ledger() if ledger is None else ledger
-        self._keeper = PassiveKeeper(party, run_id, keep, resumed, entered, self.events, self.disclosed)
+        self.ledger = Ledger() if ledger is None else ledger
+        self._keeper = PassiveKeeper(
+            party,
+            run_id,
+            keep,
+            resumed,
+            self.ledger,
+            self.events,
+            self.disclosed,
+            channel.peer,
+            given.privacy,
+            given.ids,
+        )
         self._records: list[tuple[int, float, bool]] = []
         self._fill: tuple[float, ...] | None = None
         self._seal = Seal()
@@ -151,8 +171,26 @@ class PassiveParty:
         self._prepare(self._channel.recv(Setup))
         try:
             self._take_part()
+        except BaseException:
+            # The error that ended the run is the one to report.
+            with suppress(Exception):
+                self._break_off()
+            raise
         finally:
             self._role.close()
+
+    @property
+    def begun(self) -> BegunRounds:
+        """The rounds it has begun to answer, in all sessions of the run."""
+        return self._keeper.begun
+
+    def _break_off(self) -> None:
+        """Keep what an unfinished round has shown: it counts, whether the round is grown again or not."""
+        if self._trees:
+            # A role that failed may be unable to count the round; its messages count all the same.
+            with suppress(Exception):
+                self._role.end_tree()
+            self._keeper.keep(self._records)
 
     def _take_part(self) -> None:
         while True:
@@ -245,8 +283,9 @@ class PassiveParty:
                 disclosed=self.disclosed,
                 events=self.events,
                 note=self._note,
-                release=self._keeper.release,
-                keep_release=lambda release: self._keeper.keep_release(release, self._records),
+                release_once=lambda settings, values, draw: self._keeper.release_once(
+                    settings, values, draw, self._records
+                ),
             )
         )
         self._channel.send(Ready(n_features=len(table.names), state_digest=self._keeper.last.state_digest))
@@ -276,8 +315,12 @@ class PassiveParty:
                 f"{self.party} beginning a round: found round {message.round}, wanted none beyond the "
                 f"{self._setup.n_rounds} rounds agreed on"
             )
-        self._round, self._depth = message.round, -1
         sampled = self._sampled(message)
+        if self._given.begin is not None:
+            self._given.begin(message.round, self._setup.n_outputs)
+        with self.timings.phase("keep"):
+            self._keeper.begin_round(message.round, self._records)
+        self._round, self._depth = message.round, -1
         n_features = self._binned.n_features
         self._trees = []
         for tree, bits in enumerate(message.features):

@@ -2,27 +2,37 @@
 
 A mark per round says how many records there were and what both sides' digests were. The party may be one round ahead of
 the active one, which had not heard of it when the run broke off; the records of such a round are dropped and made anew.
+
+What was shown cannot be taken back. A round is therefore kept as begun before anything of it is answered, and the
+ledger, the rounds begun and the sums over few rows of a round that broke off are counted beside those of the round that
+replaces it: the active party may have asked for other gradients the second time, and this party cannot tell.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError
 from vfxgb.model.seal import new_salt
 from vfxgb.protocols.base import Disclosed
-from vfxgb.train.checkpoint import PassiveState, RoundMark, keep_records, restore_records
+from vfxgb.train.checkpoint import BegunRounds, PassiveState, RoundMark, keep_records, restore_records
 from vfxgb.train.digests import START, state_link
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import Setup
+from vfxgb.train.releases import PrivacyFolder, ReleaseLog
 
 Records = Sequence[tuple[int, float, bool]]
-_BEGINNING = RoundMark(-1, 0, 0, b"", b"")
+_BEGINNING = RoundMark(-1, 0, b"", b"")
 
 
 class PassiveKeeper:
     """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.follow. `events`, `disclosed`: the party's.
 
-    `salt`: of the party's digests. `release`: what its role has released once for the whole run, empty for nothing.
+    `peer`: the active party. `privacy`, `ids`: see passive.PassiveInput. `salt`: of the party's digests. `begun`: the
+    rounds it has begun to answer, in all sessions of the run.
     """
 
     def __init__(
@@ -34,6 +44,9 @@ class PassiveKeeper:
         ledger: Ledger,
         events: list[Event],
         disclosed: Disclosed,
+        peer: str,
+        privacy: PrivacyFolder | None = None,
+        ids: NDArray[np.uint8] | None = None,
     ) -> None:
         self._party = party
         self._run_id = run_id
@@ -44,7 +57,19 @@ class PassiveKeeper:
         self._disclosed = disclosed
         self._marks: list[RoundMark] = []
         self.salt = new_salt() if resumed is None else resumed.salt
-        self.release = b"" if resumed is None else resumed.release
+        self.begun = BegunRounds() if resumed is None else resumed.begun
+        if resumed is not None:
+            events.extend(resumed.events)
+        self._releases = ReleaseLog(
+            f"{party} in run {run_id[:16]}",
+            self.salt,
+            events,
+            ledger,
+            [peer],
+            privacy,
+            ids,
+            {} if resumed is None else resumed.releases,
+        )
 
     @property
     def last(self) -> RoundMark:
@@ -87,8 +112,8 @@ class PassiveKeeper:
             )
         if state is None:
             return []
-        self._disclosed.small_sums = last.small_sums
-        self._events.extend(state.events)
+        for name, count in state.disclosed.items():
+            setattr(self._disclosed, name, count)
         self._ledger.restore(state.ledger, setup.start_round)
         return restore_records(state.records, n_features)[: last.n_records]
 
@@ -111,6 +136,11 @@ class PassiveKeeper:
         if rounds != list(range(setup.first_round, setup.first_round + len(rounds))) or counts != sorted(counts):
             raise CheckpointError(f"{what}: the rounds of the checkpoint do not follow one another; start a new run")
 
+    def begin_round(self, round_index: int, records: Records) -> None:
+        """Keep that a round has begun; called before anything of it is answered."""
+        self.begun = self.begun.begin(round_index)
+        self.keep(records)
+
     def end_round(self, round_index: int, trees_digest: bytes, records: Records) -> bytes:
         """Keep a round that is over; returns the digest of where the party stands then."""
         last = self.last
@@ -122,17 +152,19 @@ class PassiveKeeper:
             trees_digest,
             keep_records(records[last.n_records :]),
         )
-        self._marks.append(RoundMark(round_index, len(records), self._disclosed.small_sums, trees_digest, link))
+        self._marks.append(RoundMark(round_index, len(records), trees_digest, link))
         self.keep(records)
         return link
 
-    def keep_release(self, release: bytes, records: Records) -> None:
-        """Keep what is about to be released, beside the rounds that are over."""
-        self.release = release
-        self.keep(records)
+    def release_once(
+        self, settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]], records: Records
+    ) -> NDArray[Any]:
+        """See protocols.base.ReleaseOnce: what is about to be released is kept beside the rounds that are over."""
+        return self._releases.once(settings, values, draw, lambda: self.keep(records))
 
     def keep(self, records: Records) -> None:
-        """Keep everything as it stood after the last round, and what was released."""
+        """Keep everything as it stood after the last round, and all that was released and shown until now."""
+        self._releases.charge()
         if self._keep is None:
             return
         self._keep(
@@ -145,9 +177,11 @@ class PassiveKeeper:
                 salt=self.salt,
                 records=keep_records(records[: self.last.n_records]),
                 marks=list(self._marks),
-                release=self.release,
+                releases=dict(self._releases.kept),
                 events=list(self._events),
                 ledger=self._ledger.totals(),
+                begun=self.begun,
+                disclosed=dict(vars(self._disclosed)),
             )
         )
 

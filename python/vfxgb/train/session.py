@@ -4,6 +4,7 @@ The parties share nothing but the channels, which carry the bytes that a network
 others; the caller of `fit` gets the error of the party that failed first, and no thread is left behind.
 """
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import EvalsLog, TrainingCallback
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import plain_params
 from vfxgb.train.sides import enter, lead, training_messages
 from vfxgb.train.timings import Timings
@@ -80,6 +82,7 @@ def fit(
     cuts: Mapping[str, Any] | None = None,
     record: bool = False,
     engine: EngineSettings | None = None,
+    privacy_dir: str | os.PathLike[str] | None = None,
 ) -> FitResult:
     """Train.
 
@@ -89,9 +92,11 @@ def fit(
     (params.missing_strategy) and params.early_stopping_rounds are done here: tables come with their NaN. Callbacks run
     in the calling thread. `record`: keep all messages and what an audit needs besides; this is private data of every
     party, and as large as all traffic together. `engine`: where each party's rows lie and are worked on, None for this
-    process; with one that has shards, tables and y (with the weights) may be descriptions of where to read them. Raises
-    the errors of the parts it calls; every one names party and column or step. An error at a passive party is raised
-    here as it was raised there.
+    process; with one that has shards, tables and y (with the weights) may be descriptions of where to read them.
+    `privacy_dir`: a folder, made if it is not there, in which every party keeps what it releases under differential
+    privacy, to be used again, and its account over all runs (releases.py); None: this run only. Raises the errors of
+    the parts it calls; every one names party and column or step. An error at a passive party is raised here as it was
+    raised there.
     """
     check_parties(tables, active)
     n_rows = tables[active].n_rows
@@ -130,7 +135,13 @@ def fit(
                 taps = (None, None) if recorder is None else (recorder.tap(active), recorder.tap(party))
                 channels[party], theirs = memory_channels(active, party, catalogue, run, ledger.record, taps=taps)
                 given = PassiveInput(
-                    table, threads, _cuts_of(cuts, table), directions.get(party), local, engine=engines[party]
+                    table,
+                    threads,
+                    _cuts_of(cuts, table),
+                    directions.get(party),
+                    local,
+                    privacy=_privacy(privacy_dir, party),
+                    engine=engines[party],
                 )
                 passive[party] = PassiveParty(party, run.hex(), given, theirs, _note(recorder, party))
                 others[party] = PartyThread(party, passive[party].run, theirs)
@@ -144,6 +155,7 @@ def fit(
             _cuts_of(cuts, tables[active]),
             directions.get(active),
             engines[active],
+            _privacy(privacy_dir, active),
         )
         result = run_together(
             lambda: lead(
@@ -178,6 +190,10 @@ def fit(
         margins=result.margins,
         transcript=None if recorder is None else recorder.transcript(spec.name, own_params, plain_params(params)),
     )
+
+
+def _privacy(privacy_dir: str | os.PathLike[str] | None, party: str) -> PrivacyFolder | None:
+    return None if privacy_dir is None else PrivacyFolder(Path(privacy_dir) / party, party)
 
 
 def _note(recorder: Recorder | None, party: str) -> Note | None:

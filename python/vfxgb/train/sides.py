@@ -166,9 +166,10 @@ def follow(
 
     `given.accept(setup)`: called before anything is done; raises ConsentError for what this party does not agree to.
     `save(share)`: stores the sealed share; called before the active party is told that it is stored. `keep(state)`:
-    called after every round, and before a release under differential privacy is sent; must have stored the state when
-    it returns. `resumed`: what `keep` got last, None for a new run; keep the state until the active party needs it no
-    more, that is, as long as it might resume and seal again. `ledger`, `note`: as for `lead`.
+    called before anything of a round is answered, after every round, when a round breaks off, and before a release
+    under differential privacy is sent; must have stored the state when it returns. `resumed`: what `keep` got last,
+    None for a new run; keep the state until the active party needs it no more, that is, as long as it might resume and
+    seal again. `ledger`, `note`: as for `lead`.
 
     Raises as `lead`.
     """
@@ -177,15 +178,22 @@ def follow(
         follower = PassiveParty(
             party, run_id, given, channel, note, save=save, keep=keep, resumed=resumed, ledger=entered
         )
-        follower.run()
-    enter(entered, follower)
+        try:
+            follower.run()
+        finally:
+            # Of a run that breaks off, too: what it showed is known.
+            enter(entered, follower)
     return FollowResult(share=follower.share(), timings=follower.timings, resumed_at=follower.resumed_at)
 
 
 def enter(ledger: Ledger, follower: PassiveParty) -> None:
     """Enter what a passive party knows beyond single messages: what it showed of few rows, and what it released."""
     ledger.small_sums[follower.party] = follower.disclosed.small_sums
+    ledger.begun[follower.party] = (follower.begun.total, follower.begun.again)
     ledger.privacy.add(*follower.events)
+    if follower.ledger is not ledger:
+        ledger.across_runs.update(follower.ledger.across_runs)
+        ledger.notes += follower.ledger.notes
 
 
 def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:

@@ -47,6 +47,8 @@ class Channel:
         self.own = own
         self.peer = peer
         self.traffic = Traffic()
+        # Called with every message before it is sent; what it raises keeps the message here.
+        self.before_send: Callable[[Message], None] | None = None
         self._link = link
         self._catalogue = catalogue
         self._run = run
@@ -66,6 +68,8 @@ class Channel:
         """Send a message whose payload is `encode(message)`, made once for several peers."""
         if not self._open:
             raise ChannelClosedError(f"{self.own} sending {message.TAG!r} to {self.peer}: the channel is closed")
+        if self.before_send is not None:
+            self.before_send(message)
         header = write_header(self._run, self._next_out, len(payload), message.TAG)
         try:
             self._link.put((header, payload))

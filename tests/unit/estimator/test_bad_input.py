@@ -1,5 +1,6 @@
 """Mistakes of all kinds through the estimator: a clear error that names party and column, and no model."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,12 @@ def test_objectives_of_the_other_estimator(make: Any, problem: Any) -> None:
 def test_parameters_out_of_range(make: Any, problem: Any) -> None:
     for name, value in (("max_depth", 0), ("learning_rate", -1.0), ("subsample", 0.0), ("max_bin", 1)):
         refuses(make(**{name: value}), ParameterError, name, *problem)
+
+
+def test_a_privacy_dir_that_is_no_folder(make: Any, problem: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for value in (3, tmp_path / "file"):
+        refuses(make(privacy_dir=value), ParameterError, "privacy_dir=.*wanted a folder", *problem)
 
 
 def test_an_eval_set_with_other_columns(make: Any, problem: Any) -> None:

@@ -76,6 +76,18 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("max_repeated_rounds", -1), ("max_epsilon", "nan"), ("max_epsilon", -1.0), ("max_total_epsilon", "nan")],
+)
+def test_limits_that_are_none_are_refused(tmp_path, write, key, value):
+    """Nothing is ever above NaN: as a limit it would allow everything."""
+    path = write("passive", consent={key: 1})
+    path.write_text(path.read_text().replace(f"{key} = 1", f"{key} = {value}"))
+    with pytest.raises(ConfigError, match=f"{key} = {value}, wanted 0 or more"):
+        load_config(path, {})
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_named(write, case):
     changes, said = WRONG[case]

@@ -16,6 +16,8 @@ from vfxgb.errors import CheckpointError
 from vfxgb.model.shares import LEAF, TreeShape
 from vfxgb.train.checkpoint import (
     ActiveState,
+    BegunRounds,
+    KeptArray,
     KeptRelease,
     PassiveState,
     RoundMark,
@@ -76,9 +78,22 @@ def active_state() -> ActiveState:
 
 
 def passive_state() -> PassiveState:
-    marks = [RoundMark(0, 2, 5, b"t" * 32, b"s" * 32)]
+    marks = [RoundMark(0, 2, b"t" * 32, b"s" * 32)]
+    releases = {"key": KeptArray.of(np.array([[1, 2], [3, 4]], dtype=np.uint16))}
     return PassiveState(
-        "ab" * 16, "shop", "plain", bytes(32), bytes(32), "ef" * 32, keep_records(RECORDS), marks, b"\x00\x01", [], []
+        "ab" * 16,
+        "shop",
+        "plain",
+        bytes(32),
+        bytes(32),
+        "ef" * 32,
+        keep_records(RECORDS),
+        marks,
+        releases,
+        [],
+        [],
+        BegunRounds(3, 1, 1),
+        {"small_sums": 5},
     )
 
 
@@ -117,7 +132,7 @@ def test_files_that_are_no_state_are_refused(tmp_path: Path) -> None:
         "or truncated": good[:20],
         "truncated or damaged": good[:-1],
         "no checkpoint of vfxgb": b"X" + good[1:],
-        "found version 9, wanted 1": good[:8] + b"\x09" + good[9:],
+        "found version 9, wanted 2": good[:8] + b"\x09" + good[9:],
         "damaged": good[:100] + bytes([good[100] ^ 1]) + good[101:],
         "malformed": signed(body[:-5]),
         "it is malformed": signed(body[:16] + msgspec.msgpack.encode({"run": 3})),

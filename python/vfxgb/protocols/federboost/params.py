@@ -27,6 +27,10 @@ class FederBoostParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise ValueError(f"found {name} {value}, wanted a positive finite number")
 
+    def row_epsilon(self, n_features: int) -> float:
+        """For all values of one row, of a party with so many features."""
+        return float(self.epsilon or 0.0) * n_features if self.total_epsilon is None else self.total_epsilon
+
     def response(self, buckets: int, n_features: int) -> RandomisedResponse:
         """The randomised response of a feature with so many buckets, of a party with so many features."""
         epsilon = float(self.epsilon or 0.0) if self.total_epsilon is None else self.total_epsilon / n_features

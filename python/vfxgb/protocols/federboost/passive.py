@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
 from vfxgb.protocols.federboost.messages import Buckets, TreeUsable, Usable
-from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
 
 PROTECTS = "the values of one row at {party}"
@@ -33,21 +33,32 @@ class FederBoostPassive:
         self._trees = trees
 
     def _randomised(self) -> NDArray[np.uint16]:
-        """The randomised buckets [features, n_train]: drawn now and kept, or those that were kept."""
+        """The randomised buckets [features, n_train]: drawn now, or those that were released before."""
         context = self._context
-        n_features, shape = context.bins.n_features, (context.bins.n_features, context.n_train)
-        if context.release:
-            return unpack_array(memoryview(context.release), np.uint16, shape, f"{context.party} resuming")
-        drawn = np.empty(shape, dtype=np.uint16)
-        for feature in range(n_features):
-            choices = int(context.bins.n_bins[feature]) + bool(context.has_missing[feature])
-            drawn[feature] = context.bins.column(feature)[: context.n_train]
+        columns = [context.bins.column(feature)[: context.n_train] for feature in range(context.bins.n_features)]
+        buckets = np.stack(columns).astype(np.uint16, copy=False)
+        settings = {
+            "release": "buckets by randomised response",
+            "epsilon": context.params.epsilon,
+            "total_epsilon": context.params.total_epsilon,
+            "choices": [self._choices(feature) for feature in range(len(buckets))],
+        }
+        return context.release_once(settings, buckets, lambda: self._draw(buckets))
+
+    def _choices(self, feature: int) -> int:
+        """Buckets that a value of the feature can lie in."""
+        return int(self._context.bins.n_bins[feature]) + bool(self._context.has_missing[feature])
+
+    def _draw(self, buckets: NDArray[np.uint16]) -> NDArray[np.uint16]:
+        context = self._context
+        drawn = buckets.copy()
+        for feature in range(len(buckets)):
+            choices = self._choices(feature)
             if choices > 1:
-                response = context.params.response(choices, n_features)
+                response = context.params.response(choices, len(buckets))
                 drawn[feature] = response.perturb(drawn[feature].astype(np.int64), context.threads)
                 protects = PROTECTS.format(party=context.party)
                 context.events.append(response.event(context.channel.peer, protects))
-        context.keep_release(drawn.astype("<u2", copy=False).tobytes())
         return drawn
 
     def _randomise(self) -> _native.Bins:

@@ -58,25 +58,40 @@ class LabelRelease:
             )
 
     def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
-        """See Release. Raises LabelError for labels that are no classes where classes are wanted."""
-        context = self._context
-        if not self._classes:
-            assert self._params.clip is not None  # noqa: S101 - checked on construction
-            numbers = mechanism("hybrid", self._epsilon, -self._params.clip, self._params.clip)
-            context.events.extend(numbers.event(receiver, LABEL) for receiver in context.receivers)
-            return (numbers.perturb(labels, context.threads) * numbers.step).astype(np.float32)
-        if not (labels == np.floor(labels)).all():
+        """See Release. Raises LabelError for labels that are no classes where classes are wanted.
+
+        Labels that were released before, in another run, are used as they were (train/releases.py).
+        """
+        if self._classes and not (labels == np.floor(labels)).all():
             odd = float(labels[labels != np.floor(labels)][0])
             raise LabelError(
                 f"releasing labels: found {odd:g}, wanted classes 0, 1, ... for label_rr; round them, or choose a "
                 "mechanism on gradients, such as 'hybrid'"
             )
-        response = RandomisedResponse(self._epsilon, max(2, context.n_outputs))
-        context.events.extend(response.event(receiver, LABEL) for receiver in context.receivers)
-        released = response.perturb(labels.astype(np.int64), context.threads)
+        settings = {
+            "release": "labels",
+            "epsilon": self._epsilon,
+            "classes": max(2, self._context.n_outputs) if self._classes else 0,
+            "clip": None if self._classes else self._params.clip,
+        }
+        released: NDArray[np.float32] = self._context.release_once(settings, labels, lambda: self._draw(labels))
         if self._params.unbiased:
-            return response.unbiased(released.astype(np.float64)).astype(np.float32)
-        return released.astype(np.float32)
+            return self._response().unbiased(released.astype(np.float64)).astype(np.float32)
+        return released
+
+    def _response(self) -> RandomisedResponse:
+        return RandomisedResponse(self._epsilon, max(2, self._context.n_outputs))
+
+    def _draw(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        context = self._context
+        if self._classes:
+            response = self._response()
+            context.events.extend(response.event(receiver, LABEL) for receiver in context.receivers)
+            return response.perturb(labels.astype(np.int64), context.threads).astype(np.float32)
+        assert self._params.clip is not None  # noqa: S101 - checked on construction
+        numbers = mechanism("hybrid", self._epsilon, -self._params.clip, self._params.clip)
+        context.events.extend(numbers.event(receiver, LABEL) for receiver in context.receivers)
+        return (numbers.perturb(labels, context.threads) * numbers.step).astype(np.float32)
 
     def gradients(self, gradients: Gradients) -> Gradients:
         """See Release."""

@@ -42,7 +42,11 @@ def _inferred(document: dict[str, Any], ledger: dict[str, Any]) -> Markup:
     found = [_small_sums(document, party, count) for party, count in ledger["small_sums"].items()]
     found += [_purity(document, party, leaves) for party, leaves in ledger["purity"].items()]
     found += [tag("li", note) for note in ledger["notes"]]
-    released = ledger["privacy"].splitlines()
+    # Ledgers of older versions are about one run and do not say so.
+    found += [_begun(document, party, counts) for party, counts in ledger.get("begun", {}).items() if counts[1]]
+    account = ledger.get("account", "")
+    found += [tag("li", account[:1].upper() + account[1:])] if account else []
+    released = [*ledger["privacy"].splitlines(), *ledger.get("all_runs", "").splitlines()]
     return markup(
         (
             (tag("h3", "All together"), tag("ul", found)) if found else None,
@@ -57,6 +61,14 @@ def _small_sums(document: dict[str, Any], party: str, count: int) -> Markup:
     if not count:
         return tag("li", badge(document, party), f" showed no sum over fewer than {FEW_ROWS} rows.")
     text = f" showed {count:,} sums over fewer than {FEW_ROWS} rows, from which rows can be inferred."
+    return tag("li", badge(document, party), text)
+
+
+def _begun(document: dict[str, Any], party: str, counts: list[int]) -> Markup:
+    text = (
+        f" began {plural(counts[0], 'round')}, {counts[1]:,} of them again after the run broke off; each showed its "
+        "sums, possibly for other gradients."
+    )
     return tag("li", badge(document, party), text)
 
 
