@@ -1,5 +1,8 @@
 """A passive party's side of `federboost`: it randomises its buckets once, and files the splits that win.
 
+Every feature has a bucket for missing values, and a cut between these and all others (ProtocolSpec.hides_missing):
+which features miss values must not show.
+
 Training rows are routed by the randomised buckets, which the active party has anyway: the rows of a split tell nothing
 new. Eval rows are routed by their true values, as in prediction.
 """
@@ -40,13 +43,10 @@ class FederBoostPassive:
             return unpack_array(memoryview(context.release), np.uint16, shape, f"{context.party} resuming")
         drawn = np.empty(shape, dtype=np.uint16)
         for feature in range(n_features):
-            choices = int(context.bins.n_bins[feature]) + bool(context.has_missing[feature])
-            drawn[feature] = context.bins.column(feature)[: context.n_train]
-            if choices > 1:
-                response = context.params.response(choices, n_features)
-                drawn[feature] = response.perturb(drawn[feature].astype(np.int64), context.threads)
-                protects = PROTECTS.format(party=context.party)
-                context.events.append(response.event(context.channel.peer, protects))
+            response = context.params.response(int(context.bins.n_bins[feature]) + 1, n_features)
+            true = context.bins.column(feature)[: context.n_train]
+            drawn[feature] = response.perturb(true.astype(np.int64), context.threads)
+            context.events.append(response.event(context.channel.peer, PROTECTS.format(party=context.party)))
         context.keep_release(drawn.astype("<u2", copy=False).tobytes())
         return drawn
 
@@ -55,7 +55,7 @@ class FederBoostPassive:
         n_bins, n_features = context.bins.n_bins, context.bins.n_features
         noisy = empty_bins(context.bins.n_rows, n_bins)
         for feature, drawn in enumerate(self._randomised()):
-            bins, missing = int(n_bins[feature]), bool(context.has_missing[feature])
+            bins = int(n_bins[feature])
             column = context.bins.column(feature)
             column[: context.n_train] = drawn
             fill(noisy, feature, column, bins, context.threads)
@@ -65,7 +65,6 @@ class FederBoostPassive:
                     n_features=n_features,
                     feature=feature,
                     n_bins=bins,
-                    has_missing=missing,
                     constraint=constraint,
                     buckets=pack_array(column[: context.n_train]),
                 )

@@ -23,4 +23,5 @@ SPEC = ProtocolSpec(
     quick_params={"epsilon": 1000.0},
     shows_sums=False,
     repeatable=False,
+    hides_missing=True,
 )
