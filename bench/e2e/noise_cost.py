@@ -1,11 +1,12 @@
-"""What noise costs with settings that suit it: test AUC against epsilon, next to no noise and to the active party alone.
+"""What noise costs with settings that suit it: test AUC by epsilon, next to no noise and to the active party alone.
 
     python bench/e2e/noise_cost.py [--data NAME ...] [--rows 30000] [--seeds 3] [--threads 1] [--json FILE]
 
 Noise in labels punishes deep trees and large steps: depth 3, a learning rate of 0.1 and reg_lambda = 50 for every
 method, the noiseless ones too. Rows are drawn once for a table; a seed stands for another draw of the noise.
-`ldp` and `ldp, last stage` are one run: the joint model, and what the active party makes of it with its true labels. The
-active party alone trains on its own columns and true labels, and nobody learns anything: what a joint model has to beat.
+`ldp` and `ldp, last stage` are one run: the joint model, and what the active party makes of it with its true labels.
+The active party alone trains on its own columns and true labels, and nobody learns anything: what a joint model has to
+beat.
 """
 
 import argparse

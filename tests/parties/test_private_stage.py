@@ -1,4 +1,4 @@
-"""The private last stage of `ldp` between processes: trained by `vfxgb train`, used by `vfxgb predict`, known to one."""
+"""The private last stage of `ldp` between processes: `vfxgb train` makes it, `vfxgb predict` uses it, one knows it."""
 
 import json
 
