@@ -8,7 +8,7 @@ import pytest
 from vfxgb import _native
 from vfxgb.data.table import Table
 from vfxgb.dp import Accountant
-from vfxgb.errors import ProtocolParameterError
+from vfxgb.errors import DpError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.federboost.active import FederBoostActive
@@ -227,6 +227,12 @@ def test_the_features_of_a_row_add_up(given, total, shops) -> None:
     found = accountant.total(*group)
     assert found.releases == 3
     assert found.epsilon_total == pytest.approx(total)
+
+
+@pytest.mark.parametrize("given", [{"epsilon": 1e-300}, {"total_epsilon": 2e-9}])
+def test_tiny_epsilons_are_refused_in_words(given) -> None:
+    with pytest.raises(DpError, match=r"wanted at least 1e-09.*raise epsilon"):
+        fit(given)
 
 
 def test_a_constant_feature_is_randomised_too(shops) -> None:

@@ -9,7 +9,7 @@ import pytest
 from vfxgb import _native
 from vfxgb.data.table import Table
 from vfxgb.dp import Accountant, RandomisedResponse, mechanism
-from vfxgb.errors import LabelError, NoGuaranteeError, ProtocolParameterError
+from vfxgb.errors import DpError, LabelError, NoGuaranteeError, ProtocolParameterError
 from vfxgb.metric import make_metrics
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
@@ -297,6 +297,15 @@ def test_little_epsilon_takes_a_coarser_lattice_or_is_refused() -> None:
     assert coarse._noise.gradient.grid_bits < fine._noise.gradient.grid_bits == 20
     with pytest.raises(ProtocolParameterError, match="raise epsilon"):
         release(settings(), n=2**20, mechanism="laplace", epsilon=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-12])
+@pytest.mark.parametrize("name", ["label_rr", *NUMERIC])
+def test_tiny_epsilons_are_refused_in_words(name, epsilon) -> None:
+    delta = {"delta": 1e-5} if name == "gaussian" else {}
+    for budget in ("epsilon", "total_epsilon"):
+        with pytest.raises(DpError, match=r"wanted at least 1e-09.*raise epsilon"):
+            fit(settings(), {"mechanism": name, budget: epsilon, **delta})
 
 
 @pytest.mark.parametrize("change", [4, 0, -3])

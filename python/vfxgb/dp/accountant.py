@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from vfxgb.dp.bounds import check_delta, check_epsilon, check_noise_epsilon, check_releases
+from vfxgb.dp.bounds import check_delta, check_epsilon, check_releases, refuse_tiny
 from vfxgb.dp.composition import COMPOSITIONS, GAUSSIAN, available, compose
 from vfxgb.dp.event import Event
 from vfxgb.errors import DpError, NoGuaranteeError
@@ -208,7 +208,7 @@ def budget(total_epsilon: float, releases: int, composition: str = "basic", delt
     """
     check_epsilon(total_epsilon, "privacy budget")
     check_releases(releases, "privacy budget")
-    check_noise_epsilon(total_epsilon / releases, f"privacy budget of {total_epsilon:g} for {releases} releases")
+    refuse_tiny(total_epsilon / releases, f"privacy budget of {total_epsilon:g} for {releases} releases")
 
     def spent(epsilon: float) -> tuple[float, float]:
         return compose([Event("any", epsilon, "", "")] * releases, composition, delta)

@@ -31,13 +31,19 @@ def check_epsilon(epsilon: float, step: str) -> float:
 
 def check_noise_epsilon(epsilon: float, step: str) -> float:
     """The same for the epsilon that noise is drawn for: also raises DpError below LEAST_EPSILON."""
-    if check_epsilon(epsilon, step) < LEAST_EPSILON:
+    value = check_epsilon(epsilon, step)
+    refuse_tiny(value, step)
+    return value
+
+
+def refuse_tiny(epsilon: float, step: str) -> None:
+    """Raise DpError for an epsilon of one release below LEAST_EPSILON."""
+    if epsilon < LEAST_EPSILON:
         raise DpError(
             f"{step}: found epsilon {epsilon!r}, wanted at least {LEAST_EPSILON:g} for one release: with less nothing "
             "could be learned, and the noise does not fit the integers; raise epsilon, or divide the total among fewer "
             "releases"
         )
-    return float(epsilon)
 
 
 def check_delta(delta: float, step: str) -> float:

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from vfxgb.dp import GRID_BITS, Event, Gaussian, Mechanism, budget, common_fixed_point, mechanism
-from vfxgb.errors import CapacityError, ProtocolParameterError
+from vfxgb.errors import CapacityError, DpError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import ReleaseContext
 from vfxgb.protocols.ldp.params import LdpParams
@@ -115,14 +115,19 @@ class Noise:
 
     @classmethod
     def plan(cls, context: ReleaseContext, ranges: Ranges) -> "Noise":
-        """With the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError if none is."""
+        """With the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError or DpError."""
         params: LdpParams = context.params
         for grid_bits in range(GRID_BITS, _LEAST_GRID_BITS - 1, -1):
-            noise = _plan(context, ranges, grid_bits)
             try:
+                noise = _plan(context, ranges, grid_bits)
                 noise.fixed  # noqa: B018 - raises
             except CapacityError:
                 continue
+            except DpError:
+                # Noise too large for this lattice may fit a coarser one; an epsilon that is too small fits none.
+                if grid_bits > _LEAST_GRID_BITS:
+                    continue
+                raise
             return noise
         raise ProtocolParameterError(
             f"ldp, mechanism {params.mechanism!r}: epsilon {params.given_epsilon:g} needs noise so large that sums "
