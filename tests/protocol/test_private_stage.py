@@ -185,6 +185,21 @@ def test_missing_values_monotone_columns_and_weights() -> None:
         assert auc(y, model.predict_proba(X)[:, 1]) > 0.85
 
 
+def test_rows_in_files_are_predicted_alike(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    X, y = table()
+    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
+    parties = {"bank": ["a", "b"], "shop": ["c", "d"]}
+    model = classifier(**CERTAIN, private_stage_trees=4).set_params(parties=parties).fit(frame, y)
+    for party, columns in parties.items():
+        frame[columns].to_parquet(tmp_path / f"{party}.parquet")
+    wanted = model.predict_proba(frame)
+    model.set_params(memory_limit="300MB", shards=3)
+    found = model.predict_proba({party: tmp_path / f"{party}.parquet" for party in parties})
+    assert found.tolist() == wanted.tolist()
+
+
 def test_apply_and_importances_are_the_joint_models() -> None:
     X, y = table()
     one, other = (classifier(**CERTAIN, private_stage_trees=rounds).fit(X, y) for rounds in (0, 5))
