@@ -17,6 +17,7 @@
     python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json
     python bench/e2e/network.py --json docs/results/network.json
     vfxgb bench papers dp batch_he fedxgb_aggregation
+    python bench/e2e/noise_cost.py
     vfxgb bench peers --out docs/results
     vfxgb bench scale --out-of-core --memory-rows 250000,1000000,4000000,16000000 --json docs/results/scale.json
     vfxgb demo > docs/results/demo.txt
@@ -57,9 +58,8 @@ SHORT_TRAINING = (
 TREES = 50
 # Megabits per second of a line, and what to call it.
 LINES = ((1000, "1 Gbit/s"), (100, "100 Mbit/s"), (10, "10 Mbit/s"))
-# Methods of docs/results/dp.json that hold what they promise, and the tables they were measured on.
-NOISE_METHODS = ("plain", "ldp", "ldp, unbiased", "FederBoost")
-NOISE_DATA = ("give_credit", "default_credit", "adult")
+# The methods of docs/results/noise_cost.json in the order of the table.
+NOISE_METHODS = ("plain", "active party alone", "ldp", "ldp, last stage", "ldp, unbiased", "FederBoost")
 
 
 def demo_section(folder: Path = RESULTS) -> str:
@@ -188,7 +188,7 @@ def duration(seconds: float) -> str:
 
 def noise_section(folder: Path = RESULTS) -> str:
     """What epsilon costs: mean AUC over seeds."""
-    results = load("dp.json", folder)
+    results = load("noise_cost.json", folder)
     values: dict[tuple[str, str, str], list[float]] = {}
     for key, cell in results["cells"].items():
         data, method, epsilon, _ = key.split("|")
@@ -196,15 +196,20 @@ def noise_section(folder: Path = RESULTS) -> str:
     epsilons = sorted({epsilon for _, _, epsilon in values}, key=float)
     heads = " | ".join(f"epsilon {one}" for one in epsilons)
     lines = [f"| AUC | | {heads} |", "|---|---|" + "---:|" * len(epsilons)]
-    for data in NOISE_DATA:
+    for data in results["data"]:
         for method in NOISE_METHODS:
             cells = [values.get((data, method, one)) or values.get((data, method, epsilons[0])) for one in epsilons]
             shown = [f"{mean(cell):.3f}" if cell else "" for cell in cells]
             lines.append(f"| {data} | {method} | " + " | ".join(shown) + " |")
     settings = results["settings"]
+    sizes = ", ".join(f"{one['train']:,} of {name}" for name, one in results["data"].items())
     return (
-        f"{settings['trees']} trees on {settings['rows']:,} rows, mean over seeds; epsilon of `ldp` is for the "
-        "labels and the whole training, that of FederBoost for each feature:\n\n" + "\n".join(lines)
+        f"Test AUC, mean over {settings['seeds']} draws of the noise. Training rows: {sizes}. "
+        f"{settings['n_estimators']} trees, `max_depth = {settings['max_depth']}`, "
+        f"`learning_rate = {settings['learning_rate']:g}`, `reg_lambda = {settings['reg_lambda']:g}`; "
+        f"`private_stage_trees = {settings['private_stage_trees']}` in the last stage. "
+        "Epsilon of `ldp` is for the labels and the whole training, that of FederBoost for each feature:\n\n"
+        + "\n".join(lines)
     )
 
 

@@ -84,6 +84,13 @@ class Objective(Protocol):
     ) -> tuple[Float32Array, Float32Array]:
         """(g, h), each float32[n, K], from margins [n, K] and check_labels' labels [n]."""
 
+    def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:
+        """float64[n, K]: half way between the least and the largest gradient that any label could give a row.
+
+        No gradient is farther from it than half the weight of the row. It is made without labels; None where a label
+        can move a gradient by more than the weight.
+        """
+
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Predictions from margins [n, K]: [n] when K is 1 (probability, value or rate), else probabilities [n, K]."""
 
@@ -177,6 +184,13 @@ class Logistic:
         g, h = _native.logistic(_column(margins), labels, w, self.threads)
         return g[:, None], h[:, None]
 
+    def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:
+        """w (p - 1/2); None with scale_pos_weight, which lets a label move a gradient by more."""
+        if self.scale_pos_weight != 1.0:
+            return None
+        g, _ = self.gradients(margins, np.zeros(len(margins), dtype=np.float32), weights)
+        return g - _half_weights(weights)
+
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Probability of label 1, [n]."""
         m = np.asarray(margins, dtype=np.float64).reshape(len(margins))
@@ -238,6 +252,15 @@ class Softprob:
         g, h = (g, h) if w is None else (g * w, h * w)
         return g, np.maximum(h, _LEAST_HESSIAN)
 
+    def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:
+        """w (p_k - 1/2)."""
+        g, _ = self.gradients(margins, np.zeros(len(margins), dtype=np.float32), weights)
+        half = _half_weights(weights)
+        centres = g - half
+        # Class 0 stood for the label: its gradient is w (p_0 - 1).
+        centres[:, :1] += 2.0 * half
+        return centres
+
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Class probabilities [n, K]; rows sum to 1."""
         m = np.asarray(margins, dtype=np.float64)
@@ -284,6 +307,10 @@ class SquaredError:
         """See Objective.gradients; K is 1."""
         m = _column(margins)
         return _weighted(m - labels, np.ones_like(m), weights)
+
+    def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:  # noqa: ARG002
+        """None: labels have no bounds."""
+        return None
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """The margins, [n]."""
@@ -342,6 +369,10 @@ class Poisson:
                 f"{_LARGEST_EXPONENT - self.max_delta_step:g}; lower learning_rate or max_delta_step"
             )
         return _weighted(_exp(m) - labels, _exp(m + np.float32(self.max_delta_step)), weights)
+
+    def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:  # noqa: ARG002
+        """None: labels have no bounds."""
+        return None
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Rates, [n]."""
@@ -410,6 +441,10 @@ class CustomObjective:
             )
         return g.reshape(len(m), self.n_outputs), h.reshape(len(m), self.n_outputs)
 
+    def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:  # noqa: ARG002
+        """None: labels have no bounds."""
+        return None
+
     def transform(self, margins: AnyFloat) -> FloatArray:
         """The margins: [n] for one output, else [n, K]."""
         m = np.asarray(margins, dtype=np.float64)
@@ -437,6 +472,11 @@ def _weighted(g: Float32Array, h: Float32Array, weights: Float32Array | None) ->
     if weights is not None:
         g, h = g * weights, h * weights
     return g[:, None], h[:, None]
+
+
+def _half_weights(weights: Float32Array | None) -> FloatArray:
+    """w / 2 as float64[n, 1], or [1, 1] without weights."""
+    return np.full((1, 1), 0.5) if weights is None else 0.5 * weights.astype(np.float64)[:, None]
 
 
 def _label_sums(labels: Float32Array, weights: Float32Array | None) -> ExactSums:

@@ -107,8 +107,17 @@ def test_costs_add_computing_and_sending(script: ModuleType, tmp_path: Path) -> 
 
 def test_noise_is_the_mean_over_seeds(script: ModuleType, tmp_path: Path) -> None:
     cells = {"adult|ldp|1|0": {"auc": 0.7}, "adult|ldp|1|1": {"auc": 0.8}, "adult|ldp|2|0": {"auc": 0.9}}
-    (tmp_path / "dp.json").write_text(json.dumps({"settings": {"rows": 10, "trees": 2}, "cells": cells}))
-    assert "| adult | ldp | 0.750 | 0.900 |" in script.noise_section(tmp_path)
+    cells["adult|active party alone|1|0"] = {"auc": 0.6}
+    settings = {"n_estimators": 2, "max_depth": 3, "learning_rate": 0.1, "reg_lambda": 50.0}
+    settings |= {"private_stage_trees": 7, "seeds": 2}
+    document = {"settings": settings, "data": {"adult": {"train": 1_234}}, "cells": cells}
+    (tmp_path / "noise_cost.json").write_text(json.dumps(document))
+    written = script.noise_section(tmp_path)
+    assert "| adult | ldp | 0.750 | 0.900 |" in written
+    # What knows no epsilon stands in every column.
+    assert "| adult | active party alone | 0.600 | 0.600 |" in written
+    assert "mean over 2 draws" in written
+    assert "1,234 of adult" in written
 
 
 def test_demo_shows_parties_and_scores(script: ModuleType, tmp_path: Path) -> None:

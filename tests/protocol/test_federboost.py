@@ -8,7 +8,7 @@ import pytest
 from vfxgb import _native
 from vfxgb.data.table import Table
 from vfxgb.dp import Accountant
-from vfxgb.errors import ProtocolParameterError
+from vfxgb.errors import DpError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.federboost.active import FederBoostActive
@@ -103,11 +103,36 @@ def test_buckets_go_out_once_and_as_often_true_as_epsilon_says(shops, sent) -> N
         column = np.frombuffer(one.buckets, dtype="<u2")
         own = true.bins.column(one.feature)[:380]
         assert len(column) == 380
-        buckets = one.n_bins + one.has_missing
+        buckets = one.n_bins + 1
         keep = np.e / (np.e + buckets - 1)
         assert abs((column == own).mean() - keep) < 5 * np.sqrt(keep * (1 - keep) / 380)
         assert column.max() < buckets
-    assert [one.has_missing for one in sent] == [False, False, True]
+
+
+def test_whether_values_are_missing_does_not_show(shops, sent) -> None:
+    """One row without a value, and no other message than one with it: every feature has the bucket for it."""
+
+    def told(missing: bool) -> list[Any]:
+        column = np.repeat(np.arange(8.0), 50)[:, None]
+        if missing:
+            column[3] = np.nan
+        tables = {
+            "bank": Table.read(np.arange(400.0)[:, None], names=["b"], party="bank"),
+            "shop": Table.read(column, names=["s"], party="shop"),
+        }
+        y = (np.arange(400) > 200).astype(np.float64)
+        params = TrainParams(objective="binary:logistic", n_estimators=1, max_bin=8, n_jobs=1)
+        sent.clear()
+        session.fit(tables, "bank", y, None, 400, params, protocol="federboost", protocol_params={"epsilon": 0.5})
+        (message,) = sent
+        assert message.buckets.nbytes == 800
+        # At this epsilon every bucket turns up, that of missing values too.
+        assert np.frombuffer(message.buckets, dtype="<u2").max() == message.n_bins
+        return [getattr(message, name) for name in message.__struct_fields__ if name != "buckets"]
+
+    assert told(missing=True) == told(missing=False)
+    (with_missing,), (without,) = (one.events for one in shops)
+    assert with_missing == without
 
 
 @pytest.mark.parametrize("unbiased", [False, True])
@@ -145,7 +170,7 @@ def test_eval_rows_are_routed_by_their_values() -> None:
 def test_the_correction_is_the_inverse_of_the_response_matrix() -> None:
     rng = np.random.default_rng(0)
     params = FederBoostParams(epsilon=1.0, unbiased=True)
-    n, n_bins, missing = 500, np.array([5, 3], dtype=np.int32), np.array([True, False])
+    n, n_bins, missing = 500, np.array([5, 3], dtype=np.int32), np.array([True, True])
     bins = empty_bins(n, n_bins)
     for feature in range(2):
         fill(
@@ -155,7 +180,7 @@ def test_the_correction_is_the_inverse_of_the_response_matrix() -> None:
     candidates = CandidateList(bins, missing, np.arange(2, dtype=np.int32), None, None, 1)
     root = np.zeros(1, dtype=np.int32)
     left = candidates.left_sums(_native.RowPartition(n), root, pairs)
-    found = Correction(params, n_bins, missing).apply(left, pairs.sum(axis=0)[None, :], None)
+    found = Correction(params, n_bins).apply(left, pairs.sum(axis=0)[None, :], None)
     feature, split, default_left = _native.candidates(n_bins, missing)
     for j in range(len(feature)):
         buckets = int(n_bins[feature[j]] + missing[feature[j]])
@@ -171,14 +196,20 @@ def test_the_correction_is_the_inverse_of_the_response_matrix() -> None:
 def test_corrected_sums_have_the_true_mean() -> None:
     rng = np.random.default_rng(0)
     params = FederBoostParams(epsilon=1.0, unbiased=True)
-    n, n_bins, none = 60, np.array([4], dtype=np.int32), np.array([False])
+    n, n_bins = 60, np.array([3], dtype=np.int32)
     true = np.sort(rng.integers(0, 4, n))
     pairs = np.c_[rng.integers(-100, 100, n), rng.integers(0, 100, n)]
-    response, correction = params.response(4, 1), Correction(params, n_bins, none)
+    response, correction = params.response(4, 1), Correction(params, n_bins)
     draws = response.perturb(np.tile(true, 3000)).reshape(3000, n)
-    noisy = np.array([[pairs[row <= cut].sum(axis=0) for cut in range(3)] for row in draws])
+    _, split, default_left = _native.candidates(n_bins, np.ones(1, dtype=np.bool_))
+
+    def left(buckets: np.ndarray) -> list[np.ndarray]:
+        goes = [(buckets <= cut) | (missing & (buckets == 3)) for cut, missing in zip(split, default_left, strict=True)]
+        return [pairs[one].sum(axis=0) for one in goes]
+
+    noisy = np.array([left(row) for row in draws])
     totals = np.repeat(pairs.sum(axis=0)[None, :], 3000, axis=0)
-    wanted = np.array([pairs[true <= cut].sum(axis=0) for cut in range(3)])
+    wanted = np.array(left(true))
     for corrected, sums in ((True, correction.apply(noisy, totals, None)), (False, noisy)):
         error = np.abs(sums.mean(axis=0) - wanted) / (sums.std(axis=0) / np.sqrt(3000))
         assert (error < 4.5).all() == corrected
@@ -198,7 +229,13 @@ def test_the_features_of_a_row_add_up(given, total, shops) -> None:
     assert found.epsilon_total == pytest.approx(total)
 
 
-def test_a_constant_feature_needs_no_noise(shops) -> None:
+@pytest.mark.parametrize("given", [{"epsilon": 1e-300}, {"total_epsilon": 2e-9}])
+def test_tiny_epsilons_are_refused_in_words(given) -> None:
+    with pytest.raises(DpError, match=r"wanted at least 1e-09.*raise epsilon"):
+        fit(given)
+
+
+def test_a_constant_feature_is_randomised_too(shops) -> None:
     tables = {
         "bank": Table.read(np.arange(40.0)[:, None], names=["b"], party="bank"),
         "shop": Table.read(np.zeros((40, 1)), names=["s"], party="shop"),
@@ -206,8 +243,8 @@ def test_a_constant_feature_needs_no_noise(shops) -> None:
     y = (np.arange(40) > 20).astype(np.float64)
     params = TrainParams(objective="binary:logistic", n_estimators=1, n_jobs=1)
     session.fit(tables, "bank", y, None, 40, params, protocol="federboost", protocol_params={"epsilon": 1.0})
-    # XGBoost's cuts begin below the lowest value, so one value may still have two buckets.
-    assert len(shops[0].events) == int(shops[0]._binned.n_bins[0] > 1)
+    # Whether a row has the one value or none is told up to epsilon.
+    assert [event.epsilon for event in shops[0].events] == [1.0]
 
 
 @pytest.mark.parametrize(

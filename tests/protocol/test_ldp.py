@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vfxgb import _native
 from vfxgb.data.table import Table
-from vfxgb.dp import Accountant, mechanism
-from vfxgb.errors import LabelError, NoGuaranteeError, ProtocolParameterError
+from vfxgb.dp import Accountant, RandomisedResponse, mechanism
+from vfxgb.errors import DpError, LabelError, NoGuaranteeError, ProtocolParameterError
 from vfxgb.metric import make_metrics
+from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.protocols import make_protocol_params, protocol_by_name
@@ -24,6 +26,7 @@ from vfxgb.train import session, sides
 from vfxgb.train.active import ActiveParty
 from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Message
+from vfxgb.tree.fixed_point import FixedPoint
 
 LABEL = "the label of one row"
 NUMERIC = ("laplace", "duchi", "piecewise", "hybrid", "gaussian")
@@ -61,7 +64,10 @@ def release(train: TrainParams, n: int = 100, outputs: int = 1, weights: Any = N
     params = make_protocol_params(protocol_by_name("ldp"), given)
     events: list[Any] = []
     context = ReleaseContext(params, train, n, outputs, 40, 1, Timings(), events, ("shop",), weights)
-    return make_release(context), events
+    hook = make_release(context)
+    if not params.once:
+        hook.labels(np.zeros(n, dtype=np.float32))
+    return hook, events
 
 
 def true_gradients(n: int, outputs: int = 1, sampled: Any = None, round_index: int = 0) -> Gradients:
@@ -69,7 +75,7 @@ def true_gradients(n: int, outputs: int = 1, sampled: Any = None, round_index: i
     pairs = [rng.integers(-(2**30), 2**30, size=(n, 2)) for _ in range(outputs)]
     for one in pairs:
         one[:, 1] = np.abs(one[:, 1]) // 4
-    return Gradients(round_index, pairs, sampled, 2.0**-30)
+    return Gradients(round_index, pairs, sampled, 2.0**-30, lambda: np.zeros((n, outputs)))
 
 
 @pytest.fixture
@@ -165,7 +171,7 @@ def test_gradients_are_perturbed_once_per_sampled_row_and_on_one_lattice() -> No
         assert (
             np.abs(found.pairs[0][sampled, 1] * found.step - given.pairs[0][sampled, 1] * given.step).max() <= 2.0**-20
         )
-        assert found.step == 2.0**-20
+        assert found.step == 2.0**-21
         assert len(events) == 1
 
 
@@ -189,6 +195,52 @@ def test_of_several_classes_a_label_moves_two_gradients() -> None:
     assert [event.epsilon for event in events] == [1.0]
 
 
+@pytest.mark.parametrize("name", ["laplace", "duchi", "piecewise", "hybrid"])
+def test_noise_on_gradients_has_the_variance_of_a_label(name) -> None:
+    """A label moves a gradient by 1, not by 2: a quarter of the variance that dp/README.md states for [-1, 1]."""
+    n, e, a = 60_000, np.e, np.exp(0.5)
+    k = (e + 1) / (e - 1)
+    wanted = {  # dp/README.md at epsilon 1, t = 1 or -1
+        "laplace": 8.0,
+        "duchi": k**2 - 1,
+        "piecewise": 1 / (a - 1) + (a + 3) / (3 * (a - 1) ** 2),
+        "hybrid": (a + 3) / (3 * a * (a - 1)) + (e + 1) ** 2 / (a * (e - 1) ** 2),
+    }[name] / 4
+    rng = np.random.default_rng(2)
+    labels = (rng.random(n) < 0.3).astype(np.float32)
+    margins = rng.normal(size=(n, 1)).astype(np.float32)
+    objective = make_objective(settings())
+    g, h = objective.gradients(margins, labels)
+    fixed = FixedPoint.for_rows(n, 1.0)
+    pairs = [fixed.encode_pairs(g[:, 0], h[:, 0])]
+    hook, _ = release(settings(), n=n, mechanism=name, epsilon=1.0)
+    hook.labels(labels)
+    found = hook.gradients(Gradients(0, pairs, None, fixed.step, lambda: objective.centres(margins)))
+    noise = found.pairs[0][:, 0] * found.step - g[:, 0]
+    assert abs(noise.mean()) < 5 * np.sqrt(wanted / n)
+    # The fourth moment of Laplace noise, the worst, is 6 variance^2.
+    assert noise.var() == pytest.approx(wanted, rel=5 * np.sqrt(6 / n))
+    if name == "duchi":
+        assert wanted == pytest.approx(RandomisedResponse(1.0).variance())
+
+
+def test_centres_are_half_way_between_the_gradients_of_all_labels() -> None:
+    rng = np.random.default_rng(3)
+    for kind, outputs in (("binary:logistic", 1), ("multi:softprob", 4)):
+        objective = make_objective(settings(objective=kind, num_class=outputs))
+        margins = rng.normal(size=(50, outputs)).astype(np.float32)
+        weights = rng.random(50).astype(np.float32)
+        every = [
+            objective.gradients(margins, np.full(50, label, dtype=np.float32), weights)[0]
+            for label in range(max(2, outputs))
+        ]
+        least, most = np.min(every, axis=0), np.max(every, axis=0)
+        assert np.allclose(objective.centres(margins, weights), (least + most) / 2, atol=1e-6)
+        assert np.allclose(most - least, weights[:, None], atol=1e-6)
+    assert make_objective(settings(scale_pos_weight=2.0)).centres(margins[:, :1]) is None
+    assert make_objective(settings(objective="reg:squarederror")).centres(margins[:, :1]) is None
+
+
 def test_weights_widen_the_range() -> None:
     weights = np.array([0.5, 3.0], dtype=np.float32)
     hook, _ = release(
@@ -197,10 +249,46 @@ def test_weights_widen_the_range() -> None:
         mechanism="duchi",
         epsilon=1.0,
         public_weights=True,
+        max_weight=4.0,
         hessians="noisy",
     )
-    assert (hook._noise.gradient.low, hook._noise.gradient.high) == (-6.0, 6.0)
-    assert (hook._noise.hessian.low, hook._noise.hessian.high) == (0.0, 1.5)
+    assert (hook._noise.gradient.low, hook._noise.gradient.high) == (-8.0, 8.0)
+    assert (hook._noise.hessian.low, hook._noise.hessian.high) == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("max_weight", "text"), [(None, "wanted max_weight"), (2.5, "found a weight of 3.*max_weight=2.5")]
+)
+def test_the_range_of_weights_is_declared_and_kept(max_weight, text) -> None:
+    weights = np.array([0.5, 3.0], dtype=np.float32)
+    with pytest.raises(ProtocolParameterError, match=text):
+        release(settings(), weights=weights, mechanism="duchi", epsilon=1.0, public_weights=True, max_weight=max_weight)
+
+
+def test_a_label_changes_nothing_that_is_seen_but_its_own_noisy_gradient(monkeypatch, sent) -> None:
+    """Neighbouring labels, one of a heavy row: the scale of the fixed point must not follow the true |w g|."""
+    tables, y = table()
+    weights = np.where(np.arange(300) == 7, 3.0, 1.0)
+    given = {"mechanism": "laplace", "epsilon": 1.0, "public_weights": True, "max_weight": 4.0}
+    drawn: list[tuple[Any, ...]] = []
+    draw = _native.release_pairs
+    monkeypatch.setattr(_native, "release_pairs", lambda *arguments: (drawn.append(arguments), draw(*arguments))[1])
+    seen = []
+    for label in (0.0, 1.0):
+        neighbour = y.copy()
+        neighbour[7] = label
+        # p is .2 in the first round: the gradient of row 7 is .6 or -2.4, on either side of a power of two.
+        train = settings(n_estimators=1, base_score=0.2)
+        session.fit(tables, "bank", neighbour, weights, 300, train, protocol="ldp", protocol_params=given)
+        (rule,) = [one for one in sent if one.TAG == "score-rule"]
+        (message,) = [one for one in sent if isinstance(one, LdpGradients)]
+        seen.append((rule.step, values(message)[:, 1].tolist(), message.n_rows))
+        sent.clear()
+    assert seen[0] == seen[1]
+    (pairs, *mechanisms), (other_pairs, *others) = drawn
+    assert mechanisms == others
+    differ = np.argwhere(pairs != other_pairs)
+    assert differ.tolist() == [[7, 0]]
 
 
 def test_little_epsilon_takes_a_coarser_lattice_or_is_refused() -> None:
@@ -209,6 +297,15 @@ def test_little_epsilon_takes_a_coarser_lattice_or_is_refused() -> None:
     assert coarse._noise.gradient.grid_bits < fine._noise.gradient.grid_bits == 20
     with pytest.raises(ProtocolParameterError, match="raise epsilon"):
         release(settings(), n=2**20, mechanism="laplace", epsilon=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-12])
+@pytest.mark.parametrize("name", ["label_rr", *NUMERIC])
+def test_tiny_epsilons_are_refused_in_words(name, epsilon) -> None:
+    delta = {"delta": 1e-5} if name == "gaussian" else {}
+    for budget in ("epsilon", "total_epsilon"):
+        with pytest.raises(DpError, match=r"wanted at least 1e-09.*raise epsilon"):
+            fit(settings(), {"mechanism": name, budget: epsilon, **delta})
 
 
 @pytest.mark.parametrize("change", [4, 0, -3])
@@ -225,7 +322,7 @@ def test_no_start_is_estimated_from_true_labels(leaders) -> None:
     fit(settings(), {"mechanism": "label_rr", "epsilon": 1e-6}, y=y)
     # At this epsilon the labels sent are a fair coin: 6 standard deviations.
     assert abs(leaders[1]._base_margin[0]) < 4 * 6 * 0.5 / np.sqrt(300)
-    fit(settings(base_score=0.25), {"mechanism": "hybrid", "epsilon": 1.0}, y=y)
+    fit(settings(base_score=0.25), {"mechanism": "hybrid", "epsilon": 1.0, "public_weights": True}, y=y)
     assert leaders[2]._base_margin[0] == pytest.approx(np.log(0.25 / 0.75))
 
 
@@ -269,7 +366,7 @@ def test_the_first_tree_at_home_counts_too(leaders) -> None:
 def test_a_total_is_divided_among_the_trees(name, delta, composition) -> None:
     train = settings(n_estimators=200)
     more = {} if delta is None else {"delta": delta}
-    hook, events = release(train, mechanism=name, total_epsilon=2.0, **more)
+    hook, events = release(train, n=4, mechanism=name, total_epsilon=2.0, **more)
     for round_index in range(200):
         hook.gradients(true_gradients(4, round_index=round_index))
     accountant = Accountant() if delta is None else Accountant(delta)
@@ -342,7 +439,7 @@ def test_masked_with_noise_of_epsilon_1000_has_the_auc_of_plain() -> None:
     assert abs(plain - found) <= 0.002
 
 
-@pytest.mark.parametrize("name", ["label_rr", "laplace", "piecewise", "hybrid", "gaussian"])
+@pytest.mark.parametrize("name", ["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"])
 def test_with_epsilon_1000_the_auc_is_that_of_plain(name) -> None:
     delta = {"delta": 1e-5} if name == "gaussian" else {}
     plain, _ = scores("plain", None)
@@ -350,12 +447,16 @@ def test_with_epsilon_1000_the_auc_is_that_of_plain(name) -> None:
     assert abs(plain - found) <= 0.002
 
 
-def test_duchi_does_not_go_to_plain() -> None:
-    """Two outputs at any epsilon: the variance of a gradient near 0 stays 1, and the model keeps its noise."""
+def test_duchi_does_not_go_to_plain_where_gradients_are_clipped() -> None:
+    """Two outputs at any epsilon: the variance of a gradient near 0 stays 1, and the model keeps its noise.
+
+    Less its centre a gradient of two classes is at an end of the range, where Duchi's variance goes to 0.
+    """
     _, plain = scores("plain", None)
-    _, duchi = scores("ldp", {"mechanism": "duchi", **CLOSE})
-    _, hybrid = scores("ldp", {"mechanism": "hybrid", **CLOSE})
+    _, duchi = scores("ldp", {"mechanism": "duchi", "clip": 1.0, **CLOSE})
+    _, hybrid = scores("ldp", {"mechanism": "hybrid", "clip": 1.0, **CLOSE})
     assert mechanism("duchi", 1000.0).variance(0.0) >= 1.0
+    assert mechanism("duchi", 1000.0).variance(1.0) < 1e-5
     noise, none = (np.sqrt(np.mean((one - plain) ** 2)) for one in (duchi, hybrid))
     assert noise > 0.05
     assert none < noise / 10
@@ -487,6 +588,8 @@ def test_as_printed_sends_true_sums_and_reports_no_epsilon(sent, leaders) -> Non
         ({"epsilon": -1.0}, "positive finite"),
         ({"epsilon": float("nan")}, "positive finite"),
         ({"epsilon": 1.0, "clip": 0.0}, "clip"),
+        ({"epsilon": 1.0, "mechanism": "duchi", "max_weight": -1.0}, "max_weight"),
+        ({"epsilon": 1.0, "max_weight": 2.0}, "max_weight is for noise on gradients"),
         ({"epsilon": 1.0, "mechanism": "exponential"}, "mechanism"),
         ({"epsilon": 1.0, "mechanism": "gaussian"}, "delta"),
         ({"epsilon": 1.0, "mechanism": "gaussian", "delta": 2.0}, "delta"),
@@ -513,8 +616,16 @@ def test_parameters_that_do_not_go_together(given, text) -> None:
         ({"objective": "reg:squarederror"}, {"mechanism": "laplace"}, "clip"),
         ({"objective": "count:poisson"}, {}, "clip"),
         ({"sampling_method": "goss"}, {"mechanism": "laplace"}, "goss"),
-        ({"scale_pos_weight": 2.0}, {"mechanism": "laplace"}, "hessians"),
-        ({"scale_pos_weight": 2.0}, {"unbiased": True}, "unbiased"),
+        ({"scale_pos_weight": 2.0}, {"mechanism": "laplace", "public_weights": True}, "hessians"),
+        ({"scale_pos_weight": 2.0}, {"unbiased": True, "public_weights": True}, "unbiased"),
+        ({"scale_pos_weight": 2.0}, {}, "scale_pos_weight 2.*public_weights"),
+        (
+            {"scale_pos_weight": 2.0},
+            {"mechanism": "laplace", "hessians": "noisy"},
+            "scale_pos_weight 2.*public_weights",
+        ),
+        ({"base_score": 0.07}, {}, "base_score 0.07.*public_weights"),
+        ({"base_score": 0.07}, {"mechanism": "laplace"}, "base_score 0.07.*public_weights"),
     ],
 )
 def test_trainings_that_cannot_be_protected(train, given, text) -> None:
@@ -537,6 +648,9 @@ def test_weights_need_a_word() -> None:
     with pytest.raises(ProtocolParameterError, match="public_weights"):
         fit(settings(), {"epsilon": 1.0}, weight=weight)
     fit(settings(), {"epsilon": 1.0, "public_weights": True}, weight=weight)
+    fit(settings(scale_pos_weight=2.0, base_score=0.25), {"epsilon": 1.0, "public_weights": True})
+    # The start of noise on gradients says nothing.
+    fit(settings(base_score=0.5), {"epsilon": 1.0})
 
 
 def test_probabilities_are_no_classes() -> None:

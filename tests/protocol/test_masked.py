@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vfxgb.data.table import Table
-from vfxgb.dp import Accountant
+from vfxgb.dp import Accountant, Gaussian
 from vfxgb.errors import NoGuaranteeError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
@@ -248,8 +248,9 @@ def test_gradients_are_released_once_a_round(make_problem, masked, messages) -> 
     (rule,) = [message for message in messages if isinstance(message, ScoreRule)]
     steps = g / rule.step
     assert np.abs(steps - np.rint(steps)).max() < 1e-3
-    # Noise of more than six standard deviations of the gradients' range, and the root's total is that of the noisy g.
-    assert g.std() > 5.0
+    # Noise for the range in which a label can move a gradient, and the root's total is that of the noisy g.
+    drawn = Gaussian(1.0, -0.5, 0.5, delta=1e-5)
+    assert g.std() == pytest.approx(drawn.sigma * drawn.step, rel=5 * np.sqrt(0.5 / len(g)))
     root = next(message for message in messages if isinstance(message, ScoreLevel))
     total = np.frombuffer(root.trees[0].totals, dtype=np.int64)[0] * rule.step
     assert total == pytest.approx(g.sum(), abs=1e-6)

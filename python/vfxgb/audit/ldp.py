@@ -86,23 +86,24 @@ def budget(view: AttackerView, params: LdpParams) -> tuple[float, float] | None:
         return None
     if params.once or params.total_epsilon is not None:
         return params.given_epsilon, params.delta or 0.0
-    rounds = _rounds(view)
-    return rounds * params.given_epsilon, rounds * (params.delta or 0.0)
+    # A first tree that was grown at home counts: its leaves come from a release.
+    rounds = 1 + max((message.round for message in view.tagged(view.peers[0], "begin-round")), default=0)
+    delta = rounds * (params.delta or 0.0)
+    return (rounds * params.given_epsilon, delta) if delta < 1.0 else None
 
 
-def noise_of(view: AttackerView, params: LdpParams) -> Mechanism:
-    """The mechanism on gradients of two classes, as anybody can work it out from the settings of the run."""
-    train = TrainParams(objective="binary:logistic", n_estimators=_rounds(view))
+def noise_of(view: AttackerView, params: LdpParams) -> Noise:
+    """The noise on gradients of two classes, as anybody can work it out from the settings of the run.
+
+    A total was divided among the rounds that were planned, which every party was told, however early the run stopped.
+    """
+    train = TrainParams(objective="binary:logistic", n_estimators=view.setup.n_rounds)
     context = ReleaseContext(params, train, view.setup.n_train, 1, 0, 1, Timings(), [])
-    return Noise.plan(context, Ranges.of(context)).gradient
+    return Noise.plan(context, Ranges.of(context))
 
 
-def _rounds(view: AttackerView) -> int:
-    return max(1, sum(1 for _ in view.tagged(view.peers[0], "begin-round")))
-
-
-def log_likelihood(noise: Mechanism, found: Floats, true: Floats) -> Floats:
-    """Of outputs given true gradients, up to a constant of the output."""
+def log_likelihood(noise: Mechanism, found: Floats, true: Floats, error: Floats | float = 0.0) -> Floats:
+    """Of outputs given true gradients, up to a constant of the output. `error`: by how much outputs may be off."""
     if isinstance(noise, Laplace):
         return -np.abs(found - true) / (noise.scale * noise.step)
     if isinstance(noise, Gaussian):
@@ -115,7 +116,7 @@ def log_likelihood(noise: Mechanism, found: Floats, true: Floats) -> Floats:
             return np.log(_piecewise(noise, outputs, inputs))
         assert isinstance(noise, Hybrid)  # noqa: S101 - there is no other
         share = noise.share / (1 << SHARE_BITS)
-        two = np.abs(np.abs(outputs) - noise.duchi.magnitude) < 0.5
+        two = np.abs(np.abs(outputs) - noise.duchi.magnitude) < 0.5 + error / noise.step
         chance = np.where(two, (1 - share) * _duchi(noise.duchi, outputs, inputs), 0.0)
         if share:
             chance = chance + share * _piecewise(noise.piecewise, outputs, inputs)

@@ -21,7 +21,8 @@ from vfxgb.engine import kernels
 class BinnedTable:
     """Bins of all rows, of which the first `n_train` are training rows.
 
-    `cuts[f]`: float32, strictly ascending: the thresholds of f. `has_missing[f]`: some training row misses f.
+    `cuts[f]`: float32, strictly ascending: the thresholds of f. `has_missing[f]`: some training row misses f, or f is
+    binned as if one did.
     """
 
     names: tuple[str, ...]
@@ -32,12 +33,20 @@ class BinnedTable:
 
     @classmethod
     def build(
-        cls, table: Table, n_train: int, max_bin: int, cuts: Mapping[str, Any] | None = None, threads: int = 1
+        cls,
+        table: Table,
+        n_train: int,
+        max_bin: int,
+        cuts: Mapping[str, Any] | None = None,
+        threads: int = 1,
+        *,
+        hide_missing: bool = False,
     ) -> "BinnedTable":
         """Bin `table` by its own cuts, from its first `n_train` rows, or by the imposed `cuts` (column to thresholds).
 
         A column that misses values in training gets one more cut, above all values: the split into rows that have a
-        value and rows that do not. Imposed cuts are taken as they are. Raises CutsError.
+        value and rows that do not. Imposed cuts are taken as they are. `hide_missing`: every column is treated as if it
+        missed values, so that neither the number of its bins nor its candidates tell whether it does. Raises CutsError.
         """
         imposed = None if cuts is None else check_cuts(cuts, table.names, table.party)
         # One column is converted at a time; only if cuts are its own is it converted twice.
@@ -45,7 +54,7 @@ class BinnedTable:
         chosen: list[Float32Array] = []
         for feature, name in enumerate(table.names):
             training = table.column(feature)[:n_train]
-            missing[feature] = bool(np.isnan(training).any())
+            missing[feature] = hide_missing or bool(np.isnan(training).any())
             chosen.append(
                 imposed[name] if imposed is not None else _own_cuts(training, max_bin, bool(missing[feature]))
             )

@@ -1,7 +1,8 @@
 """The accountant: what all releases of a run cost each party's counterpart, in epsilon and delta.
 
 Events are facts (event.py); this adds up those that one receiver saw about one kind of item, by a composition of
-composition.py. Where a release has no guarantee, no number is reported.
+composition.py. Where a release has no guarantee, no number is reported; nor where the deltas reach 1, because
+(epsilon, 1) holds for a mechanism that hands the data over.
 """
 
 import math
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from vfxgb.dp.bounds import check_delta, check_epsilon, check_releases
+from vfxgb.dp.bounds import check_delta, check_epsilon, check_releases, refuse_tiny
 from vfxgb.dp.composition import COMPOSITIONS, GAUSSIAN, available, compose
 from vfxgb.dp.event import Event
 from vfxgb.errors import DpError, NoGuaranteeError
@@ -63,8 +64,8 @@ class Accountant:
     def total(self, receiver: str, protects: str | None = None, composition: str = "basic") -> Total:
         """What `receiver` can tell about one protected item.
 
-        Raises NoGuaranteeError if a release has no guarantee, DpError if `protects` is left out and ambiguous,
-        MissingPackageError for "pld" and "rdp" without dp-accounting.
+        Raises NoGuaranteeError if a release has no guarantee or the delta of the total reaches 1, DpError if `protects`
+        is left out and ambiguous, MissingPackageError for "pld" and "rdp" without dp-accounting.
         """
         kinds = [what for party, what in self.groups if party == receiver]
         if protects is None and len(kinds) > 1:
@@ -73,20 +74,25 @@ class Accountant:
         broken = _reasons(events)
         if broken:
             raise NoGuaranteeError(f"accountant: no guarantee against {receiver}: {'; '.join(broken)}")
-        epsilon, delta = _composed(events, composition, self.target(events))
+        target = self.target(events)
+        if composition != "basic" and target >= 1.0:
+            raise NoGuaranteeError(f"accountant: no guarantee against {receiver}: {_exhausted(events, target)}")
+        epsilon, delta = _composed(events, composition, target)
+        if delta >= 1.0:
+            raise NoGuaranteeError(f"accountant: no guarantee against {receiver}: {_exhausted(events, delta)}")
         largest = max((event.epsilon for event in events), default=0.0)
         return Total(largest, len(events), epsilon, delta, composition)
 
     def target(self, events: Iterable[Event]) -> float:
-        """The delta at which these releases are totalled."""
+        """The delta at which these releases are totalled; 1 or more means that there is no total."""
         if self.delta is not None:
             return self.delta
         events = tuple(events)
-        own = math.fsum(event.delta for event in events)
-        return min(max((own, *(event.total_delta for event in events))) or DELTA, 1.0 - 1e-9)
+        own = _own_delta(events)
+        return max((own, *(event.total_delta for event in events))) or DELTA
 
     def totals(self, receiver: str, protects: str) -> tuple[Total, ...]:
-        """By every composition that can be computed here, "basic" first."""
+        """By every composition that can be computed here and whose delta is below 1, "basic" first."""
         names = (*(COMPOSITIONS if available() else ("basic", "advanced")), GAUSSIAN)
         found = (self._attempt(receiver, protects, name) for name in names)
         return tuple(total for total in found if total is not None)
@@ -94,8 +100,15 @@ class Accountant:
     def _attempt(self, receiver: str, protects: str, composition: str) -> Total | None:
         try:
             return self.total(receiver, protects, composition)
-        except DpError:  # the deltas of the releases leave nothing, or the composition does not cover them
+        except (DpError, NoGuaranteeError):  # the deltas leave nothing, or the composition does not cover the releases
             return None
+
+    def _no_guarantee(self, receiver: str, protects: str) -> list[str]:
+        """Why there is no total of these releases, empty if there is one."""
+        events = self.seen_by(receiver, protects)
+        if broken := _reasons(events):
+            return broken
+        return [] if self.totals(receiver, protects) else [_exhausted(events, self.target(events))]
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for files: per receiver and item the totals or why there are none."""
@@ -106,13 +119,14 @@ class Accountant:
 
     def _group(self, receiver: str, protects: str) -> dict[str, Any]:
         events = self.seen_by(receiver, protects)
+        broken = self._no_guarantee(receiver, protects)
         group: dict[str, Any] = {
             "receiver": receiver,
             "protects": protects,
             "mechanisms": sorted({event.mechanism for event in events}),
             "releases": len(events),
-            "holds": not _reasons(events),
-            "reasons": _reasons(events),
+            "holds": not broken,
+            "reasons": broken,
         }
         if group["holds"]:
             group["delta"] = self.target(events)
@@ -139,9 +153,13 @@ class Accountant:
         events = self.seen_by(receiver, protects)
         names = ", ".join(sorted({event.mechanism for event in events}))
         head = f"{receiver} saw {len(events):,} release{'s'[: len(events) > 1]} ({names}) about {protects}: "
-        if broken := _reasons(events):
+        if broken := self._no_guarantee(receiver, protects):
             return head + f"no guarantee: {'; '.join(broken)}"
         summed, *others = self.totals(receiver, protects)
+        if summed.composition != "basic":
+            best = min((summed, *others), key=lambda total: total.epsilon_total)
+            tightest = f"{_amount(best)} in total (by {best.composition} composition)"
+            return head + f"{tightest}, no guarantee by adding up: {_exhausted(events, _own_delta(events))}"
         # The tightest first. One that costs a delta must gain something over a sum that does not.
         least = summed.epsilon_total * (1.0 if summed.delta else 0.99)
         best = min(others, key=lambda total: total.epsilon_total, default=summed)
@@ -170,6 +188,14 @@ def _composed(events: tuple[Event, ...], composition: str, delta: float) -> tupl
     return compose(events, composition, delta)
 
 
+def _own_delta(events: Iterable[Event]) -> float:
+    return math.fsum(event.delta for event in events)
+
+
+def _exhausted(events: Iterable[Event], delta: float) -> str:
+    return f"the deltas of {len(tuple(events)):,} releases add up to {delta:.3g}, and a delta of 1 allows anything"
+
+
 def _reasons(events: Iterable[Event]) -> list[str]:
     return list(dict.fromkeys(event.reason for event in events if not event.holds))
 
@@ -182,6 +208,7 @@ def budget(total_epsilon: float, releases: int, composition: str = "basic", delt
     """
     check_epsilon(total_epsilon, "privacy budget")
     check_releases(releases, "privacy budget")
+    refuse_tiny(total_epsilon / releases, f"privacy budget of {total_epsilon:g} for {releases} releases")
 
     def spent(epsilon: float) -> tuple[float, float]:
         return compose([Event("any", epsilon, "", "")] * releases, composition, delta)

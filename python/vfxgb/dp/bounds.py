@@ -12,6 +12,9 @@ from numbers import Real
 from vfxgb.errors import DpError
 
 _DIGITS = Context(prec=60)
+# Below this epsilon of a release two labels are told apart in less than one of 10^9 cases, and the integers of the
+# mechanisms run out of bits.
+LEAST_EPSILON = 1e-9
 _MOST_EXPONENT = 700.0  # beyond, less than e^epsilon is used: always safe, and no draw could tell
 
 
@@ -24,6 +27,23 @@ def check_epsilon(epsilon: float, step: str) -> float:
     if not (_is_real(epsilon) and math.isfinite(epsilon) and epsilon > 0):
         raise DpError(f"{step}: found epsilon {epsilon!r}, wanted a positive finite number; smaller is more private")
     return float(epsilon)
+
+
+def check_noise_epsilon(epsilon: float, step: str) -> float:
+    """The same for the epsilon that noise is drawn for: also raises DpError below LEAST_EPSILON."""
+    value = check_epsilon(epsilon, step)
+    refuse_tiny(value, step)
+    return value
+
+
+def refuse_tiny(epsilon: float, step: str) -> None:
+    """Raise DpError for an epsilon of one release below LEAST_EPSILON."""
+    if epsilon < LEAST_EPSILON:
+        raise DpError(
+            f"{step}: found epsilon {epsilon!r}, wanted at least {LEAST_EPSILON:g} for one release: with less nothing "
+            "could be learned, and the noise does not fit the integers; raise epsilon, or divide the total among fewer "
+            "releases"
+        )
 
 
 def check_delta(delta: float, step: str) -> float:

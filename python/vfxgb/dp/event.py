@@ -49,3 +49,5 @@ class Event:
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0.0):
                 raise DpError(f"{step}: found {name} {value}, wanted a positive number")
+        if not (math.isfinite(self.slack) and self.slack >= 0.0):
+            raise DpError(f"{step}: found slack {self.slack}, wanted a number of at least 0: it is added to epsilon")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.dp.bounds import ceil_ratio, check_delta, check_epsilon, check_releases, exp_below
+from vfxgb.dp.bounds import ceil_ratio, check_delta, check_noise_epsilon, check_releases, exp_below
 from vfxgb.dp.event import Event
 from vfxgb.dp.gaussian import epsilon_of, sigma_for
 from vfxgb.dp.lattice import GRID_BITS, Lattice
@@ -50,7 +50,7 @@ class Mechanism(ABC):
     parameter_names: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon, f"{self.name} mechanism")
+        check_noise_epsilon(self.epsilon, f"{self.name} mechanism")
         if max(self.parameters) >= _LIMIT or self.largest >= _LIMIT:
             raise DpError(
                 f"{self.name} mechanism: epsilon {self.epsilon} needs noise too large for a grid of {self.grid_bits} "
@@ -311,7 +311,7 @@ class Gaussian(Mechanism):
     parameter_names: ClassVar[tuple[str, ...]] = ("bound", "sigma", "most")
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon, "gaussian mechanism")
+        check_noise_epsilon(self.epsilon, "gaussian mechanism")
         check_delta(self.delta, "gaussian mechanism")
         check_releases(self.releases, "gaussian mechanism")
         super().__post_init__()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.dp.bounds import check_epsilon, exp_below
+from vfxgb.dp.bounds import check_noise_epsilon, exp_below
 from vfxgb.dp.event import Event
 from vfxgb.errors import DpError
 
@@ -31,7 +31,7 @@ class RandomisedResponse:
     name: ClassVar[str] = "response"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon, "randomised response")
+        check_noise_epsilon(self.epsilon, "randomised response")
         if type(self.classes) is not int or not 2 <= self.classes <= 2**20:
             raise DpError(f"randomised response: found {self.classes!r} classes, wanted an integer from 2 to 2**20")
 

@@ -44,7 +44,7 @@ class _Tree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cover: list[float]
 
 
-class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What only the active party's file has."""
 
     parties: list[str]
@@ -56,6 +56,7 @@ class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: dict[str, Any]
     best_iteration: int | None
     trees: list[_Tree]
+    private_stage: "_File | None" = None
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,8 +72,13 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def save_share(share: ActiveShare | PassiveShare, path: str | Path) -> None:
     """Write a share to `path`, atomically. Raises OSError."""
+    text = json.dumps(msgspec.to_builtins(_document(share)), allow_nan=False, separators=(",", ":"))
+    write_atomically(Path(path), text.encode())
+
+
+def _document(share: ActiveShare | PassiveShare) -> _File:
     seal, records = share.seal, share.records
-    document = _File(
+    return _File(
         format=FORMAT,
         version=VERSION,
         role="active" if isinstance(share, ActiveShare) else "passive",
@@ -88,8 +94,6 @@ def save_share(share: ActiveShare | PassiveShare, path: str | Path) -> None:
         ),
         model=_model_part(share) if isinstance(share, ActiveShare) else None,
     )
-    text = json.dumps(msgspec.to_builtins(document), allow_nan=False, separators=(",", ":"))
-    write_atomically(Path(path), text.encode())
 
 
 def _model_part(share: ActiveShare) -> _Model:
@@ -115,6 +119,7 @@ def _model_part(share: ActiveShare) -> _Model:
             )
             for tree in share.trees
         ],
+        private_stage=None if share.private_stage is None else _document(share.private_stage),
     )
 
 
@@ -144,6 +149,8 @@ def load_share(path: str | Path) -> ActiveShare | PassiveShare:
             raise
         raise FormatError(f"{where}: {error}") from None
     check_own(share)
+    if isinstance(share, ActiveShare) and share.private_stage is not None:
+        check_own(share.private_stage)
     return share
 
 
@@ -208,7 +215,19 @@ def _share(document: _File, where: str) -> ActiveShare | PassiveShare:
         records=records,
         best_iteration=model.best_iteration,
         seal=seal,
+        private_stage=None if model.private_stage is None else _stage(model.private_stage, document, where),
     )
+
+
+def _stage(part: _File, document: _File, where: str) -> ActiveShare:
+    stage = _share(part, where)
+    whole = isinstance(stage, ActiveShare) and stage.parties == (document.party,) and stage.private_stage is None
+    if not whole or stage.run != document.run or document.model is None:
+        raise FormatError(f"{where}: its private last stage is not one of the same party and run")
+    assert isinstance(stage, ActiveShare)  # noqa: S101 - it is `whole`
+    if stage.n_outputs != document.model.n_outputs:
+        raise FormatError(f"{where}: its private last stage has {stage.n_outputs} outputs, the model others")
+    return stage
 
 
 def _records(part: _Records, where: str) -> SplitRecords:

@@ -51,4 +51,7 @@ class FittedModel:
 
     def __repr__(self) -> str:
         share = self.active_share
-        return f"<FittedModel: {share.n_rounds} rounds, {len(share.trees)} trees, parties {', '.join(share.parties)}>"
+        stage = share.private_stage
+        private = "" if stage is None else f", private last stage of {stage.n_rounds} rounds"
+        parties = ", ".join(share.parties)
+        return f"<FittedModel: {share.n_rounds} rounds, {len(share.trees)} trees, parties {parties}{private}>"

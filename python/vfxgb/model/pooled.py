@@ -41,6 +41,7 @@ class PooledModel:
     objective        name, "custom" for a callable
     base_margin, base_score  float64[n_outputs]
     missing_strategy, params, best_iteration  as in ActiveShare
+    has_private_stage  bool, whether the active party predicts with trees of its own after these
     """
 
     def __init__(self, active_share: ActiveShare, passive_shares: Mapping[str, PassiveShare]) -> None:
@@ -58,6 +59,7 @@ class PooledModel:
         self.missing_strategy = active_share.missing_strategy
         self.params = active_share.params
         self.best_iteration = active_share.best_iteration
+        self.has_private_stage = active_share.private_stage is not None
         self._take_trees(active_share)
         records = [
             active_share.records if party == self.active else passive_shares[party].records for party in self.parties

@@ -8,7 +8,7 @@ The seal ties the shares of one run together (seal.py).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,9 @@ class ActiveShare:
     tree t belongs to round t // n_outputs and output t % n_outputs. `base_margin`: float64[n_outputs], the margin
     before the first tree; `base_score`: the same in the units of the label, or the margins where there are several
     outputs. `objective`: its name, "custom" for a callable. `params`: the training parameters that JSON can hold.
-    `best_iteration`: what early stopping found.
+    `best_iteration`: what early stopping found. `private_stage`: trees that this party grew alone, on its own columns
+    and the margins of this model; predictions are then its (train/private_stage.py). Neither the seal nor any message
+    knows of it.
     """
 
     run: str
@@ -111,6 +113,12 @@ class ActiveShare:
     records: SplitRecords
     best_iteration: int | None = None
     seal: Seal = Seal()
+    private_stage: "ActiveShare | None" = None
+
+    @property
+    def joint(self) -> "ActiveShare":
+        """The share without its private last stage: what a copy for others must be made of."""
+        return replace(self, private_stage=None)
 
     @property
     def n_rounds(self) -> int:

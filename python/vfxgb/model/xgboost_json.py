@@ -38,7 +38,8 @@ def export_xgboost(model: PooledModel, path: str | Path) -> None:
     them must consent first, and from then on everyone with the file can predict alone.
 
     A model with a callable objective is written as reg:squarederror: XGBoost then predicts its margin.
-    Raises ExportError where XGBoost has no equal: missing values that go down both branches.
+    Raises ExportError where XGBoost has no equal: missing values that go down both branches. Also for a model with a
+    private last stage, which is the active party's own and must not stand in a file for others.
     """
     write_atomically(Path(path), xgboost_json(model).encode())
 
@@ -54,6 +55,13 @@ def xgboost_document(model: PooledModel) -> dict[str, Any]:
         raise ExportError(
             f"exporting to XGBoost: found missing_strategy={PROBABILISTIC!r}, which sends rows down both branches and "
             "XGBoost cannot express; train with another strategy, or predict with vfxgb"
+        )
+    if model.has_private_stage:
+        raise ExportError(
+            "exporting to XGBoost: the model has a private last stage, trained on true labels, which no file for "
+            "others may hold and without which predictions differ; export the joint model: in Python with "
+            "FittedModel(model_.active_share.joint, model_.passive_shares), from files with "
+            "save_share(load_share(file).joint, copy)"
         )
     names = list(model.feature_names)
     outputs = model.n_outputs

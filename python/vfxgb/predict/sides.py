@@ -12,11 +12,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.source import Source
+from vfxgb.data.source import Source, read_all
 from vfxgb.data.table import Table
 from vfxgb.engine.base import Engine
 from vfxgb.engine.table import row_ids
 from vfxgb.errors import ShareMismatchError
+from vfxgb.model.private_stage import score_names, with_scores
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.objective import CUSTOM, make_objective
 from vfxgb.params import TrainParams
@@ -42,7 +43,8 @@ def lead_prediction(
     """Predict the rows of `table`, which are the same rows in the same order at every party.
 
     `channels`: to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
-    first so many; None is best_iteration + 1 where early stopping set it, else all. `what`: "margin": float64[n,
+    first so many; None is best_iteration + 1 where early stopping set it, else all, and the private last stage after
+    them where the share has one (it is not used with `n_rounds`, nor for leaves). `what`: "margin": float64[n,
     n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
     int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: None or at
     least 1; a party's part is gathers and comparisons that gain nothing from more than one, whatever it says.
@@ -58,6 +60,9 @@ def lead_prediction(
         raise ShareMismatchError(
             f"{share.party} predicting: found channels to {sorted(channels)}, wanted one to each of {sorted(wanted)}"
         )
+    stage = share.private_stage if n_rounds is None and what != "leaves" else None
+    if stage is not None:
+        score_names(tuple(table.names), share.n_outputs)
     if n_rounds is None:
         n_rounds = share.n_rounds if share.best_iteration is None else share.best_iteration + 1
     n_trees = min(n_rounds, share.n_rounds) * share.n_outputs
@@ -67,7 +72,16 @@ def lead_prediction(
         leader.open()
         found: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
         leader.close()
+    if stage is not None:
+        found = _private_margins(stage, table, found)
     return values_of(share, found) if what == "value" else found
+
+
+def _private_margins(stage: ActiveShare, table: Table | Source, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Margins of the private last stage from those of the joint model, after the last message."""
+    own = with_scores(table if isinstance(table, Table) else read_all(table), margins)
+    with split_tester(stage.records, own, None) as tester:
+        return ActivePredictor(stage, tester, _rows(own), {}, len(stage.trees)).margins()
 
 
 def values_of(share: ActiveShare, margins: NDArray[np.float64]) -> NDArray[np.float64]:

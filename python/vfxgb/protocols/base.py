@@ -48,13 +48,15 @@ class Gradients:
 
     `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point, or the same in shards; zero outside
     `sampled`, and within it for rows that GOSS left out and nobody is told of. `sampled`: int32, ascending, the
-    training rows in use as all parties know them, or None for all. `step`: the value of the integer 1.
+    training rows in use as all parties know them, or None for all. `step`: the value of the integer 1. `centres`: makes
+    `Objective.centres` of the round, for a Release; None where there are none.
     """
 
     round: int
     pairs: Sequence[Pairs]
     sampled: NDArray[np.int32] | None
     step: float
+    centres: Callable[[], NDArray[np.float64] | None] | None = None
 
     @property
     def arrays(self) -> list[NDArray[np.int64]]:
@@ -386,15 +388,19 @@ class EngineOptions:
     `precision_bits`: fractional bits of gradients, None for as many as stay exact (tree/fixed_point.py). `subtract`:
     make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
     (_native.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1, the
-    larger; the fixed point then follows from the bound and not from the data. `default_start`: base_score where the
-    user gives none, None to estimate it from the labels.
+    larger; the fixed point then follows from the bound and not from the data. `weight_bound`: no sample weight is above
+    it; where gradients of weight 1 are at most 1 and `gradient_bound` is None, the fixed point follows from it and from
+    scale_pos_weight, and not from the data. `default_start`: base_score where the user gives none, None to estimate it
+    from the labels. `private_trees`: rounds that the active party trains alone after the run (train/private_stage.py).
     """
 
     precision_bits: int | None = None
     subtract: bool = True
     first_order: bool = False
     gradient_bound: float | None = None
+    weight_bound: float | None = None
     default_start: float | None = None
+    private_trees: int = 0
 
 
 def no_options(params: Any) -> EngineOptions:  # noqa: ARG001 - the signature of ProtocolSpec.options
@@ -414,6 +420,7 @@ class ProtocolSpec:
     parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
     `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
     `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
+    `hides_missing`: passive parties bin every feature as if values were missing, because bins are sent.
     `sharded`: both roles work on rows in shards too (engine/). `row_bytes(params, n_outputs)`: what a passive party
     keeps per row and round, for the size of a shard. `passive_epsilon(params, n_features)`: what a run makes a passive
     party with so many features release about one of its rows, 0 where that is nothing; compared with its consent.
@@ -435,6 +442,7 @@ class ProtocolSpec:
     shows_sums: bool = True
     repeatable: bool = True
     local_params: tuple[str, ...] = ()
+    hides_missing: bool = False
     sharded: bool = False
     row_bytes: Callable[[Any, int], int] = lambda params, n_outputs: 0  # noqa: ARG005
     passive_epsilon: Callable[[Any, int], float] = lambda params, n_features: 0.0  # noqa: ARG005

@@ -302,7 +302,9 @@ class PassiveParty:
             imputer = fit_imputer(table, setup.missing_strategy, setup.n_train)
             table = imputer.apply(table)
             self._fill = tuple(imputer.values[name] for name in table.names)
-        return BinnedTable.build(table, setup.n_train, setup.max_bin, given.cuts, given.threads)
+        return BinnedTable.build(
+            table, setup.n_train, setup.max_bin, given.cuts, given.threads, hide_missing=spec.hides_missing
+        )
 
     def _begin_round(self, message: BeginRound) -> None:
         if message.round != self._round + 1 or len(message.features) != self._setup.n_outputs or self._trees:

@@ -8,7 +8,7 @@ last (checkpoint.py): the model is then the one that the undisturbed run would h
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.protocols.base import Note
@@ -25,6 +26,7 @@ from vfxgb.train.checkpoint import ActiveState, PassiveState
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import TRAINING_MESSAGES
 from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.private_stage import check_private_stage, train_private_stage
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
@@ -34,6 +36,10 @@ from vfxgb.transport.messages import Message
 SAMPLE_HIDDEN = (
     "sums over few rows are counted by all training rows, as passive parties are not told which of them GOSS uses; "
     "rows that it leaves out add nothing to a sum, so more sums than counted are over few rows"
+)
+PRIVATE_STAGE = (
+    "{party} trained {rounds} rounds of its own after the last message, with true labels: nothing of them was sent; "
+    "predictions made with them are outside of every epsilon stated"
 )
 COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
 
@@ -112,6 +118,9 @@ def lead(
     own_params = make_protocol_params(spec, protocol_params)
     require_consent(spec, own_params)
     hooks = _hooks(callbacks, params)
+    private_trees = spec.options(own_params).private_trees
+    if private_trees:
+        check_private_stage(given, make_objective(params).n_outputs, channels, hooks)
     entered = Ledger() if ledger is None else ledger
     state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
     with failure_told(channels.values()):
@@ -132,6 +141,12 @@ def lead(
             timings=timings,
         )
         share = leader.run(state, hooks, save)
+    if private_trees:
+        margins = leader.margins
+        assert margins is not None  # noqa: S101 - protocols with a private stage have no rows in shards
+        stage = train_private_stage(share, given, params, margins, private_trees, leader.timings)
+        share = replace(share, private_stage=stage)
+        entered.notes.append(PRIVATE_STAGE.format(party=party, rounds=stage.n_rounds))
     entered.privacy.add(*leader.events)
     entered.purity = leader.leaf_purity()
     entered.notes.extend(leader.remarks)

@@ -99,6 +99,8 @@ class MemoryTarget:
         if bound is not None:
             g, h = np.clip(g, -bound, bound), np.minimum(h, max(1.0, bound))
         sample = sample_rows(self._params, round_index, g, h)
+        if bound is None and options.weight_bound is not None:
+            bound = options.weight_bound * max(1.0, float(self._params.scale_pos_weight))
         scale = (
             objective.gradient_scale(sample.gradients, sample.hessians)
             if bound is None
@@ -109,7 +111,10 @@ class MemoryTarget:
             fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._threads)
             for k in range(objective.n_outputs)
         ]
-        return Gradients(round_index, pairs, told_rows(self._params, sample.rows), fixed.step)
+        return Gradients(round_index, pairs, told_rows(self._params, sample.rows), fixed.step, self._centres)
+
+    def _centres(self) -> NDArray[np.float64] | None:
+        return self._objective.centres(self._margins[: self._n_train], self.train_weights)
 
     def add(self, partition: Partition, values: Float32Array, output: int) -> None:
         """See Target."""

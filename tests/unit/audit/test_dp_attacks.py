@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 from vfxgb.audit import audit
+from vfxgb.audit.auditor import view_of
 from vfxgb.audit.bounds import several_values, two_labels
 from vfxgb.audit.claims import Finding
-from vfxgb.audit.ldp import log_likelihood, share_of_ones
+from vfxgb.audit.ldp import budget, log_likelihood, noise_of, parameters, releases, share_of_ones
+from vfxgb.audit.truth import Truth
 from vfxgb.data.table import Table
 from vfxgb.dp import mechanism
 from vfxgb.dp.pmf import pmf
 from vfxgb.params import TrainParams
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.session import fit
 
 N = 2000
@@ -35,8 +38,10 @@ def run(protocol: str, given: dict[str, Any], n: int = N, rounds: int = 4, ones:
         for i, party in enumerate(("bank", "shop"))
     }
     settings = {"objective": "binary:logistic", "n_estimators": rounds, "max_depth": 2, "max_bin": 6, "n_jobs": 1}
+    callbacks = train.pop("callbacks", None)
     params = TrainParams(**(settings | train))
-    return fit(tables, "bank", y, None, n, params, protocol=protocol, protocol_params=given, record=True).transcript
+    more = {"protocol_params": given, "callbacks": callbacks, "record": True}
+    return fit(tables, "bank", y, None, n, params, protocol=protocol, **more).transcript
 
 
 def found(transcript: Any, attacks: list[str]) -> dict[str, Finding]:
@@ -77,6 +82,40 @@ def test_nobody_beats_epsilon_on_ldp(given: dict[str, Any], total: float, ones: 
         assert likely.success > likely.guess - 4 * math.sqrt(0.25 / N)
 
 
+@pytest.mark.parametrize(("given", "each"), [({"total_epsilon": 6.0}, 0.5), ({"epsilon": 0.5}, 0.5)])
+def test_noise_is_planned_for_the_rounds_of_the_run_however_early_it_stops(given: dict[str, Any], each: float) -> None:
+    """Twelve rounds were planned and three grown: the noise is that of twelve, what was spent that of three."""
+
+    class Stop(TrainingCallback):
+        def after_iteration(self, state: TrainingState) -> bool:
+            return state.iteration == 2
+
+    transcript = run("ldp", {"mechanism": "laplace", **given}, n=300, rounds=12, callbacks=[Stop()])
+    view = view_of(transcript, "shop", Truth(transcript))
+    params = parameters(view)
+    assert params is not None
+    assert [one.round for one in releases(view)] == [0, 1, 2]
+    noise = noise_of(view, params)
+    assert noise.gradient.epsilon == each
+    # The scale in the transcript: |noise| of a Laplace draw has its scale as mean.
+    (first, *_) = releases(view)
+    y = Truth(transcript).note("bank", "labels", -1, -1)
+    scale = np.abs(first.g - (0.5 - y[first.rows])).mean()
+    assert scale == pytest.approx(noise.gradient.scale * noise.gradient.step, rel=5 / math.sqrt(300))
+    assert budget(view, params) == ((6.0, 0.0) if "total_epsilon" in given else (1.5, 0.0))
+
+
+def test_a_delta_of_1_bounds_nothing() -> None:
+    given = {"mechanism": "gaussian", "epsilon": 1.0, "delta": 0.4}
+    transcript = run("ldp", given, n=300, rounds=3)
+    view = view_of(transcript, "shop", Truth(transcript))
+    params = parameters(view)
+    assert params is not None
+    assert budget(view, params) is None
+    for one in found(transcript, LDP).values():
+        assert one.bound is None
+
+
 def test_the_bound_of_label_rr_is_reached() -> None:
     """It is the worst mechanism of its epsilon: the attack is as good as any can be, so the bound is not idle."""
     one = found(run("ldp", {"mechanism": "label_rr", "epsilon": 1.0}), LDP)["ldp-likelihood"]
@@ -111,9 +150,7 @@ def test_nobody_beats_epsilon_on_masked_with_active_noise(epsilon: float, W: int
 
 def test_masked_gives_gradients_to_1e_8() -> None:
     """Two messages of a recorded run, end to end: known answer 18."""
-    from vfxgb.audit.auditor import view_of
     from vfxgb.audit.masked import roots, unmasked
-    from vfxgb.audit.truth import Truth
 
     transcript = run("masked", {"insecure": True, "sigma1": 30.0, "sigma2": 50.0, "C": 100.0, "W": 10}, n=300, rounds=2)
     truth = Truth(transcript)

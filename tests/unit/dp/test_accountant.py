@@ -128,6 +128,40 @@ def test_no_number_without_a_guarantee():
         Event("masked", 1.0, "shop", ROW, holds=False)
 
 
+@pytest.mark.parametrize("noise", [Gaussian(1.0, delta=0.02), Gaussian(1.0, delta=0.2)], ids=["1.2", "12"])
+def test_a_delta_of_1_is_no_guarantee(noise):
+    """Sixty trees with a delta of .02 each: (epsilon, 1.2) is met by handing the data over."""
+    accountant = Accountant()
+    accountant.add(*(noise.event("shop", ROW, tree) for tree in range(60)))
+    for composition in (*COMPOSITIONS, "gaussian"):
+        with pytest.raises(NoGuaranteeError, match="delta of 1 allows anything"):
+            accountant.total("shop", composition=composition)
+    assert accountant.totals("shop", ROW) == ()
+    (line,) = accountant.summary().splitlines()
+    assert f"no guarantee: the deltas of 60 releases add up to {60 * noise.delta:.3g}" in line
+    assert "epsilon" not in line
+    (group,) = accountant.as_dict()["totals"]
+    assert group["holds"] is False
+    assert "add up to" in group["reasons"][0]
+    assert "compositions" not in group
+
+
+def test_a_target_below_1_helps_where_the_sum_of_deltas_does_not():
+    accountant = Accountant(delta=1e-3)
+    accountant.add(*(Gaussian(1.0, delta=0.02).event("shop", ROW, tree) for tree in range(60)))
+    with pytest.raises(NoGuaranteeError, match=r"add up to 1\.2"):
+        accountant.total("shop")
+    assert accountant.total("shop", composition="gaussian").delta == 1e-3
+    (line,) = accountant.summary().splitlines()
+    assert "at delta 0.001 in total (by " in line
+    assert line.endswith(
+        "no guarantee by adding up: the deltas of 60 releases add up to 1.2, and a delta of 1 allows anything"
+    )
+    (group,) = accountant.as_dict()["totals"]
+    assert group["holds"] is True
+    assert "basic" not in group["compositions"]
+
+
 def test_kinds_of_item_do_not_add_up():
     accountant = Accountant()
     accountant.add(Duchi(1.0).event("shop", ROW), RandomisedResponse(2.0).event("shop"))
@@ -233,6 +267,9 @@ def test_bad_parameters():
             budget(1.0, releases)
     with pytest.raises(DpError, match="noise_multiplier"):
         Event("any", 1.0, "shop", ROW, noise_multiplier=0.0)
+    for slack in (-1e-9, math.nan, math.inf):
+        with pytest.raises(DpError, match="slack"):
+            Event("any", 1.0, "shop", ROW, slack=slack)
     with pytest.raises(DpError, match="wanted an Event"):
         Accountant().add("event")
 

@@ -12,12 +12,13 @@ from vfxgb.dp import (
     Gaussian,
     Laplace,
     Lattice,
-    Piecewise,
     RandomisedResponse,
+    budget,
     common_fixed_point,
     encode,
     mechanism,
 )
+from vfxgb.dp.bounds import LEAST_EPSILON
 from vfxgb.errors import CapacityError, DpError, UnknownNameError
 
 DRAWS = 100_000
@@ -159,6 +160,28 @@ def test_bad_epsilon(epsilon):
         RandomisedResponse(epsilon)
 
 
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-60, 1e-17, 9e-10])
+def test_tiny_epsilons_are_refused_in_words(epsilon):
+    """e^epsilon is 1 to every digit at hand: no division by zero, and no label that is told less often than others."""
+    for name in MECHANISMS:
+        with pytest.raises(DpError, match=r"wanted at least 1e-09.*raise epsilon"):
+            mechanism(name, epsilon)
+    with pytest.raises(DpError, match=r"wanted at least 1e-09.*raise epsilon"):
+        RandomisedResponse(epsilon)
+    with pytest.raises(DpError, match=r"wanted at least 1e-09.*fewer releases"):
+        budget(60 * epsilon, 60)
+
+
+def test_the_least_epsilon_works():
+    for name in MECHANISMS:
+        noise = mechanism(name, LEAST_EPSILON, grid_bits=10)
+        assert math.isfinite(noise.variance(0.5))
+        assert np.abs(noise.perturb(np.full(100, 0.5))).max() <= noise.largest
+    response = RandomisedResponse(LEAST_EPSILON)
+    assert response.keep_probability > response.other_probability
+    assert np.isfinite(response.unbiased(np.array([0.0, 1.0]))).all()
+
+
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan, math.inf, None])
 def test_bad_delta(delta):
     with pytest.raises(DpError, match="delta"):
@@ -180,9 +203,8 @@ def test_bad_parameters():
         Duchi(1.0).perturb(np.array([0.0, math.nan]))
     with pytest.raises(DpError, match="2 dimensions"):
         Duchi(1.0).perturb(np.zeros((3, 2)))
-    for tiny in (Laplace, Duchi, Piecewise):
-        with pytest.raises(DpError, match="grid_bits"):
-            tiny(1e-15, grid_bits=30)
+    with pytest.raises(DpError, match="grid_bits"):
+        Laplace(1e-9, grid_bits=30)
     for classes in (1, 2.0, True, 2**21):
         with pytest.raises(DpError, match="classes"):
             RandomisedResponse(1.0, classes)

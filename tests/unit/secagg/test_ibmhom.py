@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vfxgb.crypto import CiphertextArray
-from vfxgb.errors import AggregationError, KeySizeError, MessageError, ParameterError
+from vfxgb.errors import AggregationError, DpError, KeySizeError, MessageError, ParameterError
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import MASK, UNMASK
 from vfxgb.secagg.ibmhom import noise, threshold
@@ -249,12 +250,53 @@ def test_noise_has_at_least_the_variance_asked_for() -> None:
     assert abs(np.mean(draws)) < 6 * math.sqrt(variance / 20_000)
 
 
+@pytest.mark.parametrize("sigma_u", [4, 5])
+def test_sums_of_noise_are_one_discrete_gaussian_up_to_tau(sigma_u: int) -> None:
+    """Exact convolution against one draw of the summed variance: the bound of noise.py holds, and not by far.
+
+    At sigma_u = 4 two users are off by 1e-68: nothing like 1e-100 can be claimed.
+    """
+    with localcontext() as context:
+        context.prec = 120
+        most = 45 * sigma_u
+
+        def convolved(w: int) -> Decimal:
+            return sum(
+                ((-Decimal(x * x + (w - x) ** 2) / (2 * sigma_u**2)).exp() for x in range(-most, most + 1)), Decimal(0)
+            )
+
+        def single(w: int) -> Decimal:
+            return (-Decimal(w * w) / (4 * sigma_u**2)).exp()
+
+        ratios = [convolved(w) / single(w) for w in range(4)]
+        off = max(ratios) / min(ratios) - 1
+    assert Decimal(noise.tau(sigma_u, 2)) / 100 < off < 2 * Decimal(noise.tau(sigma_u, 2))
+    if sigma_u == 4:
+        assert off > Decimal("1e-69")
+    assert noise.tau(4, 10_000) < 1e-67
+
+
+def test_noise_is_not_clipped_where_inputs_could_be_told_apart() -> None:
+    """An end of the noise at 9 sigma would tell apart inputs that far out; at 2**60 nothing is ever drawn."""
+    for sigma in (1, 1 << 20, 1 << 40):
+        sigma_u = noise.user_sigma(sigma, 2)
+        _, used, end = noise.sampler(sigma_u)
+        assert used == sigma_u
+        assert (end / sigma_u) ** 2 / 2 > 2**38
+    # The largest noise that the parameters allow is drawn with its own deviation.
+    draws = noise.add_noise(np.zeros(4_000, dtype=np.int64), 1 << 40)
+    assert abs(np.std(draws / 2.0**40) - 1) < 6 * math.sqrt(0.5 / 4_000)
+
+
 def test_epsilon_of_the_noise() -> None:
     alone = noise.epsilon(1000, 4, width=100, delta=1e-6)
     assert 0.3 < alone < 0.6
     assert noise.epsilon(1000, 4, width=100, delta=1e-6, entries=4) > alone
     assert noise.epsilon(1000, 4, width=100, delta=1e-6, colluding=2) > alone
     assert noise.epsilon(0, 4, width=100, delta=1e-6) == math.inf
+    assert noise.epsilon(1000, 4, width=100, delta=1e-6, colluding=4) == math.inf
+    with pytest.raises(DpError, match="5 colluding users of 4"):
+        noise.epsilon(1000, 4, width=100, delta=1e-6, colluding=5)
 
 
 def test_noisy_sums_are_near_the_sums() -> None:

@@ -2,8 +2,9 @@
 
 With label_rr the release is a label. Otherwise a round's true gradient is p - y, where the hessian p (1 - p), sent as
 it is, tells the margin up to its sign; the sign is a hidden state, and margins rarely jump far (a forward pass for each
-row and label). Without hessians every margin counts as 0. The share of ones is estimated from the releases as well, so
-that the answer is the most probable label, and not only the one of the larger likelihood.
+row and label). Where noise was drawn round the centre p - 1/2 of the row, that is taken off first. Without hessians
+every margin counts as 0. The share of ones is estimated from the releases as well, so that the answer is the most
+probable label, and not only the one of the larger likelihood.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from vfxgb.audit.ldp import (
     share_of_ones,
 )
 from vfxgb.audit.view import AttackerView
-from vfxgb.dp import Mechanism
+from vfxgb.protocols.ldp.noise import Noise
 
 # The scale of a tree's weights, for the sign of margins.
 STEP = 0.2
@@ -72,7 +73,7 @@ def _released_labels(found: Iterator[Noisy], n: int, epsilon: float) -> tuple[Fl
     return odds, seen
 
 
-def _gradients(found: Iterator[Noisy], n: int, noise: Mechanism) -> tuple[Floats, Floats]:
+def _gradients(found: Iterator[Noisy], n: int, noise: Noise) -> tuple[Floats, Floats]:
     """Log odds of label 1, and how often each row was seen."""
     seen = np.zeros(n)
     margin = np.zeros(n)  # its size at the last release
@@ -80,6 +81,7 @@ def _gradients(found: Iterator[Noisy], n: int, noise: Mechanism) -> tuple[Floats
     for one in found:
         rows = one.rows
         p = np.full(len(rows), 0.5) if one.h is None else 0.5 + np.sqrt(np.maximum(0.25 - one.h, 0.0))
+        error = _error_of(p, noise.fixed.step) if one.h is not None else np.full(len(rows), 0.5)
         size = np.log(p / np.maximum(1 - p, 1e-12))
         before = state[:, :, rows]
         for sign in (0, 1):
@@ -88,13 +90,22 @@ def _gradients(found: Iterator[Noisy], n: int, noise: Mechanism) -> tuple[Floats
                 before[:, 0] - np.abs(now - then) / STEP,
                 before[:, 1] - np.abs(now + then) / STEP,
             )
+            chance = p if sign == 0 else 1 - p
+            centre = chance - 0.5 if noise.centred else np.zeros(len(rows))
             for label in (0, 1):
-                true = np.where(sign == 0, p, 1 - p) - label
-                state[label, sign, rows] = moved[label] + log_likelihood(noise, one.g, true)
+                true = chance - label - centre
+                likelihood = log_likelihood(noise.gradient, one.g - centre, true, error if noise.centred else 0.0)
+                state[label, sign, rows] = moved[label] + likelihood
         margin[rows] = size
         seen[rows] += 1
     zero, ones = np.logaddexp(state[:, 0], state[:, 1])
     return ones - zero, seen
+
+
+def _error_of(p: Floats, step: float) -> Floats:
+    """By how much p may be off that was found from a hessian rounded to `step`, and by the rounding of its centre."""
+    off = np.abs(p - 0.5)
+    return np.sqrt(off**2 + step) - off + step
 
 
 ATTACK = Attack("ldp-likelihood", "labels, the likeliest given all noisy gradients", "passive", NEEDS, run)

@@ -29,21 +29,20 @@ class Received:
         first = self._read(channel, context, 0, None)
         messages = [first, *(self._read(channel, context, i, first.n_features) for i in range(1, first.n_features))]
         n_bins = np.array([one.n_bins for one in messages], dtype=np.int32)
-        missing = np.array([one.has_missing for one in messages], dtype=np.bool_)
+        missing = np.ones(len(messages), dtype=np.bool_)
         bins = empty_bins(n_rows, n_bins)
         for one in messages:
             what = f"reading feature {one.feature} of {channel.peer}"
             column = unpack_array(one.buckets, np.uint16, (context.n_train,), what)
-            most = one.n_bins + one.has_missing
-            if int(column.max()) >= most:
-                raise MessageError(f"{what}: found bucket {int(column.max())}, wanted at most {most - 1}")
+            if int(column.max()) > one.n_bins:
+                raise MessageError(f"{what}: found bucket {int(column.max())}, wanted at most {one.n_bins}")
             fill(bins, one.feature, column, one.n_bins, context.threads)
         directions = np.array([one.constraint for one in messages], dtype=np.int8)
         every = np.arange(len(messages), dtype=np.int32)
         self.candidates = CandidateList(bins, missing, every, directions, None, context.threads)
         self.n_features = len(messages)
         self.bins = bins
-        self.correction = Correction(context.params, n_bins, missing) if context.params.unbiased else None
+        self.correction = Correction(context.params, n_bins) if context.params.unbiased else None
 
     @staticmethod
     def _read(channel: Channel, context: ActiveContext, feature: int, n_features: int | None) -> Buckets:

@@ -10,6 +10,7 @@ from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Rev
 class Buckets(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, once: the randomised buckets of one feature, uint16[n_train]; missing is bucket n_bins.
 
+    Every feature has the bucket for missing values, so that nothing shows whether any value is missing.
     `n_features`: of the sender; features come in order. `constraint`: monotone direction, 0 without constraints.
     """
 
@@ -22,7 +23,6 @@ class Buckets(Message, frozen=True, forbid_unknown_fields=True):
     n_features: int
     feature: int
     n_bins: int
-    has_missing: bool
     constraint: int
     buckets: Bulk
 

@@ -1,5 +1,8 @@
 """A passive party's side of `federboost`: it randomises its buckets once, and files the splits that win.
 
+Every feature has a bucket for missing values, and a cut between these and all others (ProtocolSpec.hides_missing):
+which features miss values must not show.
+
 Training rows are routed by the randomised buckets, which the active party has anyway: the rows of a split tell nothing
 new. Eval rows are routed by their true values, as in prediction.
 """
@@ -46,19 +49,16 @@ class FederBoostPassive:
         return context.release_once(settings, buckets, lambda: self._draw(buckets))
 
     def _choices(self, feature: int) -> int:
-        """Buckets that a value of the feature can lie in."""
-        return int(self._context.bins.n_bins[feature]) + bool(self._context.has_missing[feature])
+        """Buckets that a value of the feature can lie in: its bins, and one for missing values."""
+        return int(self._context.bins.n_bins[feature]) + 1
 
     def _draw(self, buckets: NDArray[np.uint16]) -> NDArray[np.uint16]:
         context = self._context
         drawn = buckets.copy()
         for feature in range(len(buckets)):
-            choices = self._choices(feature)
-            if choices > 1:
-                response = context.params.response(choices, len(buckets))
-                drawn[feature] = response.perturb(drawn[feature].astype(np.int64), context.threads)
-                protects = PROTECTS.format(party=context.party)
-                context.events.append(response.event(context.channel.peer, protects))
+            response = context.params.response(self._choices(feature), len(buckets))
+            drawn[feature] = response.perturb(drawn[feature].astype(np.int64), context.threads)
+            context.events.append(response.event(context.channel.peer, PROTECTS.format(party=context.party)))
         return drawn
 
     def _randomise(self) -> _native.Bins:
@@ -66,7 +66,7 @@ class FederBoostPassive:
         n_bins, n_features = context.bins.n_bins, context.bins.n_features
         noisy = empty_bins(context.bins.n_rows, n_bins)
         for feature, drawn in enumerate(self._randomised()):
-            bins, missing = int(n_bins[feature]), bool(context.has_missing[feature])
+            bins = int(n_bins[feature])
             column = context.bins.column(feature)
             column[: context.n_train] = drawn
             fill(noisy, feature, column, bins, context.threads)
@@ -76,7 +76,6 @@ class FederBoostPassive:
                     n_features=n_features,
                     feature=feature,
                     n_bins=bins,
-                    has_missing=missing,
                     constraint=constraint,
                     buckets=pack_array(column[: context.n_train]),
                 )

@@ -24,4 +24,5 @@ SPEC = ProtocolSpec(
     shows_sums=False,
     repeatable=False,
     passive_epsilon=FederBoostParams.row_epsilon,
+    hides_missing=True,
 )

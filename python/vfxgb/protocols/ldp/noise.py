@@ -8,8 +8,11 @@ Notation: K outputs, T rounds. A row releases K gradients a round, with hessians
 - hessians="noisy": any of the 2 K numbers may move: each gets epsilon / (2 K).
 - Gaussian noise is calibrated to all numbers that may move, 1, 2 or 2 K in each round, as so many releases.
 
-Every number is clipped to a range known beforehand: gradients of binary:logistic and multi:softprob lie in [-1, 1],
-their hessians in [0, 1/4] and [0, 1/2]; all else is bounded by `clip`. Weights multiply these.
+Every number is clipped to a range known beforehand. A gradient of binary:logistic or multi:softprob is p - y: whatever
+the label, it is within 1/2 of p - 1/2, which margins give without labels. So where the label is what is protected the
+centre p - 1/2 is taken off before noise and put back after it, and noise for the range [-1/2, 1/2] is enough. Where
+gradients and hessians are protected as such, they count as anything in [-1, 1] and [0, 1/4] or [0, 1/2]. All other
+gradients are bounded by `clip`. Weights multiply these ranges, up to `max_weight`: none of them comes from the data.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from vfxgb.dp import GRID_BITS, Event, Gaussian, Mechanism, budget, common_fixed_point, mechanism
-from vfxgb.errors import CapacityError, ProtocolParameterError
+from vfxgb.errors import CapacityError, DpError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import ReleaseContext
 from vfxgb.protocols.ldp.params import LdpParams
@@ -26,20 +29,23 @@ from vfxgb.tree.fixed_point import FixedPoint
 LABEL = "the label of one row"
 PAIR = "gradients and hessians of one row, and with them its label"
 _LEAST_GRID_BITS = 8
-_TINY = 2.0**-100
 _HESSIANS = {"binary:logistic": 0.25, "multi:softprob": 0.5}
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """No |gradient| is above `gradient`, no hessian above `hessian`, whatever the data."""
+    """No |gradient| is above `gradient`, no hessian above `hessian`, whatever the data.
+
+    `centred`: gradients count from `Objective.centres`, which labels have no part in.
+    """
 
     gradient: float
     hessian: float
+    centred: bool = False
 
     @classmethod
     def of(cls, context: ReleaseContext) -> "Ranges":
-        """Those of the objective, or of `clip`. Raises ProtocolParameterError if it is missing."""
+        """Those of the objective and `max_weight`, or of `clip`. Raises ProtocolParameterError if one is missing."""
         params: LdpParams = context.params
         objective = context.train.objective
         if params.clip is not None:
@@ -49,9 +55,45 @@ class Ranges:
                 f"ldp, mechanism {params.mechanism!r}: gradients of {objective_name(context.train)} have no bound, "
                 "wanted clip in protocol_params: gradients are clipped to [-clip, clip] before noise is added"
             )
-        heaviest = 1.0 if context.weights is None else float(context.weights.max(initial=0.0))
-        heaviest *= max(1.0, float(context.train.scale_pos_weight))
-        return cls(max(heaviest, _TINY), heaviest * _HESSIANS[objective])
+        heaviest = _heaviest(context) * max(1.0, float(context.train.scale_pos_weight))
+        centred = params.hessians == "clear" and not params.as_printed
+        return cls(heaviest / 2 if centred else heaviest, heaviest * _HESSIANS[objective], centred)
+
+
+def _heaviest(context: ReleaseContext) -> float:
+    """The declared bound of sample weights, 1 without any. Raises ProtocolParameterError if weights do not keep it."""
+    params: LdpParams = context.params
+    if context.weights is not None:
+        what = f"ldp, mechanism {params.mechanism!r}: sample weights multiply the gradients"
+        if params.max_weight is None:
+            raise ProtocolParameterError(
+                f"{what}, wanted max_weight in protocol_params: a bound of the weights that is fixed without a look at "
+                "the data"
+            )
+        largest = float(context.weights.max(initial=0.0))
+        if largest > params.max_weight:
+            raise ProtocolParameterError(
+                f"{what}, found a weight of {largest:g}, wanted at most max_weight={params.max_weight:g}; divide the "
+                "weights, or raise max_weight"
+            )
+    return 1.0 if params.max_weight is None else params.max_weight
+
+
+@dataclass(frozen=True)
+class _PutBack:
+    """Outputs of a mechanism with the centres of the rows put back, as `common_fixed_point` wants to know them."""
+
+    mechanism: Mechanism
+
+    @property
+    def step(self) -> float:
+        """That of the mechanism."""
+        return self.mechanism.step
+
+    @property
+    def largest(self) -> int:
+        """A centre is at most half the weight, as the range of the mechanism is; one more for rounding it."""
+        return self.mechanism.largest + self.mechanism.lattice.bound + 1
 
 
 @dataclass(frozen=True)
@@ -59,7 +101,8 @@ class Noise:
     """The mechanisms of a run.
 
     `epsilon`: of one round; of Gaussian noise, what was asked for. `moved`: how many of a row's numbers the protected
-    item may move in a round. `total_delta`: where a total was asked for, its delta.
+    item may move in a round. `centred`: the mechanism on gradients gets them less their centres. `total_delta`: where
+    a total was asked for, its delta.
     """
 
     epsilon: float
@@ -67,18 +110,24 @@ class Noise:
     gradient: Mechanism
     hessian: Mechanism | None
     n_train: int
+    centred: bool = False
     total_delta: float = 0.0
 
     @classmethod
     def plan(cls, context: ReleaseContext, ranges: Ranges) -> "Noise":
-        """With the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError if none is."""
+        """With the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError or DpError."""
         params: LdpParams = context.params
         for grid_bits in range(GRID_BITS, _LEAST_GRID_BITS - 1, -1):
-            noise = _plan(context, ranges, grid_bits)
             try:
+                noise = _plan(context, ranges, grid_bits)
                 noise.fixed  # noqa: B018 - raises
             except CapacityError:
                 continue
+            except DpError:
+                # Noise too large for this lattice may fit a coarser one; an epsilon that is too small fits none.
+                if grid_bits > _LEAST_GRID_BITS:
+                    continue
+                raise
             return noise
         raise ProtocolParameterError(
             f"ldp, mechanism {params.mechanism!r}: epsilon {params.given_epsilon:g} needs noise so large that sums "
@@ -88,7 +137,8 @@ class Noise:
     @cached_property
     def fixed(self) -> FixedPoint:
         """The fixed point of all that is released. Raises CapacityError if sums do not fit."""
-        return common_fixed_point([one for one in (self.gradient, self.hessian) if one is not None], self.n_train)
+        gradient = _PutBack(self.gradient) if self.centred else self.gradient
+        return common_fixed_point([gradient] if self.hessian is None else [gradient, self.hessian], self.n_train)
 
     def events(self, receiver: str, round_index: int) -> list[Event]:
         """One round, as `receiver` sees it."""
@@ -124,7 +174,7 @@ def _plan(context: ReleaseContext, ranges: Ranges, grid_bits: int) -> Noise:
     gradient = mechanism(params.mechanism, each, -ranges.gradient, ranges.gradient, **more)
     hessian = mechanism(params.mechanism, each, 0.0, ranges.hessian, **more) if noisy else None
     total_delta = 0.0 if params.total_epsilon is None else params.delta or 0.0
-    return Noise(epsilon, moved, gradient, hessian, context.n_train, total_delta)
+    return Noise(epsilon, moved, gradient, hessian, context.n_train, ranges.centred, total_delta)
 
 
 def _round_epsilon(params: LdpParams, rounds: int) -> float:

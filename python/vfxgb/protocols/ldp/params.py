@@ -1,7 +1,7 @@
 """Parameters of `ldp`, and what they ask of the common code."""
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -21,9 +21,12 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_epsilon be divided by advanced composition. `order`: 2 scores by gradients and hessians, 1 by gradients alone.
     `clip`: bound of |gradient| where the loss gives none; with label_rr, of |label| in regression. `hessians`: "clear",
     which is right where they do not depend on labels, or "noisy", at half of the budget. `public_weights`: sample
-    weights say nothing about labels. `unbiased`: with label_rr and two classes, train with labels whose mean is the
-    true one. `as_printed`: algorithm 6 of papers/000 to the letter, which protects nothing; needs `insecure`.
-    `insecure`: agree to what protects nothing.
+    weights, scale_pos_weight and base_score were not made from labels. `max_weight`: a bound of the sample weights that
+    was not taken from the data; needed next to them for noise on gradients without `clip`. `unbiased`: with label_rr
+    and two classes, train with labels whose mean is the true one. `as_printed`: algorithm 6 of papers/000 to the
+    letter, which protects nothing; needs `insecure`. `insecure`: agree to what protects nothing. `private_stage_trees`:
+    rounds that the active party trains alone after the last message, on its own columns and the joint score, with true
+    labels; 0 for none. Nobody else is told.
     """
 
     mechanism: Literal["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"] = "label_rr"
@@ -34,9 +37,11 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clip: float | None = None
     hessians: Literal["clear", "noisy"] = "clear"
     public_weights: bool = False
+    max_weight: float | None = None
     unbiased: bool = False
     as_printed: bool = False
     insecure: bool = False
+    private_stage_trees: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that do not go together."""
@@ -44,7 +49,7 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(
                 "wanted either epsilon (label_rr: in total, else per tree) or total_epsilon, for example 1"
             )
-        for name in ("epsilon", "total_epsilon", "clip"):
+        for name in ("epsilon", "total_epsilon", "clip", "max_weight"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise ValueError(f"found {name} {value}, wanted a positive finite number")
@@ -61,6 +66,8 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"found a delta, but mechanism {self.mechanism!r} has none; leave it out")
         if self.once and self.hessians == "noisy":
             raise ValueError("hessians='noisy' is for noise on gradients: with label_rr all follows from noisy labels")
+        if self.max_weight is not None and (self.once or self.clip is not None):
+            raise ValueError("max_weight is for noise on gradients without clip: leave it out")
         if self.unbiased and not self.once:
             raise ValueError("unbiased is for label_rr: the other mechanisms are unbiased by themselves")
 
@@ -80,6 +87,13 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return float((self.epsilon if self.total_epsilon is None else self.total_epsilon) or 0.0)
 
     @property
+    def weight_bound(self) -> float | None:
+        """The weight that bounds gradients; None where `clip` does, or where labels are randomised before them."""
+        if self.once or self.clip is not None:
+            return None
+        return 1.0 if self.max_weight is None else self.max_weight
+
+    @property
     def once(self) -> bool:
         """Whether labels are randomised, once, and not gradients."""
         return self.mechanism == "label_rr"
@@ -93,7 +107,20 @@ class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def ldp_options(params: LdpParams) -> EngineOptions:
     """What the parameters ask of the common code."""
     if params.as_printed:
-        return EngineOptions(GRID_BITS, subtract=False, first_order=True, gradient_bound=params.clip)
+        return EngineOptions(
+            GRID_BITS,
+            subtract=False,
+            first_order=True,
+            gradient_bound=params.clip,
+            weight_bound=params.weight_bound,
+            private_trees=params.private_stage_trees,
+        )
     if params.once:
-        return EngineOptions(first_order=params.first_order)
-    return EngineOptions(first_order=params.first_order, gradient_bound=params.clip, default_start=START)
+        return EngineOptions(first_order=params.first_order, private_trees=params.private_stage_trees)
+    return EngineOptions(
+        first_order=params.first_order,
+        gradient_bound=params.clip,
+        weight_bound=params.weight_bound,
+        default_start=START,
+        private_trees=params.private_stage_trees,
+    )

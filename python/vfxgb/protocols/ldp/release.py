@@ -15,7 +15,7 @@ from vfxgb.dp import Mechanism, RandomisedResponse, mechanism
 from vfxgb.errors import LabelError, ProtocolParameterError
 from vfxgb.protocols.base import Gradients, Release, ReleaseContext
 from vfxgb.protocols.ldp.noise import LABEL, Noise, Ranges, objective_name
-from vfxgb.protocols.ldp.params import LdpParams
+from vfxgb.protocols.ldp.params import START, LdpParams
 
 CLASSES = ("binary:logistic", "multi:softprob")
 # Objectives whose hessians are functions of the margins alone.
@@ -105,30 +105,57 @@ class GradientRelease:
         _refuse(context)
         self._context = context
         self._noise = Noise.plan(context, Ranges.of(context))
+        self._labels = np.zeros(0, dtype=np.float32)
 
     def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """See Release: true, but used for nothing except gradients (the start is `default_start`)."""
+        self._labels = labels
         return labels
 
     def gradients(self, gradients: Gradients) -> Gradients:
         """See Release."""
         context, fixed = self._context, self._noise.fixed
+        centres = self._centres(gradients)
         for receiver in context.receivers:
             context.events.extend(self._noise.events(receiver, gradients.round))
-        pairs = [self._released(pairs, gradients) for pairs in gradients.arrays]
+        pairs = [self._released(k, pairs, gradients, centres) for k, pairs in enumerate(gradients.arrays)]
         return Gradients(gradients.round, pairs, gradients.sampled, fixed.step)
 
-    def _released(self, pairs: NDArray[np.int64], gradients: Gradients) -> NDArray[np.int64]:
+    def _centres(self, gradients: Gradients) -> NDArray[np.float64] | None:
+        if not self._noise.centred:
+            return None
+        centres = None if gradients.centres is None else gradients.centres()
+        assert centres is not None  # noqa: S101 - Ranges are centred for objectives that have centres
+        return centres
+
+    def _released(
+        self, output: int, pairs: NDArray[np.int64], gradients: Gradients, centres: NDArray[np.float64] | None
+    ) -> NDArray[np.int64]:
         """(g*, h) or (g*, h*) of one output; zero outside the sample, as before."""
         gradient = self._column(self._noise.gradient, gradients.step)
         hessian = self._column(self._noise.hessian, gradients.step)
-        used = pairs if gradients.sampled is None else pairs[gradients.sampled]
+        rows = slice(None) if gradients.sampled is None else gradients.sampled
+        used = pairs[rows]
+        if centres is not None:
+            # The label enters here and nowhere else: a row's gradient less its centre is w (1/2 - y).
+            used = np.stack([self._from_centre(output, rows, gradients.step), used[:, 1]], axis=1)
         released = _native.release_pairs(used, gradient, hessian, self._context.threads)
+        if centres is not None:
+            released[:, 0] += np.rint(centres[rows, output] / self._noise.fixed.step).astype(np.int64)
         if gradients.sampled is None:
             return released
         spread = np.zeros_like(pairs)
         spread[gradients.sampled] = released
         return spread
+
+    def _from_centre(self, output: int, rows: slice | NDArray[np.int32], step: float) -> NDArray[np.int64]:
+        """Gradients of some rows less their centres, in steps."""
+        labels, weights = self._labels[rows], self._context.weights
+        shares = labels if self._context.n_outputs == 1 else labels == output
+        from_centre = 0.5 - shares.astype(np.float64)
+        if weights is not None:
+            from_centre *= weights[rows]
+        return np.rint(from_centre / step).astype(np.int64)
 
     def _column(self, one: Mechanism | None, step: float) -> tuple[str, list[int], int, int, int]:
         """What `release_pairs` does to gradients or hessians of `step`."""
@@ -171,6 +198,24 @@ def _refuse(context: ReleaseContext) -> None:
         )
 
 
+def _refuse_unsaid(context: ReleaseContext) -> None:
+    """Raise ProtocolParameterError for settings that reach the passive parties and that people make from labels."""
+    train = context.train
+    if context.weights is not None:
+        found, made = "sample weights", "weights that balance classes"
+    elif train.scale_pos_weight != 1.0:
+        found, made = f"scale_pos_weight {train.scale_pos_weight:g}", "the ratio of the classes"
+    elif train.base_score is not None and train.base_score != START:
+        found, made = f"base_score {train.base_score:g}", "the mean label"
+    else:
+        return
+    raise ProtocolParameterError(
+        f"ldp: found {found}, which the passive parties can read off the gradients; made from labels ({made}) it tells "
+        "about them what no epsilon covers. If it was not made from these labels say public_weights=True in "
+        "protocol_params; else leave it out"
+    )
+
+
 def make_release(context: ReleaseContext) -> Release:
     """The release that the parameters ask for. Raises ProtocolParameterError for what the training cannot have."""
     params: LdpParams = context.params
@@ -181,9 +226,6 @@ def make_release(context: ReleaseContext) -> Release:
     if params.as_printed:
         Ranges.of(context)
         return NoRelease()
-    if context.weights is not None and not params.public_weights:
-        raise ProtocolParameterError(
-            "ldp: sample weights reach the passive parties with the gradients, and weights made from labels (balanced "
-            "classes) would give these away; if yours do not depend on labels say public_weights=True"
-        )
+    if not params.public_weights:
+        _refuse_unsaid(context)
     return LabelRelease(context) if params.once else GradientRelease(context)

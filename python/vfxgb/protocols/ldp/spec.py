@@ -31,4 +31,5 @@ SPEC = ProtocolSpec(
     release=make_release,
     shows_sums=False,
     repeatable=False,
+    local_params=("private_stage_trees",),
 )

@@ -24,7 +24,9 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `active_noise`: "gaussian" adds noise that the active party draws itself, once per tree, so that labels have
     (epsilon, delta) for the whole training, against the passive parties too. `active_epsilon`: that epsilon.
     `active_delta`: that delta, well below 1 / rows. `clip`: bound of
-    |gradient| for it, where the loss gives none. `public_weights`: sample weights say nothing about labels.
+    |gradient| for it, where the loss gives none. `public_weights`: sample weights, scale_pos_weight and base_score were
+    not made from labels. `max_weight`: a bound of the sample weights that was not taken from the data, for
+    active_noise next to them.
     """
 
     sigma1: Deviation = 0.18
@@ -40,6 +42,7 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     active_delta: float | None = None
     clip: float | None = None
     public_weights: bool = False
+    max_weight: float | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that do not go together."""
@@ -51,10 +54,21 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 )
             if self.precision_bits is not None:
                 raise ValueError("active_noise='gaussian' has a lattice of its own: leave precision_bits out")
-        elif self.active_epsilon is not None or self.active_delta is not None or self.clip is not None:
-            raise ValueError("active_epsilon, active_delta and clip are for active_noise='gaussian'")
-        if self.clip is not None and not (math.isfinite(self.clip) and self.clip > 0):
-            raise ValueError(f"found clip {self.clip}, wanted a positive finite number")
+        elif any(one is not None for one in (self.active_epsilon, self.active_delta, self.clip, self.max_weight)):
+            raise ValueError("active_epsilon, active_delta, clip and max_weight are for active_noise='gaussian'")
+        for name in ("clip", "max_weight"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"found {name} {value}, wanted a positive finite number")
+        if self.clip is not None and self.max_weight is not None:
+            raise ValueError("max_weight is for losses whose gradients need no clip: leave one of the two out")
+
+    @property
+    def weight_bound(self) -> float | None:
+        """The weight that bounds gradients; None where `clip` does."""
+        if self.clip is not None:
+            return None
+        return 1.0 if self.max_weight is None else self.max_weight
 
 
 def masked_options(params: MaskedParams) -> EngineOptions:
@@ -65,4 +79,10 @@ def masked_options(params: MaskedParams) -> EngineOptions:
     first_order = params.order == 1
     if params.active_noise == "none":
         return EngineOptions(params.precision_bits, subtract=False, first_order=first_order)
-    return EngineOptions(subtract=False, first_order=first_order, gradient_bound=params.clip, default_start=START)
+    return EngineOptions(
+        subtract=False,
+        first_order=first_order,
+        gradient_bound=params.clip,
+        weight_bound=params.weight_bound,
+        default_start=START,
+    )

@@ -65,6 +65,7 @@ def noise_params(params: MaskedParams) -> LdpParams:
         order=params.order,
         clip=params.clip,
         public_weights=params.public_weights,
+        max_weight=params.max_weight,
     )
 
 

@@ -151,7 +151,7 @@ class OtPassive(ShownSums):
             return keys.slots.left_shares(cells, share.slots)
 
     def _answer(self, nodes: PassiveNodes, answer: NDArray[np.uint64], depth: int) -> TreeSums:
-        context, candidates = self._context, self._candidates[nodes.tree]
+        candidates = self._candidates[nodes.tree]
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
         available = candidates.available(built, allowed, self._trees[nodes.tree].cuts)
