@@ -19,6 +19,10 @@ from vfxgb.protocols.smm2.params import Smm2Params
 from vfxgb.transport.messages import pack_array, unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
+from vfxgb.tree.shown_cuts import ShownCuts
+
+# The gradient of a row that is alone in a cell is a difference of two left sums.
+LEAST_CELL_ROWS = 2
 
 
 class Smm2Passive(ScoredPassive):
@@ -32,13 +36,18 @@ class Smm2Passive(ScoredPassive):
         # The secret orders in which the active party sees sums of small nodes.
         self._shown: list[CandidateList] = []
         self._few: list[SmallSums] = []
+        self._cuts: list[ShownCuts] = []
+        # Of the open level, by tree.
+        self._available: list[NDArray[np.bool_] | None] = []
         self._sums: list[NDArray[np.int64]] = []
         self._refused: list[NDArray[np.int64]] = []
 
     def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:
-        if self._fallback is None:
-            return
         context, trees = self._context, self._trees
+        if self._fallback is None:
+            least = max(LEAST_CELL_ROWS, context.min_bucket_rows)
+            self._cuts = [ShownCuts(context.bins, tree.features, least, context.threads) for tree in trees]
+            return
         self._shown = [
             CandidateList(
                 context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
@@ -48,23 +57,16 @@ class Smm2Passive(ScoredPassive):
         self._few = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
         self._fallback.begin_round(round_index, sampled, trees, self._shown)
 
-    def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
-        if index == 0:
-            self._exchange(level)
+    def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:  # noqa: ARG002 - as in ScoredPassive
         return self._sums[index]
-
-    def _closed(self, level: PassiveLevel, index: int) -> NDArray[np.bool_] | None:
-        if self._fallback is not None:
-            return None
-        closed = np.zeros(len(level.trees[index].nodes), dtype=np.bool_)
-        closed[self._refused[index]] = True
-        return closed
 
     def _exchange(self, level: PassiveLevel) -> None:
         """All vectors of a level are sent before the first products are read: see smm1/active.py."""
-        for nodes in level.trees:
-            for position in nodes.build.tolist():
-                self._send_basis(level, nodes, position)
+        self._available = [self._open_cells(nodes) for nodes in level.trees]
+        for index, nodes in enumerate(level.trees):
+            for place, position in enumerate(nodes.build.tolist()):
+                available = self._available[index]
+                self._send_basis(level, nodes, position, None if available is None else available[place])
         answers = [
             {position: self._receive_products(level, nodes, position) for position in nodes.build.tolist()}
             for nodes in level.trees
@@ -74,7 +76,10 @@ class Smm2Passive(ScoredPassive):
             for tree in answers
         ]
         with self._context.timings.phase("sums"):
-            self._sums = [self._ordinary(nodes, tree) for nodes, tree in zip(level.trees, answers, strict=True)]
+            self._sums = [
+                self._ordinary(nodes, tree, available)
+                for nodes, tree, available in zip(level.trees, answers, self._available, strict=True)
+            ]
         if self._fallback is not None:
             self._fallback.open_small(level, self._refused)
             for nodes, small, sums in zip(level.trees, self._refused, self._sums, strict=True):
@@ -82,22 +87,40 @@ class Smm2Passive(ScoredPassive):
                     self._receive_sums(level, nodes, small, sums)
                 self._few[nodes.tree].note(nodes, small)
 
-    def _send_basis(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> None:
+    def _open_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_] | None:
+        """Which candidates the nodes to build may use: bool[len(build), c], None for all.
+
+        Without encryption to fall back on, cells are merged until each holds LEAST_CELL_ROWS rows, or none, in a node and
+        in its sibling (tree/shown_cuts.py).
+        """
+        context, tree, candidates = self._context, self._trees[nodes.tree], self._candidates[nodes.tree]
+        built = np.ascontiguousarray(nodes.nodes[nodes.build])
+        allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
+        if self._fallback is not None:
+            return candidates.available(tree.in_memory, built, allowed, context.min_bucket_rows)
+        cuts = self._cuts[nodes.tree]
+        before = self._open.get(nodes.tree)
+        parents = np.full(len(nodes.nodes), -1, dtype=np.int64)
+        if before is not None:
+            parents = np.searchsorted(before.nodes, nodes.parents).astype(np.int64)
+        cuts.open(tree.in_memory, nodes.nodes, parents)
+        ends, apart = cuts.shown(built)
+        feature, bin_, default_left = candidates.listed()
+        available = ends[:, feature, bin_] & (~default_left | apart[:, feature])
+        return available if allowed is None else available & allowed[:, feature]
+
+    def _send_basis(
+        self, level: PassiveLevel, nodes: PassiveNodes, position: int, available: NDArray[np.bool_] | None
+    ) -> None:
         context, params = self._context, self._params
         candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
         node = int(nodes.nodes[position])
         rows = partition.rows(node)
         vectors = np.empty((0, len(rows)))
         with context.timings.phase("null space"):
-            allowed = None if nodes.allowed is None else nodes.allowed[position : position + 1]
-            available = candidates.available(
-                partition, nodes.nodes[position : position + 1], allowed, context.min_bucket_rows
-            )
             shown = len(candidates) if available is None else int(available.sum())
             if not too_small(len(rows), shown, params.cover, params.r):
-                matrix = self._columns.node(
-                    candidates, rows, None if available is None else available[0], context.threads
-                )
+                matrix = self._columns.node(candidates, rows, available, context.threads)
                 vectors = SecureKernel(matrix, params.cover, context.random).null_vectors(params.r)
         with context.timings.phase("send vectors"):
             for first, count in pieces(len(vectors), len(rows), params.chunk_bytes):
@@ -126,7 +149,9 @@ class Smm2Passive(ScoredPassive):
         products: Vectors = unpack_array(message.products, np.float64, (2, n if len(message.products) else 0), what)
         return products
 
-    def _ordinary(self, nodes: PassiveNodes, answers: dict[int, Vectors]) -> NDArray[np.int64]:
+    def _ordinary(
+        self, nodes: PassiveNodes, answers: dict[int, Vectors], available: NDArray[np.bool_] | None
+    ) -> NDArray[np.int64]:
         """Left sums of the nodes to build, int64[len(build), c, 2]; zeros where there were no products."""
         context = self._context
         candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
@@ -140,14 +165,11 @@ class Smm2Passive(ScoredPassive):
         for position, products in given.items():
             pairs[partition.rows(int(nodes.nodes[position]))] = fine_pairs(products, self.step, bits)
         positions = np.array(list(given), dtype=np.int64)
-        sums = candidates.left_sums(
-            partition,
-            np.ascontiguousarray(nodes.nodes[positions]),
-            pairs,
-            None if nodes.allowed is None else nodes.allowed[positions],
-            context.min_bucket_rows,
-        )
-        left[np.searchsorted(nodes.build, positions)] = coarse_sums(sums, bits, what)
+        places = np.searchsorted(nodes.build, positions)
+        sums = candidates.left_sums(partition, np.ascontiguousarray(nodes.nodes[positions]), pairs)
+        if available is not None:
+            sums[~available[places]] = 0
+        left[places] = coarse_sums(sums, bits, what)
         return left
 
     def _receive_sums(
@@ -170,7 +192,8 @@ class Smm2Passive(ScoredPassive):
             self._fallback.end_round()
             with self._context.timings.phase("count small sums"):
                 self._context.disclosed.small_sums += sum(few.count() for few in self._few)
-        self._shown, self._few, self._sums, self._refused = [], [], [], []
+        self._shown, self._few, self._cuts, self._available = [], [], [], []
+        self._sums, self._refused = [], []
         super().end_tree()
 
     def close(self) -> None:
