@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
 from vfxgb.protocols.scored.passive import ScoredPassive
-from vfxgb.protocols.smm.cells import FeatureColumns
+from vfxgb.protocols.smm.cells import FeatureColumns, NodeMatrix
 from vfxgb.protocols.smm.chunks import check_place, pieces
+from vfxgb.protocols.smm.exposed import withheld_cuts
 from vfxgb.protocols.smm.kernel import SecureKernel, too_small
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.protocols.smm.small import SmallNodesPassive
 from vfxgb.protocols.smm.sums import coarse_sums, fine_bits, fine_pairs
-from vfxgb.protocols.smm.vectors import Vectors
+from vfxgb.protocols.smm.vectors import Random, Vectors, answerable
 from vfxgb.protocols.smm2.params import Smm2Params
 from vfxgb.transport.messages import pack_array, unpack_array
 from vfxgb.tree.candidates import CandidateList
@@ -23,6 +24,8 @@ from vfxgb.tree.shown_cuts import ShownCuts
 
 # The gradient of a row that is alone in a cell is a difference of two left sums.
 LEAST_CELL_ROWS = 2
+# How often a cover is drawn before a node is left to the active party's guard.
+MOST_COVERS = 4
 
 
 class Smm2Passive(ScoredPassive):
@@ -38,6 +41,7 @@ class Smm2Passive(ScoredPassive):
         self._few: list[SmallSums] = []
         self._cuts: list[ShownCuts] = []
         # Of the open level, by tree.
+        self._withheld: list[NDArray[np.bool_]] = []
         self._available: list[NDArray[np.bool_] | None] = []
         self._sums: list[NDArray[np.int64]] = []
         self._refused: list[NDArray[np.int64]] = []
@@ -47,6 +51,7 @@ class Smm2Passive(ScoredPassive):
         if self._fallback is None:
             least = max(LEAST_CELL_ROWS, context.min_bucket_rows)
             self._cuts = [ShownCuts(context.bins, tree.features, least, context.threads) for tree in trees]
+            self._withheld = [np.zeros((0, 0), dtype=np.bool_) for _ in trees]
             return
         self._shown = [
             CandidateList(
@@ -62,7 +67,8 @@ class Smm2Passive(ScoredPassive):
 
     def _exchange(self, level: PassiveLevel) -> None:
         """All vectors of a level are sent before the first products are read: see smm1/active.py."""
-        self._available = [self._open_cells(nodes) for nodes in level.trees]
+        with self._context.timings.phase("cells"):
+            self._available = [self._open_cells(nodes) for nodes in level.trees]
         for index, nodes in enumerate(level.trees):
             for place, position in enumerate(nodes.build.tolist()):
                 available = self._available[index]
@@ -90,24 +96,49 @@ class Smm2Passive(ScoredPassive):
     def _open_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_] | None:
         """Which candidates the nodes to build may use: bool[len(build), c], None for all.
 
-        Without encryption to fall back on, cells are merged until each holds LEAST_CELL_ROWS rows, or none, in a node and
-        in its sibling (tree/shown_cuts.py).
+        With encryption to fall back on that is whatever min_bucket_rows allows.
         """
-        context, tree, candidates = self._context, self._trees[nodes.tree], self._candidates[nodes.tree]
-        built = np.ascontiguousarray(nodes.nodes[nodes.build])
+        tree, candidates = self._trees[nodes.tree], self._candidates[nodes.tree]
+        if self._fallback is None:
+            return self._hiding_cells(nodes)
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
-        if self._fallback is not None:
-            return candidates.available(tree.in_memory, built, allowed, context.min_bucket_rows)
-        cuts = self._cuts[nodes.tree]
-        before = self._open.get(nodes.tree)
+        built = np.ascontiguousarray(nodes.nodes[nodes.build])
+        return candidates.available(tree.in_memory, built, allowed, self._context.min_bucket_rows)
+
+    def _hiding_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_]:
+        """The same with cells merged until they hide every row; all nodes of the level are built then.
+
+        Each cell holds LEAST_CELL_ROWS rows, or none, in a node and in its sibling (tree/shown_cuts.py), and no row is
+        exposed by several cells together in a node that is answered (smm/exposed.py). Siblings withhold the same cuts,
+        and so do the nodes below them: what a node withholds is no difference of what its relatives show.
+        """
+        context, params, partition = self._context, self._params, self._trees[nodes.tree].in_memory
+        candidates, cuts, before = self._candidates[nodes.tree], self._cuts[nodes.tree], self._open.get(nodes.tree)
         parents = np.full(len(nodes.nodes), -1, dtype=np.int64)
+        withheld = np.zeros((len(nodes.nodes), len(candidates)), dtype=np.bool_)
         if before is not None:
             parents = np.searchsorted(before.nodes, nodes.parents).astype(np.int64)
-        cuts.open(tree.in_memory, nodes.nodes, parents)
-        ends, apart = cuts.shown(built)
+            withheld = self._withheld[nodes.tree][parents]
+        cuts.open(partition, nodes.nodes, parents)
+        ends, apart = cuts.shown(nodes.nodes)
         feature, bin_, default_left = candidates.listed()
-        available = ends[:, feature, bin_] & (~default_left | apart[:, feature])
-        return available if allowed is None else available & allowed[:, feature]
+        available = ends[:, feature, bin_] & (~default_left | apart[:, feature]) & ~withheld
+        if nodes.allowed is not None:
+            available &= nodes.allowed[:, feature]
+        counts = partition.counts(nodes.nodes)[:, 0]
+        for parent in np.unique(parents).tolist():
+            family = np.flatnonzero(parents == parent)
+            answered = [
+                self._columns.node(
+                    candidates, partition.rows(int(nodes.nodes[member])), available[member], context.threads
+                )
+                for member in family.tolist()
+                if not too_small(int(counts[member]), int(available[member].sum()), params.cover, params.r)
+            ]
+            if answered:
+                withheld[family] |= withheld_cuts(answered)
+        self._withheld[nodes.tree] = withheld
+        return available & ~withheld
 
     def _send_basis(
         self, level: PassiveLevel, nodes: PassiveNodes, position: int, available: NDArray[np.bool_] | None
@@ -121,7 +152,7 @@ class Smm2Passive(ScoredPassive):
             shown = len(candidates) if available is None else int(available.sum())
             if not too_small(len(rows), shown, params.cover, params.r):
                 matrix = self._columns.node(candidates, rows, available, context.threads)
-                vectors = SecureKernel(matrix, params.cover, context.random).null_vectors(params.r)
+                vectors = hiding_vectors(matrix, params, context.random)
         with context.timings.phase("send vectors"):
             for first, count in pieces(len(vectors), len(rows), params.chunk_bytes):
                 context.channel.send(
@@ -192,11 +223,21 @@ class Smm2Passive(ScoredPassive):
             self._fallback.end_round()
             with self._context.timings.phase("count small sums"):
                 self._context.disclosed.small_sums += sum(few.count() for few in self._few)
-        self._shown, self._few, self._cuts, self._available = [], [], [], []
-        self._sums, self._refused = [], []
+        self._shown, self._few, self._cuts = [], [], []
+        self._withheld, self._available, self._sums, self._refused = [], [], [], []
         super().end_tree()
 
     def close(self) -> None:
         """See PassiveRole."""
         if self._fallback is not None:
             self._fallback.close()
+
+
+def hiding_vectors(matrix: NodeMatrix, params: Smm2Params, random: Random) -> Vectors:
+    """Null-space vectors of [M M' Y] that hide every row, unless M alone exposes one: a cover may do so by chance."""
+    vectors = np.empty((0, matrix.rows))
+    for _ in range(MOST_COVERS):
+        vectors = SecureKernel(matrix, params.cover, random).null_vectors(params.r)
+        if answerable(vectors):
+            break
+    return vectors
