@@ -97,6 +97,7 @@ class PartyEstimator(EstimatorBase):
         sampling_method: str = D.sampling_method,
         top_rate: float = D.top_rate,
         other_rate: float = D.other_rate,
+        told_sample: bool = D.told_sample,
         colsample_bytree: float = D.colsample_bytree,
         colsample_bylevel: float = D.colsample_bylevel,
         colsample_bynode: float = D.colsample_bynode,

@@ -139,6 +139,10 @@ class TrainParams:
     other_rate: float = _float(
         0.1, 0.0, "goss: share of rows drawn from the rest, and amplified", high=1.0, open_low=True
     )
+    told_sample: bool = _param(
+        False,
+        Rule("goss: passive parties are told the sample, which says much about labels; faster, same model", "bool"),
+    )
     colsample_bytree: float = _float(1.0, 0.0, "share of the features a tree may use", high=1.0, open_low=True)
     colsample_bylevel: float = _float(1.0, 0.0, "share of those a level may use", high=1.0, open_low=True)
     colsample_bynode: float = _float(1.0, 0.0, "share of those a node may use", high=1.0, open_low=True)
@@ -217,6 +221,19 @@ class TrainParams:
                 raise _bad(
                     "other_rate", self.other_rate, f"at most {1.0 - self.top_rate:g}, as top_rate is {self.top_rate:g}"
                 )
+            if self.min_bucket_rows > 1 and not self.told_sample:
+                raise _bad(
+                    "min_bucket_rows",
+                    self.min_bucket_rows,
+                    "1 with sampling_method='goss': a passive party that is not told the sample cannot count its rows; "
+                    "use subsample, or told_sample=True",
+                )
+        elif self.told_sample:
+            raise _bad(
+                "told_sample",
+                self.told_sample,
+                f"False with sampling_method={self.sampling_method!r}: its sample says nothing of labels and is told",
+            )
 
     def _check_objective(self) -> None:
         objective = self.objective

@@ -300,6 +300,8 @@ class Scripted:
 ROUND: list[tuple[str, dict[str, Any]]] = [("begin", {}), ("end", {})]
 ids = pack_array(np.array([1], dtype=np.int32))
 zeros = pack_array(np.zeros(1, dtype=np.int32))
+ROOT_SPLIT = SplitGroup(zeros, ids, pack_array(np.array([2], dtype=np.int32)), pack_bytes(b"x" * 15))
+CHILDREN = pack_array(np.array([1, 2], dtype=np.int32))
 
 
 @pytest.mark.parametrize(
@@ -354,6 +356,19 @@ zeros = pack_array(np.zeros(1, dtype=np.int32))
             [("setup", {}), ("begin", {}), ("level", {"splits": [SplitGroup(zeros, ids, ids, pack_bytes(b""))]})],
             MessageError,
             "not asked for",
+        ),
+        (
+            [("setup", {}), ("begin", {}), ("level", {"splits": [ROOT_SPLIT], "nodes": CHILDREN})],
+            MessageError,
+            r"found nodes \[1, 2\], wanted the root alone",
+        ),
+        *(
+            (
+                [("setup", {}), ("begin", {}), ("level", {}), ("level", {"depth": 1, **more})],
+                MessageError,
+                "all children",
+            )
+            for more in ({}, {"splits": [ROOT_SPLIT], "nodes": ids})
         ),
         ([("setup", {}), ("begin", {}), ("choose", {})], MessageError, "choosing splits"),
         (

@@ -41,6 +41,9 @@ CASES: dict[str, Case] = {
     "monotone missing": Case({"objective": "binary:logistic", "monotone_constraints": {"column_3": -1}}, missing=0.2),
     "subsample": Case({"objective": "binary:logistic", "subsample": 0.6}),
     "goss": Case({"objective": "binary:logistic", "sampling_method": "goss", "top_rate": 0.3, "other_rate": 0.2}),
+    "told goss": Case(
+        {"objective": "binary:logistic", "sampling_method": "goss", "told_sample": True, "min_bucket_rows": 6}
+    ),
     "goss multiclass": Case({"objective": "multi:softprob", "num_class": 3, "sampling_method": "goss"}),
     "colsample bytree": Case({"objective": "reg:squarederror", "colsample_bytree": 0.4}),
     "colsample bylevel": Case({"objective": "reg:squarederror", "colsample_bylevel": 0.5}, missing=0.1),

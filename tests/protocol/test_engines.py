@@ -53,7 +53,7 @@ def test_shards_in_files(case, name, same_model) -> None:
 
 
 @pytest.mark.parametrize(
-    "case_name", ["missing multiclass", "subsample", "goss", "min bucket rows", "colsample bynode"]
+    "case_name", ["missing multiclass", "subsample", "goss", "told goss", "min bucket rows", "colsample bynode"]
 )
 def test_shards_on_a_cluster(case_name, same_model, dask_client) -> None:
     same_model(case_name, "batch_he", on(dask_client, workers_hold_key=True), n_estimators=2, max_depth=3)

@@ -41,6 +41,7 @@ def test_defaults_are_xgboosts() -> None:
         ("random_state", -1),
         ("early_stopping_rounds", 0),
         ("reduced_leakage", 1),
+        ("told_sample", 1),
         ("monotone_constraints", "(1,0)"),
         ("monotone_constraints", {"age": 2}),
         ("objective", 3),
@@ -61,6 +62,8 @@ def test_bad_values_name_the_parameter(name: str, value: Any) -> None:
         {"objective": "count:poisson", "base_score": 0.0},
         {"sampling_method": "goss", "subsample": 0.5},
         {"sampling_method": "goss", "top_rate": 0.8, "other_rate": 0.3},
+        {"sampling_method": "goss", "min_bucket_rows": 2},
+        {"told_sample": True},
     ],
 )
 def test_contradictions(values: dict[str, Any]) -> None:

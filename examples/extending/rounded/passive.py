@@ -51,7 +51,7 @@ class RoundedPassive(ShownSums):
             np.ascontiguousarray(nodes.nodes[nodes.build]),
             self._pairs[nodes.tree],
             None if nodes.allowed is None else nodes.allowed[nodes.build],
-            self._context.min_bucket_rows,
+            self._trees[nodes.tree].cuts,
         )
         # The ledger tells how many of the sums that were shown are over few rows.
         self._small[nodes.tree].note(nodes)

@@ -1,5 +1,6 @@
 """The truth of a recorded run, and the judgement of claims against it. Attacks never see this."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from vfxgb.audit.view import AttackerView, KnownLabels
 from vfxgb.train.arrays import unpack_bits
 from vfxgb.train.messages import BeginRound, Ready
 from vfxgb.train.transcript import Transcript
-from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.shown_cuts import inner_cuts, merged_cuts
 
 # Gradients count as recovered when they are right to this share of the largest of them.
 RELATIVE = 1e-6
@@ -172,6 +173,7 @@ class Truth:
                 features.astype(np.int32),
                 self._notes.get((party, "order", round_index, tree)),
                 view.setup.min_bucket_rows,
+                [one for one in view.nodes(peer) if (one.round, one.tree) == (round_index, tree)],
             )
         return self._columns[place]
 
@@ -189,7 +191,10 @@ class Truth:
 
 
 class SplitColumns:
-    """The split matrix M of one tree at one passive party: which row goes left at which candidate."""
+    """The split matrix M of one tree at one passive party: which row goes left at which candidate.
+
+    `nodes`: all of the tree.
+    """
 
     def __init__(
         self,
@@ -199,6 +204,7 @@ class SplitColumns:
         features: NDArray[np.int32],
         order: NDArray[np.int64] | None,
         min_bucket_rows: int,
+        nodes: Sequence[NodeSet],
     ) -> None:
         self._bins = bins[:, features]
         self._n_bins = np.ascontiguousarray(n_bins[features])
@@ -208,12 +214,17 @@ class SplitColumns:
         # Without a secret order candidates were never shown, or as they are.
         self._order = order = np.arange(len(local)) if order is None else order
         self._local, self._cut, self._default_left = local[order], cut[order], default_left[order]
-        native = _native.Bins(len(bins), [np.arange(1.0, count) for count in self._n_bins.tolist()])
-        for feature, count in enumerate(self._n_bins.tolist()):
-            column = self._bins[:, feature].astype(np.float64)
-            native.fill(feature, np.where(column == count, np.nan, column))
-        every = np.arange(len(features), dtype=np.int32)
-        self._candidates = CandidateList(native, missing, every, None, None, 1)
+        self._families: dict[int, list[NodeSet]] = {}
+        for one in nodes:
+            self._families.setdefault(one.parent, []).append(one)
+        self._nodes = {one.node: one for one in nodes}
+        # What the children of a node show, by the node's number, -1 for the root.
+        self._shown: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+
+    @property
+    def candidates(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """Feature (counted within the tree's), bin and default direction at each position shown."""
+        return self._local, self._cut, self._default_left
 
     def matrix(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
         """bool[candidates, len(rows)]: row goes left at the candidate shown at that position."""
@@ -224,10 +235,34 @@ class SplitColumns:
 
     def available(self, node: NodeSet) -> NDArray[np.bool_]:
         """bool[candidates]: the node showed the candidate at that position."""
-        partition = _native.RowPartition(len(self._bins), np.ascontiguousarray(node.rows))
-        allowed = None if node.allowed is None else node.allowed[None, :]
-        found = self._candidates.available(partition, np.zeros(1, dtype=np.int32), allowed, self._least)
-        return np.ones(len(self._order), dtype=np.bool_) if found is None else found[0][self._order]
+        found = np.ones(len(self._order), dtype=np.bool_) if node.allowed is None else node.allowed[self._local]
+        if self._least == 1:
+            return found
+        ends, apart = self._cuts(node.parent)
+        return found & ends[self._local, self._cut] & (~self._default_left | apart[self._local])
+
+    def _cuts(self, parent: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """ends bool[F, most bins] and apart bool[F] of a node's children (tree/shown_cuts.py)."""
+        if parent not in self._shown:
+            if parent == -1:
+                above = inner_cuts(self._n_bins), np.ones(len(self._n_bins), dtype=np.bool_)
+            else:
+                above = self._cuts(self._nodes[parent].parent)
+            widest = above[0].shape[1]
+            held = [self._bins[one.rows] for one in self._families[parent]]
+            counts = np.array([[np.sum(rows == one, axis=0) for one in range(widest)] for rows in held])
+            # The bin after a feature's last one stands for missing values.
+            inside = np.arange(widest)[:, None] < self._n_bins
+            missing = np.array([np.sum(rows == self._n_bins, axis=0) for rows in held])
+            ends, apart = merged_cuts(
+                np.where(inside, counts, 0).transpose(0, 2, 1)[None],
+                missing[None],
+                above[0][None],
+                above[1][None],
+                self._least,
+            )
+            self._shown[parent] = ends[0], apart[0]
+        return self._shown[parent]
 
     def buckets(self, rows: NDArray[Any]) -> set[frozenset[int]]:
         """The rows of every bucket of the node that is not empty, missing values included."""

@@ -22,7 +22,7 @@ from vfxgb.objective import Logistic, Objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import EngineOptions, Gradients
 from vfxgb.tree.fixed_point import FixedPoint
-from vfxgb.tree.sampling import chosen_rows, lowest_word
+from vfxgb.tree.sampling import chosen_rows, lowest_word, told_rows
 
 Float32Array = NDArray[np.float32]
 
@@ -123,7 +123,7 @@ class ShardedTarget:
             ShardedPairs(engine, division, tuple(engine.run(s, pick, one, output) for s, one in enumerate(encoded)))
             for output in range(objective.n_outputs)
         ]
-        return Gradients(round_index, pairs, sampled, fixed.step)
+        return Gradients(round_index, pairs, told_rows(self._params, sampled), fixed.step)
 
     def _sample(self, round_index: int) -> NDArray[np.int32] | None:
         params, engine = self._params, self._engine

@@ -97,6 +97,7 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     listed. `min_key_bits`: least size of an encryption key. `features`: columns offered; absent: all in use.
     `purposes`: the purposes accepted, compared as text; absent: any. `max_trees`: trees of a model; absent: no limit.
     `max_depth`: of its trees; absent: no limit. `min_bucket_rows`: least rows of a bucket whose sums are shown.
+    `told_sample`: to hear which rows GOSS chose, which says much about labels.
     `min_common_rows`: least rows in common to train on. `max_predicted_rows`: rows predicted per model, over all
     requests; absent: no limit.
     """
@@ -109,6 +110,7 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_trees: int | None = None
     max_depth: int | None = None
     min_bucket_rows: int = 1
+    told_sample: bool = False
     min_common_rows: int = 1
     max_predicted_rows: int | None = None
 

@@ -43,12 +43,14 @@ class Consent:
         """Raise ConsentError unless such a run is agreed to."""
         self._protocol(request.protocol, request.protocol_params)
         self._sizes(request.max_depth, request.min_bucket_rows)
+        self._sample(request.told_sample)
         self._trees(request.n_trees)
 
     def setup(self, setup: Setup) -> None:
         """The same of what binds. Raises ConsentError."""
         self._protocol(setup.protocol, setup.protocol_params)
         self._sizes(setup.max_depth, setup.min_bucket_rows)
+        self._sample(setup.told_sample)
         self._trees(setup.n_rounds * setup.n_outputs)
 
     def common_rows(self, found: int) -> None:
@@ -89,6 +91,10 @@ class Consent:
             raise self._refusal(f"trees of depth {depth}", f"at most {self.section.max_depth}")
         if bucket_rows < self.section.min_bucket_rows:
             raise self._refusal(f"min_bucket_rows of {bucket_rows}", f"at least {self.section.min_bucket_rows}")
+
+    def _sample(self, told: bool) -> None:
+        if told and not self.section.told_sample:
+            raise self._refusal("hearing which rows GOSS chose by their labels", "told_sample = true in its consent")
 
     def _trees(self, count: int) -> None:
         if self.section.max_trees is not None and count > self.section.max_trees:

@@ -17,7 +17,7 @@ import msgspec
 from vfxgb.transport.messages import Message, Reveals
 
 # Of the words in this file; a peer that speaks another is refused by name.
-TALK_VERSION = 1
+TALK_VERSION = 2
 MAX_TEXT = 500
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 RunId = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{32})?\Z")]
@@ -29,6 +29,7 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a training run will ask of a passive party, so that it can refuse before anything is computed.
 
     `resume`: the rows are agreed on already; go on from the checkpoints. `n_trees`: rounds times outputs.
+    `told_sample`: as in Setup.
     """
 
     protocol: Text
@@ -38,6 +39,7 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_bucket_rows: int
     parties: tuple[Text, ...]
     resume: bool = False
+    told_sample: bool = False
 
 
 class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -83,6 +83,7 @@ purposes = ["credit scoring"]
 max_trees = 500
 max_depth = 8
 min_bucket_rows = 1
+# told_sample = false        # to hear which rows GOSS chose, which says much about labels
 min_common_rows = 100        # fewer common rows: no run
 # max_predicted_rows = 100000    # per model, over all requests
 """

@@ -326,6 +326,7 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> 
         min_bucket_rows=params.min_bucket_rows,
         parties=(config.party, *config.peers),
         resume=resume,
+        told_sample=params.told_sample,
     )
 
 

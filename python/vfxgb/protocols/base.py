@@ -39,6 +39,7 @@ from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Message
 from vfxgb.tree.fixed_point import MAX_FRACTION_BITS
+from vfxgb.tree.shown_cuts import ShownCuts
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Gradients:
     """A round's gradients, at the active party only.
 
     `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point, or the same in shards; zero outside
-    `sampled`. `sampled`: int32, ascending, the training rows in use, or None for all. `step`: the value of the
-    integer 1.
+    `sampled`, and within it for rows that GOSS left out and nobody is told of. `sampled`: int32, ascending, the
+    training rows in use as all parties know them, or None for all. `step`: the value of the integer 1.
     """
 
     round: int
@@ -168,13 +169,15 @@ class PassiveTree:
     """One growing tree at a passive party.
 
     `features`: int32, ascending, the party's features this tree may use. `partition`: the rows of its nodes.
-    `round`: the one that grows it.
+    `round`: the one that grows it. `cuts`: those that the nodes of the open level show under min_bucket_rows; a role
+    hands them to CandidateList. None: every cut.
     """
 
     tree: int
     features: NDArray[np.int32]
     partition: Partition
     round: int = 0
+    cuts: ShownCuts | None = None
 
     @property
     def in_memory(self) -> _native.RowPartition:

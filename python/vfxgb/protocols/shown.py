@@ -37,7 +37,7 @@ class ShownSums:
             for tree, candidates in zip(trees, self._candidates, strict=True):
                 assert candidates.order is not None  # noqa: S101 - made with a source of randomness
                 context.note("order", tree.round, tree.tree, candidates.order)
-        self._small = [SmallSums(context.binned, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        self._small = [SmallSums(context.binned, tree, context.threads) for tree in trees]
 
     def resolve(
         self,

@@ -187,6 +187,7 @@ class ActiveParty:
             max_bin=params.max_bin,
             missing_strategy=params.missing_strategy,
             min_bucket_rows=params.min_bucket_rows,
+            told_sample=params.told_sample,
             constrained=given.constraints is not None,
             first_round=1 if params.reduced_leakage else 0,
             run=self._run_id,

@@ -16,7 +16,8 @@ MAX_OUTPUTS = 65_536
 class Setup(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, first: what is to be trained and on which rows, and where a run that broke off goes on.
 
-    `run`: the run's id. `n_rounds`: rounds planned. `first_round`: the first that the receiver takes part in.
+    `told_sample`: rounds will name rows that were chosen by their gradients. `run`: the run's id. `n_rounds`: rounds
+    planned. `first_round`: the first that the receiver takes part in.
     `start_round`: rounds that are done already; then `trees_digest` is that of the active party's trees and
     `state_digest` what the receiver sent with its last RoundKept, both empty if it has taken part in no round.
     """
@@ -41,6 +42,7 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     start_round: int
     trees_digest: bytes
     state_digest: bytes
+    told_sample: bool = False
 
 
 class Ready(Message, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +65,8 @@ class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "begin-round"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows a round uses (under GOSS those of large gradients are among them)", "sampled rows"
+        "which rows a round uses (under GOSS, only with told_sample: those of large gradients, so much about labels)",
+        "sampled rows",
     )
 
     round: int

@@ -69,6 +69,7 @@ from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows, rows_digest
+from vfxgb.tree.shown_cuts import ShownCuts
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ class PassiveParty:
         self._trees: list[PassiveTree] = []
         # Splits of this party that the active party has not yet confirmed: per tree, who goes left.
         self._pending: dict[int, tuple[NDArray[np.int32], bytes]] = {}
+        # Per tree the nodes that were opened last.
+        self._open: dict[int, NDArray[np.int32]] = {}
         self._round = -1
         self._depth = -1
 
@@ -283,7 +286,9 @@ class PassiveParty:
                 np.arange(n_features, dtype=np.int32) if chosen is None else np.flatnonzero(chosen).astype(np.int32)
             )
             partition = make_partition(self._binned.bins, self._setup.n_train, sampled)
-            self._trees.append(PassiveTree(tree, features, partition, message.round))
+            cuts = ShownCuts(self._binned.bins, features, self._setup.min_bucket_rows, self._given.threads)
+            self._trees.append(PassiveTree(tree, features, partition, message.round, cuts))
+        self._open = {}
         self._role.begin_tree(message.round, sampled, self._trees)
 
     def _sampled(self, message: BeginRound) -> NDArray[np.int32] | None:
@@ -300,6 +305,11 @@ class PassiveParty:
     def _level(self, message: Level) -> None:
         self._check_place(message.round, message.depth, self._depth + 1, "opening a level")
         self._depth = message.depth
+        numbers = [tree.tree for tree in message.trees]
+        if sorted(set(numbers)) != numbers:
+            raise MessageError(
+                f"{self.party} opening level {self._depth}: found trees {numbers}, wanted them ascending"
+            )
         trees = [self._tree_level(tree) for tree in message.trees]
         self._pending = {}
         self._role.open_level(PassiveLevel(message.round, message.depth, trees))
@@ -331,7 +341,37 @@ class PassiveParty:
         allowed = unpack_bits(message.allowed, len(nodes) * len(tree.features), what)
         shaped = None if allowed is None else allowed.reshape(len(nodes), len(tree.features))
         parents = parents_of(nodes, np.concatenate(children), np.concatenate(split))
+        places = self._parent_places(message.tree, nodes, parents, np.concatenate(children), what)
+        with self.timings.phase("cuts"):
+            if tree.cuts is not None:
+                tree.cuts.open(tree.partition, nodes, places)
+        self._open[message.tree] = nodes
         return PassiveNodes(message.tree, nodes, parents, build, shaped)
+
+    def _parent_places(
+        self,
+        tree: int,
+        nodes: NDArray[np.int32],
+        parents: NDArray[np.int32],
+        children: NDArray[np.int32],
+        what: str,
+    ) -> NDArray[np.int64]:
+        """Where the nodes' parents stand among the nodes opened before, -1 for the root. Raises MessageError.
+
+        A tree begins with its root; after that a level is all children of nodes of the level before. Which sums may be
+        shown (tree/shown_cuts.py) depends on a node's ancestors and sibling, so there is no other way to open one.
+        """
+        before = self._open.get(tree)
+        if before is None:
+            if nodes.tolist() != [0] or len(children):
+                raise MessageError(f"{what}: found nodes {nodes[:8].tolist()}, wanted the root alone, before any split")
+            return np.full(1, -1, dtype=np.int64)
+        if not np.array_equal(np.sort(children), nodes) or not np.isin(parents, before).all():
+            raise MessageError(
+                f"{what}: found nodes {nodes[:8].tolist()}, wanted all children of the splits of the level before and "
+                "no others"
+            )
+        return np.searchsorted(before, parents).astype(np.int64)
 
     def _native_checked(
         self,

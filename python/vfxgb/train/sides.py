@@ -31,6 +31,10 @@ from vfxgb.transport.channel import Channel
 from vfxgb.transport.failure import failure_told
 from vfxgb.transport.messages import Message
 
+SAMPLE_HIDDEN = (
+    "sums over few rows are counted by all training rows, as passive parties are not told which of them GOSS uses; "
+    "rows that it leaves out add nothing to a sum, so more sums than counted are over few rows"
+)
 COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
 
 
@@ -132,6 +136,8 @@ def lead(
     entered.purity = leader.leaf_purity()
     if channels and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
         entered.notes.append(f"{party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
+    if channels and spec.shows_sums and params.sampling_method == "goss" and not params.told_sample:
+        entered.notes.append(SAMPLE_HIDDEN)
     return LeadResult(
         share=share,
         timings=leader.timings,

@@ -14,7 +14,7 @@ from vfxgb.objective import Objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import EngineOptions, Gradients
 from vfxgb.tree.fixed_point import FixedPoint, power_of_two_above
-from vfxgb.tree.sampling import sample_rows
+from vfxgb.tree.sampling import sample_rows, told_rows
 
 Float32Array = NDArray[np.float32]
 
@@ -109,7 +109,7 @@ class MemoryTarget:
             fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._threads)
             for k in range(objective.n_outputs)
         ]
-        return Gradients(round_index, pairs, sample.rows, fixed.step)
+        return Gradients(round_index, pairs, told_rows(self._params, sample.rows), fixed.step)
 
     def add(self, partition: Partition, values: Float32Array, output: int) -> None:
         """See Target."""

@@ -4,8 +4,8 @@ A candidate is (feature, bin, default direction); the true order is XGBoost's (s
 shows sums to another shows them in a secret order: position j, the *token*, stands for candidate order[j].
 
 Two rules make a candidate unavailable in a node: column sampling by level or node, and `min_bucket_rows` (adjacent
-buckets are merged until each holds so many rows, so a cut inside a merged bucket is none). Its sums are then
-zero, which no child of a split can have: the scorer passes over it, and the sums themselves are not disclosed.
+bins are merged into buckets, and a cut inside a bucket is none: shown_cuts.py). Its sums are then zero, which no child
+of a split can have: the scorer passes over it, and the sums themselves are not disclosed.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from vfxgb import _native
 from vfxgb.engine import kernels
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import Resolved
+from vfxgb.tree.shown_cuts import ShownCuts
 
 
 class CandidateList:
@@ -67,11 +68,11 @@ class CandidateList:
         nodes: NDArray[np.int32],
         pairs: kernels.Pairs,
         allowed: NDArray[np.bool_] | None = None,
-        min_bucket_rows: int = 1,
+        cuts: ShownCuts | None = None,
     ) -> NDArray[np.int64]:
         """Sums over the sampled rows of each node that go left, int64[len(nodes), c, 2], position j for token j.
 
-        `pairs`: int64[n_train, 2]. `allowed`: bool[len(nodes), len(features)], None for all.
+        `pairs`: int64[n_train, 2]. `allowed`, `cuts`: see `available`.
         """
         if len(self) == 0:
             return np.zeros((len(nodes), 0, 2), dtype=np.int64)
@@ -82,7 +83,7 @@ class CandidateList:
             # Read only where values are missing.
             totals = np.zeros((len(nodes), 2), dtype=np.int64)
         left = _native.left_sums(sums, totals, self.n_bins, self.has_missing, self.order, self._threads)
-        available = self.available(partition, nodes, allowed, min_bucket_rows)
+        available = self.available(nodes, allowed, cuts)
         if available is not None:
             left[~(available if self.order is None else available[:, self.order])] = 0
         return left
@@ -100,48 +101,16 @@ class CandidateList:
         return Resolved(taken, self.features[self._local[first]], self._bin[first], self._default_left[first])
 
     def available(
-        self,
-        partition: kernels.Partition,
-        nodes: NDArray[np.int32],
-        allowed: NDArray[np.bool_] | None,
-        min_bucket_rows: int,
+        self, nodes: NDArray[np.int32], allowed: NDArray[np.bool_] | None, cuts: ShownCuts | None
     ) -> NDArray[np.bool_] | None:
-        """Which candidates a node may use and show: bool[len(nodes), c] in true order, or None for all."""
+        """Which candidates a node may use and show: bool[len(nodes), c] in true order, or None for all.
+
+        `allowed`: bool[len(nodes), len(features)], None for all. `cuts`: those of the tree, for the same features, with
+        the nodes' level open; None only where nobody set a min_bucket_rows.
+        """
         available = None if allowed is None else allowed[:, self._local]
-        if min_bucket_rows > 1:
-            counts = kernels.histogram_counts(self._bins, partition, nodes, self._subset, self._threads)
-            rows = partition.counts(nodes)[:, 0]
-            ends, missing_apart = merged_buckets(counts, rows, self.n_bins, min_bucket_rows)
+        if cuts is not None and cuts.least > 1:
+            ends, missing_apart = cuts.shown(nodes)
             merged = ends[:, self._local, self._bin] & (~self._default_left | missing_apart[:, self._local])
             available = merged if available is None else available & merged
         return available
-
-
-def merged_buckets(
-    counts: NDArray[np.int64], rows: NDArray[np.int64], n_bins: NDArray[np.int32], least: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Where buckets end once adjacent ones are merged until each holds `least` rows.
-
-    counts: int64[m, sum(n_bins)], rows per bin; rows: int64[m], rows per node. Returns ends: bool[m, F, max n_bins],
-    true at the last bin of each merged bucket but the final one; and apart: bool[m, F], true unless the missing rows
-    are so few that they are merged into the final bucket.
-    """
-    m, n_features, widest = len(rows), len(n_bins), int(n_bins.max(initial=0))
-    padded = np.zeros((m, n_features, widest), dtype=np.int64)
-    inside = np.arange(widest)[None, :] < n_bins[:, None]
-    padded[:, inside] = counts
-    missing = rows[:, None] - padded.sum(axis=2)
-    apart = (missing == 0) | (missing >= least)
-    ends = np.zeros(padded.shape, dtype=np.bool_)
-    held = np.zeros((m, n_features), dtype=np.int64)
-    last = np.full((m, n_features), -1, dtype=np.int64)
-    for position in range(widest):
-        held += padded[:, :, position]
-        full = held >= least
-        ends[:, :, position] = full
-        last[full] = position
-        held[full] = 0
-    tail = held + np.where(apart, 0, missing)
-    node, feature = np.nonzero((tail > 0) & (tail < least) & (last >= 0))
-    ends[node, feature, last[node, feature]] = False
-    return ends, apart

@@ -1,8 +1,13 @@
-"""How many of the sums a passive party shows are over few rows.
+"""How many of the sums a passive party shows, or lets the active party derive, are over few rows.
 
 Left sums of neighbouring candidates differ by the sum of one bucket, so whoever sees them all sees every bucket's sum.
 A sum over a handful of rows can be solved for the rows themselves (ERRATA E62); the ledger therefore counts the
 buckets of fewer than FEW_ROWS rows. Empty buckets say nothing and do not count.
+
+Sums are derived by subtraction: a node's are its parent's minus its sibling's, and a parent's are its children's
+together. A node whose sums nobody asked for, or a feature that column sampling withheld in it, counts where that is
+possible. Everything else that follows within a tree is a sum of buckets counted here (shown_cuts.py). Rows are those
+that the passive party takes for the sample: under GOSS without `told_sample` that is all training rows.
 """
 
 import numpy as np
@@ -10,7 +15,6 @@ from numpy.typing import NDArray
 
 from vfxgb.engine import kernels
 from vfxgb.protocols.base import PassiveNodes, PassiveTree
-from vfxgb.tree.candidates import merged_buckets
 
 FEW_ROWS = 20
 
@@ -18,33 +22,58 @@ FEW_ROWS = 20
 class SmallSums:
     """Counts for one tree of one passive party: `note` each level whose sums are shown, `count` once in the end.
 
-    Rows are looked at only once, where they end up; a node that was split holds what its children hold.
+    Without merged buckets rows are looked at only once, where they end up; a node that was split holds what its
+    children hold.
     """
 
-    def __init__(
-        self,
-        bins: kernels.Bins,
-        tree: PassiveTree,
-        min_bucket_rows: int,
-        threads: int,
-    ) -> None:
+    def __init__(self, bins: kernels.Bins, tree: PassiveTree, threads: int) -> None:
         self._bins = bins
         self._tree = tree
-        self._least = min_bucket_rows
         self._threads = threads
         self._n_bins = np.ascontiguousarray(bins.n_bins[tree.features])
         self._levels: list[PassiveNodes] = []
-        self._shown: list[NDArray[np.int32]] = []
+        self._shown: list[NDArray[np.bool_]] = []
+        self._few: list[NDArray[np.int64]] = []
 
     def note(self, nodes: PassiveNodes, shown: NDArray[np.int64] | None = None) -> None:
         """The sums of these nodes are shown: those at the positions `shown`, None for all. Every level is noted."""
+        is_shown = np.ones((len(nodes.nodes), len(self._n_bins)), dtype=np.bool_)
+        if shown is not None:
+            is_shown[:] = False
+            is_shown[shown] = True
+        if nodes.allowed is not None:
+            is_shown &= nodes.allowed
         self._levels.append(nodes)
-        self._shown.append(nodes.nodes if shown is None else nodes.nodes[shown])
+        self._shown.append(is_shown)
+        cuts = self._tree.cuts
+        if cuts is not None and cuts.least > 1:
+            self._few.append(cuts.few(nodes.nodes, FEW_ROWS))
 
     def count(self) -> int:
         """Buckets of the noted nodes, missing ones included, that hold 1 to FEW_ROWS - 1 rows."""
-        if len(self._n_bins) == 0 or self._least >= FEW_ROWS or not any(len(shown) for shown in self._shown):
+        if len(self._n_bins) == 0 or not any(shown.any() for shown in self._shown):
             return 0
+        known = self._known()
+        few = self._few if self._few else self._unmerged()
+        return int(sum(small[seen].sum() for small, seen in zip(few, known, strict=True)))
+
+    def _known(self) -> list[NDArray[np.bool_]]:
+        """Per level bool[m, F]: the active party has the sums of the feature in the node, shown or derived."""
+        known = [shown.copy() for shown in self._shown]
+        families = [_families(above, level) for above, level in zip(self._levels, self._levels[1:], strict=False)]
+        # First what children tell about their parents, from the bottom up; then what is left of a parent.
+        for depth in reversed(range(len(families))):
+            parent, first, second = families[depth]
+            known[depth][parent] |= known[depth + 1][first] & known[depth + 1][second]
+        for depth, (parent, first, second) in enumerate(families):
+            above, below = known[depth][parent], known[depth + 1]
+            one, other = below[first], below[second]
+            below[first] |= above & other
+            below[second] |= above & one
+        return known
+
+    def _unmerged(self) -> list[NDArray[np.int64]]:
+        """Per level int64[m, F]: bins of few rows, and few missing ones, of each node."""
         partition = self._tree.partition
         last = partition.nodes()
         nodes = np.unique(np.concatenate([last, *(level.nodes for level in self._levels)]))
@@ -59,38 +88,20 @@ class SmallSums:
             child, parent = np.searchsorted(nodes, level.nodes[inner]), np.searchsorted(nodes, level.parents[inner])
             np.add.at(counts, parent, counts[child])
             np.add.at(rows, parent, rows[child])
-        shown = np.searchsorted(nodes, np.concatenate(self._shown))
-        return self._small(counts[shown], rows[shown])
-
-    def _small(self, counts: NDArray[np.int64], rows: NDArray[np.int64]) -> int:
         starts = np.append(0, np.cumsum(self._n_bins)[:-1])
         missing = rows[:, None] - np.add.reduceat(counts, starts, axis=1)
-        if self._least > 1:
-            return _small_merged(counts, rows, missing, self._n_bins, self._least)
-        return int(_few(counts).sum() + _few(missing).sum())
+        few = np.add.reduceat(_few(counts).astype(np.int64), starts, axis=1) + _few(missing)
+        return [few[np.searchsorted(nodes, level.nodes)] for level in self._levels]
+
+
+def _families(
+    above: PassiveNodes, level: PassiveNodes
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Positions of parents in the level `above`, and of the two children of each in `level`."""
+    order = np.argsort(level.parents, kind="stable")
+    pairs = order.reshape(-1, 2)
+    return np.searchsorted(above.nodes, level.parents[pairs[:, 0]]), pairs[:, 0], pairs[:, 1]
 
 
 def _few(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     return (counts > 0) & (counts < FEW_ROWS)
-
-
-def _small_merged(
-    counts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    missing: NDArray[np.int64],
-    n_bins: NDArray[np.int32],
-    least: int,
-) -> int:
-    """The same after merging: a bucket is what lies between two ends; few missing rows belong to the last one."""
-    ends, apart = merged_buckets(counts, rows, n_bins, least)
-    small = int(_few(np.where(apart, missing, 0)).sum())
-    first = 0
-    for feature, width in enumerate(n_bins.tolist()):
-        reached = np.cumsum(counts[:, first : first + width], axis=1)
-        for node in range(len(rows)):
-            marks = np.flatnonzero(ends[node, feature, :width])
-            total = reached[node, -1] + (0 if apart[node, feature] else missing[node, feature])
-            groups = np.diff(np.concatenate([[0], reached[node, marks], [total]]))
-            small += int(_few(groups).sum())
-        first += width
-    return small

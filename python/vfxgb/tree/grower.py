@@ -83,7 +83,7 @@ class Grower:
         self._timings = timings
         self._columns = ColumnSampler(layout.n_features, params)
         self._by_node = min(params.colsample_bylevel, params.colsample_bynode) < 1.0
-        # Withheld sums differ from node to node, so a sibling's cannot be derived.
+        # A parent shows cuts and features that its children withhold: parent minus child is no proposal of the sibling.
         self._subtract = options.subtract and not self._by_node and params.min_bucket_rows == 1
         self._features: list[NDArray[np.int32]] = []
 

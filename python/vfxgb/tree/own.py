@@ -10,12 +10,14 @@ from vfxgb.protocols.base import LevelNodes, Proposals
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
 from vfxgb.tree.proposal import SumTable
+from vfxgb.tree.shown_cuts import ShownCuts
 
 
 class OwnFeatures:
     """Scores and applies the active party's candidates, and files its records.
 
-    `constraints`: int8 per feature, or None when the run has none.
+    `constraints`: int8 per feature, or None when the run has none. min_bucket_rows holds for these features as for all
+    others, so that a model does not depend on who holds a column and no split makes a child too small to show cuts.
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class OwnFeatures:
         self._threads = threads
         self._lists: list[CandidateList] = []
         self._tables: list[SumTable] = []
+        self._cuts: list[ShownCuts] = []
         self.records: list[tuple[int, float, bool]] = []
 
     @property
@@ -41,16 +44,19 @@ class OwnFeatures:
             for allowed in features
         ]
         self._tables = [SumTable(one.constraint, self._threads) for one in self._lists]
+        self._cuts = [ShownCuts(self.bins, allowed, self._min_bucket_rows, self._threads) for allowed in features]
 
     def propose(self, tree: GrowingTree, allowed: NDArray[np.bool_] | None) -> Proposals:
         """The best splits of the tree's level; `allowed`: bool[m, features of the tree], or None for all."""
         level: LevelNodes = tree.level
+        cuts = self._cuts[tree.tree]
+        cuts.open(tree.partition, level.nodes, level.parent)
         left = self._lists[tree.tree].left_sums(
             tree.partition,
             np.ascontiguousarray(level.nodes[level.build]),
             tree.pairs,
             None if allowed is None else allowed[level.build],
-            self._min_bucket_rows,
+            cuts,
         )
         return self._tables[tree.tree].propose(level, left)
 

@@ -6,7 +6,8 @@ number of threads or parties, and a resumed training draws what an uninterrupted
 of the generator are used: they are the same in every version of numpy.
 
 GOSS (Ke et al., LightGBM, NIPS 2017, algorithm 2): keep the a*n rows of largest gradients, draw b*n of the rest, and
-multiply the gradients of the drawn ones by (1 - a) / b so that sums stay unbiased.
+multiply the gradients of the drawn ones by (1 - a) / b so that sums stay unbiased. The sample depends on the labels;
+`told_rows` decides who is told of it.
 """
 
 import hashlib
@@ -48,6 +49,16 @@ def sample_rows(params: TrainParams, round_index: int, gradients: FloatArray, he
     if len(chosen) == 0:
         chosen = np.array([lowest_word(params, round_index, 0, n)[1]], dtype=np.int32)
     return RowSample(chosen, gradients, hessians)
+
+
+def told_rows(params: TrainParams, rows: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
+    """The rows that a round is said to use, None for all: what every party is told and trees are made of.
+
+    Which rows GOSS keeps says much about labels: those of large gradients are mostly of the rarer one. Unless
+    `told_sample` is set, the rows it leaves out stay in the trees with gradients of zero, which changes no sum.
+    """
+    hidden = params.sampling_method == "goss" and not params.told_sample
+    return None if hidden else rows
 
 
 def chosen_rows(params: TrainParams, round_index: int, first: int, count: int) -> NDArray[np.int32]:

@@ -1,8 +1,8 @@
 """Which cuts the nodes of a tree show under `min_bucket_rows`, so that no sum over fewer rows can be derived.
 
-The bins of a feature are merged into buckets; a cut inside a bucket is not shown. A node's left sums at two neighbouring
-cuts differ by the sum of one bucket, and the active party subtracts not only neighbours: parent minus child is the
-sibling, even where nobody asked for the sibling's sums. The rule therefore looks at whole families.
+The bins of a feature are merged into buckets; a cut inside a bucket is not shown. A node's left sums at two
+neighbouring cuts differ by the sum of one bucket, and the active party subtracts not only neighbours: parent minus
+child is the sibling, even where nobody asked for the sibling's sums. The rule therefore looks at whole families.
 
     Root       cuts are kept so that every bucket holds at least `least` rows.
     Children   a cut is shown in a child only if it was shown in the parent and if, between the cuts that are shown,
@@ -10,24 +10,26 @@ sibling, even where nobody asked for the sibling's sums. The rule therefore look
 
 Rows with a missing value are a bucket of their own, after the last bin, as long as that bucket obeys the same rule in
 both children and in all their ancestors (`apart`); else they belong to the last bucket, and no candidate sends them
-left.
+left. A child that is too small to obey leaves no cut to its sibling either, and none to anything below the two.
 
-Why this is enough within a tree. Fix a feature, let S_v be the cuts that node v shows and T_b the nodes that show cut b.
-S_v is a subset of the parent's set and equals the sibling's, so T_b is a tree that contains both children of a node or
-none, and its leaves part the root's rows. What the active party adds up with any weights, node totals included, gives
-every row of v a weight that, going from bin to bin, changes only at cuts and changes at b by the same amount on all of
-a leaf of T_b. Take such a combination whose weights are 0 and 1: the sum over a set A of rows. Let row r of A be in bin
-k, in a node of which A does not hold all rows, so that the weight changes somewhere in that node, say it falls to 0 at a
-cut q right of k (the other case is a mirror image). All of the leaf v of T_q that holds r is in A just left of q. Let p
-be the smallest cut such that all of v between p and q is in A. The rows that enter at p fill a leaf of T_p, which lies
-within v or contains it; in either case v shows p. If p is left of k, the bucket of v between p and q lies in A. If not,
-r is in a smaller leaf of T_p that does not change at p and is all in A left of it: go on with that leaf and p instead of
-v and q; this ends, since the leaf gets smaller. So A holds a whole bucket of some node that is not empty, and with it at
-least `least` rows.
+Why this is enough within a tree. Fix a feature, let S_v be the cuts that node v shows and T_b the nodes that show cut
+b. S_v is a subset of the parent's set and equals the sibling's, so T_b is a tree that contains both children of a
+node or none, and its leaves part the root's rows. Let the active party add up shown sums and totals of nodes with any
+weights. That gives every row of a node, bin by bin, a weight that changes only at cuts, and changes at b by the same
+amount on all of a leaf of T_b. Suppose that all weights are 0 or 1, so that the result is the sum over a set A of
+rows. Let row r of A be in bin k, in an undivided node of which A does not hold all rows. Then the weight of that node
+changes somewhere, say it falls to 0 at a cut q right of k (the other case is a mirror image). Let v be the leaf of
+T_q that holds r: just left of q, all of v is in A. Let p be the smallest cut such that all of v between p and q is in
+A. The rows that enter at p fill a leaf of T_p, which lies within v or contains it; in either case v shows p. If p is
+left of k, the bucket of v between p and q lies in A. If not, r is in another leaf of T_p, a part of v, that does not
+change at p and is all in A just left of it: go on with that leaf and p in the place of v and q. This ends, since the
+leaf gets smaller. So A holds a bucket of some node between two cuts that it shows, with r in it, and thus at least
+`least` rows.
 
-What is not covered. An empty bucket tells that no row of the node lies there, and one node all of whose rows lie in one
-bucket tells that, too. Rules that withhold more (column sampling by level or node) only take sums away. The rule knows
-one tree: nodes of other trees, or of other samples of the same rows, may differ from a node by a few rows (docs/ledger.md).
+What is not covered. An empty bucket tells that no row of the node lies there, and a node with all of its rows in one
+bucket tells that, too; who knows from elsewhere that a bucket is empty which the rule merged may subtract further.
+The rule knows one tree: nodes of other trees, or of other samples of the same rows, may differ from a node by a few
+rows (docs/ledger.md). Column sampling by level or node withholds more and so takes nothing away from the argument.
 """
 
 import numpy as np
@@ -79,12 +81,12 @@ class ShownCuts:
         self._ends[members], self._apart[members] = ends[:, None], apart[:, None]
 
     def shown(self, nodes: NDArray[np.int32]) -> tuple[Mask, Mask]:
-        """Of nodes of the open level: ends bool[m, F, most bins], true at the last bin of a bucket; apart bool[m, F]."""
+        """Of nodes of the open level: ends bool[m, F, most bins], true where a cut is shown; apart bool[m, F]."""
         places = np.searchsorted(self._nodes, nodes)
         return self._ends[places], self._apart[places]
 
     def few(self, nodes: NDArray[np.int32], below: int) -> Counts:
-        """How many buckets of nodes of the open level hold 1 to below - 1 rows, int64[m, F]; 0 where no cut is shown."""
+        """Buckets of nodes of the open level that hold 1 to below - 1 rows, int64[m, F]; 0 where no cut is shown."""
         places = np.searchsorted(self._nodes, nodes)
         ends, apart, missing = self._ends[places], self._apart[places], self._missing[places]
         found = np.zeros(apart.shape, dtype=np.int64)
@@ -118,7 +120,11 @@ def siblings(parents: NDArray[np.int64]) -> NDArray[np.int64]:
     """int64[m / 2, 2]: the positions of the children of each parent. Raises ValueError unless each has two."""
     order = np.argsort(parents, kind="stable")
     sorted_parents = parents[order]
-    if len(order) % 2 or (sorted_parents[0::2] != sorted_parents[1::2]).any() or (np.diff(sorted_parents[::2]) == 0).any():
+    if (
+        len(order) % 2
+        or (sorted_parents[0::2] != sorted_parents[1::2]).any()
+        or (np.diff(sorted_parents[::2]) == 0).any()
+    ):
         raise ValueError("children are opened together with their siblings")
     return order.reshape(-1, 2)
 
@@ -126,9 +132,9 @@ def siblings(parents: NDArray[np.int64]) -> NDArray[np.int64]:
 def merged_cuts(counts: Counts, missing: Counts, cuts: Mask, apart: Mask, least: int) -> tuple[Mask, Mask]:
     """The cuts that families may show: of m families with k members each (the root alone, or two siblings).
 
-    counts: int64[m, k, F, W], rows per bin; missing: int64[m, k, F]. cuts: bool[m, F, W] and apart: bool[m, F], what the
-    parents showed. Returns the same two for the members. Bins are merged from the left; what is left over at the right
-    end is merged into the bucket before it until it obeys the rule.
+    counts: int64[m, k, F, W], rows per bin; missing: int64[m, k, F]. cuts: bool[m, F, W] and apart: bool[m, F], what
+    the parents showed. Returns the same two for the members. Bins are merged from the left; what is left over at the
+    right end is merged into the bucket before it until it obeys the rule.
     """
     apart = apart & _obeys(missing, least)
     ends = np.zeros(cuts.shape, dtype=np.bool_)

@@ -10,8 +10,8 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 SMALL_HE = {"small_nodes": "batch_he", "he": {"key_bits": 256, "insecure": True}}
 
 
-def _request(protocol="ot_shares", params=None, trees=10, depth=5, bucket=1):
-    return TrainRequest(protocol, params or {}, trees, depth, bucket, ("bank", "shop"))
+def _request(protocol="ot_shares", params=None, trees=10, depth=5, bucket=1, told=False):
+    return TrainRequest(protocol, params or {}, trees, depth, bucket, ("bank", "shop"), told_sample=told)
 
 
 def _consent(**section):
@@ -43,6 +43,7 @@ BEYOND = {
     "trees": ({"max_trees": 9}, _request(), "10 trees, wanted at most 9"),
     "depth": ({"max_depth": 4}, _request(), "depth 5, wanted at most 4"),
     "buckets": ({"min_bucket_rows": 5}, _request(), "min_bucket_rows of 1, wanted at least 5"),
+    "sample": ({}, _request(told=True), "which rows GOSS chose by their labels, wanted told_sample = true"),
     "group": ({}, _request(params={"group_bits": 768, "insecure": True}), "keys of 768 bits, wanted at least 2048"),
     "key": ({"min_key_bits": 3072}, _request("batch_he", {"key_bits": 2048}), "keys of 2048 bits"),
     "unlisted": ({"protocols": ("batch_he",)}, _request(), "'ot_shares', wanted one of 'batch_he'"),
@@ -58,6 +59,10 @@ def test_what_is_beyond_is_refused_by_name(case):
         _consent(**section).training(request)
     assert said in str(found.value)
     assert "ask shop" in str(found.value)
+
+
+def test_a_sample_that_is_told_can_be_agreed_to():
+    _consent(told_sample=True).training(_request(told=True))
 
 
 def test_purposes_are_compared_as_text():

@@ -1,14 +1,12 @@
-"""Candidates, merged buckets, proposals and party choice, each against a slow twin."""
+"""Candidates, proposals and party choice, each against a slow twin."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import LevelNodes, Proposals
-from vfxgb.tree.candidates import CandidateList, merged_buckets
+from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.grower import Layout, best_party
 from vfxgb.tree.proposal import SumTable
 
@@ -125,41 +123,6 @@ def test_unavailable_candidates_have_no_sums() -> None:
         for node in range(2):
             expected = whole[node, token] if allowed[node, feature] else np.zeros(2, np.int64)
             assert np.array_equal(sums[node, token], expected)
-
-
-def _naive_merge(counts: list[int], missing: int, least: int) -> tuple[list[bool], bool]:
-    """Bucket by bucket: a list of (rows, last bin), the last one repaired at the end."""
-    buckets: list[list[int]] = []
-    held = 0
-    for place, count in enumerate(counts):
-        held += count
-        if held >= least:
-            buckets.append([held, place])
-            held = 0
-    apart = missing == 0 or missing >= least
-    rest = held + (0 if apart else missing)
-    if 0 < rest < least and buckets:
-        buckets.pop()
-    ends = {place for _, place in buckets}
-    return [place in ends for place in range(len(counts))], apart
-
-
-@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=4), st.data())
-def test_merged_buckets_against_a_naive_twin(counts, data) -> None:
-    least = data.draw(st.integers(2, 12))
-    total = max(sum(feature) for feature in counts) + data.draw(st.integers(0, 15))
-    n_bins = np.array([len(feature) for feature in counts], np.int32)
-    flat = np.array([[count for feature in counts for count in feature]], np.int64)
-    ends, apart = merged_buckets(flat, np.array([total]), n_bins, least)
-    for place, feature in enumerate(counts):
-        wanted, separate = _naive_merge(feature, total - sum(feature), least)
-        assert ends[0, place, : len(feature)].tolist() == wanted
-        assert bool(apart[0, place]) == separate
-        # Every group of rows between two ends, and after the last one, is large enough, empty, or all there is.
-        marks = np.flatnonzero(ends[0, place])
-        groups = [int(part.sum()) for part in np.split(np.array(feature), marks + 1)]
-        groups[-1] += 0 if separate else total - sum(feature)
-        assert len(marks) == 0 or all(group == 0 or group >= least for group in groups)
 
 
 def _level(nodes, totals, build, sibling, parent) -> LevelNodes:

@@ -6,6 +6,7 @@ import pytest
 from vfxgb import _native
 from vfxgb.protocols.base import PassiveNodes, PassiveTree
 from vfxgb.tree.disclosure import FEW_ROWS, SmallSums
+from vfxgb.tree.shown_cuts import ShownCuts
 
 CUTS = [np.linspace(-2, 2, 9), np.array([-1.5, 0.0]), np.linspace(-3, 3, 5)]
 
@@ -30,7 +31,7 @@ def test_against_a_naive_twin(features, build) -> None:
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
     tree = PassiveTree(0, np.array(features, np.int32), _native.RowPartition(400))
-    counter = SmallSums(bins, tree, 1, 1)
+    counter = SmallSums(bins, tree, 1)
     members = {0: np.arange(400)}
     parents = {0: -1}
     expected = 0
@@ -62,16 +63,103 @@ def test_against_a_naive_twin(features, build) -> None:
     assert counter.count() == expected
 
 
-def test_merged_buckets_leave_fewer_small_sums() -> None:
-    rng = np.random.default_rng(8)
-    bins = _native.Bins(200, CUTS)
+def _bins(rng: np.random.Generator, n: int) -> _native.Bins:
+    bins = _native.Bins(n, CUTS)
     for feature in range(3):
-        bins.fill(feature, rng.normal(size=200))
-    tree = PassiveTree(0, np.arange(3, dtype=np.int32), _native.RowPartition(200))
-    root = PassiveNodes(0, np.zeros(1, np.int32), np.full(1, -1, np.int32), np.zeros(1, np.int64), None)
-    counters = [SmallSums(bins, tree, least, 1) for least in (1, 5, 12, FEW_ROWS)]
-    for counter in counters:
-        counter.note(root)
-    found = [counter.count() for counter in counters]
+        bins.fill(feature, rng.normal(size=n))
+    return bins
+
+
+def _nodes(nodes: list[int], parents: list[int], allowed: list[list[bool]] | None = None) -> PassiveNodes:
+    return PassiveNodes(
+        0,
+        np.array(nodes, np.int32),
+        np.array(parents, np.int32),
+        np.arange(len(nodes)),
+        None if allowed is None else np.array(allowed),
+    )
+
+
+def _split(partition: _native.RowPartition, node: int, left: int, goes: np.ndarray) -> None:
+    partition.split(
+        *(np.array([one], np.int32) for one in (node, left, left + 1)), np.packbits(goes, bitorder="little")
+    )
+
+
+def test_merged_buckets_leave_fewer_small_sums() -> None:
+    bins = _bins(np.random.default_rng(8), 200)
+    found = []
+    for least in (1, 5, 12, FEW_ROWS):
+        partition, features = _native.RowPartition(200), np.arange(3, dtype=np.int32)
+        tree = PassiveTree(0, features, partition, 0, ShownCuts(bins, features, least, 1))
+        tree.cuts.open(partition, np.zeros(1, np.int32), np.full(1, -1))
+        counter = SmallSums(bins, tree, 1)
+        counter.note(_nodes([0], [-1]))
+        _split(partition, 0, 1, np.arange(200) % 2 == 0)
+        tree.cuts.open(partition, np.array([1, 2], np.int32), np.zeros(2, np.int64))
+        counter.note(_nodes([1, 2], [0, 0]))
+        found.append(counter.count())
     assert found == sorted(found, reverse=True)
     assert found[0] > found[-1] == 0
+
+
+@pytest.mark.parametrize("least", [1, 3])
+def test_merged_buckets_against_a_naive_twin(least) -> None:
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(120, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    bins, features = _native.Bins(120, CUTS), np.arange(3, dtype=np.int32)
+    for feature in range(3):
+        bins.fill(feature, np.ascontiguousarray(X[:, feature]))
+    partition = _native.RowPartition(120)
+    cuts = ShownCuts(bins, features, least, 1)
+    tree = PassiveTree(0, features, partition, 0, cuts)
+    cuts.open(partition, np.zeros(1, np.int32), np.full(1, -1))
+    counter = SmallSums(bins, tree, 1)
+    counter.note(_nodes([0], [-1]))
+    expected = 0
+    for feature in range(3):
+        column = bins.column(feature)
+        ends = (
+            range(len(CUTS[feature]))
+            if least == 1
+            else np.flatnonzero(cuts.shown(np.zeros(1, np.int32))[0][0, feature])
+        )
+        apart = least == 1 or bool(cuts.shown(np.zeros(1, np.int32))[1][0, feature])
+        marks = [*ends, len(CUTS[feature])] if apart else ends
+        bucket = np.searchsorted(marks, column)
+        counts = np.bincount(bucket)
+        expected += int(((counts > 0) & (counts < FEW_ROWS)).sum())
+    assert counter.count() == expected > 0
+
+
+DERIVED = {
+    # allowed in the root, in its children 1 and 2, in the children 3 and 4 of 1; wanted: in which nodes sums are known
+    "all": ([1], [1, 1], [1, 1], [0, 1, 2, 3, 4]),
+    "sibling from the parent": ([1], [1, 0], [0, 0], [0, 1, 2]),
+    "parent from the children": ([0], [1, 1], [0, 0], [0, 1, 2]),
+    "uncle from the grandparent": ([1], [0, 0], [1, 1], [0, 1, 2, 3, 4]),
+    "nothing to subtract from": ([0], [1, 0], [0, 0], [1]),
+    "no sibling": ([1], [0, 0], [1, 0], [0, 3]),
+}
+
+
+@pytest.mark.parametrize("case", DERIVED)
+def test_what_column_sampling_withholds_may_be_derived(case) -> None:
+    *allowed, known = DERIVED[case]
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 1))
+    bins = _native.Bins(40, CUTS[:1])
+    bins.fill(0, np.ascontiguousarray(X[:, 0]))
+    tree = PassiveTree(0, np.zeros(1, np.int32), _native.RowPartition(40))
+    counter = SmallSums(bins, tree, 1)
+    members = {0: np.arange(40)}
+    levels = [([0], [-1]), ([1, 2], [0, 0]), ([3, 4], [1, 1])]
+    for depth, (nodes, parents) in enumerate(levels):
+        if depth:
+            above = parents[0]
+            goes = rng.random(len(members[above])) < 0.5
+            _split(tree.partition, above, nodes[0], goes)
+            members |= {nodes[0]: members[above][goes], nodes[1]: members[above][~goes]}
+        counter.note(_nodes(nodes, parents, [[bool(one)] for one in allowed[depth]]))
+    assert counter.count() == sum(_naive(X, members[node], [0]) for node in known)

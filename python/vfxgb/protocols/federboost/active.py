@@ -14,6 +14,7 @@ from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.proposal import SumTable
+from vfxgb.tree.shown_cuts import ShownCuts
 
 _MOST_BINS = 65_534
 
@@ -41,6 +42,7 @@ class Received:
         every = np.arange(len(messages), dtype=np.int32)
         self.candidates = CandidateList(bins, missing, every, directions, None, context.threads)
         self.n_features = len(messages)
+        self.bins = bins
         self.correction = Correction(context.params, n_bins, missing) if context.params.unbiased else None
 
     @staticmethod
@@ -69,11 +71,12 @@ class FederBoostActive:
         self._received: dict[str, Received] = {}
         self._pairs: Sequence[NDArray[np.int64]] = ()
         self._tables: dict[tuple[str, int], SumTable] = {}
+        self._cuts: dict[tuple[str, int], ShownCuts] = {}
         self._level: ActiveLevel | None = None
 
     def begin_tree(self, gradients: Gradients) -> None:
         """See ActiveRole."""
-        self._pairs, self._tables = gradients.arrays, {}
+        self._pairs, self._tables, self._cuts = gradients.arrays, {}, {}
 
     def open_level(self, level: ActiveLevel) -> None:
         """See ActiveRole. Buckets come before anything else."""
@@ -106,10 +109,10 @@ class FederBoostActive:
         with context.timings.phase("sums"):
             built = np.ascontiguousarray(nodes.nodes[nodes.build])
             own = None if allowed is None else allowed[nodes.build]
-            least, candidates = context.train.min_bucket_rows, received.candidates
-            left = candidates.left_sums(nodes.in_memory, built, self._pairs[nodes.tree], own, least)
+            candidates, cuts = received.candidates, self._open_cuts(party, nodes)
+            left = candidates.left_sums(nodes.in_memory, built, self._pairs[nodes.tree], own, cuts)
             if received.correction is not None:
-                available = candidates.available(nodes.in_memory, built, own, least)
+                available = candidates.available(built, own, cuts)
                 left = received.correction.apply(left, nodes.totals[nodes.build], available)
         with context.timings.phase("score"):
             key = (party, nodes.tree)
@@ -117,6 +120,14 @@ class FederBoostActive:
                 directions = None if nodes.bounds is None else received.candidates.constraint
                 self._tables[key] = SumTable(directions, context.threads)
             return self._tables[key].propose(nodes, left)
+
+    def _open_cuts(self, party: str, nodes: LevelNodes) -> ShownCuts:
+        key, context, received = (party, nodes.tree), self._context, self._received[party]
+        if key not in self._cuts:
+            every = np.arange(received.n_features, dtype=np.int32)
+            self._cuts[key] = ShownCuts(received.bins, every, context.train.min_bucket_rows, context.threads)
+        self._cuts[key].open(nodes.in_memory, nodes.nodes, nodes.parent)
+        return self._cuts[key]
 
     def chosen(
         self,
@@ -135,7 +146,7 @@ class FederBoostActive:
 
     def end_tree(self) -> None:
         """See ActiveRole. Buckets stay."""
-        self._pairs, self._tables, self._level = (), {}, None
+        self._pairs, self._tables, self._cuts, self._level = (), {}, {}, None
 
     def close(self) -> None:
         """See ActiveRole: nothing runs in the background."""

@@ -141,7 +141,7 @@ class HePassive(ShownSums):
             sums = self._rows.sums(number, tree, built, opened, depth)
             before = sums.additions
         with timings.phase("left sums"):
-            available = candidates.available(tree.partition, built, allowed, context.min_bucket_rows)
+            available = candidates.available(built, allowed, tree.cuts)
             left = sums.left_sums(candidates.has_missing, candidates.order, available, threads)
             timings.count("additions", sums.additions - before)
         with timings.phase("pack"):
@@ -158,8 +158,8 @@ class HePassive(ShownSums):
         """Rows in each left sum, int64[built, c]; 0 where the sum is withheld."""
         context = self._context
         ones = np.ones((context.n_train, 2), dtype=np.int64)
-        partition = self._trees[nodes.tree].partition
-        left = self._candidates[nodes.tree].left_sums(partition, built, ones, allowed, context.min_bucket_rows)
+        tree = self._trees[nodes.tree]
+        left = self._candidates[nodes.tree].left_sums(tree.partition, built, ones, allowed, tree.cuts)
         return np.ascontiguousarray(left[:, :, 0])
 
     def end_tree(self) -> None:

@@ -48,7 +48,7 @@ class LdpPassive(ScoredPassive):
                 np.ascontiguousarray(nodes.nodes[nodes.build]),
                 self._pairs[nodes.tree],
                 None if nodes.allowed is None else nodes.allowed[nodes.build],
-                context.min_bucket_rows,
+                self._trees[nodes.tree].cuts,
             )
 
     def end_tree(self) -> None:

@@ -79,7 +79,7 @@ class PrintedPassive(ScoredPassive):
                 np.ascontiguousarray(nodes.nodes[nodes.build]),
                 self._fresh[index],
                 None if nodes.allowed is None else nodes.allowed[nodes.build],
-                context.min_bucket_rows,
+                self._trees[nodes.tree].cuts,
             )
 
     def _receive(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:

@@ -110,7 +110,7 @@ class MaskedPassive(ScoredPassive):
         )[:, :, 0]
         found = (left >= LEAST_LEFT) & (left < rows)
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
-        other = candidates.available(tree.in_memory, built, allowed, context.min_bucket_rows)
+        other = candidates.available(built, allowed, tree.cuts)
         return found if other is None else found & other
 
     def _chunks(

@@ -185,8 +185,7 @@ class OtPassive(ShownSums):
         answer = share.order.translate(left, theirs)
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
-        partition = self._trees[nodes.tree].in_memory
-        available = candidates.available(partition, built, allowed, context.min_bucket_rows)
+        available = candidates.available(built, allowed, self._trees[nodes.tree].cuts)
         withheld = _EMPTY
         if available is not None:
             hidden = ~available[:, candidates.order]

@@ -53,7 +53,7 @@ class PlainPassive(ShownSums):
                     np.ascontiguousarray(nodes.nodes[nodes.build]),
                     self._pairs[nodes.tree],
                     None if nodes.allowed is None else nodes.allowed[nodes.build],
-                    context.min_bucket_rows,
+                    self._trees[nodes.tree].cuts,
                 )
                 directions = candidates.constraint if level.depth == 0 else None
                 answers.append(

@@ -126,7 +126,7 @@ class SmallNodesPassive(HePassive):
     def _draw(self, trees: Sequence[PassiveTree]) -> None:
         context = self._context
         self._trees, self._candidates = trees, self._shared
-        self._small = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        self._small = [SmallSums(context.bins, tree, context.threads) for tree in trees]
 
     def _forget(self) -> None:
         self._trees, self._candidates, self._small = (), [], []

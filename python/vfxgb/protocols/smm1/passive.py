@@ -94,7 +94,7 @@ class Smm1Passive(ShownSums):
         node = nodes.nodes[position : position + 1]
         allowed = None if nodes.allowed is None else nodes.allowed[position : position + 1]
         with context.timings.phase("sums"):
-            available = candidates.available(partition, node, allowed, context.min_bucket_rows)
+            available = candidates.available(node, allowed, self._trees[nodes.tree].cuts)
             matrix = self._columns.node(
                 candidates, partition.rows(int(node[0])), None if available is None else available[0], context.threads
             )

@@ -59,7 +59,7 @@ class Smm2Passive(ScoredPassive):
             )
             for tree in trees
         ]
-        self._few = [SmallSums(context.bins, tree, context.min_bucket_rows, context.threads) for tree in trees]
+        self._few = [SmallSums(context.bins, tree, context.threads) for tree in trees]
         self._fallback.begin_round(round_index, sampled, trees, self._shown)
 
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:  # noqa: ARG002 - as in ScoredPassive
@@ -103,7 +103,7 @@ class Smm2Passive(ScoredPassive):
             return self._hiding_cells(nodes)
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
-        return candidates.available(tree.in_memory, built, allowed, self._context.min_bucket_rows)
+        return candidates.available(built, allowed, tree.cuts)
 
     def _hiding_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_]:
         """The same with cells merged until they hide every row; all nodes of the level are built then.
@@ -120,11 +120,9 @@ class Smm2Passive(ScoredPassive):
             parents = np.searchsorted(before.nodes, nodes.parents).astype(np.int64)
             withheld = self._withheld[nodes.tree][parents]
         cuts.open(partition, nodes.nodes, parents)
-        ends, apart = cuts.shown(nodes.nodes)
-        feature, bin_, default_left = candidates.listed()
-        available = ends[:, feature, bin_] & (~default_left | apart[:, feature]) & ~withheld
-        if nodes.allowed is not None:
-            available &= nodes.allowed[:, feature]
+        available = candidates.available(nodes.nodes, nodes.allowed, cuts)
+        assert available is not None  # noqa: S101 - cells have a least number of rows
+        available &= ~withheld
         counts = partition.counts(nodes.nodes)[:, 0]
         for parent in np.unique(parents).tolist():
             family = np.flatnonzero(parents == parent)
