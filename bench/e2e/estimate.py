@@ -11,6 +11,7 @@ import time
 import numpy as np
 from scipy.optimize import nnls
 
+from vfxgb.cli.real_trees import assert_real_trees
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
 from vfxgb.party.estimate import KEY_BITS, Shape, terms
@@ -48,6 +49,7 @@ def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:
         start = time.process_time()
         result = fit(tables, "bank", y, None, shape.rows, params, protocol, given)
         found.append(((time.process_time() - start) / CORES, result.traffic["shop"].total_bytes))
+        assert_real_trees(result.active_share, f"{protocol} on {shape}")
     (s1, b1), (s2, b2) = found
     return max(s1 - (s2 - s1) / TREES, 0), (s2 - s1) / TREES, max(b1 - (b2 - b1) / TREES, 0), (b2 - b1) / TREES
 

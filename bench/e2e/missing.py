@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
+from vfxgb.cli.real_trees import assert_real_trees
 from vfxgb.data.table import Table
 from vfxgb.metric import make_metric
 
@@ -50,6 +51,7 @@ def auc(X: Array, y: Array, test: NDArray[np.bool_], strategy: str, args: argpar
         protocol="plain",
         n_jobs=args.threads,
     ).fit(X[~test], y[~test], verbose=False)
+    assert_real_trees(model.model_.active_share, f"{NAME} with {strategy}")
     return make_metric("auc")(y[test], model.predict_proba(X[test])[:, 1])
 
 

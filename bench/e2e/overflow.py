@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
+from vfxgb.cli.real_trees import assert_real_trees
 from vfxgb.cli.train_data import ACTIVE, load
 from vfxgb.codec.batchcrypt import BatchCryptCode
 from vfxgb.codec.code import PairCode
@@ -120,6 +121,7 @@ def main() -> None:
     model = VFXGBClassifier(
         n_estimators=LATER_TREES, max_depth=3, max_bin=32, parties=data.parties, active=ACTIVE, protocol="plain"
     ).fit(data.X, data.y, verbose=False)
+    assert_real_trees(model.model_.active_share, "overflow: default_credit")
     p = model.predict_proba(data.X)[:, 1]
     rounds = {"first round": first, f"after {LATER_TREES} trees": np.log(p / (1 - p))}
     codes: dict[str, PairCode] = {

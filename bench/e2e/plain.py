@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
 from vfxgb.cli.machine import machine_facts
+from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
 
 FEW, MANY = 10, 60
 RATIO_GOAL = 4.0
@@ -72,8 +73,18 @@ FITS: dict[str, Callable[[Data, int, argparse.Namespace], Any]] = {"vfxgb": fit_
 
 def seconds(fit: Callable[[Data, int, argparse.Namespace], Any], data: Data, rounds: int, args: Any) -> float:
     start = time.perf_counter()
-    fit(data, rounds, args)
-    return time.perf_counter() - start
+    model = fit(data, rounds, args)
+    found = time.perf_counter() - start
+    check(model)
+    return found
+
+
+def check(model: Any) -> None:
+    """What was measured had trees with splits."""
+    if isinstance(model, xgb.Booster):
+        assert_real_booster(model, "xgboost")
+    else:
+        assert_real_trees(model.model_.active_share, "plain")
 
 
 def per_tree(args: argparse.Namespace) -> dict[str, list[float]]:
@@ -103,8 +114,10 @@ def peak_memory(name: str, args: argparse.Namespace) -> int:
     FITS[name]((data[0][:2000].copy(), data[1][:2000].copy()), 2, args)
     Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark to what is resident now
     before = status("VmRSS")
-    FITS[name](data, FEW, args)
-    return status("VmHWM") - before
+    model = FITS[name](data, FEW, args)
+    peak = status("VmHWM") - before
+    check(model)
+    return peak
 
 
 def child_memory(name: str) -> int | None:

@@ -28,11 +28,12 @@ import numpy as np
 from vfxgb import _native
 from vfxgb.cli.machine import machine_facts
 from vfxgb.cli.memory import start_peak
+from vfxgb.errors import BenchmarkError
 from vfxgb.protocols.smm.cells import NodeMatrix
 from vfxgb.protocols.smm.chunks import pieces
 from vfxgb.protocols.smm.kernel import Cover, SecureKernel
 from vfxgb.protocols.smm.params import DEFAULT_CHUNK_BYTES
-from vfxgb.protocols.smm.vectors import null_vectors, random_vectors
+from vfxgb.protocols.smm.vectors import answerable, null_vectors, random_vectors
 from vfxgb.protocols.smm2.active import draw_answerable, masked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -63,17 +64,23 @@ def one(step: str, rows: int, rank: int, threads: int) -> tuple[float, int | Non
         received /= np.sqrt(rows)
     random_vectors(2, 100_000, _native.random_bytes, threads)  # starts the threads
     peak, start = start_peak(), time.perf_counter()
+    made = None
     if step == "U of smm1":
-        null_vectors(pairs, rank, _native.random_bytes, threads)
+        made = null_vectors(pairs, rank, _native.random_bytes, threads)
     elif step == "U of smm2":
-        SecureKernel(matrix, COVER, _native.random_bytes).null_vectors(rank)
+        made = SecureKernel(matrix, COVER, _native.random_bytes).null_vectors(rank)
     elif step == "W of smm1":
         shares = matrix.left_shares(received)
         for first, count in pieces(len(matrix.feature), rows, DEFAULT_CHUNK_BYTES):
-            matrix.products(shares, received, first, count)
+            made = matrix.products(shares, received, first, count)
     else:
-        masked(pairs, draw_answerable(received, threads), threads)
-    return time.perf_counter() - start, peak()
+        basis = draw_answerable(received, threads)
+        made = None if basis is None else masked(pairs, basis, threads)
+    seconds, used = time.perf_counter() - start, peak()
+    # Vectors that may be answered, and answers that say something: a refused node would cost nothing.
+    if made is None or not (answerable(made) if step.startswith("U") else made.any()):
+        raise BenchmarkError(f"{step}: found a node that the protocol refuses, wanted one that it answers")
+    return seconds, used
 
 
 def measure(step: str, args: argparse.Namespace) -> dict[str, object]:

@@ -27,6 +27,7 @@ import common
 from batch_he_data import Split, split
 
 from vfxgb import VFXGBClassifier
+from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.cli.train_data import ACTIVE
 from vfxgb.metric import make_metric
 
@@ -85,7 +86,9 @@ def fit(case: Case, threads: int, protocol: str, params: dict[str, Any], cuts: A
         protocol_params=params,
         n_jobs=threads,
     )
-    return model.fit(train.X, train.y, verbose=False, cuts=cuts)
+    model.fit(train.X, train.y, verbose=False, cuts=cuts)
+    assert_real_trees(model.model_.active_share, f"{case.name}: {protocol} {params}")
+    return model
 
 
 def fit_xgboost(case: Case, threads: int) -> tuple[Any, Any]:
@@ -103,6 +106,7 @@ def fit_xgboost(case: Case, threads: int) -> tuple[Any, Any]:
         "nthread": threads,
     }
     booster = xgb.train(params, data, case.trees)
+    assert_real_booster(booster, f"{case.name}: xgboost")
     return lambda X: booster.predict(xgb.DMatrix(X)), data.get_quantile_cut()
 
 

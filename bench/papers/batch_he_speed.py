@@ -26,6 +26,7 @@ import common
 from batch_he_data import PAPER_TRAIN_ROWS, split
 
 from vfxgb import VFXGBClassifier
+from vfxgb.cli.real_trees import assert_real_trees
 from vfxgb.cli.train_data import ACTIVE, Loaded
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
@@ -97,6 +98,7 @@ def run_point(point: Point, threads: int, at: Sequence[int] = ()) -> list[dict[s
             protocol_params={"key_bits": point.key_bits, "insecure": point.key_bits < 2048},
             n_jobs=threads,
         ).fit(point.data.X, point.data.y, verbose=False, callbacks=[clock])
+        assert_real_trees(model.model_.active_share, f"{kind} with {point.key_bits} bits on {point.data.source}")
         (traffic,) = model.traffic_.values()
         for entry in found:
             n = entry["trees"]

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import FedXGBClassifier
+from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.cli.train_data import DATA_VARIABLE
 from vfxgb.data.table import Table
 
@@ -114,7 +115,9 @@ def run_xgboost(data: Data, task: Task, threads: int) -> dict[str, Any]:
     )
     begin = time.perf_counter()
     model.fit(data.X, data.y, eval_set=[(data.X_test, data.y_test)], verbose=False)
-    return curves(model.evals_result()["validation_0"], task, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    assert_real_booster(model.get_booster(), f"xgboost on {data.source}")
+    return curves(model.evals_result()["validation_0"], task, seconds)
 
 
 def run_users(
@@ -135,7 +138,9 @@ def run_users(
     ranges = dict.fromkeys(range(data.X.shape[1]), (0.0, 255.0)) if task.error == "merror" else None
     begin = time.perf_counter()
     model.fit(data.X, data.y, users=ids, ranges=ranges, eval_set=[(data.X_test, data.y_test)], verbose=False)
-    found = curves(model.evals_result_["validation_0"], task, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    assert_real_trees(model.model_.active_share, f"{aggregator} with {users} users on {data.source}")
+    found = curves(model.evals_result_["validation_0"], task, seconds)
     spent = {"aggregator": aggregator, "megabytes": model.traffic_["users"].total_bytes / 1e6}
     return found | spent | {"notes": model.ledger_.notes}
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vfxgb import VFXGBClassifier
+from vfxgb.cli.real_trees import assert_real_trees
 from vfxgb.cli.train_data import ACTIVE, Loaded, load
 from vfxgb.cli.train_job import ONCE_PHASES
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
@@ -61,6 +62,7 @@ def curves(
     begin = time.perf_counter()
     model.fit(data.train.X, data.train.y, eval_set=[(data.test.X, data.test.y)], verbose=False)
     seconds = time.perf_counter() - begin
+    assert_real_trees(model.model_.active_share, f"{protocol} {params} on {data.train.source}")
     (log,) = model.evals_result_.values()
     return {
         "auc": [round(value, 5) for value in log["auc"]],
@@ -95,6 +97,7 @@ def time_per_tree(data: Loaded, protocol: str, params: dict[str, Any], trees: in
     clock = Clock()
     model = model_of(data, protocol, params, trees, threads, random_state=0)
     model.fit(data.X, data.y, verbose=False, callbacks=[clock])
+    assert_real_trees(model.model_.active_share, f"{protocol} {params} on {data.source}")
     once = sum(model.timings_.seconds.get(name, 0.0) for name in ONCE_PHASES)
     total = sum(one.total_bytes for one in model.traffic_.values())
     return {

@@ -26,6 +26,7 @@ import numpy as np
 
 from peers.adapter import DECRYPT, HISTOGRAM, SCALE, SUM, Clock, Operation, Peer, Task
 from peers.inputs import Inputs, Sizes, make_inputs
+from vfxgb.cli.real_trees import assert_real_predictions
 from vfxgb.cli.train_data import load
 from vfxgb.metric import make_metric
 
@@ -123,6 +124,7 @@ class Worker:
         predictions = np.asarray(found.predictions, dtype=np.float64)
         if predictions.shape != table.y.shape or not np.isfinite(predictions).all():
             raise ValueError(f"found predictions of shape {predictions.shape}, wanted {len(table.y)} finite numbers")
+        assert_real_predictions(predictions, trainer)
         return {
             "source": table.source,
             "rows": len(table.y),

@@ -221,5 +221,13 @@ class EngineError(VfxgbError, RuntimeError):
     """Work on shards that cannot be done: no cluster, a folder that workers do not see, too little memory allowed."""
 
 
+class BenchmarkError(VfxgbError, RuntimeError):
+    """A measurement of something other than it says, such as the time of trees without a split."""
+
+
 class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""
+
+
+class RefusedRootWarning(UserWarning):
+    """A passive party cannot take part at the root of a tree, so that its columns are missing where they count most."""

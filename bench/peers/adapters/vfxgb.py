@@ -76,6 +76,7 @@ def _operations(scheme: str, inputs: Inputs) -> Mapping[str, Operation]:
 
 def _train(protocol: str, params: dict[str, Any], task: Task) -> Trained:
     from vfxgb import VFXGBClassifier
+    from vfxgb.cli.real_trees import assert_real_trees
     from vfxgb.cli.train_data import ACTIVE
     from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
@@ -102,6 +103,7 @@ def _train(protocol: str, params: dict[str, Any], task: Task) -> Trained:
         protocol=protocol,
         protocol_params=params,
     ).fit(data.X, data.y, callbacks=[rounds], verbose=False)
+    assert_real_trees(model.model_.active_share, f"{protocol} {params}")
     return Trained(middle(rounds.costs), model.predict_proba(data.X)[:, 1])
 
 

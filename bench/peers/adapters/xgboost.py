@@ -6,6 +6,8 @@ from peers.adapter import Clock, Peer, Task, Trained, Trainer, middle
 def _hist(task: Task) -> Trained:
     import xgboost
 
+    from vfxgb.cli.real_trees import assert_real_booster
+
     data = task.data
     table = xgboost.QuantileDMatrix(data.X, data.y, max_bin=task.bins, nthread=1)
     booster = xgboost.Booster(
@@ -22,6 +24,7 @@ def _hist(task: Task) -> Trained:
     for place in range(task.rounds):
         booster.update(table, place)
         costs.append(clock.lap())
+    assert_real_booster(booster, "hist")
     return Trained(middle(costs), booster.predict(table))
 
 

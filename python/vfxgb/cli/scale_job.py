@@ -20,6 +20,7 @@ import numpy as np
 from vfxgb import VFXGBClassifier
 from vfxgb.cli.children import answer
 from vfxgb.cli.memory import known_bytes, start_peak
+from vfxgb.cli.real_trees import assert_real_trees
 from vfxgb.cli.scale_cluster import distributed
 from vfxgb.cli.train_data import ACTIVE, LABEL, PASSIVE
 from vfxgb.cli.train_job import ONCE_PHASES, all_operations
@@ -129,6 +130,7 @@ def _run(job: ScaleJob, engine: dict[str, Any], client: Any) -> ScaleRun:
     with AnonymousPeak() as anonymous:
         model = _fit(job, engine, job.data)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    assert_real_trees(model.model_.active_share, f"bench scale: {engine}")
     cluster_cpu, used = _cluster_cpu(client) - cluster_cpu, _disk()
     read, written = (None, None) if disk is None or used is None else (used[0] - disk[0], used[1] - disk[1])
     timings, traffic = model.timings_, model.traffic_[PASSIVE]

@@ -21,6 +21,7 @@ from vfxgb.cli.bench_ops import Operation
 from vfxgb.cli.children import answer
 from vfxgb.cli.memory import start_peak
 from vfxgb.cli.progress import Progress
+from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.cli.train_data import ACTIVE, PASSIVE, Loaded, load
 from vfxgb.crypto import generate
 from vfxgb.errors import MissingPackageError
@@ -115,8 +116,8 @@ def run_job(job: TrainJob) -> JobResult:
     data = load(job.data, job.rows, job.features)
     # Libraries loaded and threads started: neither time nor memory of that counts.
     few = data.head(WARM_UP_ROWS)
-    _run(job, few, 1)
-    fixed_bytes = _run(job, few, 1).peak_bytes
+    _run(job, few, 1, real=False)
+    fixed_bytes = _run(job, few, 1, real=False).peak_bytes
     costs: list[Operation] = []
     wire_bytes = element_bytes = 0
     if job.cost_batch:
@@ -156,13 +157,14 @@ def _measure(costs: list[Operation], repeats: int, threads: int) -> None:
                 operation.measure(count)
 
 
-def _run(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
+def _run(job: TrainJob, data: Loaded, trees: int, real: bool = True) -> TrainRun:
+    """`real`: the run is a measurement, and ends with an error if its trees have no splits."""
     peak = start_peak()
-    run = _fit_xgboost(job, data, trees) if job.protocol == XGBOOST else _fit(job, data, trees)
+    run = _fit_xgboost(job, data, trees, real) if job.protocol == XGBOOST else _fit(job, data, trees, real)
     return msgspec.structs.replace(run, peak_bytes=peak())
 
 
-def _fit(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
+def _fit(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
     clock = RoundClock(trees)
     model = VFXGBClassifier(
         n_estimators=trees,
@@ -174,6 +176,8 @@ def _fit(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
         protocol=job.protocol,
         protocol_params=job.params,
     ).fit(data.X, data.y, callbacks=[clock], verbose=False)
+    if real:
+        assert_real_trees(model.model_.active_share, f"bench train: {job.protocol} {job.params} on {data.source}")
     timings, traffic = model.timings_, model.traffic_[PASSIVE]
     parties = {ACTIVE: timings, **timings.parties}
     operations = all_operations(parties.values())
@@ -198,7 +202,7 @@ def all_operations(timings: Iterable[Timings]) -> dict[str, int]:
     return dict(found)
 
 
-def _fit_xgboost(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
+def _fit_xgboost(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
     try:
         import xgboost
     except ImportError:
@@ -212,8 +216,10 @@ def _fit_xgboost(job: TrainJob, data: Loaded, trees: int) -> TrainRun:
         "nthread": job.threads,
     }
     start, start_cpu = time.perf_counter(), time.process_time()
-    xgboost.train(params, table, trees)
+    booster = xgboost.train(params, table, trees)
     seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+    if real:
+        assert_real_booster(booster, f"bench train: xgboost on {data.source}")
     return TrainRun([seconds / trees] * trees, cpu, 0.0, {}, {}, 0, 0)
 
 

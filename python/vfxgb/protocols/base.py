@@ -116,14 +116,13 @@ class ActiveLevel:
 class Proposals:
     """The best splits of one party for the m nodes of one tree.
 
-    `gain`: float64[m], loss change, 0 where the party has no split; tokens[start[i]:start[i + 1]] reach it in node i.
-    `closed`: bool[m], nodes that nobody may split because this party cannot take part in them, or None for none.
+    `gain`: float64[m], loss change, 0 where the party has no split, or cannot take part in the node, which the others
+    may split all the same; tokens[start[i]:start[i + 1]] reach it in node i.
     """
 
     gain: NDArray[np.float64]
     start: NDArray[np.int64]
     tokens: NDArray[np.int64]
-    closed: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ splits are found in them, is here and is the same for all.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -21,12 +21,11 @@ class OpenedTree:
     """Sums of one party for one tree of a level.
 
     `left`: int64[len(build), c, 2], one row per node to build; `constraint`: int8[c], the monotone direction of each
-    candidate, on the first level of a constrained run, else None. `closed`: as in Proposals.
+    candidate, on the first level of a constrained run, else None.
     """
 
     left: NDArray[np.int64]
     constraint: NDArray[np.int8] | None
-    closed: NDArray[np.bool_] | None = None
 
 
 class SumSource(Protocol):
@@ -77,9 +76,7 @@ class OpenedSums:
                     self._context.note(f"left-sums:{level.depth}:{party}", level.round, nodes.tree, tree.left)
             with self._context.timings.phase("score"):
                 found[party] = [
-                    replace(
-                        self._table(party, nodes.tree, tree, level.depth).propose(nodes, tree.left), closed=tree.closed
-                    )
+                    self._table(party, nodes.tree, tree, level.depth).propose(nodes, tree.left)
                     for nodes, tree in zip(level.trees, opened, strict=True)
                 ]
         return found

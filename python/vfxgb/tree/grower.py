@@ -309,17 +309,14 @@ def best_party(
 ) -> tuple[NDArray[np.float64], dict[int, NDArray[np.int64]]]:
     """The best gain of each node, and per party the positions of the nodes it wins; the first of equal ones wins.
 
-    `proposals`: party position -> those of the same m nodes, in party order. Nodes whose best gain is too small, and
-    those that a party has closed, are nobody's.
+    `proposals`: party position -> those of the same m nodes, in party order. Nodes whose best gain is too small are
+    nobody's.
     """
     parties = list(proposals)
     table = np.stack([proposals[party].gain for party in parties])
     winner = np.argmax(table, axis=0)
     best = table[winner, np.arange(table.shape[1])]
     worth = (best > LEAST_GAIN) & (best >= gamma)
-    for one in proposals.values():
-        if one.closed is not None:
-            worth &= ~one.closed
     won = {party: np.flatnonzero(worth & (winner == row)) for row, party in enumerate(parties)}
     return best, {party: positions for party, positions in won.items() if len(positions)}
 

@@ -162,14 +162,14 @@ def test_select_picks_the_tokens_of_some_nodes() -> None:
     assert (start.tolist(), tokens.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
 
 
-def _gains(*gain: float, closed: list[bool] | None = None) -> Proposals:
+def _gains(*gain: float) -> Proposals:
     none = np.zeros(0, dtype=np.int64)
-    return Proposals(np.array(gain), none, none, None if closed is None else np.array(closed))
+    return Proposals(np.array(gain), none, none)
 
 
-def test_a_closed_node_is_nobodys() -> None:
-    _, won = best_party({0: _gains(1.0, 2.0), 1: _gains(0.0, 3.0, closed=[True, False])}, gamma=0.0)
-    assert {party: positions.tolist() for party, positions in won.items()} == {1: [1]}
+def test_a_party_that_proposes_nothing_keeps_nobody_from_splitting() -> None:
+    _, won = best_party({0: _gains(1.0, 2.0), 1: _gains(0.0, 3.0)}, gamma=0.0)
+    assert {party: positions.tolist() for party, positions in won.items()} == {0: [0], 1: [1]}
 
 
 def test_the_first_of_equal_parties_wins() -> None:

@@ -47,15 +47,9 @@ class ScoredActive:
     def open_level(self, level: ActiveLevel) -> None:
         """See ActiveRole."""
         self._level = level
-        trees = [
-            TreeTotals(
-                tree=nodes.tree,
-                totals=pack_array(nodes.totals),
-                bounds=pack_bytes(b"") if nodes.bounds is None else pack_array(nodes.bounds),
-            )
-            for nodes in level.trees
-        ]
-        message = ScoreLevel(round=level.round, depth=level.depth, trees=trees)
+        message = ScoreLevel(
+            round=level.round, depth=level.depth, trees=[tree_totals(nodes, nodes.totals) for nodes in level.trees]
+        )
         broadcast(list(self._context.channels.values()), message)
         self._send_level(level)
 
@@ -106,6 +100,12 @@ class ScoredActive:
         """See ActiveRole: nothing runs in the background."""
 
 
+def tree_totals(nodes: LevelNodes, totals: NDArray[np.int64]) -> TreeTotals:
+    """What a passive party is told of a tree's nodes in order to score: `totals` int64[m, 2], and limits of weights."""
+    bounds = pack_bytes(b"") if nodes.bounds is None else pack_array(nodes.bounds)
+    return TreeTotals(tree=nodes.tree, totals=pack_array(totals), bounds=bounds)
+
+
 def read_tree(tree: TreeBest, nodes: LevelNodes, what: str) -> tuple[Proposals, NDArray[np.int8]]:
     """The proposals of one tree, and the monotone direction of each node's best split. Raises MessageError."""
     m = len(nodes.nodes)
@@ -114,12 +114,9 @@ def read_tree(tree: TreeBest, nodes: LevelNodes, what: str) -> tuple[Proposals, 
         raise MessageError(f"{what}: found a gain below 0 or not finite, wanted at least 0")
     start = np.append(0, np.cumsum(gain > 0)).astype(np.int64)
     tokens = np.zeros(int(start[-1]), dtype=np.int64)
-    closed = None
-    if len(tree.closed):
-        closed = unpack_array(tree.closed, np.uint8, (m,), what).astype(np.bool_)
     direction = np.zeros(m, dtype=np.int8)
     if nodes.bounds is not None:
         direction = unpack_array(tree.constraint, np.int8, (m,), what)
     if not np.isin(direction, (-1, 0, 1)).all():
         raise MessageError(f"{what}: found a monotone direction other than -1, 0 and 1")
-    return Proposals(gain, start, tokens, closed), direction
+    return Proposals(gain, start, tokens), direction

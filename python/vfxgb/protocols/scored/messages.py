@@ -23,7 +23,10 @@ class ScoreRule(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class TreeTotals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in a ScoreLevel: gradient sums int64[m, 2] of its nodes; limits float64[m, 2] of weights, or empty."""
+    """One tree in a ScoreLevel: gradient sums int64[m, 2] of its nodes; limits float64[m, 2] of weights, or empty.
+
+    The sums of a node in which the receiver cannot take part are zeros.
+    """
 
     tree: int
     totals: Bulk
@@ -47,15 +50,11 @@ class ScoreLevel(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class TreeBest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in a BestSplits: float64[m] best gains, 0 for none; int8[m] monotone directions, or empty.
-
-    `closed`: bool[m], the nodes that must stay leaves, or empty when there are none.
-    """
+    """One tree in a BestSplits: float64[m] best gains, 0 for none; int8[m] monotone directions, or empty."""
 
     tree: int
     gain: Bulk
     constraint: Bulk
-    closed: Bulk
 
 
 class BestSplits(Message, frozen=True, forbid_unknown_fields=True):

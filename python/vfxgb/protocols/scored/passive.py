@@ -17,7 +17,7 @@ from vfxgb.protocols.base import (
     Resolved,
 )
 from vfxgb.protocols.scored.messages import BestSplits, ScoreLevel, ScoreRule, TreeBest
-from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.proposal import SumTable
 
@@ -50,9 +50,8 @@ class ScoredPassive(ABC):
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
         """Left sums of the nodes to build of tree `index` of the level, int64[len(build), c, 2], true order."""
 
-    def _closed(self, level: PassiveLevel, index: int) -> NDArray[np.bool_] | None:  # noqa: ARG002 - for protocols
-        """Which nodes of that tree must stay leaves, bool[m], or None for none. Asked after `_left_sums`."""
-        return None
+    def _exchange(self, level: PassiveLevel) -> None:  # noqa: B027 - not every protocol has something to exchange
+        """Exchange what comes before the totals of a level."""
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
         """See PassiveRole."""
@@ -91,12 +90,13 @@ class ScoredPassive(ABC):
     def open_level(self, level: PassiveLevel) -> None:
         """See PassiveRole."""
         context = self._context
+        self._exchange(level)
         totals = self._read_totals(level)
         answers = []
         for index, (nodes, (sums, bounds)) in enumerate(zip(level.trees, totals, strict=True)):
             left = self._left_sums(level, index)
             with context.timings.phase("score"):
-                answers.append(self._score(nodes, left, sums, bounds, self._closed(level, index)))
+                answers.append(self._score(nodes, left, sums, bounds))
         context.channel.send(BestSplits(round=level.round, depth=level.depth, trees=answers))
 
     def _read_totals(self, level: PassiveLevel) -> list[tuple[NDArray[np.int64], NDArray[np.float64] | None]]:
@@ -128,7 +128,6 @@ class ScoredPassive(ABC):
         left: NDArray[np.int64],
         totals: NDArray[np.int64],
         bounds: NDArray[np.float64] | None,
-        closed: NDArray[np.bool_] | None,
     ) -> TreeBest:
         candidates = self._candidates[nodes.tree]
         proposals = self._tables[nodes.tree].propose(self._as_level(nodes, totals, bounds), left)
@@ -141,12 +140,7 @@ class ScoredPassive(ABC):
         if candidates.constraint is not None:
             padded = np.append(candidates.constraint, np.int8(0))  # for the -1 of no split
             directions = pack_array(np.ascontiguousarray(padded[best]))
-        return TreeBest(
-            tree=nodes.tree,
-            gain=pack_array(proposals.gain),
-            constraint=directions,
-            closed=_EMPTY if closed is None or not closed.any() else _pack_flags(closed),
-        )
+        return TreeBest(tree=nodes.tree, gain=pack_array(proposals.gain), constraint=directions)
 
     def _as_level(
         self, nodes: PassiveNodes, totals: NDArray[np.int64], bounds: NDArray[np.float64] | None
@@ -206,7 +200,3 @@ class ScoredPassive(ABC):
 
     def close(self) -> None:  # noqa: B027 - not every protocol has something to end
         """See PassiveRole: nothing runs in the background."""
-
-
-def _pack_flags(flags: NDArray[np.bool_]) -> Bulk:
-    return pack_array(flags.astype(np.uint8))

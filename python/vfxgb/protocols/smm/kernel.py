@@ -73,7 +73,7 @@ class SecureKernel:
         dummies, widths = dummy_features(bins, n_bins, cover.l1, random)
         self._bins = np.concatenate([bins, dummies])
         self._n_bins = np.concatenate([n_bins, widths])
-        self._cells = _basis_cells(self._n_bins, np.concatenate([missing, np.zeros(len(widths), dtype=np.bool_)]))
+        self._cells = basis_cells(self._n_bins, np.concatenate([missing, np.zeros(len(widths), dtype=np.bool_)]))
 
     def null_vectors(self, rank: int) -> Vectors:
         """`rank` orthonormal vectors, float64[rank, n], orthogonal to every column of M*.
@@ -174,27 +174,43 @@ def dummy_features(
 
     Each has the cuts of a real feature (or some of them) and values drawn from it, row by row with replacement: nested
     columns of the very densities of the real ones. The paper's uniform columns are neither (ERRATA 1.4). Missing values
-    count as large.
+    count as large. No row is alone between two cuts: it would be zero in every vector that is orthogonal to them.
     """
     bins: list[NDArray[np.uint16]] = []
     widths: list[int] = []
-    donors = np.flatnonzero(n_bins > 1)
+    # Of a feature that parts no two rows from two others no such values can be drawn.
+    widest = int(n_bins.max(initial=0)) + 1
+    donors = np.array([f for f in range(len(real)) if len(shared_cuts(np.bincount(real[f], minlength=widest)))])
     while count > 0 and len(donors):
         donor = int(donors[draw_below(len(donors), random)])
         n_cuts = int(n_bins[donor]) - 1
-        keys = np.frombuffer(random(8 * n_cuts), dtype="<u8")
-        cuts = np.sort(np.argsort(keys, kind="stable")[:count])
         rows = np.frombuffer(random(8 * real.shape[1]), dtype="<u8") % np.uint64(real.shape[1])
+        values = real[donor][rows]
+        possible = shared_cuts(np.bincount(values, minlength=n_cuts + 2))
+        keys = np.frombuffer(random(8 * len(possible)), dtype="<u8")
+        cuts = np.sort(possible[np.argsort(keys, kind="stable")[:count]])
         # As in NodeMatrix.merged.
         below = np.searchsorted(cuts, np.arange(n_cuts + 2), side="left").astype(np.uint16)
-        bins.append(below[real[donor][rows]])
+        bins.append(below[values])
         widths.append(len(cuts) + 1)
         count -= len(cuts)
     stacked = np.stack(bins) if bins else np.empty((0, real.shape[1]), dtype=np.uint16)
     return stacked, np.array(widths, dtype=np.int32)
 
 
-def _basis_cells(n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+def shared_cuts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cuts, ascending, between which and beyond which there are two rows or more. counts: int64[bins], rows per bin."""
+    cuts: list[int] = []
+    held, left = 0, int(counts.sum())
+    for position, count in enumerate(counts.tolist()):
+        held, left = held + count, left - count
+        if held >= 2 and left >= 2:
+            cuts.append(position)
+            held = 0
+    return np.array(cuts, dtype=np.int64)
+
+
+def basis_cells(n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The cells that span the columns of M: of a feature all but its last bin, and the missing one if there is any."""
     first = np.concatenate([[0], np.cumsum(n_bins.astype(np.int64) + 1)])
     found = [np.empty(0, dtype=np.int64)]

@@ -22,15 +22,15 @@ class SmmParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `insecure`: must be True. `r`: null-space vectors per node. `precision_bits`: fractional bits of gradients; with
     more of them rounding would no longer be exact. `chunk_bytes`: the size from which an array travels in pieces.
-    `small_nodes`: what becomes of a node with too few rows for the protocol: a leaf, or batch_he is used for it. `he`:
-    the parameters of batch_he for that.
+    `small_nodes`: what becomes of a node in which the protocol cannot work: the passive party proposes nothing there,
+    or batch_he is used for it. `he`: the parameters of batch_he for that.
     """
 
     insecure: bool = False
     r: Rank = DEFAULT_RANK
     precision_bits: PrecisionBits = DEFAULT_PRECISION_BITS
     chunk_bytes: ChunkBytes = DEFAULT_CHUNK_BYTES
-    small_nodes: Literal["leaf", "batch_he"] = "leaf"
+    small_nodes: Literal["skip", "batch_he"] = "skip"
     he: BatchHeParams = BatchHeParams()
 
     def __post_init__(self) -> None:

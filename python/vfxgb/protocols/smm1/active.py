@@ -93,11 +93,7 @@ class Smm1Source:
         left = [rows.get(position, none) for position in nodes.build.tolist()]
         if level.depth == 0 and nodes.bounds is not None and constraint is None:
             constraint = np.zeros(count, dtype=np.int8)
-        closed = None
-        if self._fallback is None:
-            closed = np.zeros(len(nodes.nodes), dtype=np.bool_)
-            closed[self._small(nodes)] = True
-        return OpenedTree(np.stack(left) if left else np.zeros((0, count, 2), np.int64), constraint, closed)
+        return OpenedTree(np.stack(left) if left else np.zeros((0, count, 2), np.int64), constraint)
 
     def _receive_node(
         self, party: str, place: Place, nodes: LevelNodes, directed: bool

@@ -12,5 +12,5 @@ class Smm1Params(SmmParams, frozen=True, forbid_unknown_fields=True):
 
 
 def smm1_options(params: Smm1Params) -> EngineOptions:
-    """Siblings are derived only where every node has sums: a small node that became a leaf has none."""
+    """Siblings are derived only where every node has sums: a node that a passive party skips has none."""
     return EngineOptions(precision_bits=params.precision_bits, subtract=params.small_nodes == "batch_he")

@@ -3,6 +3,7 @@
 Algorithm 3 of papers/000. That this hides next to nothing is in the README.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.errors import MessageError
+from vfxgb.errors import MessageError, RefusedRootWarning
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes, Proposals
-from vfxgb.protocols.scored.active import ScoredActive
+from vfxgb.protocols.scored.active import ScoredActive, tree_totals
+from vfxgb.protocols.scored.messages import ScoreLevel
 from vfxgb.protocols.smm.chunks import Place, read_vectors
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.protocols.smm.small import SmallNodes
@@ -31,6 +33,7 @@ class Smm2Active(ScoredActive):
         super().__init__(context)
         self._params: Smm2Params = context.params
         self._gradients: Gradients | None = None
+        self._warned: set[str] = set()
         # What is a small node depends on the party, so each has a key of its own.
         self._fallback: dict[str, SmallNodes] = {}
         if self._params.small_nodes == "batch_he":
@@ -42,14 +45,27 @@ class Smm2Active(ScoredActive):
         for fallback in self._fallback.values():
             fallback.begin_tree(gradients)
 
+    def open_level(self, level: ActiveLevel) -> None:
+        """See ActiveRole. Totals wait until it is known in which nodes a party takes part."""
+        self._level = level
+
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
         """See ActiveRole."""
-        for party in self._context.channels:
-            self._exchange(party, level)
+        for party, channel in self._context.channels.items():
+            refused = self._exchange(party, level)
+            trees = []
+            for nodes, positions in zip(level.trees, refused, strict=True):
+                totals = nodes.totals.copy()
+                totals[positions] = 0
+                trees.append(tree_totals(nodes, totals))
+            channel.send(ScoreLevel(round=level.round, depth=level.depth, trees=trees))
         return super().propose(level)
 
-    def _exchange(self, party: str, level: ActiveLevel) -> None:
-        """All vectors of a level are read before the first products go out: see smm1/active.py."""
+    def _exchange(self, party: str, level: ActiveLevel) -> list[NDArray[np.int64]]:
+        """All vectors of a level are read before the first products go out: see smm1/active.py.
+
+        Returns, per tree, the positions of the nodes in which the party takes no part.
+        """
         answers: list[tuple[Place, Vectors]] = []
         refused: list[list[int]] = []
         for nodes in level.trees:
@@ -64,8 +80,30 @@ class Smm2Active(ScoredActive):
             self._context.channels[party].send(
                 Smm2Products(round=round_index, depth=depth, tree=tree, node=node, products=pack_array(products))
             )
+        positions = [np.array(tree, dtype=np.int64) for tree in refused]
         if party in self._fallback:
-            self._fall_back(party, level, [np.array(positions, dtype=np.int64) for positions in refused])
+            self._fall_back(party, level, positions)
+            return [tree[:0] for tree in positions]
+        if level.depth == 0:
+            self._warn(party, level, positions)
+        return positions
+
+    def _warn(self, party: str, level: ActiveLevel, refused: Sequence[NDArray[np.int64]]) -> None:
+        """Once a run and party: a refused root keeps all rows of a tree from the party, and its columns with them."""
+        roots = [nodes for nodes, positions in zip(level.trees, refused, strict=True) if len(positions)]
+        if not roots or party in self._warned:
+            return
+        self._warned.add(party)
+        params, rows = self._params, int(roots[0].in_memory.counts(roots[0].nodes)[0, 0])
+        warnings.warn(
+            RefusedRootWarning(
+                f"smm2: {party} proposes no split at the root of tree {roots[0].tree} of round {level.round}: found "
+                f"{rows} rows there, wanted more than its cuts + l1 + l2 + r = its cuts + "
+                f"{params.l1 + params.l2 + params.r}, and every row hidden; use fewer bins, a smaller r, or "
+                "small_nodes='batch_he'"
+            ),
+            stacklevel=2,
+        )
 
     def _answer(self, party: str, place: Place, nodes: LevelNodes) -> Vectors:
         """W_g and W_h of a node, float64[2, n]; float64[2, 0] if its basis is none that may be answered."""

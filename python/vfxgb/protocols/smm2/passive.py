@@ -8,17 +8,24 @@ from numpy.typing import NDArray
 
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
 from vfxgb.protocols.scored.passive import ScoredPassive
-from vfxgb.protocols.smm.cells import FeatureColumns
+from vfxgb.protocols.smm.cells import FeatureColumns, NodeMatrix
 from vfxgb.protocols.smm.chunks import check_place, pieces
+from vfxgb.protocols.smm.exposed import withheld_cuts
 from vfxgb.protocols.smm.kernel import SecureKernel, too_small
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.protocols.smm.small import SmallNodesPassive
 from vfxgb.protocols.smm.sums import coarse_sums, fine_bits, fine_pairs
-from vfxgb.protocols.smm.vectors import Vectors
+from vfxgb.protocols.smm.vectors import Random, Vectors, answerable
 from vfxgb.protocols.smm2.params import Smm2Params
 from vfxgb.transport.messages import pack_array, unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
+from vfxgb.tree.shown_cuts import ShownCuts
+
+# The gradient of a row that is alone in a cell is a difference of two left sums.
+LEAST_CELL_ROWS = 2
+# How often a cover is drawn before a node is left to the active party's guard.
+MOST_COVERS = 4
 
 
 class Smm2Passive(ScoredPassive):
@@ -32,13 +39,20 @@ class Smm2Passive(ScoredPassive):
         # The secret orders in which the active party sees sums of small nodes.
         self._shown: list[CandidateList] = []
         self._few: list[SmallSums] = []
+        self._cuts: list[ShownCuts] = []
+        # Of the open level, by tree.
+        self._withheld: list[NDArray[np.bool_]] = []
+        self._available: list[NDArray[np.bool_] | None] = []
         self._sums: list[NDArray[np.int64]] = []
         self._refused: list[NDArray[np.int64]] = []
 
     def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:
-        if self._fallback is None:
-            return
         context, trees = self._context, self._trees
+        if self._fallback is None:
+            least = max(LEAST_CELL_ROWS, context.min_bucket_rows)
+            self._cuts = [ShownCuts(context.bins, tree.features, least, context.threads) for tree in trees]
+            self._withheld = [np.zeros((0, 0), dtype=np.bool_) for _ in trees]
+            return
         self._shown = [
             CandidateList(
                 context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
@@ -48,23 +62,17 @@ class Smm2Passive(ScoredPassive):
         self._few = [SmallSums(context.bins, tree, context.threads) for tree in trees]
         self._fallback.begin_round(round_index, sampled, trees, self._shown)
 
-    def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
-        if index == 0:
-            self._exchange(level)
+    def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:  # noqa: ARG002 - as in ScoredPassive
         return self._sums[index]
-
-    def _closed(self, level: PassiveLevel, index: int) -> NDArray[np.bool_] | None:
-        if self._fallback is not None:
-            return None
-        closed = np.zeros(len(level.trees[index].nodes), dtype=np.bool_)
-        closed[self._refused[index]] = True
-        return closed
 
     def _exchange(self, level: PassiveLevel) -> None:
         """All vectors of a level are sent before the first products are read: see smm1/active.py."""
-        for nodes in level.trees:
-            for position in nodes.build.tolist():
-                self._send_basis(level, nodes, position)
+        with self._context.timings.phase("cells"):
+            self._available = [self._open_cells(nodes) for nodes in level.trees]
+        for index, nodes in enumerate(level.trees):
+            for place, position in enumerate(nodes.build.tolist()):
+                available = self._available[index]
+                self._send_basis(level, nodes, position, None if available is None else available[place])
         answers = [
             {position: self._receive_products(level, nodes, position) for position in nodes.build.tolist()}
             for nodes in level.trees
@@ -74,7 +82,10 @@ class Smm2Passive(ScoredPassive):
             for tree in answers
         ]
         with self._context.timings.phase("sums"):
-            self._sums = [self._ordinary(nodes, tree) for nodes, tree in zip(level.trees, answers, strict=True)]
+            self._sums = [
+                self._ordinary(nodes, tree, available)
+                for nodes, tree, available in zip(level.trees, answers, self._available, strict=True)
+            ]
         if self._fallback is not None:
             self._fallback.open_small(level, self._refused)
             for nodes, small, sums in zip(level.trees, self._refused, self._sums, strict=True):
@@ -82,22 +93,64 @@ class Smm2Passive(ScoredPassive):
                     self._receive_sums(level, nodes, small, sums)
                 self._few[nodes.tree].note(nodes, small)
 
-    def _send_basis(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> None:
+    def _open_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_] | None:
+        """Which candidates the nodes to build may use: bool[len(build), c], None for all.
+
+        With encryption to fall back on that is whatever min_bucket_rows allows.
+        """
+        tree, candidates = self._trees[nodes.tree], self._candidates[nodes.tree]
+        if self._fallback is None:
+            return self._hiding_cells(nodes)
+        allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
+        built = np.ascontiguousarray(nodes.nodes[nodes.build])
+        return candidates.available(built, allowed, tree.cuts)
+
+    def _hiding_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_]:
+        """The same with cells merged until they hide every row; all nodes of the level are built then.
+
+        Each cell holds LEAST_CELL_ROWS rows, or none, in a node and in its sibling (tree/shown_cuts.py), and no row is
+        exposed by several cells together in a node that is answered (smm/exposed.py). Siblings withhold the same cuts,
+        and so do the nodes below them: what a node withholds is no difference of what its relatives show.
+        """
+        context, params, partition = self._context, self._params, self._trees[nodes.tree].in_memory
+        candidates, cuts, before = self._candidates[nodes.tree], self._cuts[nodes.tree], self._open.get(nodes.tree)
+        parents = np.full(len(nodes.nodes), -1, dtype=np.int64)
+        withheld = np.zeros((len(nodes.nodes), len(candidates)), dtype=np.bool_)
+        if before is not None:
+            parents = np.searchsorted(before.nodes, nodes.parents).astype(np.int64)
+            withheld = self._withheld[nodes.tree][parents]
+        cuts.open(partition, nodes.nodes, parents)
+        available = candidates.available(nodes.nodes, nodes.allowed, cuts)
+        assert available is not None  # noqa: S101 - cells have a least number of rows
+        available &= ~withheld
+        counts = partition.counts(nodes.nodes)[:, 0]
+        for parent in np.unique(parents).tolist():
+            family = np.flatnonzero(parents == parent)
+            answered = [
+                self._columns.node(
+                    candidates, partition.rows(int(nodes.nodes[member])), available[member], context.threads
+                )
+                for member in family.tolist()
+                if not too_small(int(counts[member]), int(available[member].sum()), params.cover, params.r)
+            ]
+            if answered:
+                withheld[family] |= withheld_cuts(answered)
+        self._withheld[nodes.tree] = withheld
+        return available & ~withheld
+
+    def _send_basis(
+        self, level: PassiveLevel, nodes: PassiveNodes, position: int, available: NDArray[np.bool_] | None
+    ) -> None:
         context, params = self._context, self._params
         candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
         node = int(nodes.nodes[position])
         rows = partition.rows(node)
         vectors = np.empty((0, len(rows)))
         with context.timings.phase("null space"):
-            allowed = None if nodes.allowed is None else nodes.allowed[position : position + 1]
-            cuts = self._trees[nodes.tree].cuts
-            available = candidates.available(nodes.nodes[position : position + 1], allowed, cuts)
             shown = len(candidates) if available is None else int(available.sum())
             if not too_small(len(rows), shown, params.cover, params.r):
-                matrix = self._columns.node(
-                    candidates, rows, None if available is None else available[0], context.threads
-                )
-                vectors = SecureKernel(matrix, params.cover, context.random).null_vectors(params.r)
+                matrix = self._columns.node(candidates, rows, available, context.threads)
+                vectors = hiding_vectors(matrix, params, context.random)
         with context.timings.phase("send vectors"):
             for first, count in pieces(len(vectors), len(rows), params.chunk_bytes):
                 context.channel.send(
@@ -125,7 +178,9 @@ class Smm2Passive(ScoredPassive):
         products: Vectors = unpack_array(message.products, np.float64, (2, n if len(message.products) else 0), what)
         return products
 
-    def _ordinary(self, nodes: PassiveNodes, answers: dict[int, Vectors]) -> NDArray[np.int64]:
+    def _ordinary(
+        self, nodes: PassiveNodes, answers: dict[int, Vectors], available: NDArray[np.bool_] | None
+    ) -> NDArray[np.int64]:
         """Left sums of the nodes to build, int64[len(build), c, 2]; zeros where there were no products."""
         context = self._context
         candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
@@ -139,14 +194,11 @@ class Smm2Passive(ScoredPassive):
         for position, products in given.items():
             pairs[partition.rows(int(nodes.nodes[position]))] = fine_pairs(products, self.step, bits)
         positions = np.array(list(given), dtype=np.int64)
-        sums = candidates.left_sums(
-            partition,
-            np.ascontiguousarray(nodes.nodes[positions]),
-            pairs,
-            None if nodes.allowed is None else nodes.allowed[positions],
-            self._trees[nodes.tree].cuts,
-        )
-        left[np.searchsorted(nodes.build, positions)] = coarse_sums(sums, bits, what)
+        places = np.searchsorted(nodes.build, positions)
+        sums = candidates.left_sums(partition, np.ascontiguousarray(nodes.nodes[positions]), pairs)
+        if available is not None:
+            sums[~available[places]] = 0
+        left[places] = coarse_sums(sums, bits, what)
         return left
 
     def _receive_sums(
@@ -169,10 +221,21 @@ class Smm2Passive(ScoredPassive):
             self._fallback.end_round()
             with self._context.timings.phase("count small sums"):
                 self._context.disclosed.small_sums += sum(few.count() for few in self._few)
-        self._shown, self._few, self._sums, self._refused = [], [], [], []
+        self._shown, self._few, self._cuts = [], [], []
+        self._withheld, self._available, self._sums, self._refused = [], [], [], []
         super().end_tree()
 
     def close(self) -> None:
         """See PassiveRole."""
         if self._fallback is not None:
             self._fallback.close()
+
+
+def hiding_vectors(matrix: NodeMatrix, params: Smm2Params, random: Random) -> Vectors:
+    """Null-space vectors of [M M' Y] that hide every row, unless M alone exposes one: a cover may do so by chance."""
+    vectors = np.empty((0, matrix.rows))
+    for _ in range(MOST_COVERS):
+        vectors = SecureKernel(matrix, params.cover, random).null_vectors(params.r)
+        if answerable(vectors):
+            break
+    return vectors
