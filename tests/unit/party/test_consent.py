@@ -6,6 +6,7 @@ from vfxgb.party.consent import Consent, QueryCount, smallest_key
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TrainRequest
 from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.train.messages import Setup
 
 SMALL_HE = {"small_nodes": "batch_he", "he": {"key_bits": 256, "insecure": True}}
 
@@ -61,8 +62,20 @@ def test_what_is_beyond_is_refused_by_name(case):
     assert "ask shop" in str(found.value)
 
 
+def _setup(told):
+    sizes = {"n_rows": 9, "n_train": 9, "n_outputs": 1, "max_depth": 3, "max_bin": 8, "min_bucket_rows": 1}
+    places = {"first_round": 0, "n_rounds": 2, "start_round": 0}
+    digests = {"rows_digest": b"", "trees_digest": b"", "state_digest": b"", "run": ""}
+    rest = {"protocol": "ot_shares", "protocol_params": {}, "missing_strategy": "learned", "constrained": False}
+    return Setup(**sizes, **places, **digests, **rest, told_sample=told)
+
+
 def test_a_sample_that_is_told_can_be_agreed_to():
-    _consent(told_sample=True).training(_request(told=True))
+    for consent, told in ((_consent(), False), (_consent(told_sample=True), True)):
+        consent.training(_request(told=told))
+        consent.setup(_setup(told))
+    with pytest.raises(ConsentError, match="which rows GOSS chose"):
+        _consent().setup(_setup(True))
 
 
 def test_purposes_are_compared_as_text():
