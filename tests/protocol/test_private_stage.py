@@ -82,15 +82,21 @@ def test_all_messages_are_those_of_a_run_without_it(sent) -> None:
 
 
 def test_true_labels_make_up_for_noise_on_rows_not_seen() -> None:
-    X, y = table(4_000)
-    train, test = slice(0, 3_000), slice(3_000, None)
-    model = classifier(epsilon=0.5, private_stage_trees=20).fit(X[train], y[train])
-    private = auc(y[test], model.predict_proba(X[test])[:, 1])
-    model.model_ = FittedModel(model.model_.active_share.joint, model.model_.passive_shares)
-    noisy = auc(y[test], model.predict_proba(X[test])[:, 1])
-    alone = VFXGBClassifier(**(SMALL | {"n_estimators": 20})).fit(X[train, :2], y[train])
-    # Better than what comes from noisy labels alone, and than what the bank can do without the shop.
-    assert private > max(noisy, auc(y[test], alone.predict_proba(X[test, :2])[:, 1])) + 0.01
+    """Better than the joint model of noisy labels, and than the bank without the shop; means over three draws."""
+    X, _ = table(6_000)
+    y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
+    train, test = slice(0, 4_000), slice(4_000, None)
+    sizes = SMALL | {"n_estimators": 30, "learning_rate": 0.2, "reg_lambda": 50.0}
+    scores = []
+    for _ in range(3):
+        model = classifier(epsilon=0.2, private_stage_trees=30).set_params(**sizes).fit(X[train], y[train])
+        private = auc(y[test], model.predict_proba(X[test])[:, 1])
+        model.model_ = FittedModel(model.model_.active_share.joint, model.model_.passive_shares)
+        scores.append((private, auc(y[test], model.predict_proba(X[test])[:, 1])))
+    private, noisy = np.mean(scores, axis=0)
+    alone = VFXGBClassifier(**sizes).fit(X[train, :2], y[train])
+    assert private > noisy
+    assert private > auc(y[test], alone.predict_proba(X[test, :2])[:, 1])
 
 
 def test_it_knows_the_others_columns_by_the_joint_score() -> None:
