@@ -2,8 +2,8 @@
 
 Who knows M^T g knows c^T g for every c in the span of M's columns. Row i is exposed if its indicator e_i is one of
 these: if it is alone in a cell, or if cells of several features differ by it alone. Every vector orthogonal to M is
-then zero at i, so that no answer hides it. With B the indicators of the cells that span M and b_i the i-th row of B, the
-squared length of e_i's projection on the span is the leverage
+then zero at i, so that no answer hides it. With B the indicators of the cells that span M and b_i the i-th row of B,
+the squared length of e_i's projection on the span is the leverage
 
     h_i = b_i^T (B^T B)^- b_i,
 
