@@ -154,8 +154,8 @@ def conclude(run: common.Run, found: dict[str, dict[str, Any]]) -> None:
         all(max(values) < 1 for values in null.values()) or "in part",
         "Of the time of batched encryption "
         + ", ".join(f"{name} takes {min(v):.2f} to {max(v):.2f}" for name, v in null.items())
-        + "; nodes with too few rows become leaves (E34). In bytes SMM-1 loses (E35). Neither protects anything: "
-        "`vfxgb audit` reads the splits or the labels off a run.",
+        + "; nodes with too few rows are left to the active party (E34). In bytes SMM-1 loses (E35). Neither protects "
+        "anything: `vfxgb audit` reads the splits or the labels off a run.",
     )
     run.found(
         "Noise of epsilon 1 or 3 protects labels.",

@@ -75,7 +75,7 @@ def test_every_protocol_grows_trees_with_its_default_parameters(protocol) -> Non
 
 @pytest.mark.parametrize("make", [lone_row_table, exposing_table])
 def test_smm2_keeps_the_splits_of_both_parties(make) -> None:
-    """No node is refused, and no row's gradient follows from one answer, although row 0 would be zero in every vector."""
+    """No node is refused, and no gradient follows from one answer, although row 0 would be zero in every vector."""
     model = fit(*make(), "smm2", SMM2, record=True)
     assert all(tree["bank"] > 0 for tree in splits(model))
     assert sum(tree["shop"] for tree in splits(model)) > 0

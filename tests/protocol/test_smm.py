@@ -83,7 +83,7 @@ def test_sums_are_those_of_plain(smm, n, monkeypatch) -> None:
 
 @pytest.mark.parametrize("smm", BOTH)
 def test_small_nodes_are_left_to_the_active_party(smm) -> None:
-    """A passive party skips them; the active one goes on. With squared loss the cover of a node is its number of rows."""
+    """A passive party skips them, the active one goes on. With squared loss the cover of a node is its rows."""
     X, y = problem(400)
     params = {"insecure": True, "r": 6, "small_nodes": "skip"} | ({"l1": 4, "l2": 3} if smm == "smm2" else {})
     result = run(X, y, smm, params, parties=3, max_depth=9, min_child_weight=0.0)

@@ -244,7 +244,9 @@ def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
             keyed = [(f"{text} {config}", _job(settings, name, config)) for config in configs]
             jobs += [(label, msgspec.structs.replace(job, params={**job.params, **params})) for label, job in keyed]
             continue
-        jobs.append((text, _job(settings, name, None, params=params, extra=max(settings.trees, CHEAP_TREES))))
+        # Those that fall back on encryption take seconds a tree.
+        extra = settings.trees if "he" in fields else max(settings.trees, CHEAP_TREES)
+        jobs.append((text, _job(settings, name, None, params=params, extra=extra)))
         if "he" in fields and not given:
             inner = {config: _job(settings, BATCH, config).params for config in configs}
             jobs += [

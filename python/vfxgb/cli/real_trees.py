@@ -48,6 +48,6 @@ def _check_splits(splits: Sequence[int], what: str) -> None:
     empty = [number for number, count in enumerate(splits) if not count]
     if empty or not splits:
         raise BenchmarkError(
-            f"{what}: found {len(empty)} of {len(splits)} trees without a split, the first at {empty[:1]}, wanted none; "
+            f"{what}: found {len(empty)} of {len(splits)} trees without a split, first {empty[:1]}, wanted none; "
             "their time says nothing about training"
         )

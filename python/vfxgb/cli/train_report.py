@@ -222,7 +222,7 @@ def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
         if spec.security == "broken":
             lines.append(f"{name} is broken and for research only; run with insecure=True. {spec.attacks[0]}")
         if "small_nodes" in spec.params.__struct_fields__:
-            lines.append(f"{name} alone leaves nodes with too few rows as leaves: its trees can be smaller")
+            lines.append(f"{name} alone leaves nodes with too few rows to the active party: its trees can differ")
     return lines
 
 

@@ -216,5 +216,5 @@ def test_protocols(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     for wanted in ("smm1  ", "smm2, small nodes ou-short", "batch_he ou-short", "secureboost ou-short", "plain"):
         assert wanted in output
     assert "smm1 is broken and for research only; run with insecure=True. reading W" in output
-    assert "smm2 alone leaves nodes with too few rows as leaves" in output
+    assert "smm2 alone leaves nodes with too few rows to the active party" in output
     assert "plain is broken" not in output

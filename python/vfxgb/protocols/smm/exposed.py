@@ -1,9 +1,9 @@
 """Rows whose gradient follows from the sums of a node, and the cuts that have to go so that none does.
 
-Who knows M^T g knows c^T g for every c in the span of M's columns. Row i is exposed if its indicator e_i is one of these:
-if it is alone in a cell, or if cells of several features differ by it alone. Every vector orthogonal to M is then zero at
-i, so that no answer hides it. With B the indicators of the cells that span M and b_i the i-th row of B, the length of
-e_i's projection on the span is the leverage
+Who knows M^T g knows c^T g for every c in the span of M's columns. Row i is exposed if its indicator e_i is one of
+these: if it is alone in a cell, or if cells of several features differ by it alone. Every vector orthogonal to M is
+then zero at i, so that no answer hides it. With B the indicators of the cells that span M and b_i the i-th row of B,
+the squared length of e_i's projection on the span is the leverage
 
     h_i = b_i^T (B^T B)^- b_i,
 
@@ -97,12 +97,14 @@ class _Cells:
         cell, width = int(mine[feature] - self._first[feature]), int(self._widths[feature])
         if cell == width:
             # Missing values: no candidate sends them left any more, so that they are part of the last cell.
-            return own & node.default_left
+            apart: Mask = own & node.default_left
+            return apart
         cuts = np.unique(node.bin[own])
         sizes = self._sizes[self._first[feature] : self._first[feature] + width]
         left = sizes[cell - 1] if cell > 0 else np.inf
         right = sizes[cell + 1] if cell + 1 < width else np.inf
-        return own & (node.bin == cuts[cell - 1 if left <= right else cell])
+        found: Mask = own & (node.bin == cuts[cell - 1 if left <= right else cell])
+        return found
 
 
 def _inverse(gram: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
