@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals
+from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals, equations_of
 from vfxgb.tree.proposal import SumTable
 
 
@@ -72,6 +72,7 @@ class OpenedSums:
         found: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
             opened = self._source.receive(party, level)
+            self._count(party, level, opened)
             if self._context.note is not None:
                 for nodes, tree in zip(level.trees, opened, strict=True):
                     self._context.note(f"left-sums:{level.depth}:{party}", level.round, nodes.tree, tree.left)
@@ -105,6 +106,13 @@ class OpenedSums:
     def close(self) -> None:
         """See ActiveRole."""
         self._source.close()
+
+    def _count(self, party: str, level: ActiveLevel, opened: Sequence[OpenedTree]) -> None:
+        """Count the equations that a level's sums are; a node whose sums could not be had gives none."""
+        counted = self._context.opened_equations
+        for nodes, tree in zip(level.trees, opened, strict=True):
+            closed = 0 if tree.closed is None else int(tree.closed[nodes.build].sum())
+            counted[party] = counted.get(party, 0) + equations_of(len(nodes.build) - closed, tree.left.shape[1])
 
     def _table(self, party: str, tree: int, opened: OpenedTree, depth: int) -> SumTable:
         if depth == 0:

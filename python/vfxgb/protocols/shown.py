@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.protocols.base import PassiveContext, PassiveTree, Resolved
+from vfxgb.protocols.base import PassiveContext, PassiveNodes, PassiveTree, Resolved, equations_of
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
 
@@ -38,6 +38,13 @@ class ShownSums:
                 assert candidates.order is not None  # noqa: S101 - made with a source of randomness
                 context.note("order", tree.round, tree.tree, candidates.order)
         self._small = [SmallSums(context.binned, tree, context.min_bucket_rows, context.threads) for tree in trees]
+
+    def _note_shown(self, nodes: PassiveNodes, sent: int | None = None) -> None:
+        """Count what a level's answer shows; `sent`: the nodes whose sums it holds, None for all that were asked for."""
+        self._small[nodes.tree].note(nodes)
+        self._context.disclosed.opened_equations += equations_of(
+            len(nodes.build) if sent is None else sent, len(self._candidates[nodes.tree])
+        )
 
     def resolve(
         self,

@@ -55,6 +55,7 @@ class Grown:
 class ActiveKeeper:
     """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.lead. `events`: the party's, to be kept.
 
+    `opened`: passive party -> equations opened, to be kept.
     `salt`: of the party's digests. `start`: rounds that were done before.
     """
 
@@ -66,6 +67,7 @@ class ActiveKeeper:
         resumed: ActiveState | None,
         ledger: Ledger,
         events: list[Event],
+        opened: dict[str, int],
     ) -> None:
         self._party = party
         self._setup = setup
@@ -73,6 +75,7 @@ class ActiveKeeper:
         self._resumed = resumed
         self._ledger = ledger
         self._events = events
+        self._opened = opened
         self._what = f"{party} resuming run {setup.run[:16]}"
         self._last = resumed
         self.start = 0 if resumed is None else resumed.rounds
@@ -105,6 +108,7 @@ class ActiveKeeper:
                 "same data, or start a new run"
             )
         self._events.extend(state.events)
+        self._opened.update(state.opened_equations)
         self._ledger.restore(state.ledger, state.rounds)
 
     def labels(self, release: Release, labels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -238,6 +242,7 @@ class ActiveKeeper:
             first_rate=grown.first_rate,
             events=list(self._events),
             ledger=self._ledger.totals(),
+            opened_equations=dict(self._opened),
         )
         self._keep(self._last)
 

@@ -33,7 +33,7 @@ from vfxgb.train.callbacks import EvalsLog
 from vfxgb.train.ledger import Entry
 
 MAGIC = b"VFXGBRUN"
-VERSION = 1
+VERSION = 2
 DIGEST_BYTES = 32
 
 
@@ -75,7 +75,8 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `stopped`: a callback ended the training, what is left is the sealing. `trees_digest`: of the trees so far;
     `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
     released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
-    of the very first tree, int64 rows per node. `ledger`: totals so far. `pace`: added by who stores the state.
+    of the very first tree, int64 rows per node. `ledger`: totals so far. `opened_equations`: those of each passive party
+    so far (protocols.base.equations_of). `pace`: added by who stores the state.
     """
 
     KIND: ClassVar[bytes] = b"active\0"
@@ -103,15 +104,17 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_rate: float
     events: list[Event]
     ledger: list[Entry]
+    opened_equations: dict[str, int]
     pace: dict[str, list[float]] = {}
 
 
 class RoundMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a passive party stood after a round: records and small sums until then, digests of both sides."""
+    """Where a passive party stood after a round: records and what was shown until then, digests of both sides."""
 
     round: int
     n_records: int
     small_sums: int
+    opened_equations: int
     trees_digest: bytes
     state_digest: bytes
 

@@ -35,6 +35,28 @@ class Entry:
     amount: int = 0
 
 
+# What opened equations come to; the same words in ledger, report and documentation.
+COMPUTABLE = "from about 2 x nodes x trees = rows on, the passive party's binned table can be computed"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a passive party's opened sums are to the active party: equations about each cut, in `rows` unknowns.
+
+    `equations`: two for each node whose sums were sent, over all trees (protocols.base.equations_of).
+    """
+
+    equations: int
+    rows: int
+
+    def text(self) -> str:
+        """In words, without the party."""
+        return (
+            f"opened sums of {self.equations // 2:,} nodes: {self.equations:,} equations for {self.rows:,} rows; "
+            f"{COMPUTABLE}"
+        )
+
+
 class Ledger:
     """Totals per sender, receiver and type of message, in the order in which they first appeared."""
 
@@ -42,6 +64,8 @@ class Ledger:
         self._entries: dict[tuple[str, str, str], Entry] = {}
         # party -> sums over fewer than 20 rows among those it showed, where that was counted
         self.small_sums: dict[str, int] = {}
+        # party -> equations about its rows that the active party can write down, where sums were opened
+        self.opened: dict[str, Opened] = {}
         # What follows from the settings of the run rather than from any one message, in plain words.
         self.notes: list[str] = []
         # What was released under differential privacy.
@@ -100,6 +124,7 @@ class Ledger:
             lines.append(
                 f"{party} showed {count:,} sums over fewer than {FEW_ROWS} rows, from which rows can be inferred"
             )
+        lines += [f"{party} {opened.text()}" for party, opened in self.opened.items()]
         for party, leaves in self.purity.items():
             share = f"{leaves.rows:,} of {leaves.total:,} training rows"
             if leaves.purity is None:

@@ -16,7 +16,7 @@ from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import Setup
 
 Records = Sequence[tuple[int, float, bool]]
-_BEGINNING = RoundMark(-1, 0, 0, b"", b"")
+_BEGINNING = RoundMark(-1, 0, 0, 0, b"", b"")
 
 
 class PassiveKeeper:
@@ -88,6 +88,7 @@ class PassiveKeeper:
         if state is None:
             return []
         self._disclosed.small_sums = last.small_sums
+        self._disclosed.opened_equations = last.opened_equations
         self._events.extend(state.events)
         self._ledger.restore(state.ledger, setup.start_round)
         return restore_records(state.records, n_features)[: last.n_records]
@@ -122,7 +123,10 @@ class PassiveKeeper:
             trees_digest,
             keep_records(records[last.n_records :]),
         )
-        self._marks.append(RoundMark(round_index, len(records), self._disclosed.small_sums, trees_digest, link))
+        shown = self._disclosed
+        self._marks.append(
+            RoundMark(round_index, len(records), shown.small_sums, shown.opened_equations, trees_digest, link)
+        )
         self.keep(records)
         return link
 

@@ -5,7 +5,7 @@ from typing import Any
 from vfxgb.report.html import Child, Markup, markup, more, table, tag
 from vfxgb.report.owners import badge, places
 from vfxgb.report.words import plural, share, size
-from vfxgb.train.ledger import counted
+from vfxgb.train.ledger import Opened, counted
 from vfxgb.transport.messages import NOTHING
 from vfxgb.tree.disclosure import FEW_ROWS
 
@@ -40,6 +40,7 @@ def _missing(run: dict[str, Any]) -> Markup:
 def _inferred(document: dict[str, Any], ledger: dict[str, Any]) -> Markup:
     """What sums, leaves and releases add up to."""
     found = [_small_sums(document, party, count) for party, count in ledger["small_sums"].items()]
+    found += [_opened(document, party, opened) for party, opened in ledger.get("opened", {}).items()]
     found += [_purity(document, party, leaves) for party, leaves in ledger["purity"].items()]
     found += [tag("li", note) for note in ledger["notes"]]
     released = ledger["privacy"].splitlines()
@@ -58,6 +59,10 @@ def _small_sums(document: dict[str, Any], party: str, count: int) -> Markup:
         return tag("li", badge(document, party), f" showed no sum over fewer than {FEW_ROWS} rows.")
     text = f" showed {count:,} sums over fewer than {FEW_ROWS} rows, from which rows can be inferred."
     return tag("li", badge(document, party), text)
+
+
+def _opened(document: dict[str, Any], party: str, opened: dict[str, int]) -> Markup:
+    return tag("li", badge(document, party), f" {Opened(opened['equations'], opened['rows']).text()}.")
 
 
 def _purity(document: dict[str, Any], party: str, leaves: dict[str, Any]) -> Markup:
