@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.audit.chains import Chain, chains_of
+from vfxgb.audit.chains import Chain, chains_of, mean_share
 from vfxgb.audit.cut_solver import left_shares
 from vfxgb.audit.opened_sums import Flags, Matrix, OpenedTree
 from vfxgb.audit.programs import assigned
@@ -68,9 +68,11 @@ def equations(trees: Sequence[OpenedTree], joined: JoinedTrees) -> tuple[Matrix,
     """All equations of the joined trees; and a first guess, the share of rows that go left at each column."""
     parts = [columns(trees[number], positions) for number, positions in joined.members.items()]
     rows, sums, known = (np.concatenate([part[place] for part in parts]) for place in range(3))
-    held = np.array([positions >= 0 for positions in joined.members.values()])
-    shares = np.array([trees[number].shares()[positions] for number, positions in joined.members.items()])
-    return rows, sums, known, np.where(held, shares, 0.0).sum(axis=0) / np.maximum(held.sum(axis=0), 1)
+    shares = [
+        np.where(positions >= 0, trees[number].shares()[positions], np.nan)
+        for number, positions in joined.members.items()
+    ]
+    return rows, sums, known, mean_share(shares)
 
 
 def join(trees: Sequence[OpenedTree], features: Sequence[frozenset[int]]) -> JoinedTrees:
@@ -117,8 +119,10 @@ def _join_by_prediction(trees: Sequence[OpenedTree], features: Sequence[frozense
     joined = JoinedTrees()
     if not waiting:
         return joined
-    common = Counter(len(chains[number]) for number in waiting)
-    first = max(waiting, key=lambda number: (common[len(chains[number])], int(trees[number].shown.sum()), number))
+    # Chains that came out wrong are of all lengths, right ones are not.
+    lengths = [tuple(sorted(len(chain.cuts) for chain in of_tree)) for of_tree in chains]
+    common = Counter(lengths[number] for number in waiting)
+    first = max(waiting, key=lambda number: (common[lengths[number]], int(trees[number].shown.sum()), number))
     for chain in chains[first]:
         joined.add_feature(chain)
     joined.add_tree(first, chains[first], range(len(chains[first])))
@@ -174,15 +178,18 @@ def _chain_costs(
 
 
 def _assign(costs: Matrix, most: int) -> tuple[list[int], float]:
-    """For each chain its feature, -1 for none, at most `most` of them; and the least lead over another choice."""
+    """For each chain its feature, `most` of them, -1 for the rest; and the least lead over another choice.
+
+    The lead is negative where not so many chains have a feature of their length.
+    """
     places = [-1] * len(costs)
     free = costs.copy()
     margin = np.inf
-    for _ in range(min(most, *costs.shape)):
+    for _ in range(min(most, len(costs))):
         chain, feature = np.unravel_index(int(np.argmin(free)), free.shape)
         best = free[chain, feature]
         if not np.isfinite(best):
-            break
+            return places, -np.inf
         others = np.concatenate([np.delete(free[chain], feature), np.delete(free[:, feature], chain)])
         margin = min(margin, float(np.min(others, initial=np.inf) - best))
         places[int(chain)] = int(feature)
@@ -191,12 +198,15 @@ def _assign(costs: Matrix, most: int) -> tuple[list[int], float]:
 
 
 def _join_the_rest(trees: Sequence[OpenedTree], joined: JoinedTrees) -> None:
-    """Trees whose chains were not told apart, candidate by candidate."""
-    guess, start = _guess(trees, joined)
-    for number in sorted(set(range(len(trees))) - set(joined.members)):
-        positions, error = _matched(trees[number], guess, start)
-        if error < WORST:
-            joined.members[number] = positions
+    """Trees whose chains were not told apart, candidate by candidate, those that are predicted best first."""
+    while waiting := sorted(set(range(len(trees))) - set(joined.members)):
+        guess, start = _guess(trees, joined)
+        matched = {number: _matched(trees[number], guess, start) for number in waiting}
+        good = sorted((number for number in waiting if matched[number][1] < WORST), key=lambda one: matched[one][1])
+        if not good:
+            break
+        for number in good[: max(1, len(joined.members))]:
+            joined.members[number] = matched[number][0]
 
 
 def _put_in_order(trees: Sequence[OpenedTree], joined: JoinedTrees) -> None:

@@ -36,12 +36,15 @@ def chains_of(trees: Sequence[OpenedTree]) -> list[Chain]:
     sums = np.concatenate([part for tree in trees for part in (tree.left, tree.derived)])
     shown = np.concatenate([part for tree in trees for part in (tree.shown, tree.derived_shown)])
     totals, squares = (np.concatenate([tree.totals()[which] for tree in trees]) for which in range(2))
-    twins = _twins(sums, shown)
-    usable = shown[0].copy()
+    every = [tree.shares() for tree in trees]
+    usable = ~np.isnan(every).all(axis=0)
+    share = mean_share(every)
+    twins = _twins(sums, shown, np.flatnonzero(usable), share)
     usable[list(twins.values())] = False
     places = np.flatnonzero(usable)
     above = _above(sums[:, places, 1], shown[:, places])
-    apart = _apart(sums[:, places] / totals[0], shown[:, places], totals / totals[0], squares / totals[0] ** 2)
+    scale = totals[0]
+    apart = _apart(sums[:, places] / scale, shown[:, places], share[places], totals / scale, squares / scale**2)
     found = []
     for cuts in _paths(above, apart):
         chain = tuple(int(places[cut]) for cut in cuts)
@@ -50,19 +53,26 @@ def chains_of(trees: Sequence[OpenedTree]) -> list[Chain]:
     return found
 
 
-def _twins(sums: NDArray[np.int64], shown: Flags) -> dict[int, int]:
+def mean_share(shares: Sequence[Matrix]) -> Matrix:
+    """The mean of what is known of each candidate in several trees, 0.5 where nothing is."""
+    known = ~np.isnan(shares)
+    found: Matrix = np.where(known, shares, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return np.where(known.any(axis=0), found, 0.5)
+
+
+def _twins(sums: NDArray[np.int64], shown: Flags, places: NDArray[np.int64], share: Matrix) -> dict[int, int]:
     """Cut -> the same cut with missing values on the left: at least three pairs that differ by the same sums.
 
     The difference of two cuts comes twice at most, with missing values on either side: it does not count.
     """
-    # With two values of (g, h), as in a first tree, differences of few rows come again by chance.
-    places = np.flatnonzero(shown[0])
     whole = shown[:, places].all(axis=1)
-    sums = sums[whole][:, places]
+    sums, share = sums[whole][:, places], share[places]
+    if len(sums) == 0:
+        return {}
     # All nodes in one number: two differences are compared modulo 2^64 under random weights.
     weights = np.random.default_rng(0).integers(0, 2**63, size=(len(sums), 2), dtype=np.uint64) * np.uint64(2)
     mark = (sums.astype(np.uint64) * (weights + np.uint64(1))[:, None, :]).sum(axis=(0, 2), dtype=np.uint64)
-    low, high = np.nonzero(sums[0, :, 1][:, None] < sums[0, :, 1][None, :])
+    low, high = np.nonzero(share[:, None] < share[None, :])
     _, group, counts = np.unique(mark[high] - mark[low], return_inverse=True, return_counts=True)
     found: dict[int, int] = {}
     taken: set[int] = set()
@@ -93,21 +103,21 @@ def _above(h: NDArray[np.int64], shown: Flags) -> Flags:
     return never
 
 
-def _apart(sums: Matrix, shown: Flags, totals: Matrix, squares: Matrix) -> Matrix:
+def _apart(sums: Matrix, shown: Flags, share: Matrix, totals: Matrix, squares: Matrix) -> Matrix:
     """float64[c, c]: in about how large a share of the rows the left sides of two candidates differ.
 
-    `sums` float64[nodes, c, 2], `totals` and `squares` (sums of squares of the rows) float64[nodes, 2]. What a random
-    share of the rows adds to a node has that share of the squares as its variance.
+    `sums` float64[nodes, c, 2], `share` float64[c] of the rows that go left, `totals` and `squares` (sums of squares of
+    the rows) float64[nodes, 2]. What a random share of the rows adds to a node has that share of the squares as its
+    variance.
     """
-    share = sums[0, :, 1]
-    found, weight = np.zeros((2, len(share), len(share)))
-    for here, known, total, square in zip(sums, shown, totals, squares, strict=True):
-        part = here - share[:, None] * total
-        size = (part**2).sum(axis=1)
-        both = known[:, None] & known[None, :]
-        found += np.where(both, size[:, None] + size[None, :] - 2.0 * part @ part.T, 0.0)
-        weight += np.where(both, square.sum(), 0.0)
-    return np.maximum(found, 0.0) / weight
+    known = shown.astype(np.float64)
+    # The sum over nodes where both are shown of (a - b)^2, a and b being how far each departs from its share.
+    part = (sums - share[:, None] * totals[:, None, :]) * known[:, :, None]
+    flat = part.transpose(0, 2, 1).reshape(-1, len(share))
+    size = (part**2).sum(axis=2).T @ known
+    weight = known.T @ (known * squares.sum(axis=1)[:, None])
+    found: Matrix = np.maximum(size + size.T - 2.0 * flat.T @ flat, 0.0) / np.maximum(weight, 1e-30)
+    return found
 
 
 def _paths(above: Flags, apart: Matrix) -> list[list[int]]:

@@ -28,7 +28,10 @@ def left_shares(
     """
     n = rows.shape[1]
     found = np.tile(start, (n, 1))
-    patterns, group = np.unique(known, axis=1, return_inverse=True)
+    # Cuts with the same equations are solved for together; mostly nothing is withheld.
+    patterns, group = known[:, :1], np.zeros(known.shape[1], dtype=np.int64)
+    if not known.all():
+        patterns, group = np.unique(known, axis=1, return_inverse=True)
     for number in range(patterns.shape[1]):
         members = np.flatnonzero(group.ravel() == number)
         used = patterns[:, number]

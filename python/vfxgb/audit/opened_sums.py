@@ -62,9 +62,9 @@ class OpenedTree:
         return np.array([part.sum(axis=0) for part in held]), np.array([(part**2).sum(axis=0) for part in held])
 
     def shares(self) -> Matrix:
-        """Which share of the root's h lies left of each candidate, float64[c]: about the share of rows."""
+        """Which share of the root's h lies left of each candidate, float64[c]; NaN where the root's sum was withheld."""
         total = float(self.pairs[self.nodes[0].rows, 1].sum()) or 1.0
-        return self.left[0, :, 1] / total
+        return np.where(self.shown[0], self.left[0, :, 1] / total, np.nan)
 
 
 def opened_trees(view: AttackerView, peer: str) -> list[OpenedTree]:

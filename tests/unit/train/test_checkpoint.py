@@ -72,11 +72,12 @@ def active_state() -> ActiveState:
         first_rate=0.3,
         events=[Event("masked", math.inf, "shop", "labels", 1, holds=False, reason="none")],
         ledger=[Entry("bank", "shop", "level", "rows", "rows", 2, 300, 16)],
+        opened_equations={"shop": 12},
     )
 
 
 def passive_state() -> PassiveState:
-    marks = [RoundMark(0, 2, 5, b"t" * 32, b"s" * 32)]
+    marks = [RoundMark(0, 2, 5, 12, b"t" * 32, b"s" * 32)]
     return PassiveState(
         "ab" * 16, "shop", "plain", bytes(32), bytes(32), "ef" * 32, keep_records(RECORDS), marks, b"\x00\x01", [], []
     )

@@ -14,6 +14,7 @@ from vfxgb.audit.claims import Claim, Outcome
 from vfxgb.audit.cut_solver import left_shares, nearest_bins
 from vfxgb.audit.opened_sums import OpenedTree, opened_trees
 from vfxgb.audit.view import AttackerView
+from vfxgb.errors import MissingPackageError
 from vfxgb.train.arrays import unpack_bits
 from vfxgb.train.messages import BeginRound, Ready
 
@@ -36,7 +37,10 @@ def run(view: AttackerView) -> Outcome:
             continue
         if len(used) < len(trees):
             remarks[f"only the last {len(used)} of {len(trees)} trees of {peer} were used"] = None
-        claim = _solve(view, peer, used)
+        try:
+            claim = _solve(view, peer, used)
+        except MissingPackageError as error:
+            return Outcome(why_not=str(error))
         if claim is None:
             reasons["the candidates of no tree could be put in order"] = None
         else:
