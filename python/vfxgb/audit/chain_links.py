@@ -1,4 +1,4 @@
-"""Which candidate of one tree is which of another: equations about one cut are worth more, the more trees they come from.
+"""Which candidate of one tree is which of another, so that the equations about a cut of all trees come together.
 
 A first tree gives a poor guess of who goes left at each of its candidates. It predicts the sums of another tree, and it
 predicts the cuts of a feature, taken together as a chain, better than those of any other. Trees that are told apart
@@ -80,7 +80,7 @@ def join(trees: Sequence[OpenedTree], features: Sequence[frozenset[int]]) -> Joi
 
     Raises MissingPackageError.
     """
-    common = _common_order(trees)
+    common = _common_order(trees, max(len(one) for one in features))
     if common is not None:
         every = np.arange(trees[0].n_candidates)
         return JoinedTrees(len(every), common, dict.fromkeys(range(len(trees)), every))
@@ -93,13 +93,15 @@ def join(trees: Sequence[OpenedTree], features: Sequence[frozenset[int]]) -> Joi
     return joined
 
 
-def _common_order(trees: Sequence[OpenedTree]) -> list[Chain] | None:
-    """The chains, if candidates stand at the same positions in all trees: then they rise in all of them."""
+def _common_order(trees: Sequence[OpenedTree], n_features: int) -> list[Chain] | None:
+    """The chains, if candidates stand at the same positions in all trees: then they rise in all of them.
+
+    Otherwise hardly any two candidates do, and there are far more chains than features.
+    """
     if len({tree.n_candidates for tree in trees}) > 1:
         return None
     found = chains_of(trees)
-    alone = np.median([len(chains_of([tree])) for tree in trees[-3:]])
-    return found if len(found) <= 1.5 * alone else None
+    return found if len(found) <= n_features else None
 
 
 def _reordered(tree: OpenedTree, positions: Positions) -> OpenedTree:
@@ -213,7 +215,9 @@ def _put_in_order(trees: Sequence[OpenedTree], joined: JoinedTrees) -> None:
     """Order each half of the trees anew, by what the other half predicts; leave out what is not predicted."""
     numbers = sorted(joined.members)
     for half in (numbers[::2], numbers[1::2]):
-        others = {number: joined.members[number] for number in numbers if number not in half and number in joined.members}
+        others = {
+            number: joined.members[number] for number in numbers if number not in half and number in joined.members
+        }
         if not others:
             continue
         guess, start = _guess(trees, replace(joined, members=others))
@@ -231,7 +235,8 @@ def _matched(tree: OpenedTree, guess: Matrix, start: Matrix) -> tuple[Positions,
 
     def errors(expected: Matrix) -> Matrix:
         """float64[columns, positions]: squared errors over the sums that are shown."""
-        return (expected**2).T @ shown - 2.0 * expected.T @ (shown * sums) + (shown * sums**2).sum(axis=0)[None, :]
+        size: Matrix = (expected**2).T @ shown + (shown * sums**2).sum(axis=0)[None, :]
+        return size - 2.0 * expected.T @ (shown * sums)
 
     cost = errors(predicted)
     positions = assigned(cost)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.audit.programs import assigned
 from vfxgb.audit.opened_sums import Flags, Matrix, OpenedTree
+from vfxgb.audit.programs import assigned
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def chains_of(trees: Sequence[OpenedTree]) -> list[Chain]:
     shown = np.concatenate([part for tree in trees for part in (tree.shown, tree.derived_shown)])
     totals, squares = (np.concatenate([tree.totals()[which] for tree in trees]) for which in range(2))
     every = [tree.shares() for tree in trees]
-    usable = ~np.isnan(every).all(axis=0)
+    usable: Flags = np.any([~np.isnan(shares) for shares in every], axis=0)
     share = mean_share(every)
     twins = _twins(sums, shown, np.flatnonzero(usable), share)
     usable[list(twins.values())] = False
@@ -121,7 +121,7 @@ def _apart(sums: Matrix, shown: Flags, share: Matrix, totals: Matrix, squares: M
 
 
 def _paths(above: Flags, apart: Matrix) -> list[list[int]]:
-    """All positions in chains, every one in exactly one of them: as few chains as can be, linked as closely as can be."""
+    """All positions in chains, each in exactly one: as few chains as can be, linked as closely as can be."""
     count = len(above)
     # Dearer than any number of links: a chain ends only where it must.
     cost = np.where(above, apart, 1.0 + count * (1.0 + apart.max(initial=0.0)))

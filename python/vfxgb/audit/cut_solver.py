@@ -14,7 +14,7 @@ from vfxgb.audit.opened_sums import Flags, Matrix
 
 # Equations are exact: only so much slack as keeps the factors regular.
 RIDGE = 1e-9
-STEPS = 60
+STEPS = 12
 
 
 def left_shares(
@@ -39,7 +39,7 @@ def left_shares(
             continue
         project = _Projection(rows[used], sums[used][:, members])
         found[:, members] = project(found[:, members])
-        if ladders is not None and used.sum() < n:
+        if ladders is not None and used.sum() < 2 * n:
             place = {cut: index for index, cut in enumerate(members.tolist())}
             whole = [np.array([place[cut] for cut in cuts]) for cuts in ladders if place.keys() >= set(cuts.tolist())]
             found[:, members] = _draw_near(found[:, members], project, whole)
@@ -81,11 +81,10 @@ def nearest_bins(x: Matrix, missing: Matrix | None = None) -> NDArray[np.int64]:
 
     `missing`: float64[n], how far each row is one without a value, None for a feature that has none.
     """
-    n, cuts = x.shape
     # A row of bin b goes left at the cuts b, b + 1, ...: what it costs to have it right of the first b cuts.
-    right = np.concatenate([np.zeros((n, 1)), np.cumsum(x**2 - (1.0 - x) ** 2, axis=1)], axis=1)
-    if missing is None:
-        return np.argmin(right, axis=1)
-    present = right + (missing**2)[:, None]
-    absent = right[:, -1] + (1.0 - missing) ** 2
-    return np.argmin(np.concatenate([present, absent[:, None]], axis=1), axis=1)
+    right = np.concatenate([np.zeros((len(x), 1)), np.cumsum(x**2 - (1.0 - x) ** 2, axis=1)], axis=1)
+    if missing is not None:
+        absent = right[:, -1] + (1.0 - missing) ** 2
+        right = np.concatenate([right + (missing**2)[:, None], absent[:, None]], axis=1)
+    found: NDArray[np.int64] = np.argmin(right, axis=1)
+    return found

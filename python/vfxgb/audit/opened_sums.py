@@ -1,8 +1,8 @@
 """Left sums that the active party opened, tree by tree, with the rows of their nodes: what `solve` calculates with.
 
-A node of a tree gives, for every candidate cut of the passive party, the sums of g and of h over the node's rows that go
-left there. The active party knows g, h and the rows, so both are linear equations in one unknown per training row: 1 if
-the row goes left at that cut and 0 otherwise. The unknowns of a cut are the same in all nodes and all trees.
+A node of a tree gives, for every candidate cut of the passive party, the sums of g and of h over the node's rows that
+go left there. The active party knows g, h and the rows, so both are linear equations in one unknown per training row: 1
+if the row goes left at that cut and 0 otherwise. The unknowns of a cut are the same in all nodes and all trees.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class OpenedTree:
     """One tree. Candidates stand at c positions, which may be in another order than those of the next tree.
 
     `nodes`: those whose sums were sent, the root first; `left`: int64[k, c, 2], their sums; `shown`: bool[k, c], false
-    where a sum was withheld. `siblings`, `derived`, `derived_shown`: the same of nodes that were not sent, by subtraction
-    from their parent. `pairs`: int64[n, 2], (g, h) of all training rows.
+    where a sum was withheld. `siblings`, `derived`, `derived_shown`: the same of nodes that were not sent, by
+    subtraction from their parent. `pairs`: int64[n, 2], (g, h) of all training rows.
     """
 
     round: int
@@ -39,7 +39,7 @@ class OpenedTree:
     @property
     def n_candidates(self) -> int:
         """How many cuts stand in each of its nodes."""
-        return self.left.shape[1]
+        return int(self.left.shape[1])
 
     @property
     def n_equations(self) -> int:
@@ -57,12 +57,12 @@ class OpenedTree:
         return rows / size, sums / size, np.repeat(self.shown, 2, axis=0)
 
     def totals(self) -> tuple[Matrix, Matrix]:
-        """Sums of (g, h) and of their squares, float64[nodes, 2], over the nodes that were sent, then their siblings."""
+        """Sums of (g, h) and of their squares, float64[nodes, 2]: of the nodes that were sent, then their siblings."""
         held = [self.pairs[node.rows].astype(np.float64) for node in (*self.nodes, *self.siblings)]
         return np.array([part.sum(axis=0) for part in held]), np.array([(part**2).sum(axis=0) for part in held])
 
     def shares(self) -> Matrix:
-        """Which share of the root's h lies left of each candidate, float64[c]; NaN where the root's sum was withheld."""
+        """Which share of the root's h lies left of each candidate, float64[c]; NaN where that sum was withheld."""
         total = float(self.pairs[self.nodes[0].rows, 1].sum()) or 1.0
         return np.where(self.shown[0], self.left[0, :, 1] / total, np.nan)
 

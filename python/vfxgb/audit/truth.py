@@ -113,7 +113,7 @@ class Truth:
         return Judgement(_share(claim.values == truth), float(shares.max()), len(truth), detail, bound)
 
     def _judge_table(self, claim: Claim) -> Judgement:
-        """Success: right bins, of all rows and features that have two bins or more. Guess: each feature's commonest bin.
+        """Success: right bins, of all rows and features of two bins or more. Guess: each feature's commonest bin.
 
         A claimed column is judged as the feature it fits best, each feature taken once; one that is not claimed is not
         found.

@@ -280,8 +280,8 @@ class ActiveContext:
 def equations_of(n_nodes: int, n_candidates: int) -> int:
     """The equations about one cut that the sums of `n_nodes` nodes are, as they are sent.
 
-    A node gives two, the sum of g and that of h over the rows that go left; each is linear in the same unknowns, one per
-    training row: whether the row goes left. A sibling derived by subtraction adds none. Where `min_bucket_rows` or
+    A node gives two, the sum of g and that of h over the rows that go left; each is linear in the same unknowns, one
+    per training row: whether the row goes left. A sibling derived by subtraction adds none. Where `min_bucket_rows` or
     column sampling withhold sums there are fewer of some cuts: this is the most there can be of any.
     """
     return 2 * n_nodes if n_candidates else 0
@@ -292,7 +292,7 @@ class Disclosed:
     """What a passive party counts of what it has shown, as it shows it.
 
     `small_sums`: sums over few rows (tree/disclosure.py), which it alone can count; added when a round ends.
-    `opened_equations`: equations about its rows (equations_of), added before the answer to a level counts as sent.
+    `opened_equations`: equations about its rows (equations_of), added with every level that is answered.
     """
 
     small_sums: int = 0

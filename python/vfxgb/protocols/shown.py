@@ -40,7 +40,7 @@ class ShownSums:
         self._small = [SmallSums(context.binned, tree, context.min_bucket_rows, context.threads) for tree in trees]
 
     def _note_shown(self, nodes: PassiveNodes, sent: int | None = None) -> None:
-        """Count what a level's answer shows; `sent`: the nodes whose sums it holds, None for all that were asked for."""
+        """Count what a level's answer shows; `sent`: how many nodes it has sums of, None for all asked for."""
         self._small[nodes.tree].note(nodes)
         self._context.disclosed.opened_equations += equations_of(
             len(nodes.build) if sent is None else sent, len(self._candidates[nodes.tree])

@@ -11,8 +11,8 @@ from vfxgb.audit.truth import Truth
 
 from .conftest import PARTIES, QUICK_HE, QUICK_OT
 
-# Attacks on gradients, sums and memberships. Node sets say what they say whatever the protocol (E64), and so do equations
-# in opened sums (E62), which tests/unit/audit/test_solve.py is about.
+# Attacks on gradients, sums and memberships. Node sets say what they say whatever the protocol (E64), and so do
+# equations in opened sums (E62), which test_solve.py is about.
 NODE_SETS = ("leaf-purity", "node-votes")
 ELSEWHERE = (*NODE_SETS, "solve")
 
@@ -36,7 +36,7 @@ def test_numbers_are_no_labels() -> None:
 
 
 def test_big_buckets_of_batch_he_give_nothing(recorded: Any) -> None:
-    """No attack on single buckets beats guessing by more than three standard errors, and no set of rows is found at all."""
+    """No attack on single buckets beats guessing by more than luck explains, and no set of rows is found at all."""
     report = recorded("batch_he", QUICK_HE, rows=400, min_bucket_rows=20, n_estimators=4).audit()
     attacked = [one for one in report.summary if one.attack not in ELSEWHERE]
     assert {one.attack for one in attacked} == {"equal-ciphertexts", "small-buckets"}

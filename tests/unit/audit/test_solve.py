@@ -16,10 +16,12 @@ from vfxgb.audit.opened_sums import opened_trees
 from vfxgb.audit.truth import Truth
 from vfxgb.audit.view import AttackerView
 from vfxgb.errors import MissingPackageError
+from vfxgb.protocols import protocol_by_name
 
 from .conftest import QUICK_HE, QUICK_OT
 
 # Enough trees that there are more equations than rows.
+SMALL_NODES = dict(protocol_by_name("smm2").quick_params)
 ENOUGH = {"n_estimators": 40, "max_depth": 5, "max_bin": 16, "learning_rate": 0.1}
 
 
@@ -46,7 +48,7 @@ def in_true_order(transcript: Transcript) -> Transcript:
         if note.name.startswith("left-sums:"):
             shown = np.empty_like(note.array)
             shown[:, orders[note.name.rsplit(":", 1)[1], note.round, note.tree]] = note.array
-            note = replace(note, array=shown)  # noqa: PLW2901
+            note = replace(note, array=shown)
         notes.append(note)
     return replace(transcript, records={**transcript.records, "bank": replace(bank, notes=notes)})
 
@@ -55,9 +57,7 @@ def in_true_order(transcript: Transcript) -> Transcript:
     ("protocol", "own"),
     [("plain", None), ("ot_shares", QUICK_OT), ("batch_he", QUICK_HE), ("secureboost", QUICK_HE)],
 )
-def test_the_table_is_computed_once_there_are_as_many_equations_as_rows(
-    recorded: Any, protocol: str, own: Any
-) -> None:
+def test_the_table_is_computed_once_there_are_as_many_equations_as_rows(recorded: Any, protocol: str, own: Any) -> None:
     """The active party follows the protocol, and the passive parties' orders are secret where the protocol has one."""
     clf = recorded(protocol, own, rows=250, **ENOUGH)
     for party, one in found(clf.transcript_).items():
@@ -114,7 +114,7 @@ def test_protocols_that_open_nothing_give_it_nothing(recorded: Any) -> None:
 
 
 def test_small_nodes_of_smm2_are_seen(recorded: Any) -> None:
-    clf = recorded("smm2", {"insecure": True, "small_nodes": "batch_he", **QUICK_HE, "r": 4}, rows=120, max_depth=3)
+    clf = recorded("smm2", SMALL_NODES, rows=120, max_depth=3)
     trees = opened_trees(view_of_bank(clf.transcript_), "shop")
     assert clf.ledger_.opened["shop"].equations >= sum(tree.n_equations for tree in trees)
 

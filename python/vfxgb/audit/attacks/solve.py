@@ -1,9 +1,9 @@
 """The passive party's binned table by linear algebra over opened sums (E62): every protocol that opens them.
 
-The active party follows the protocol. Every node whose sums it opened gives two equations about every cut (opened_sums.py).
-A secret order of candidates is undone first (chains.py, chain_links.py); then the rows left of each cut are solved for
-(cut_solver.py), and a row's bin is the step where it begins to go left. From about as many equations as rows on, nearly
-all bins are right.
+The active party follows the protocol. Every node whose sums it opened gives two equations about every cut
+(opened_sums.py). A secret order of candidates is undone first (chains.py, chain_links.py); then the rows left of each
+cut are solved for (cut_solver.py), and a row's bin is the step where it begins to go left. From about as many equations
+as rows on, nearly all bins are right.
 """
 
 import numpy as np
@@ -57,8 +57,8 @@ def _affordable(trees: list[OpenedTree], n_rows: int) -> tuple[list[OpenedTree],
     most = min(MOST_EQUATIONS, MOST_NUMBERS // n_rows)
     if widest > MOST_CANDIDATES or 10 * most < n_rows:
         return [], (
-            f"too large for this attack: {n_rows:,} rows, {total:,} equations, {widest:,} candidates a tree; it takes up "
-            f"to {int((10 * MOST_NUMBERS) ** 0.5):,} rows and {MOST_CANDIDATES:,} candidates"
+            f"too large for this attack: {n_rows:,} rows, {total:,} equations, {widest:,} candidates a tree; it takes "
+            f"up to {int((10 * MOST_NUMBERS) ** 0.5):,} rows and {MOST_CANDIDATES:,} candidates"
         )
     reached = np.cumsum([tree.n_equations for tree in reversed(trees)])
     count = max(1, int((reached <= most).sum()))
