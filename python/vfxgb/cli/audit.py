@@ -20,12 +20,11 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--attack",
         "--attacks",
-        action="extend",
-        nargs="+",
+        action="append",
         dest="attack",
         metavar="NAME",
         choices=attack_names(),
-        help="only these; repeatable",
+        help="only this one; repeatable",
     )
     parser.add_argument("--json", metavar="FILE", default=None, help="write all findings to this file")
     parser.add_argument("--plot", metavar="FILE", default=None, help="write a plot to this file (png, svg, pdf)")
