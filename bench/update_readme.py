@@ -1,4 +1,4 @@
-"""Writes the tables of README.md and docs/{speed,choosing,scale}.md from the result files in docs/results.
+"""Writes the tables of README.md and docs/{speed,choosing,audit,scale}.md from the result files in docs/results.
 
     vfxgb bench ops --bits 2048 --json docs/results/ops_2048.json
     vfxgb bench ops --bits 3072 --json docs/results/ops_3072.json
@@ -14,6 +14,7 @@
     vfxgb bench train --data give_credit --protocols PROTOCOLS --json docs/results/protocols_give_credit.json
     python bench/e2e/smm.py
     python bench/e2e/overflow.py
+    python bench/e2e/solve.py
     python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json
     python bench/e2e/network.py --json docs/results/network.json
     vfxgb bench papers dp batch_he fedxgb_aggregation
@@ -213,6 +214,30 @@ def noise_section(folder: Path = RESULTS) -> str:
     )
 
 
+def solve_section(folder: Path = RESULTS) -> str:
+    """How much of the passive party's binned table was computed, by rows, trees and protocol."""
+    results = load("solve.json", folder)
+    settings = results["settings"]
+    found = {(run["rows"], run["trees"], run["protocol"]): run for run in results["runs"]}
+    protocols = list(dict.fromkeys(protocol for _, _, protocol in found))
+    lines = [
+        "| rows | trees | equations | equations per row | "
+        + " | ".join(f"bins found, `{protocol}`" for protocol in protocols)
+        + " | guess |",
+        "|---:|---:|---:|---:|" + "---:|" * (len(protocols) + 1),
+    ]
+    for rows, trees in dict.fromkeys((rows, trees) for rows, trees, _ in found):
+        runs = [found[rows, trees, protocol] for protocol in protocols]
+        (equations,) = {run["equations"] for run in runs}
+        shares = " | ".join(f"{100 * run['found']:.1f} %" for run in runs)
+        guess = f"{100 * runs[0]['guess']:.1f} %"
+        lines.append(f"| {rows:,} | {trees} | {equations:,} | {equations / rows:.2f} | {shares} | {guess} |")
+    return (
+        f"Depth {settings['depth']}, {settings['bins']} bins, {settings['features'][1]} columns at the passive party; "
+        "guess: naming the commonest bin of each column.\n\n" + "\n".join(lines)
+    )
+
+
 # page -> name of a part of it, and who writes that
 PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
     "README.md": {"demo": demo_section, "speed": readme_section},
@@ -223,6 +248,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "network": network_section,
     },
     "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
+    "docs/audit.md": {"solve": solve_section},
     "docs/scale.md": scale_tables.SECTIONS,
 }
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from resuming import Attempt, KilledError, Training, attempt, contents, exported, problem
+from resuming import N_TRAIN, Attempt, KilledError, Training, attempt, contents, exported, problem
 from vfxgb import files
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import PeerError
@@ -193,6 +193,29 @@ def test_sums_over_few_rows_of_a_round_that_broke_off_are_counted(tmp_path: Path
                 break
     else:
         pytest.fail("no round broke off after its sums were shown")
+
+
+@pytest.mark.parametrize("protocol", ["plain", "ot_shares", "batch_he"])
+def test_opened_equations_are_counted_on_both_sides_and_outlive_a_failure(protocol: str, tmp_path: Path) -> None:
+    training = problem(protocol, 3)
+    calm = undisturbed(training, tmp_path)
+    opened = {party: calm.ledgers[party].opened[party] for party in training.passive}
+    assert calm.ledger.opened == opened
+    assert all(one.equations >= 2 * 3 and one.rows == N_TRAIN for one in opened.values())
+    # Over, and resumed from what was kept.
+    again = attempt(training, tmp_path / "calm")
+    assert again.ledger.opened == opened
+    assert {party: again.ledgers[party].opened[party] for party in training.passive} == opened
+    # Broken off within the last round: nothing that was opened before is forgotten.
+    folder = tmp_path / "stormy"
+    folder.mkdir()
+    killed(training, folder, "bank", calm.operations["bank"] * 4 // 5)
+    found = attempt(training, folder)
+    assert found.lead is not None
+    assert found.lead.resumed_at > 0
+    for party, one in opened.items():
+        assert found.ledger.opened[party].equations >= one.equations
+        assert found.ledgers[party].opened[party].equations >= one.equations
 
 
 def test_a_run_that_is_over_is_sealed_again_with_the_same_seal(tmp_path: Path) -> None:

@@ -104,15 +104,21 @@ def test_a_run_folder_tells_what_happened_and_its_owner_alone_can_read_it(world,
     config = world.active({"shop": addresses["shop"]})
     assert vfxgb("train", config, "--quiet") == 0
     run = last_run(config)
+    opened = []
     for party in ("bank", "shop"):
         folder = world.folder / f"{party}-folder"
         for path in (folder, *folder.rglob("*")):
             assert path.stat().st_mode & 0o077 == 0, path
         ledger = json.loads((folder / "runs" / run.run / "ledger.json").read_text())
         assert {entry["message"] for entry in ledger["entries"]} >= {"hello", "welcome", "setup", "sealed"}
+        opened.append(ledger["opened"])
         events = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
         assert any(event["event"] == "trained" and event["run"] == run.run for event in events)
     record = run.read()
+    # Both sides have counted the same equations about the shop's rows.
+    assert opened[0] == opened[1]
+    assert opened[0]["shop"]["equations"] >= 2 * SIZES["n_estimators"]
+    assert opened[0]["shop"]["rows"] == record.rows["train"]
     assert len(record.evals["train"]["logloss"]) == SIZES["n_estimators"]
     assert record.traffic["shop"].wire_sent_bytes > 0
     assert record.versions["vfxgb"]

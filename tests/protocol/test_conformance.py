@@ -114,6 +114,20 @@ def test_the_ledger_counts_what_it_names(protocol, make_problem, train) -> None:
     assert "one feature" not in result.ledger.text()
 
 
+def test_the_ledger_counts_opened_equations(protocol, make_problem, train) -> None:
+    """Two for every node whose sums were opened, counted here from the recorded run; the words say what that means."""
+    result = train(make_problem("binary"), protocol, record=True)
+    notes = [note for note in result.transcript.records["p0"].notes if note.name.startswith("left-sums:")]
+    nodes = sum(int(note.array.any(axis=(1, 2)).sum()) for note in notes)
+    assert bool(notes) == (nodes > 0)
+    opened = result.ledger.opened.get("p1")
+    assert (0 if opened is None else opened.equations) == 2 * nodes
+    said = "from about 2 x nodes x trees = rows on, the passive party's binned table can be computed"
+    assert (said in result.ledger.text()) == (nodes > 0)
+    if opened is not None:
+        assert opened.rows == N_TRAIN
+
+
 @pytest.mark.parametrize("sampling", ["colsample bylevel", "colsample bynode"])
 def test_the_ledger_says_what_column_sampling_shows(protocol, sampling, make_problem, train) -> None:
     told = "p0 can tell which sums belong to one feature" in train(make_problem(sampling), protocol).ledger.text()

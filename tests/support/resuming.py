@@ -111,6 +111,8 @@ class Attempt:
     errors: dict[str, BaseException] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
+    # Those of the passive parties; messages are entered in `ledger` alone.
+    ledgers: dict[str, Ledger] = field(default_factory=dict)
 
 
 def problem(protocol: str = "plain", n_parties: int = 2, **changes: Any) -> Training:
@@ -226,6 +228,7 @@ def _follow(training: Training, folder: Path, party: str, channel: Channel, cloc
                 training.run_id,
                 PassiveInput(training.tables[party], 1, local_params=local, engine=engines[party]),
                 channel,
+                ledger=found.ledgers.setdefault(party, Ledger()),
                 keep=_keeping(path, clock),
                 resumed=load_state(PassiveState, path),
             )

@@ -53,8 +53,8 @@ class RoundedPassive(ShownSums):
             None if nodes.allowed is None else nodes.allowed[nodes.build],
             self._trees[nodes.tree].cuts,
         )
-        # The ledger tells how many of the sums that were shown are over few rows.
-        self._small[nodes.tree].note(nodes)
+        # The ledger tells how many nodes were opened, and how many of the sums are over few rows.
+        self._note_shown(nodes)
         directions = candidates.constraint if depth == 0 else None
         return TreeSums(
             n_candidates=len(candidates),

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 # split matrix  values bool[k, n]: the row goes left at candidate tokens[i]
 # buckets       values list of int arrays: each is said to be exactly the rows of one bucket in the node
 # values        values int64[n]: the bucket of each row in the victim's feature `node`
-Target: TypeAlias = Literal["labels", "leaf labels", "gradients", "split matrix", "buckets", "values"]
+# binned table  values int64[n, k]: the bin of each row in k features of the victim, which is which is not said
+Target: TypeAlias = Literal["labels", "leaf labels", "gradients", "split matrix", "buckets", "values", "binned table"]
 
 # How many standard errors above the guess count as more than luck.
 ERRORS = 3.0

@@ -40,3 +40,18 @@ def cube_point(origin: Matrix, directions: Matrix, random: np.random.Generator) 
     limits = np.concatenate([1.0 - origin, origin]) + SLACK
     solved: Any = linprog(weights, A_ub=above, b_ub=limits, bounds=(None, None), method="highs")
     return None if solved.x is None else origin + solved.x @ directions
+
+
+def assigned(cost: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For every row of a square matrix a column of its own, with the least sum in all.
+
+    Raises MissingPackageError.
+    """
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError:
+        raise MissingPackageError(
+            "attacking by assignments: scipy is not installed; pip install 'vfxgb[audit]'"
+        ) from None
+    found: NDArray[np.int64] = linear_sum_assignment(cost)[1].astype(np.int64)
+    return found

@@ -82,6 +82,8 @@ class Truth:
             return self._judge_splits(claim)
         if claim.target == "values":
             return self._judge_values(claim)
+        if claim.target == "binned table":
+            return self._judge_table(claim)
         return self._judge_buckets(claim)
 
     def _is_class(self, rows: NDArray[Any], tree: int) -> NDArray[np.bool_]:
@@ -110,6 +112,30 @@ class Truth:
         bound = None if claim.budget is None else several_values(shares, claim.budget[0])
         detail = _with_bound(claim.detail, bound, claim)
         return Judgement(_share(claim.values == truth), float(shares.max()), len(truth), detail, bound)
+
+    def _judge_table(self, claim: Claim) -> Judgement:
+        """Success: right bins, of all rows and features of two bins or more. Guess: each feature's commonest bin.
+
+        A claimed column is judged as the feature it fits best, each feature taken once; one that is not claimed is not
+        found.
+        """
+        bins = self.note(claim.victim, "bins")[claim.rows].astype(np.int64)
+        counts = [np.unique(column, return_counts=True)[1] for column in bins.T]
+        told = [feature for feature, found in enumerate(counts) if len(found) > 1]
+        bins = bins[:, told]
+        right = (claim.values[:, :, None] == bins[:, None, :]).mean(axis=0)
+        near = (np.abs(claim.values[:, :, None] - bins[:, None, :]) <= 1).mean(axis=0)
+        success = within = 0.0
+        for _ in range(min(right.shape)):
+            column, feature = np.unravel_index(int(np.argmax(right)), right.shape)
+            success, within = success + float(right[column, feature]), within + float(near[column, feature])
+            right[column], right[:, feature] = -1.0, -1.0
+        chosen = [counts[feature] for feature in told]
+        guess = float(np.mean([found.max() / found.sum() for found in chosen])) if chosen else 0.0
+        chance = float(np.mean([1.0 / len(found) for found in chosen])) if chosen else 0.0
+        detail = f"{claim.detail}; within one bin {within / max(1, len(told)):.4f}, one bin at random {chance:.4f}"
+        # Bins of one row are drawn together by what the rows have in common: only rows count as independent.
+        return Judgement(success / max(1, len(told)), guess, len(bins), detail)
 
     def _judge_leaves(self, claim: Claim, seed: int) -> Judgement:
         """Success: rows whose label is the commoner one of their leaf. Guess: the same with leaves filled at random."""

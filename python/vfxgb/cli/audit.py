@@ -18,7 +18,13 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("run_file", metavar="RUN", help="the transcript, a file written by transcript_.save")
     parser.add_argument(
-        "--attack", action="append", metavar="NAME", choices=attack_names(), help="only this one; repeatable"
+        "--attack",
+        "--attacks",
+        action="append",
+        dest="attack",
+        metavar="NAME",
+        choices=attack_names(),
+        help="only this one; repeatable",
     )
     parser.add_argument("--json", metavar="FILE", default=None, help="write all findings to this file")
     parser.add_argument("--plot", metavar="FILE", default=None, help="write a plot to this file (png, svg, pdf)")

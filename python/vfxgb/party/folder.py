@@ -238,6 +238,7 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
         "version": VERSION,
         "entries": [vars(entry) for entry in ledger.entries],
         "small_sums": dict(ledger.small_sums),
+        "opened": {party: vars(opened) for party, opened in ledger.opened.items()},
         "begun": {party: list(counts) for party, counts in ledger.begun.items()},
         "purity": {party: vars(leaves) for party, leaves in ledger.purity.items()},
         "notes": list(ledger.notes),

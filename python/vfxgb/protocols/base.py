@@ -289,17 +289,34 @@ class ActiveContext:
     first_order: bool = False
     # The party's privacy events; a role adds to it.
     events: list[Event] = field(default_factory=list)
+    # Passive party -> equations about its rows that were opened (equations_of); a role that opens sums adds to it.
+    opened_equations: dict[str, int] = field(default_factory=dict)
     note: Note | None = None
     progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
     secrets: SecretBox | None = None
     remarks: list[str] = field(default_factory=list)
 
 
+def equations_of(n_nodes: int, n_candidates: int) -> int:
+    """The equations about one cut that the sums of `n_nodes` nodes are, as they are sent.
+
+    A node gives two, the sum of g and that of h over the rows that go left; each is linear in the same unknowns, one
+    per training row: whether the row goes left. A sibling derived by subtraction adds none. Where `min_bucket_rows` or
+    column sampling withhold sums there are fewer of some cuts: this is the most there can be of any.
+    """
+    return 2 * n_nodes if n_candidates else 0
+
+
 @dataclass
 class Disclosed:
-    """What a passive party alone can count: sums over few rows among those it has shown (tree/disclosure.py)."""
+    """What a passive party counts of what it has shown, as it shows it.
+
+    `small_sums`: sums over few rows (tree/disclosure.py), which it alone can count; added when a round ends.
+    `opened_equations`: equations about its rows (equations_of), added with every level that is answered.
+    """
 
     small_sums: int = 0
+    opened_equations: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals
+from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals, equations_of
 from vfxgb.tree.proposal import SumTable
 
 
@@ -21,11 +21,13 @@ class OpenedTree:
     """Sums of one party for one tree of a level.
 
     `left`: int64[len(build), c, 2], one row per node to build; `constraint`: int8[c], the monotone direction of each
-    candidate, on the first level of a constrained run, else None.
+    candidate, on the first level of a constrained run, else None. `skipped`: how many nodes to build have no sums
+    because the party takes no part in them; their rows of `left` are zero.
     """
 
     left: NDArray[np.int64]
     constraint: NDArray[np.int8] | None
+    skipped: int = 0
 
 
 class SumSource(Protocol):
@@ -71,6 +73,7 @@ class OpenedSums:
         found: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
             opened = self._source.receive(party, level)
+            self._count(party, level, opened)
             if self._context.note is not None:
                 for nodes, tree in zip(level.trees, opened, strict=True):
                     self._context.note(f"left-sums:{level.depth}:{party}", level.round, nodes.tree, tree.left)
@@ -102,6 +105,13 @@ class OpenedSums:
     def close(self) -> None:
         """See ActiveRole."""
         self._source.close()
+
+    def _count(self, party: str, level: ActiveLevel, opened: Sequence[OpenedTree]) -> None:
+        """Count the equations that a level's sums are; a node whose sums could not be had gives none."""
+        counted = self._context.opened_equations
+        for nodes, tree in zip(level.trees, opened, strict=True):
+            opened_nodes = len(nodes.build) - tree.skipped
+            counted[party] = counted.get(party, 0) + equations_of(opened_nodes, tree.left.shape[1])
 
     def _table(self, party: str, tree: int, opened: OpenedTree, depth: int) -> SumTable:
         if depth == 0:

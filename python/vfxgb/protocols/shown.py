@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.protocols.base import PassiveContext, PassiveTree, Resolved
+from vfxgb.protocols.base import PassiveContext, PassiveNodes, PassiveTree, Resolved, equations_of
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
 
@@ -48,6 +48,13 @@ class ShownSums:
             context.random if given is None else None,
             context.threads,
             given,
+        )
+
+    def _note_shown(self, nodes: PassiveNodes, sent: int | None = None) -> None:
+        """Count what a level's answer shows; `sent`: how many nodes it has sums of, None for all asked for."""
+        self._small[nodes.tree].note(nodes)
+        self._context.disclosed.opened_equations += equations_of(
+            len(nodes.build) if sent is None else sent, len(self._candidates[nodes.tree])
         )
 
     def resolve(

@@ -11,6 +11,7 @@ from vfxgb.protocols import protocol_by_name
 from vfxgb.protocols.base import ProtocolSpec
 from vfxgb.secagg import aggregator_by_name
 from vfxgb.secagg.base import AggregatorSpec
+from vfxgb.train.ledger import COMPUTABLE
 from vfxgb.transport.messages import NOTHING, Message
 
 # The roles of a run over users' rows, where `protocol` names an aggregator.
@@ -73,7 +74,7 @@ def _of_protocol(spec: ProtocolSpec, points: list[str]) -> dict[str, Any]:
         else "Not exact: the model differs from that of unprotected training."
     )
     said.append(
-        "The active party sees gradient sums of candidate splits."
+        f"The active party sees gradient sums of candidate splits: {COMPUTABLE}."
         if spec.shows_sums
         else "The active party sees no gradient sums of other parties' candidate splits."
     )

@@ -126,10 +126,21 @@ class ActiveParty:
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self.events: list[Event] = []
+        # Passive party -> equations about its rows that were opened (protocols.base.equations_of).
+        self.opened_equations: dict[str, int] = {}
         setup = self._make_setup()
         entered = Ledger() if ledger is None else ledger
         self._keeper = ActiveKeeper(
-            party, setup, keep, resumed, entered, self.events, tuple(channels), given.privacy, given.ids
+            party,
+            setup,
+            keep,
+            resumed,
+            entered,
+            self.events,
+            self.opened_equations,
+            tuple(channels),
+            given.privacy,
+            given.ids,
         )
         self._keeper.check(
             lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
@@ -290,6 +301,7 @@ class ActiveParty:
                     timings=self.timings,
                     first_order=self._options.first_order,
                     events=self.events,
+                    opened_equations=self.opened_equations,
                     note=self._note,
                     progress=self._progress,
                     secrets=self._secrets,

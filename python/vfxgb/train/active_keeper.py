@@ -57,7 +57,8 @@ class Grown:
 class ActiveKeeper:
     """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.lead. `events`: the party's, to be kept.
 
-    `receivers`: the passive parties. `privacy`, `ids`: see active.ActiveInput.
+    `opened`: passive party -> equations opened, to be kept. `receivers`: the passive parties. `privacy`, `ids`: see
+    active.ActiveInput.
 
     `salt`: of the party's digests. `start`: rounds that were done before.
     """
@@ -70,6 +71,7 @@ class ActiveKeeper:
         resumed: ActiveState | None,
         ledger: Ledger,
         events: list[Event],
+        opened: dict[str, int],
         receivers: Sequence[str] = (),
         privacy: PrivacyFolder | None = None,
         ids: NDArray[np.uint8] | None = None,
@@ -80,6 +82,7 @@ class ActiveKeeper:
         self._resumed = resumed
         self._ledger = ledger
         self._events = events
+        self._opened = opened
         self._what = f"{party} resuming run {setup.run[:16]}"
         self._last = resumed
         self._open = False
@@ -117,6 +120,7 @@ class ActiveKeeper:
                 f"{self._what}: found other features, labels or weights than those it was begun with; resume with the "
                 "same data, or start a new run"
             )
+        self._opened.update(state.opened_equations)
         self._ledger.restore(state.ledger, state.rounds)
 
     def labels(self, release: Release, labels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -208,9 +212,11 @@ class ActiveKeeper:
         self._open = True
 
     def break_off(self) -> None:
-        """Keep the ledger of a round that ends early: what it told cannot be taken back."""
+        """Keep the ledger of a round that ends early, and what it opened: what it told cannot be taken back."""
         if self._open and self._keep is not None and self._last is not None:
-            self._last = msgspec.structs.replace(self._last, ledger=self._ledger.totals())
+            self._last = msgspec.structs.replace(
+                self._last, ledger=self._ledger.totals(), opened_equations=dict(self._opened)
+            )
             self._keep(self._last)
 
     def end_round(self, round_index: int, trees: Sequence[TreeShape], channels: Mapping[str, Channel]) -> None:
@@ -269,6 +275,7 @@ class ActiveKeeper:
             first_rate=grown.first_rate,
             events=list(self._events),
             ledger=self._ledger.totals(),
+            opened_equations=dict(self._opened),
         )
         self._keep(self._last)
 

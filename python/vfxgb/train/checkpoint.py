@@ -100,7 +100,8 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `stopped`: a callback ended the training, what is left is the sealing. `trees_digest`: of the trees so far;
     `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
     released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
-    of the very first tree, int64 rows per node. `ledger`: totals so far. `pace`: added by who stores the state.
+    of the very first tree, int64 rows per node. `ledger`: totals so far. `opened_equations`: those of each passive
+    party so far (protocols.base.equations_of). `pace`: added by who stores the state.
     """
 
     KIND: ClassVar[bytes] = b"active\0"
@@ -128,6 +129,7 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_rate: float
     events: list[Event]
     ledger: list[Entry]
+    opened_equations: dict[str, int]
     pace: dict[str, list[float]] = {}
 
 

@@ -41,6 +41,28 @@ class Entry:
     amount: int = 0
 
 
+# What opened equations come to; the same words in ledger, report and documentation.
+COMPUTABLE = "from about 2 x nodes x trees = rows on, the passive party's binned table can be computed"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a passive party's opened sums are to the active party: equations about each cut, in `rows` unknowns.
+
+    `equations`: two for each node whose sums were sent, over all trees (protocols.base.equations_of).
+    """
+
+    equations: int
+    rows: int
+
+    def text(self) -> str:
+        """In words, without the party."""
+        return (
+            f"opened sums of {self.equations // 2:,} nodes: {self.equations:,} equations for {self.rows:,} rows; "
+            f"{COMPUTABLE}"
+        )
+
+
 class Ledger:
     """Totals per sender, receiver and type of message, in the order in which they first appeared."""
 
@@ -50,6 +72,8 @@ class Ledger:
         self.small_sums: dict[str, int] = {}
         # party -> rounds it has begun to answer, and how many of them had been begun before the run broke off
         self.begun: dict[str, tuple[int, int]] = {}
+        # party -> equations about its rows that the active party can write down, where sums were opened
+        self.opened: dict[str, Opened] = {}
         # What follows from the settings of the run rather than from any one message, in plain words.
         self.notes: list[str] = []
         # What was released under differential privacy.
@@ -121,6 +145,7 @@ class Ledger:
             lines.append(
                 f"{party} showed {count:,} sums over fewer than {FEW_ROWS} rows, from which rows can be inferred"
             )
+        lines += [f"{party} {opened.text()}" for party, opened in self.opened.items()]
         for party, (total, again) in self.begun.items():
             if again:
                 lines.append(

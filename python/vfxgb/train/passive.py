@@ -154,6 +154,11 @@ class PassiveParty:
         self._round = -1
         self._depth = -1
 
+    @property
+    def n_train(self) -> int:
+        """Training rows, as the active party said when the run was set up."""
+        return self._setup.n_train
+
     def share(self) -> PassiveShare:
         """The party's share of the model as it stands."""
         feature, cut, default_left = zip(*self._records, strict=True) if self._records else ((), (), ())

@@ -23,7 +23,7 @@ from vfxgb.protocols.base import Note
 from vfxgb.train.active import ActiveInput, ActiveParty
 from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState, as_callbacks
 from vfxgb.train.checkpoint import ActiveState, PassiveState
-from vfxgb.train.ledger import Ledger
+from vfxgb.train.ledger import Ledger, Opened
 from vfxgb.train.messages import TRAINING_MESSAGES
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.private_stage import check_private_stage, train_private_stage
@@ -148,6 +148,7 @@ def lead(
         share = replace(share, private_stage=stage)
         entered.notes.append(PRIVATE_STAGE.format(party=party, rounds=stage.n_rounds))
     entered.privacy.add(*leader.events)
+    entered.opened = {name: Opened(count, given.n_train) for name, count in leader.opened_equations.items() if count}
     entered.purity = leader.leaf_purity()
     entered.notes.extend(leader.remarks)
     if channels and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
@@ -202,8 +203,10 @@ def follow(
 
 
 def enter(ledger: Ledger, follower: PassiveParty) -> None:
-    """Enter what a passive party knows beyond single messages: what it showed of few rows, and what it released."""
+    """Enter what a passive party knows beyond single messages: what its sums add up to, and what it released."""
     ledger.small_sums[follower.party] = follower.disclosed.small_sums
+    if follower.disclosed.opened_equations:
+        ledger.opened[follower.party] = Opened(follower.disclosed.opened_equations, follower.n_train)
     ledger.begun[follower.party] = (follower.begun.total, follower.begun.again)
     ledger.privacy.add(*follower.events)
     if follower.ledger is not ledger:

@@ -15,7 +15,8 @@ What a party knows by itself arrives as notes (name, round, tree, array), -1 whe
     base-margin   float64[outputs]           active party
     step          float64[1]                 active party, per round: the value of the integer 1 in fixed point
     pairs         int64[n_train, 2]          active party, per round and tree: (g, h) in fixed point
-    left-sums:DEPTH:PARTY  int64[built nodes, candidates, 2]   active party, per round and tree: sums it opened
+    left-sums:DEPTH:PARTY  int64[built nodes, candidates, 2]   active party, per round and tree: sums it opened;
+                                                           zero where they were withheld or not opened
     order         int64[candidates]          passive party, per round and tree: position j stands for candidate order[j]
 """
 

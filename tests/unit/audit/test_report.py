@@ -81,6 +81,8 @@ def test_command(recorded: Any, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "plain-sign" in capsys.readouterr().out
     assert json.loads(out.read_text())["protocol"] == "plain"
     assert plot.read_bytes()[:4] == b"\x89PNG"
+    assert main(["audit", "--attacks", "solve", str(run)]) == 0
+    assert "solve   bank      binned table  shop" in capsys.readouterr().out
     assert main(["audit", str(run), "--attack", "leaf-purity", "--attack", "node-votes"]) == 0
     output = capsys.readouterr().out
     assert "leaf-purity" in output

@@ -9,7 +9,7 @@ from vfxgb.party.folder import PartyFolder, RunRecord, ledger_document
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
-from vfxgb.train.ledger import Ledger
+from vfxgb.train.ledger import Ledger, Opened
 
 RUN = "00112233445566778899aabbccddeeff"
 
@@ -58,7 +58,10 @@ def test_a_ledger_as_a_document():
     ledger = Ledger()
     words = Hello(1, "check", "0", 0.0)
     ledger.record("bank", "shop", words, 10)
+    ledger.opened["shop"] = Opened(24, 500)
     document = json.loads(json.dumps(ledger_document(ledger)))
+    assert document["opened"] == {"shop": {"equations": 24, "rows": 500}}
+    assert "shop opened sums of 12 nodes: 24 equations for 500 rows; from about 2 x nodes x trees" in document["text"]
     assert document["entries"][0]["message"] == "hello"
     assert "shop learned" in document["text"]
 

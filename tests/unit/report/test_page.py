@@ -42,6 +42,7 @@ def test_all_sections_of_a_full_run(document) -> None:
         "Area under the curve: 0.85",
         "31 rows in 3 groups",
         "shop learned",
+        "from about 2 x nodes x trees = rows on, the passive party's binned table can be computed",
         "The gradients of single rows, and with them the labels",
         "An attack: that is known (E62)",
         "This run was not protected",

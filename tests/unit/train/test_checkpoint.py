@@ -74,6 +74,7 @@ def active_state() -> ActiveState:
         first_rate=0.3,
         events=[Event("masked", math.inf, "shop", "labels", 1, holds=False, reason="none")],
         ledger=[Entry("bank", "shop", "level", "rows", "rows", 2, 300, 16)],
+        opened_equations={"shop": 12},
     )
 
 

@@ -8,6 +8,11 @@ from vfxgb.transport.messages import Message
 
 MESSAGES: tuple[type[Message], ...] = (HeKey, HeGradients, HeTotals, HeSums)
 
+SOLVED_TABLE = (
+    "solved table: every node whose sums are opened gives the active party two linear equations in who goes left at "
+    "each cut; from about 2 x nodes x trees = rows on, the passive party's binned table can be computed, and a part of "
+    "it before (E62); the ledger counts the equations, the audit attack solve solves them"
+)
 SMALL_BUCKETS = (
     "small buckets: the active party sees the sum of every bucket, and a sum over a handful of rows can be solved for "
     "the rows in it, however it was encrypted; min_bucket_rows, fewer bins or fewer precision_bits make it harder "
@@ -27,7 +32,7 @@ TELLING_RANDOMNESS = (
     "the passive party rerandomises everything it sends (E61). Against an active party that departs from the protocol "
     "and draws randomness outside the key's subgroup this is not complete (protocols/he/README.md)"
 )
-ATTACKS: tuple[str, ...] = (SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, TELLING_RANDOMNESS)
+ATTACKS: tuple[str, ...] = (SOLVED_TABLE, SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, TELLING_RANDOMNESS)
 
 # Fast rather than safe: for the tests that run over every protocol. Small chunks, so that there are several.
 QUICK: Mapping[str, Any] = {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 64}

@@ -90,7 +90,8 @@ class HeSums(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "he-sums"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradient sums left of each candidate split, in an order that hides feature and cut; of every output whose "
+        "gradient sums left of each candidate split, without names and thresholds; the order of cuts can be worked "
+        "out; of every output whose "
         "gradients share a ciphertext",
         "sums",
     )

@@ -77,7 +77,7 @@ class HePassive(ShownSums):
             HeSums(round=level.round, depth=level.depth, key=self._own_key().fingerprint_bytes, trees=answers)
         )
         for nodes in level.trees:
-            self._small[nodes.tree].note(nodes)
+            self._note_shown(nodes)
 
     def _check_totals(self, message: HeTotals, level: PassiveLevel) -> None:
         party, key = self._context.party, self._own_key()

@@ -134,7 +134,7 @@ class OtPassive(ShownSums):
         answers = [self._answer(nodes, self._left(nodes, level.depth), level.depth) for nodes in level.trees]
         self._context.channel.send(OtSums(round=level.round, depth=level.depth, trees=answers))
         for nodes in level.trees:
-            self._small[nodes.tree].note(nodes)
+            self._note_shown(nodes)
 
     def _left(self, nodes: PassiveNodes, depth: int) -> NDArray[np.uint64]:
         """Own shares of the left sums of the built nodes, slot by slot."""

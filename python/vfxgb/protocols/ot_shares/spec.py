@@ -1,7 +1,7 @@
 """What `ot_shares` is."""
 
 from vfxgb.protocols.base import ProtocolSpec
-from vfxgb.protocols.he.known import NODE_SETS, SMALL_BUCKETS
+from vfxgb.protocols.he.known import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
 from vfxgb.protocols.ot_shares.active import make_active
 from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,
@@ -49,7 +49,7 @@ SPEC = ProtocolSpec(
     ),
     exact=True,
     security="semi-honest",
-    attacks=(SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, CROOKED_TRANSFERS, SHAPES),
+    attacks=(SOLVED_TABLE, SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, CROOKED_TRANSFERS, SHAPES),
     # Fast rather than safe; small chunks and blocks, so that there are several.
     quick_params={"group_bits": 768, "insecure": True, "chunk_rows": 64, "setup_rows": 100},
     options=ot_options,

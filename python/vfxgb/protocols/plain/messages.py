@@ -37,7 +37,8 @@ class PlainSums(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "plain-sums"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradient sums left of each candidate split, in an order that hides feature and cut", "sums"
+        "gradient sums left of each candidate split, without names and thresholds; the order of cuts can be worked out",
+        "sums",
     )
 
     round: int

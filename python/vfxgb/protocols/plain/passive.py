@@ -63,7 +63,7 @@ class PlainPassive(ShownSums):
                         constraint=pack_bytes(b"") if directions is None else pack_array(directions),
                     )
                 )
-                self._small[nodes.tree].note(nodes)
+                self._note_shown(nodes)
         context.channel.send(PlainSums(round=level.round, depth=level.depth, trees=answers))
 
     def end_tree(self) -> None:

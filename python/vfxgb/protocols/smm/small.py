@@ -128,6 +128,9 @@ class SmallNodesPassive(HePassive):
         self._trees, self._candidates = trees, self._shared
         self._small = [SmallSums(context.bins, tree, context.threads) for tree in trees]
 
+    def _note_shown(self, nodes: PassiveNodes, sent: int | None = None) -> None:
+        """The outer protocol counts."""
+
     def _forget(self) -> None:
         self._trees, self._candidates, self._small = (), [], []
 

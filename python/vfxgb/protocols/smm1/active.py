@@ -93,7 +93,8 @@ class Smm1Source:
         left = [rows.get(position, none) for position in nodes.build.tolist()]
         if level.depth == 0 and nodes.bounds is not None and constraint is None:
             constraint = np.zeros(count, dtype=np.int8)
-        return OpenedTree(np.stack(left) if left else np.zeros((0, count, 2), np.int64), constraint)
+        skipped = len(self._small(nodes)) if self._fallback is None else 0
+        return OpenedTree(np.stack(left) if left else np.zeros((0, count, 2), np.int64), constraint, skipped)
 
     def _receive_node(
         self, party: str, place: Place, nodes: LevelNodes, directed: bool

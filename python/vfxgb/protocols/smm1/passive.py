@@ -53,7 +53,7 @@ class Smm1Passive(ShownSums):
             nodes, position, basis = bases.pop()
             self._answer(level, nodes, position, basis)
         for nodes in level.trees:
-            self._small[nodes.tree].note(nodes)
+            self._note_shown(nodes, None if self._fallback else len(self._positions(nodes, small=False)))
 
     def _positions(self, nodes: PassiveNodes, small: bool) -> NDArray[np.int64]:
         partition = self._trees[nodes.tree].in_memory

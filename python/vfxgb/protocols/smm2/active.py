@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.errors import MessageError, RefusedRootWarning
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes, Proposals
+from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes, Proposals, equations_of
+from vfxgb.protocols.opened import OpenedTree
 from vfxgb.protocols.scored.active import ScoredActive, tree_totals
 from vfxgb.protocols.scored.messages import ScoreLevel
 from vfxgb.protocols.smm.chunks import Place, read_vectors
@@ -139,10 +140,25 @@ class Smm2Active(ScoredActive):
     def _fall_back(self, party: str, level: ActiveLevel, small: Sequence[NDArray[np.int64]]) -> None:
         """The sums of small nodes through batch_he, returned to the passive party, which scores."""
         self._fallback[party].open_level(level, small)
+        counted = self._context.opened_equations
         for tree, opened in self._fallback[party].receive(party).items():
+            counted[party] = counted.get(party, 0) + equations_of(*opened.left.shape[:2])
+            self._note_opened(party, level, tree, small, opened)
             self._context.channels[party].send(
                 Smm2Sums(round=level.round, depth=level.depth, tree=tree, sums=pack_array(opened.left))
             )
+
+    def _note_opened(
+        self, party: str, level: ActiveLevel, tree: int, small: Sequence[NDArray[np.int64]], opened: OpenedTree
+    ) -> None:
+        """Note the sums of small nodes in a recorded run; zero in nodes that were not opened."""
+        if self._context.note is None:
+            return
+        (index,) = (place for place, nodes in enumerate(level.trees) if nodes.tree == tree)
+        build = level.trees[index].build
+        left = np.zeros((len(build), *opened.left.shape[1:]), dtype=np.int64)
+        left[np.searchsorted(build, small[index])] = opened.left
+        self._context.note(f"left-sums:{level.depth}:{party}", level.round, tree, left)
 
     def end_tree(self) -> None:
         """See ActiveRole."""

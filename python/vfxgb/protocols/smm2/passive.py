@@ -6,7 +6,7 @@ Algorithms 4 and 5 of papers/000.
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
+from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, equations_of
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.protocols.smm.cells import FeatureColumns, NodeMatrix
 from vfxgb.protocols.smm.chunks import check_place, pieces
@@ -92,6 +92,7 @@ class Smm2Passive(ScoredPassive):
                 if len(small):
                     self._receive_sums(level, nodes, small, sums)
                 self._few[nodes.tree].note(nodes, small)
+                self._context.disclosed.opened_equations += equations_of(len(small), sums.shape[1])
 
     def _open_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_] | None:
         """Which candidates the nodes to build may use: bool[len(build), c], None for all.

@@ -5,7 +5,7 @@ from typing import Any
 from vfxgb.report.html import Child, Markup, markup, more, table, tag
 from vfxgb.report.owners import badge, places
 from vfxgb.report.words import plural, share, size
-from vfxgb.train.ledger import counted
+from vfxgb.train.ledger import Opened, counted
 from vfxgb.transport.messages import NOTHING
 from vfxgb.tree.disclosure import FEW_ROWS
 
@@ -40,6 +40,7 @@ def _missing(run: dict[str, Any]) -> Markup:
 def _inferred(document: dict[str, Any], ledger: dict[str, Any]) -> Markup:
     """What sums, leaves and releases add up to."""
     found = [_small_sums(document, party, count) for party, count in ledger["small_sums"].items()]
+    found += [_opened(document, party, opened) for party, opened in ledger.get("opened", {}).items()]
     found += [_purity(document, party, leaves) for party, leaves in ledger["purity"].items()]
     found += [tag("li", note) for note in ledger["notes"]]
     # Ledgers of older versions are about one run and do not say so.
@@ -70,6 +71,10 @@ def _begun(document: dict[str, Any], party: str, counts: list[int]) -> Markup:
         "sums, possibly for other gradients."
     )
     return tag("li", badge(document, party), text)
+
+
+def _opened(document: dict[str, Any], party: str, opened: dict[str, int]) -> Markup:
+    return tag("li", badge(document, party), f" {Opened(opened['equations'], opened['rows']).text()}.")
 
 
 def _purity(document: dict[str, Any], party: str, leaves: dict[str, Any]) -> Markup:
