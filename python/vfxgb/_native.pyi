@@ -182,7 +182,28 @@ class PublicKey:
     def check_integers(self, data: Buffer, threads: int = 1) -> int: ...
     def from_integers(self, data: Buffer, threads: int = 1) -> Ciphertexts: ...
     def start_pool(self, capacity: int, threads: int = 1) -> None:
-        """Keep up to `capacity` fresh encryptions of zero, made in the background, for encrypt and rerandomize."""
+        """Keep up to `capacity` fresh encryptions of zero, made in the background, for encrypt."""
+    def stop_pool(self) -> None: ...
+    def pool_level(self) -> int: ...
+    @property
+    def rerandomizer(self) -> Rerandomizer: ...
+
+@final
+class Rerandomizer:
+    """Encryptions of zero for Ciphertexts.rerandomize (cpp/crypto/rerandomizer.h); belongs to a PublicKey."""
+
+    @property
+    def bases(self) -> int:
+        """How many random n-th powers masks are products of once there is a table."""
+    @property
+    def entropy_bits(self) -> int:
+        """Random bits that choose one such product."""
+    @property
+    def has_table(self) -> bool: ...
+    def prepare(self, count: int, threads: int = 1) -> None:
+        """Announce `count` masks: makes the table once that pays."""
+    def start_pool(self, capacity: int, threads: int = 1) -> None:
+        """Keep up to `capacity` masks, made in the background, for rerandomize."""
     def stop_pool(self) -> None: ...
     def pool_level(self) -> int: ...
 
