@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "bigint/words.h"
-#include "core/parallel.h"
 
 namespace vfxgb {
 
@@ -27,39 +26,21 @@ FixedBase::FixedBase(const Ring& ring, const u64* base, std::size_t exponent_bit
       --window;
   window_ = window;
   windows_ = (exponent_bits + window - 1) / window;
-  fill(base, 1, 1);
-}
-
-FixedBase::FixedBase(const Ring& ring, const u64* bases, std::size_t count, std::size_t windows, std::size_t window,
-                     std::size_t threads)
-    : ring_(ring), window_(window), windows_(windows) {
-  if (window == 0 || window > 16) throw std::invalid_argument("window must have 1 to 16 bits");
-  if (count == 0 || windows < count) throw std::invalid_argument("wanted a base, and a window for each");
-  fill(bases, count, threads);
-}
-
-void FixedBase::fill(const u64* bases, std::size_t count, std::size_t threads) {
-  constexpr std::size_t windows_at_once = 16;
-  const std::size_t stride = ring_.stride(), entries = std::size_t{1} << window_;
-  table_.resize(windows_ * entries * ring_.open_stride());
-  // Each base to the powers 2^(window i), one after the other; then each multiple from the one before.
-  Words units(windows_ * stride);
-  std::copy_n(bases, count * stride, units.data());
-  for (std::size_t i = count; i < windows_; i += count) {
-    const std::size_t many = std::min(count, windows_ - i);
-    ring_.square(&units[(i - count) * stride], many, &units[i * stride]);
-    for (std::size_t s = 1; s < window_; ++s) ring_.square(&units[i * stride], many, &units[i * stride]);
+  const std::size_t stride = ring.stride(), entries = std::size_t{1} << window;
+  table_.resize(table_words(ring, exponent_bits, window));
+  // base^(2^(window i)), one after the other; then, for all windows at once, each multiple from the one before.
+  Words units(windows_ * stride), multiples(windows_ * stride);
+  std::copy_n(base, stride, units.data());
+  for (std::size_t i = 1; i < windows_; ++i) {
+    ring.square(&units[(i - 1) * stride], 1, &units[i * stride]);
+    for (std::size_t s = 1; s < window; ++s) ring.square(&units[i * stride], 1, &units[i * stride]);
   }
-  parallel_for(windows_, threads, windows_at_once, [&](std::size_t begin, std::size_t end) {
-    Words multiples(units.begin() + static_cast<std::ptrdiff_t>(begin * stride),
-                    units.begin() + static_cast<std::ptrdiff_t>(end * stride));
-    for (std::size_t d = 0; d < entries; ++d) {
-      if (d > 1) ring_.mul(multiples.data(), &units[begin * stride], end - begin, multiples.data());
-      for (std::size_t i = begin; i < end; ++i)
-        ring_.open(d == 0 ? ring_.one() : &multiples[(i - begin) * stride],
-                   &table_[(i * entries + d) * ring_.open_stride()]);
-    }
-  });
+  multiples = units;
+  for (std::size_t d = 0; d < entries; ++d) {
+    if (d > 1) ring.mul(multiples.data(), units.data(), windows_, multiples.data());
+    for (std::size_t i = 0; i < windows_; ++i)
+      ring.open(d == 0 ? ring.one() : &multiples[i * stride], &table_[(i * entries + d) * ring.open_stride()]);
+  }
 }
 
 void FixedBase::power(const u64* exponents, std::size_t exponent_words, std::size_t count, u64* out,

@@ -1,6 +1,5 @@
 // Powers of one base to many exponents, by a table of windows (Brickell, Gordon, McCurley, Wilson 1992):
 // base^e = product over i of table[i][digit i of e], table[i][d] = base^(d 2^(window i)). No squarings.
-// With several bases, window i belongs to base i mod bases and is the (i / bases)-th of that base's windows.
 #pragma once
 
 #include <atomic>
@@ -16,9 +15,6 @@ class FixedBase {
   // base: an element of `ring`, which must outlive the table. Exponents have at most `exponent_bits` bits.
   // window: 1 to 16 bits; 0 takes the widest that keeps the table, and a window of it, to a bearable size.
   FixedBase(const Ring& ring, const u64* base, std::size_t exponent_bits, std::size_t window = 0);
-  // Products of powers of `count` bases, by `windows` >= count windows of 1 to 16 bits: an exponent is their digits.
-  FixedBase(const Ring& ring, const u64* bases, std::size_t count, std::size_t windows, std::size_t window,
-            std::size_t threads);
 
   // out[i] = base^exponents[i]; exponents of exponent_words words each, below 2^bits (all: below 2^exponent_bits).
   static constexpr std::size_t all = ~std::size_t{0};
@@ -26,8 +22,6 @@ class FixedBase {
              std::size_t bits = all) const;
 
  private:
-  void fill(const u64* bases, std::size_t count, std::size_t threads);
-
   const Ring& ring_;
   std::size_t window_, windows_;
   Words table_;  // open element d of window i at (i 2^window + d) open_stride

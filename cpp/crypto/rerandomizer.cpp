@@ -24,7 +24,7 @@ Rerandomizer::Rerandomizer(const Ring& ring, std::size_t plaintext_bits, std::si
   const std::size_t entropy = all - plaintext_bits + spare_bits;
   const auto windows = [&](std::size_t width) { return std::max((entropy + width - 1) / width, bases_); };
   const auto table_bytes = [&](std::size_t width) {
-    return (windows(width) << width) * ring.open_stride() * sizeof(u64);
+    return (windows(width) << width) * DigitProducts::entry_words(ring) * sizeof(u64);
   };
   if (window == 0)
     // Wider windows that do not save products only take memory.
@@ -46,17 +46,17 @@ void Rerandomizer::prepare(std::size_t count, std::size_t threads) {
   parallel_for(bases_, threads, at_once, [&](std::size_t begin, std::size_t end) {
     powers(end - begin, &bases[begin * ring_.stride()]);
   });
-  owner_ = std::make_unique<const FixedBase>(ring_, bases.data(), bases_, windows_, window_, threads);
+  owner_ = std::make_unique<const DigitProducts>(ring_, bases.data(), bases_, windows_, window_, threads);
   table_ = owner_.get();
 }
 
 void Rerandomizer::zeros(std::size_t count, u64* out) const {
-  const FixedBase* table = table_;
+  const DigitProducts* table = table_;
   if (!table) return powers(count, out);
   const std::size_t words = (windows_ * window_ + 63) / 64;
   Words digits(count * words);
   random_bits(digits.data(), words, windows_ * window_, count);
-  table->power(digits.data(), words, count, out);
+  (*table)(digits.data(), words, count, out);
 }
 
 void Rerandomizer::powers(std::size_t count, u64* out) const {

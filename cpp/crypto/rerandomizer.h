@@ -18,7 +18,7 @@
 #include <memory>
 #include <mutex>
 
-#include "bigint/fixed_base.h"
+#include "bigint/digit_products.h"
 #include "bigint/ring.h"
 #include "crypto/pool.h"
 
@@ -52,8 +52,8 @@ class Rerandomizer {
   std::size_t bases_, window_, windows_;
   std::mutex guard_;
   std::size_t announced_ = 0;
-  std::unique_ptr<const FixedBase> owner_;
-  std::atomic<const FixedBase*> table_{nullptr};
+  std::unique_ptr<const DigitProducts> owner_;
+  std::atomic<const DigitProducts*> table_{nullptr};
   Pool pool_;
 };
 

@@ -150,6 +150,10 @@ class Ring:
         self, base: bytes, exponents: Buffer, exponent_width: int, window: int = 0, threads: int = 1
     ) -> bytes:
         """base to exponents[i], by a table of windows of `window` bits (0: chosen by the size of the table)."""
+    def digit_products(
+        self, bases: Buffer, digits: Buffer, digit_width: int, windows: int, window: int, threads: int = 1
+    ) -> bytes:
+        """Products of powers of the bases, units, chosen by rows of `windows` digits (cpp/bigint/digit_products.h)."""
     def inverse(self, a: Buffer, threads: int = 1) -> bytes: ...
     def bench_mul(self, count: int, repeats: int, threads: int = 1) -> float:
         """Seconds for `repeats` passes of `count` products in kernel layout (random operands)."""
