@@ -12,7 +12,12 @@ namespace {
 
 // Keys with a prime factor below 2^20 are refused where they are read (crypto/schemes/base.py).
 constexpr std::size_t smallest_factor_bits = 20, spare_bases = 80, spare_bits = 128;
-constexpr std::size_t most_table_bytes = std::size_t{128} << 20, widest = 10;
+constexpr std::size_t most_table_bytes = std::size_t{128} << 20;
+
+// The window with the fewest products for the table and this many masks: some trees of a table with a few dozen
+// features. An entry of the table costs one product, of degree 2 that and what splits it.
+constexpr std::size_t masks_planned = 4096;
+std::size_t entry_products(const Ring& ring) { return ring.degree() == 2 ? 4 : 1; }
 
 }  // namespace
 
@@ -26,10 +31,11 @@ Rerandomizer::Rerandomizer(const Ring& ring, std::size_t plaintext_bits, std::si
   const auto table_bytes = [&](std::size_t width) {
     return (windows(width) << width) * DigitProducts::entry_words(ring) * sizeof(u64);
   };
+  const auto products = [&](std::size_t width) {
+    return windows(width) * (masks_planned + (entry_products(ring) << width));
+  };
   if (window == 0)
-    // Wider windows that do not save products only take memory.
-    for (window = widest; window > 1 && (table_bytes(window) > most_table_bytes || windows(window - 1) == bases_);)
-      --window;
+    for (window = 1; products(window + 1) < products(window) && table_bytes(window + 1) <= most_table_bytes;) ++window;
   window_ = window;
   windows_ = windows(window);
 }

@@ -27,7 +27,7 @@ namespace vfxgb {
 class Rerandomizer {
  public:
   // ring: of the ciphertexts, of which it uses n and degree; must outlive this. window: bits of the table's windows; 0
-  // takes the widest that keeps the table to a bearable size.
+  // takes what is cheapest for some thousand masks, if its table has a bearable size.
   Rerandomizer(const Ring& ring, std::size_t plaintext_bits, std::size_t window = 0);
   ~Rerandomizer() { pool_.stop(); }
   Rerandomizer(const Rerandomizer&) = delete;

@@ -1,8 +1,8 @@
 """Masks that hide a ciphertext from the owner of its key: what an owner can do with keys it made for the purpose.
 
-The trapdoor: p - 1 has small prime factors l_i, and row i is encrypted with randomness of order l_i. A sum then shows by
-its part of order l_i whether row i is in it. Powers of an h of small order u do not hide that: the u-th power of the
-sum is rid of them.
+The trapdoor: p - 1 has small prime factors l_i, and row i is encrypted with randomness of order l_i. A sum then shows
+by its part of order l_i whether row i is in it. Powers of an h of small order u do not hide that: the u-th power of
+the sum is rid of them.
 """
 
 from collections import Counter
@@ -113,7 +113,7 @@ def test_a_trapdoored_h_reads_nothing_off_a_rerandomised_sum(trap: Trap) -> None
         assert trap.key.native.rerandomizer.has_table is expected
         answers = [trap.returned(inside, CiphertextArray.rerandomize) for inside in SUBSETS]
         assert [trap.read(answer) for answer in answers] == [everything] * len(SUBSETS)
-        trap.key.rerandomizer.prepare(trap.key.native.rerandomizer.bases)
+        trap.key.rerandomizer.make_table()
 
 
 def test_marks_of_order_two_under_a_modulus_of_many_primes_are_hidden() -> None:
@@ -125,7 +125,7 @@ def test_marks_of_order_two_under_a_modulus_of_many_primes_are_hidden() -> None:
             factors.append(found)
     n = prod(factors)
     key = PublicKey.from_modulus(n, insecure=True)
-    key.rerandomizer.prepare(key.native.rerandomizer.bases)
+    key.rerandomizer.make_table()
     one = CiphertextArray.from_ints(key, [1] * 400)
     signs = [[gmpy2.legendre(c % p, p) for p in factors] for c in one.rerandomize().tolist()]
     # 400 signs of a fair coin: 6.5 standard deviations.
@@ -149,7 +149,7 @@ def test_masks_of_a_toy_are_uniform_in_the_group_of_nth_powers(scheme: str, tabl
     assert len(group) == 120
     rerandomizer = key.public_key.native.rerandomizer
     if table:
-        rerandomizer.prepare(rerandomizer.bases)
+        key.public_key.rerandomizer.make_table()
     one = CiphertextArray.from_ints(key.public_key, [1] * (rerandomizer.bases - 1))
     masks: list[int] = []
     while len(masks) < 12_000:

@@ -24,8 +24,8 @@ MARKED_ROWS = (
 )
 TELLING_RANDOMNESS = (
     "countered, telling randomness: a sum sent back as it is tells, by its randomness, which ciphertexts are in it; "
-    "the passive party rerandomises everything it sends (E61), with randomness of its own that owes nothing to the key's "
-    "h, so that a key made as a trapdoor does not help (crypto/README.md)"
+    "the passive party rerandomises everything it sends (E61), with randomness of its own that owes nothing to the "
+    "key's h, so that a key made as a trapdoor does not help (crypto/README.md)"
 )
 ATTACKS: tuple[str, ...] = (SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, TELLING_RANDOMNESS)
 
