@@ -47,6 +47,8 @@ class Kernel {
   virtual void sqr1(u64* out, const u64* x) const = 0;
   virtual void mul2(u64* out, const u64* x, const u64* y) const = 0;
   virtual void sqr2(u64* out, const u64* x) const = 0;
+  // x times the pair (y, 0), of which only the half y is there: four half-size products.
+  virtual void mul2_low(u64* out, const u64* x, const u64* y) const = 0;
   // One half: x + y modulo 2Q, so that the sum is in range again.
   virtual void add1(u64* out, const u64* x, const u64* y) const = 0;
 

@@ -335,6 +335,19 @@ class Avx2Kernel final : public Kernel {
     carry_out(out + half, s.at + 4 * L_, L_);
   }
 
+  VFXGB_AVX2 void mul2_low(u64* out, const u64* x, const u64* y) const override {
+    const RoundTowardsZero rounding;
+    const std::size_t half = block_words();
+    Columns t, s, quotient;
+    start_columns(t.at, start1_);
+    const Product low{x, y}, high{x + half, y};
+    reduce<1>(t.at, &low, quotient.at, q_.data(), L_);
+    start_high(s.at, start1_, start1_high_, quotient.at);
+    reduce<1>(s.at, &high, quotient.at, q_.data(), L_);
+    carry_out(out, t.at + 4 * L_, L_);
+    carry_out(out + half, s.at + 4 * L_, L_);
+  }
+
   VFXGB_AVX2 void sqr2(u64* out, const u64* x) const override {
     const RoundTowardsZero rounding;
     const std::size_t half = block_words();

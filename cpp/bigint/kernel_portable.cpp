@@ -51,6 +51,14 @@ class PortableKernel final : public Kernel {
     finish_pair(out, t, s, quotient);
   }
 
+  void mul2_low(u64* out, const u64* x, const u64* y) const override {
+    u64 t[2 * max_kernel_words], s[2 * max_kernel_words], quotient[max_kernel_words];
+    words::mul(t, x, K_, y, K_);
+    reduce(t, quotient);
+    words::mul(s, x + K_, K_, y, K_);
+    finish_pair(out, t, s, quotient);
+  }
+
   void sqr2(u64* out, const u64* x) const override {
     u64 t[2 * max_kernel_words], s[2 * max_kernel_words], quotient[max_kernel_words];
     words::mul(t, x, K_, x, K_);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "bigint/digit_products.h"
 #include "bigint/fixed_base.h"
 #include "bigint/ring.h"
 #include "bigint/words.h"
@@ -182,6 +183,27 @@ void register_bigint(py::module_& module) {
             }));
           },
           py::arg("base"), py::arg("exponents"), py::arg("exponent_width"), py::arg("window") = 0,
+          py::arg("threads") = 1)
+      .def(
+          "digit_products",
+          [](const IntegerRing& self, const py::buffer& bases, const py::buffer& digits, std::size_t digit_width,
+             std::size_t windows, std::size_t window, py::ssize_t threads) {
+            if (digit_width == 0 || digit_width % 8) throw std::invalid_argument("width must be 8, 16, ...");
+            if (windows > 8 * digit_width || windows * window > 8 * digit_width)
+              throw std::invalid_argument("rows shorter than their digits");
+            const Bytes first(bases, self.width()), second(digits, digit_width);
+            const std::size_t team = positive(threads), words = digit_width / 8;
+            const Words b = first.words(), rows = second.words();
+            return to_bytes(interruptible([&] {
+              const DigitProducts table(self.ring(), self.load(b).data(), first.count(), windows, window, team);
+              Words out(second.count() * self.ring().stride());
+              parallel_for(second.count(), team, grain, [&](std::size_t begin, std::size_t end) {
+                table(rows.data() + begin * words, words, end - begin, out.data() + begin * self.ring().stride());
+              });
+              return self.store(out);
+            }));
+          },
+          py::arg("bases"), py::arg("digits"), py::arg("digit_width"), py::arg("windows"), py::arg("window"),
           py::arg("threads") = 1)
       .def(
           "inverse",

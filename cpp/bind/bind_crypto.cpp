@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <stdexcept>
+#include <type_traits>
 
 #include "bigint/words.h"
 #include "bind/bind.h"
@@ -75,7 +76,10 @@ void start_pool(Owner& owner, std::size_t stride, py::ssize_t capacity, py::ssiz
   if (capacity < 1) throw std::invalid_argument("capacity must be at least 1");
   const std::size_t team = positive(threads);
   interruptible([&] {
-    owner.prepare(static_cast<std::size_t>(capacity));
+    if constexpr (std::is_same_v<Owner, Rerandomizer>)
+      owner.prepare(static_cast<std::size_t>(capacity), team);
+    else
+      owner.prepare(static_cast<std::size_t>(capacity));
     owner.pool().start(static_cast<std::size_t>(capacity), stride, team,
                        [&owner](std::size_t count, u64* out) { owner.zeros(count, out); });
     return true;
@@ -148,7 +152,35 @@ void register_public_key(py::module_& module) {
           },
           py::arg("capacity"), py::arg("threads") = 1)
       .def("stop_pool", [](PublicKey& self) { stop_pool(self); })
-      .def("pool_level", [](PublicKey& self) { return self.pool().level(); });
+      .def("pool_level", [](PublicKey& self) { return self.pool().level(); })
+      .def_property_readonly(
+          "rerandomizer", [](PublicKey& self) -> Rerandomizer& { return self.rerandomizer(); },
+          py::return_value_policy::reference_internal);
+}
+
+void register_rerandomizer(py::module_& module) {
+  py::class_<Rerandomizer>(module, "Rerandomizer")
+      .def_property_readonly("bases", &Rerandomizer::bases)
+      .def_property_readonly("entropy_bits", &Rerandomizer::entropy_bits)
+      .def_property_readonly("has_table", &Rerandomizer::has_table)
+      .def(
+          "prepare",
+          [](Rerandomizer& self, py::ssize_t count, py::ssize_t threads) {
+            const std::size_t wanted = positive(count), team = positive(threads);
+            interruptible([&] {
+              self.prepare(wanted, team);
+              return true;
+            });
+          },
+          py::arg("count"), py::arg("threads") = 1)
+      .def(
+          "start_pool",
+          [](Rerandomizer& self, py::ssize_t capacity, py::ssize_t threads) {
+            start_pool(self, self.ring().stride(), capacity, threads);
+          },
+          py::arg("capacity"), py::arg("threads") = 1)
+      .def("stop_pool", [](Rerandomizer& self) { stop_pool(self); })
+      .def("pool_level", [](Rerandomizer& self) { return self.pool().level(); });
 }
 
 template <class Private, class Public>
@@ -281,6 +313,7 @@ void register_ciphertexts(py::module_& module) {
 }  // namespace
 
 void register_crypto(py::module_& module) {
+  register_rerandomizer(module);
   register_public_key(module);
   register_private_key(module);
   register_ciphertexts(module);

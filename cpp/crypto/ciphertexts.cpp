@@ -15,9 +15,10 @@ constexpr std::size_t light = 1024, heavy = 256, slow = 16;
 
 // Fresh encryptions of zero: from the pool while it lasts, the rest made here.
 template <class Owner>
-void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count, u64* out, std::size_t threads) {
+void fill_zeros(Owner& owner, Pool& pool, std::size_t stride, std::size_t count, u64* out, std::size_t threads,
+                std::size_t grain) {
   const std::size_t taken = pool.take(count, out);
-  parallel_for(count - taken, threads, heavy,
+  parallel_for(count - taken, threads, grain,
                [&](std::size_t begin, std::size_t end) { owner.zeros(end - begin, out + (taken + begin) * stride); });
 }
 
@@ -97,8 +98,10 @@ Ciphertexts Ciphertexts::scale(const Values& values, std::size_t threads) const 
 Ciphertexts Ciphertexts::rerandomize(std::size_t threads) const {
   Ciphertexts out(key_, count_);
   const Ring& ring = key_->ring();
-  key_->prepare(count_);
-  fill_zeros(*key_, key_->pool(), ring.stride(), count_, out.at(0), threads);
+  Rerandomizer& rerandomizer = key_->rerandomizer();
+  rerandomizer.prepare(count_, threads);
+  fill_zeros(rerandomizer, rerandomizer.pool(), ring.stride(), count_, out.at(0), threads,
+             rerandomizer.has_table() ? heavy : slow);
   parallel_for(count_, threads, light, [&](std::size_t begin, std::size_t end) {
     ring.mul(at(begin), out.at(begin), end - begin, out.at(begin));
   });
@@ -149,7 +152,7 @@ Ciphertexts Ciphertexts::combine(const std::vector<const Ciphertexts*>& arrays, 
 Ciphertexts encrypt(const Key& key, const Values& values, std::size_t count, std::size_t threads) {
   Ciphertexts out(key, count);
   key->prepare(count);
-  fill_zeros(*key, key->pool(), key->ring().stride(), count, out.at(0), threads);
+  fill_zeros(*key, key->pool(), key->ring().stride(), count, out.at(0), threads, heavy);
   parallel_for(count, threads, heavy, [&](std::size_t begin, std::size_t end) {
     key->add_plain(out.at(begin), values, begin, end - begin, out.at(begin));
   });

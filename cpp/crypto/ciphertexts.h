@@ -29,6 +29,7 @@ class Ciphertexts {
   // The sum of the given rows, or of all where rows is null; one ciphertext.
   Ciphertexts sum(const i64* rows, std::size_t count, std::size_t threads) const;
   Ciphertexts scale(const Values& values, std::size_t threads) const;
+  // The same plaintexts, hidden from everybody (crypto/rerandomizer.h).
   Ciphertexts rerandomize(std::size_t threads) const;
   static Ciphertexts concat(const Ciphertexts& x, const Ciphertexts& y);
   // The sums over k of arrays[k] times values.at(k), entry by entry: products of powers that share their squarings.

@@ -2,7 +2,8 @@
 //
 // A ciphertext is an element of the public key's ring; adding plaintexts is multiplying elements, scaling is
 // raising to a power. A scheme supplies fresh encryptions of zero (`zeros`, the expensive part, which does not
-// depend on the message) and multiplication by the bare encryption of a message (`add_plain`).
+// depend on the message) and multiplication by the bare encryption of a message (`add_plain`). Those are for encryption;
+// what hides a ciphertext from the key's owner, who chose their base, comes from the Rerandomizer.
 // All functions here work on one thread and may run on many at once; Ciphertexts spreads them.
 #pragma once
 
@@ -12,19 +13,21 @@
 #include "bigint/fixed_base.h"
 #include "bigint/ring.h"
 #include "crypto/pool.h"
+#include "crypto/rerandomizer.h"
 #include "crypto/values.h"
 
 namespace vfxgb {
 
 class PublicKey {
  public:
-  explicit PublicKey(Ring ring) : ring_(std::move(ring)) {}
+  PublicKey(Ring ring, std::size_t plaintext_bits) : ring_(std::move(ring)), rerandomizer_(ring_, plaintext_bits) {}
   virtual ~PublicKey() = default;
   PublicKey(const PublicKey&) = delete;
   PublicKey& operator=(const PublicKey&) = delete;
 
   const Ring& ring() const noexcept { return ring_; }
   Pool& pool() noexcept { return pool_; }
+  Rerandomizer& rerandomizer() noexcept { return rerandomizer_; }
 
   // Announces that about `count` encryptions are wanted, before threads share them out: time to make tables.
   virtual void prepare(std::size_t count) = 0;
@@ -35,6 +38,7 @@ class PublicKey {
 
  private:
   Ring ring_;
+  Rerandomizer rerandomizer_;
   Pool pool_;
 };
 

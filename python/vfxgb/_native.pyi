@@ -150,6 +150,10 @@ class Ring:
         self, base: bytes, exponents: Buffer, exponent_width: int, window: int = 0, threads: int = 1
     ) -> bytes:
         """base to exponents[i], by a table of windows of `window` bits (0: chosen by the size of the table)."""
+    def digit_products(
+        self, bases: Buffer, digits: Buffer, digit_width: int, windows: int, window: int, threads: int = 1
+    ) -> bytes:
+        """Products of powers of the bases, units, chosen by rows of `windows` digits (cpp/bigint/digit_products.h)."""
     def inverse(self, a: Buffer, threads: int = 1) -> bytes: ...
     def bench_mul(self, count: int, repeats: int, threads: int = 1) -> float:
         """Seconds for `repeats` passes of `count` products in kernel layout (random operands)."""
@@ -182,7 +186,28 @@ class PublicKey:
     def check_integers(self, data: Buffer, threads: int = 1) -> int: ...
     def from_integers(self, data: Buffer, threads: int = 1) -> Ciphertexts: ...
     def start_pool(self, capacity: int, threads: int = 1) -> None:
-        """Keep up to `capacity` fresh encryptions of zero, made in the background, for encrypt and rerandomize."""
+        """Keep up to `capacity` fresh encryptions of zero, made in the background, for encrypt."""
+    def stop_pool(self) -> None: ...
+    def pool_level(self) -> int: ...
+    @property
+    def rerandomizer(self) -> Rerandomizer: ...
+
+@final
+class Rerandomizer:
+    """Encryptions of zero for Ciphertexts.rerandomize (cpp/crypto/rerandomizer.h); belongs to a PublicKey."""
+
+    @property
+    def bases(self) -> int:
+        """How many random n-th powers masks are products of once there is a table."""
+    @property
+    def entropy_bits(self) -> int:
+        """Random bits that choose one such product."""
+    @property
+    def has_table(self) -> bool: ...
+    def prepare(self, count: int, threads: int = 1) -> None:
+        """Announce `count` masks: makes the table once that pays."""
+    def start_pool(self, capacity: int, threads: int = 1) -> None:
+        """Keep up to `capacity` masks, made in the background, for rerandomize."""
     def stop_pool(self) -> None: ...
     def pool_level(self) -> int: ...
 

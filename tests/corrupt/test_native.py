@@ -27,6 +27,12 @@ def test_ring_buffers_of_wrong_length(ring: _native.Ring) -> None:
         lambda: ring.power_each(good, bytes(16), 7),
         lambda: ring.fixed_power(good, bytes(8), 8),
         lambda: ring.fixed_power(bytes(ring.width), bytes(9), 8),
+        lambda: ring.digit_products(good[:-1], bytes(8), 8, 2, 4),
+        lambda: ring.digit_products(b"", bytes(8), 8, 2, 4),
+        lambda: ring.digit_products(good, bytes(9), 8, 2, 4),
+        lambda: ring.digit_products(good, bytes(8), 8, 1, 4),
+        lambda: ring.digit_products(good, bytes(8), 8, 17, 4),
+        lambda: ring.digit_products(good, bytes(8), 8, 2, 0),
         lambda: ring.inverse(good[:-1]),
     ):
         with pytest.raises(ValueError, match=r".+"):
@@ -37,6 +43,8 @@ def test_ring_buffers_of_wrong_length(ring: _native.Ring) -> None:
 def test_ring_window_out_of_range(ring: _native.Ring, window: int) -> None:
     with pytest.raises(REFUSALS):
         ring.fixed_power(bytes(ring.width), bytes(8), 8, window)
+    with pytest.raises(REFUSALS):
+        ring.digit_products(bytes(ring.width), bytes(8), 8, 1, window)
 
 
 def test_key_buffers_of_wrong_length(key: PrivateKey) -> None:

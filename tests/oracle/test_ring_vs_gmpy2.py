@@ -118,6 +118,35 @@ def test_power(case: Case) -> None:
         assert case.ask(lambda ring, v=values: ring.power(case.pack(v), fixed(long), 2)) == expected
 
 
+def units(case: Case, count: int) -> list[int]:
+    found = []
+    while len(found) < count:
+        value = case.source.randrange(case.M)
+        if gcd(value, case.modulus) == 1:
+            found.append(value)
+    return found
+
+
+@pytest.mark.parametrize(("count", "windows", "window"), [(1, 1, 1), (1, 5, 3), (3, 3, 5), (3, 7, 4), (2, 20, 7)])
+def test_digit_products(case: Case, count: int, windows: int, window: int) -> None:
+    """Against one power after the other: window i belongs to base i mod count."""
+    bases = units(case, count)
+    width = -(-windows * window // 64) * 8
+    for rows in BATCHES:
+        ends = [0, (1 << windows * window) - 1]
+        digits = [*ends, *(case.source.getrandbits(windows * window) for _ in range(rows))][:rows]
+        expected = []
+        for row in digits:
+            product = 1
+            for i in range(windows):
+                digit = row >> (i * window) & ((1 << window) - 1)
+                product = product * gmpy2.powmod(bases[i % count], digit << (window * (i // count)), case.M) % case.M
+            expected.append(int(product % case.M))
+        packed, data = case.pack(bases), pack(digits, width)
+        found = case.ask(lambda ring, b=packed, d=data: ring.digit_products(b, d, width, windows, window, 2))
+        assert found == expected
+
+
 def test_power_each(case: Case) -> None:
     for count in BATCHES:
         values = case.values(count)

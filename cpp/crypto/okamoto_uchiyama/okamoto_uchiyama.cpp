@@ -19,14 +19,14 @@ Words element_of(const Ring& ring, const Words& value) {  // degree 1
 
 OkamotoUchiyamaPublicKey::OkamotoUchiyamaPublicKey(const Words& n, Words g, Words h, std::size_t exponent_bits,
                                                    std::size_t plaintext_bits, Path path)
-    : PublicKey(Ring(n, 1, path)),
+    : PublicKey(Ring(n, 1, path), plaintext_bits),
       g_(words::mod(g, n)),
       h_(words::mod(h, n)),
       exponent_bits_(exponent_bits),
       plaintext_bits_(plaintext_bits),
       blinding_(ring(), element_of(ring(), h_), exponent_bits),
       message_(ring(), element_of(ring(), g_), plaintext_bits + 1) {
-  if (exponent_bits == 0 || plaintext_bits == 0) throw std::invalid_argument("exponents need at least one bit");
+  if (exponent_bits == 0) throw std::invalid_argument("exponents need at least one bit");
   const Words inverse = words::inverse(g_, n);
   if (inverse.empty()) throw std::invalid_argument("g shares a factor with the modulus");
   g_inverse_ = element_of(ring(), inverse);

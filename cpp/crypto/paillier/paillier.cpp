@@ -9,7 +9,7 @@
 namespace vfxgb {
 
 PaillierPublicKey::PaillierPublicKey(const Words& n, Words h, std::size_t exponent_bits, Path path)
-    : PublicKey(Ring(n, 2, path)),
+    : PublicKey(Ring(n, 2, path), words::bit_length(n.data(), n.size()) - 1),
       h_(words::mod(h, n)),
       exponent_bits_(exponent_bits),
       lift_constant_(ring().lift_constant(Words{1})),

@@ -147,7 +147,7 @@ def _scheme_operations(key: PrivateKey, short: PrivateKey, count: int) -> list[O
         Operation(s, "add, in a long sum", count, lambda t: a.sum(threads=t), "add"),
         Operation(s, "add, element-wise", count, lambda t: a.add(b, t), "add"),
         Operation(s, f"times {FACTOR_BITS}-bit integer", len(factors), lambda t: a_factors.scale(factors, t), "scale"),
-        Operation(s, "rerandomise", len(few), a_few.rerandomize),
+        Operation(s, "rerandomise", len(few), a_few.rerandomize, prepare=public.rerandomizer.make_table),
         Operation(s, "decrypt", len(some), lambda t: key.decrypt(a_some, t), "decrypt"),
         Operation(s, "to_bytes", count, a.to_bytes),
         Operation(s, "from_bytes, checked", count, lambda t: CiphertextArray.from_bytes(public, wire, t)),

@@ -52,6 +52,7 @@ def key_costs(scheme: str, bits: int, count: int, threads: int, *, insecure: boo
     pairs = np.stack([rng.integers(-most, most, count), rng.integers(0, most, count)], axis=1)
     wire = encrypt(private, lane, [pairs], slice(None), threads)
     few = max(2, count // SLOW_SHARE)
+    key.public_key.rerandomizer.make_table(threads)
     sample = public.from_wire(wire[: few * public.wire_bytes], threads)
     rows = _native.CipherRows(public, count)
     rows.fill(0, wire, threads)

@@ -45,7 +45,13 @@ def operations(key: PrivateKey, rows: int, count: int) -> list[Operation]:
     found = [
         Operation(key.scheme, "encryptions", count, lambda t: private.encrypt(plaintexts, width, t)),
         Operation(key.scheme, "additions", count, lambda t: sample.sum(None, t)),
-        Operation(key.scheme, "rerandomisations", len(few), few.rerandomize),
+        Operation(
+            key.scheme,
+            "rerandomisations",
+            len(few),
+            few.rerandomize,
+            prepare=key.public_key.rerandomizer.make_table,
+        ),
         Operation(key.scheme, "decryptions", len(few), lambda t: private.decrypt(few, t)),
     ]
     if shifted:

@@ -156,7 +156,10 @@ class CiphertextArray:
         return self._wrap(self._native.sum(selection, resolve_threads(threads)))
 
     def rerandomize(self, threads: int | None = None) -> CiphertextArray:
-        """The same plaintexts under fresh randomness, unlinkable to these ciphertexts."""
+        """The same plaintexts under fresh randomness of this party's own, unlinkable to these ciphertexts.
+
+        Also for the owner of the key, whatever numbers it has chosen: of the key only the modulus is used.
+        """
         return self._wrap(self._native.rerandomize(resolve_threads(threads)))
 
     def concat(self, other: CiphertextArray, threads: int | None = None) -> CiphertextArray:

@@ -13,7 +13,7 @@ from vfxgb.crypto import wire
 from vfxgb.crypto.ciphertexts import CiphertextArray
 from vfxgb.crypto.ints import Integers, from_fixed, pack_signed, unpack_signed
 from vfxgb.crypto.parameters import PrivateParameters, PublicParameters
-from vfxgb.crypto.pool import Pooled
+from vfxgb.crypto.pool import Pooled, Rerandomizer
 from vfxgb.crypto.schemes import Scheme, scheme_by_name
 from vfxgb.crypto.schemes.paillier import SCHEME as PAILLIER
 from vfxgb.crypto.selftest import self_test
@@ -67,6 +67,11 @@ class PublicKey(Pooled):
     def native(self) -> _native.PublicKey:
         """The native key, for vfxgb's own modules."""
         return self._native
+
+    @property
+    def rerandomizer(self) -> Rerandomizer:
+        """Where CiphertextArray.rerandomize gets its randomness: tables to prepare, a pool to start."""
+        return Rerandomizer(self._native.rerandomizer)
 
     @property
     def parameters(self) -> PublicParameters:

@@ -1,4 +1,4 @@
-"""The background pool of randomness that both kinds of key offer.
+"""The background pool of randomness that both kinds of key offer, and a public key once more for rerandomising.
 
 The random factor of a ciphertext does not depend on its plaintext, so it can be made while the process waits for
 something else; encryption with a filled pool is then one product.
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from vfxgb import _native
 from vfxgb.checks import is_int
 from vfxgb.errors import PoolError
 from vfxgb.threads import resolve_threads
@@ -27,7 +28,7 @@ class NativePool(Protocol):
 
 
 class Pooled:
-    """Pool methods for a key; the key sets `_pool` to its native object."""
+    """Pool methods for a key or a Rerandomizer, which sets `_pool` to its native object."""
 
     __slots__ = ("_pool",)
 
@@ -36,8 +37,8 @@ class Pooled:
     def start_pool(self, capacity: int, threads: int | None = None) -> None:
         """Keep up to `capacity` units of fresh randomness ready, made by `threads` background threads.
 
-        encrypt (and, under a public key, rerandomize) take one unit per ciphertext while there are any, and make
-        the rest themselves. Each unit takes about as much memory as one ciphertext. Raises PoolError unless
+        encrypt (rerandomize, for the pool of a Rerandomizer) takes one unit per ciphertext while there are any, and
+        makes the rest itself. Each unit takes about as much memory as one ciphertext. Raises PoolError unless
         capacity is a positive integer.
         """
         if not is_int(capacity) or capacity < 1:
@@ -61,3 +62,26 @@ class Pooled:
             yield
         finally:
             self.stop_pool()
+
+
+class Rerandomizer(Pooled):
+    """What hides ciphertexts under a public key from everybody, the owner of the key included: see README.md."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _native.Rerandomizer) -> None:
+        self._native = native
+        self._pool = native
+
+    def prepare(self, count: int, threads: int | None = None) -> None:
+        """Announce `count` ciphertexts: the table that pays for many is made now, not with the first of them.
+
+        Raises PoolError unless count is a positive integer.
+        """
+        if not is_int(count) or count < 1:
+            raise PoolError(f"preparing to rerandomise: found count={count!r}, wanted an integer of at least 1")
+        self._native.prepare(count, resolve_threads(threads))
+
+    def make_table(self, threads: int | None = None) -> None:
+        """Make the table that pays for many ciphertexts, whether so many are wanted or not; once."""
+        self.prepare(self._native.bases, threads)

@@ -17,6 +17,8 @@ from vfxgb import _native
 # GMP runs a Baillie-PSW test and 24 rounds fewer of Miller-Rabin than this.
 PRIMALITY_ROUNDS = 40
 SIEVE_LIMIT = 1 << 16
+# No modulus of another party may have a factor below this.
+SMALL_FACTOR_LIMIT = 1 << 20
 # |u| of the known prime factors of p - 1 and q - 1: twice the security of the largest key, and then some.
 ORDER_BITS = 320
 # A prime below this size leaves too little room beside a factor of ORDER_BITS bits: insecure test keys only.
@@ -144,6 +146,17 @@ def _odd_primes_below(limit: int) -> list[int]:
             sieve[p * p :: 2 * p] = False
     found: list[int] = np.flatnonzero(sieve)[1:].tolist()
     return found
+
+
+@cache
+def _small_primorial() -> gmpy2.mpz:
+    """The product of all primes below SMALL_FACTOR_LIMIT."""
+    return gmpy2.primorial(SMALL_FACTOR_LIMIT)
+
+
+def has_small_factor(n: int) -> bool:
+    """Whether a prime below SMALL_FACTOR_LIMIT divides n."""
+    return bool(gmpy2.gcd(_small_primorial() % n, n) != 1)
 
 
 @cache

@@ -45,12 +45,24 @@ def test_equal_plaintexts_from_the_pool_differ(encryptor) -> None:
 
 def test_rerandomize_with_a_pool(key: PrivateKey) -> None:
     c = key.encrypt([1, 2, 3])
-    with key.public_key.pool(8, threads=1):
-        wait_for_level(key.public_key, 8)
+    rerandomizer = key.public_key.rerandomizer
+    with rerandomizer.pool(8, threads=1):
+        wait_for_level(rerandomizer, 8)
         fresh = [c.rerandomize() for _ in range(5)]
     assert all(key.decrypt(array) == [1, 2, 3] for array in fresh)
     numbers = [number for array in [c, *fresh] for number in array.tolist()]
     assert len(set(numbers)) == len(numbers)
+
+
+def test_encryption_and_rerandomising_have_pools_of_their_own(key: PrivateKey) -> None:
+    """Units for encryption are powers of the key's h, which its owner chose: they must not hide anything from it."""
+    public = key.public_key
+    c = key.encrypt([1, 2, 3])
+    with public.pool(8, threads=1):
+        wait_for_level(public, 8)
+        assert key.decrypt(c.rerandomize()) == [1, 2, 3]
+        assert public.pool_level == 8
+        assert public.rerandomizer.pool_level == 0
 
 
 def test_stops_when_the_block_fails(encryptor) -> None:

@@ -101,7 +101,8 @@ def check_factors(p: int, q: int, insecure: bool, step: str) -> None:
 def check_modulus(n: int, insecure: bool, step: str) -> None:
     """Raise KeySizeError or InvalidKeyError unless n is odd, of an allowed size and no prime or perfect power.
 
-    A perfect power is what p = q looks like from outside.
+    A perfect power is what p = q looks like from outside. Not insecure: n has no factor below 2**20, either, which
+    bounds the number of its factors and with it the randomness that hides a ciphertext (cpp/crypto/rerandomizer.h).
     """
     if not is_int(n):
         raise InvalidKeyError(f"{step}: found a modulus of type {type(n).__name__}, wanted an integer")
@@ -112,6 +113,11 @@ def check_modulus(n: int, insecure: bool, step: str) -> None:
         raise InvalidKeyError(
             f"{step}: the modulus is tiny, a prime or a perfect power (p = q), wanted a product of distinct large "
             "primes; anyone can factor it, ask for another key"
+        )
+    if not insecure and primes.has_small_factor(n):
+        raise InvalidKeyError(
+            f"{step}: the modulus has a prime factor below {primes.SMALL_FACTOR_LIMIT}, wanted a product of distinct "
+            "large primes; it was made to be weak, do not use it"
         )
 
 

@@ -29,8 +29,8 @@ MARKED_ROWS = (
 )
 TELLING_RANDOMNESS = (
     "countered, telling randomness: a sum sent back as it is tells, by its randomness, which ciphertexts are in it; "
-    "the passive party rerandomises everything it sends (E61). Against an active party that departs from the protocol "
-    "and draws randomness outside the key's subgroup this is not complete (protocols/he/README.md)"
+    "the passive party rerandomises everything it sends (E61), with randomness of its own that owes nothing to the "
+    "key's h, so that a key made as a trapdoor does not help (crypto/README.md)"
 )
 ATTACKS: tuple[str, ...] = (SOLVED_TABLE, SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, TELLING_RANDOMNESS)
 

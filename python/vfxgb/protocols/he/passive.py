@@ -1,7 +1,8 @@
 """A passive party's side: it adds up ciphertexts that it cannot read.
 
 Everything it sends back is rerandomised (ERRATA E61): a sum is otherwise a function of ciphertexts that the active
-party made, and tells which of them are in it.
+party made, and tells which of them are in it. The randomness is this party's own, no power of a base in the key: the
+active party made the key, too.
 """
 
 from collections.abc import Sequence
@@ -167,15 +168,16 @@ class HePassive(ShownSums):
         self._close_rows()
         self._forget()
         if self._params.pooled and self._key is not None and self._rerandomised:
-            if self._key.pool_level == 0:
-                self._key.start_pool(self._rerandomised, self._context.threads)
+            rerandomizer = self._key.rerandomizer
+            if rerandomizer.pool_level == 0:
+                rerandomizer.start_pool(self._rerandomised, self._context.threads)
             self._rerandomised = 0
 
     def close(self) -> None:
         """End the background work."""
         self._close_rows()
         if self._key is not None:
-            self._key.stop_pool()
+            self._key.rerandomizer.stop_pool()
 
     def _close_rows(self) -> None:
         if self._rows is not None:
