@@ -7,6 +7,7 @@ import time
 import pytest
 
 from processes import last_run
+from vfxgb.party.messages import TALK_VERSION
 from vfxgb.party.session import hello
 from vfxgb.transport.network.certificates import Authority, issue
 
@@ -18,6 +19,7 @@ def _events(world, party):
 REFUSED = {
     "purpose": ({"purpose": "marketing"}, "purpose 'marketing'"),
     "trees": ({"train": {"n_estimators": 401}}, "401 trees"),
+    "sample": ({"train": {"sampling_method": "goss", "told_sample": True}}, "which rows GOSS chose"),
     "keys": ({"protocol": {"name": "batch_he", "params": {"key_bits": 128, "insecure": True}}}, "keys of 128 bits"),
 }
 
@@ -101,4 +103,4 @@ def test_serving_goes_on_after_all_this(world, addresses, vfxgb):
 
 
 def test_words_of_another_version_are_refused():
-    assert hello("check").talk == 1
+    assert hello("check").talk == TALK_VERSION
