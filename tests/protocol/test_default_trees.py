@@ -67,7 +67,7 @@ def test_every_protocol_grows_trees_with_its_default_parameters(protocol) -> Non
         params = dict(spec.quick_params)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RefusedRootWarning)
-        found = splits(fit(*lone_row_table(), protocol, params))
+        found = splits(fit(*lone_row_table(260), protocol, params))
     assert all(sum(tree.values()) > 0 for tree in found)
     if spec.exact:
         assert all(sum(tree[party] for tree in found) > 0 for party in PARTIES)

@@ -142,11 +142,12 @@ def test_too_many_fractional_bits_are_found_out(smm) -> None:
 
 @pytest.mark.parametrize("smm", BOTH)
 def test_consent_is_needed(smm) -> None:
-    X, y = problem(60)
+    X, y = problem(200)
     with pytest.raises(ProtocolParameterError, match="reading W"):
         run(X, y, smm, {"r": 4})
     model = VFXGBClassifier(
         n_estimators=1,
+        max_bin=8,
         parties={"a": ["f0", "f1"], "b": ["f2", "f3"]},
         protocol=smm,
         protocol_params={"insecure": True, "r": 4},

@@ -42,6 +42,8 @@ class Smm2Passive(ScoredPassive):
         self._cuts: list[ShownCuts] = []
         # Of the open level, by tree.
         self._withheld: list[NDArray[np.bool_]] = []
+        # Of (tree, node): vectors that are not sent yet, of a level no more than a U of the root.
+        self._drawn: dict[tuple[int, int], Vectors] = {}
         self._available: list[NDArray[np.bool_] | None] = []
         self._sums: list[NDArray[np.int64]] = []
         self._refused: list[NDArray[np.int64]] = []
@@ -67,7 +69,7 @@ class Smm2Passive(ScoredPassive):
 
     def _exchange(self, level: PassiveLevel) -> None:
         """All vectors of a level are sent before the first products are read: see smm1/active.py."""
-        with self._context.timings.phase("cells"):
+        with self._context.timings.phase("null space"):
             self._available = [self._open_cells(nodes) for nodes in level.trees]
         for index, nodes in enumerate(level.trees):
             for place, position in enumerate(nodes.build.tolist()):
@@ -127,15 +129,21 @@ class Smm2Passive(ScoredPassive):
         counts = partition.counts(nodes.nodes)[:, 0]
         for parent in np.unique(parents).tolist():
             family = np.flatnonzero(parents == parent)
-            answered = [
-                self._columns.node(
+            answered = {
+                int(nodes.nodes[member]): self._columns.node(
                     candidates, partition.rows(int(nodes.nodes[member])), available[member], context.threads
                 )
                 for member in family.tolist()
                 if not too_small(int(counts[member]), int(available[member].sum()), params.cover, params.r)
-            ]
-            if answered:
-                withheld[family] |= withheld_cuts(answered)
+            }
+            # Vectors that hide every row show that none is exposed; only where they do not, it takes a closer look.
+            drawn = {
+                (nodes.tree, node): draw_vectors(matrix, params, context.random) for node, matrix in answered.items()
+            }
+            if all(answerable(vectors) for vectors in drawn.values()):
+                self._drawn |= drawn
+            else:
+                withheld[family] |= withheld_cuts(list(answered.values()))
         self._withheld[nodes.tree] = withheld
         return available & ~withheld
 
@@ -146,10 +154,10 @@ class Smm2Passive(ScoredPassive):
         candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
         node = int(nodes.nodes[position])
         rows = partition.rows(node)
-        vectors = np.empty((0, len(rows)))
+        vectors = self._drawn.pop((nodes.tree, node), np.empty((0, len(rows))))
         with context.timings.phase("null space"):
             shown = len(candidates) if available is None else int(available.sum())
-            if not too_small(len(rows), shown, params.cover, params.r):
+            if len(vectors) == 0 and not too_small(len(rows), shown, params.cover, params.r):
                 matrix = self._columns.node(candidates, rows, available, context.threads)
                 vectors = hiding_vectors(matrix, params, context.random)
         with context.timings.phase("send vectors"):
@@ -223,7 +231,7 @@ class Smm2Passive(ScoredPassive):
             with self._context.timings.phase("count small sums"):
                 self._context.disclosed.small_sums += sum(few.count() for few in self._few)
         self._shown, self._few, self._cuts = [], [], []
-        self._withheld, self._available, self._sums, self._refused = [], [], [], []
+        self._withheld, self._available, self._sums, self._refused, self._drawn = [], [], [], [], {}
         super().end_tree()
 
     def close(self) -> None:
@@ -232,11 +240,16 @@ class Smm2Passive(ScoredPassive):
             self._fallback.close()
 
 
+def draw_vectors(matrix: NodeMatrix, params: Smm2Params, random: Random) -> Vectors:
+    """Null-space vectors of [M M' Y], with M' and Y drawn for them."""
+    return SecureKernel(matrix, params.cover, random).null_vectors(params.r)
+
+
 def hiding_vectors(matrix: NodeMatrix, params: Smm2Params, random: Random) -> Vectors:
     """Null-space vectors of [M M' Y] that hide every row, unless M alone exposes one: a cover may do so by chance."""
     vectors = np.empty((0, matrix.rows))
     for _ in range(MOST_COVERS):
-        vectors = SecureKernel(matrix, params.cover, random).null_vectors(params.r)
+        vectors = draw_vectors(matrix, params, random)
         if answerable(vectors):
             break
     return vectors
