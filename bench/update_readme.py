@@ -227,10 +227,9 @@ def solve_section(folder: Path = RESULTS) -> str:
         "|---:|---:|---:|---:|" + "---:|" * (len(protocols) + 1),
     ]
     for rows, trees in dict.fromkeys((rows, trees) for rows, trees, _ in found):
-        runs = [found[rows, trees, protocol] for protocol in protocols]
-        (equations,) = {run["equations"] for run in runs}
-        shares = " | ".join(f"{100 * run['found']:.1f} %" for run in runs)
-        guess = f"{100 * runs[0]['guess']:.1f} %"
+        runs = [found.get((rows, trees, protocol)) for protocol in protocols]
+        equations, guess = next((run["equations"], f"{100 * run['guess']:.1f} %") for run in runs if run is not None)
+        shares = " | ".join("" if run is None else f"{100 * run['found']:.1f} %" for run in runs)
         lines.append(f"| {rows:,} | {trees} | {equations:,} | {equations / rows:.2f} | {shares} | {guess} |")
     return (
         f"Depth {settings['depth']}, {settings['bins']} bins, {settings['features'][1]} columns at the passive party; "

@@ -23,7 +23,7 @@ from vfxgb.cli.machine import machine_facts
 RESULTS = Path(__file__).resolve().parent.parent.parent / "docs" / "results"
 PARTIES = {"bank": [0, 1, 2], "shop": [3, 4, 5, 6, 7]}
 # Small keys: what is opened does not depend on them.
-SMALL_KEYS: dict[str, Any] = {"scheme": "ou", "key_bits": 256, "randomness": "short", "insecure": True}
+SMALL_KEYS: dict[str, Any] = {"scheme": "ou", "key_bits": 1024, "randomness": "short", "insecure": True}
 PROTOCOLS: dict[str, dict[str, Any]] = {"ot_shares": {}, "batch_he": SMALL_KEYS}
 # Rows, and after how many trees.
 SIZES = ((1000, (5, 20, 40, 60)), (4000, (30, 60)))
@@ -70,15 +70,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=RESULTS / "solve.json")
     args = parser.parse_args()
-    results = []
-    for protocol in PROTOCOLS:
-        for rows, counts in SIZES:
-            for trees in counts:
+    settings = {"depth": DEPTH, "bins": BINS, "features": [len(columns) for columns in PARTIES.values()]}
+    results: list[dict[str, Any]] = []
+    document = {"machine": machine_facts(), "settings": settings, "runs": results}
+    for rows, counts in SIZES:
+        for trees in counts:
+            for protocol in PROTOCOLS:
                 results.append(measure(protocol, rows, trees))
                 print(results[-1], flush=True)
-    settings = {"depth": DEPTH, "bins": BINS, "features": [len(columns) for columns in PARTIES.values()]}
-    document = {"machine": machine_facts(), "settings": settings, "runs": results}
-    args.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+                args.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
