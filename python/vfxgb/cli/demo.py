@@ -134,7 +134,7 @@ def _compare(pooled: Any, file: Path, trees: int) -> bool:
     _, alone = _fit_and_score(pooled, list(pooled.bank), trees)
     difference = float(np.abs(joint - whole).max())
     print(f"\nAUC on {len(labels)} unseen customers")
-    print(f"  bank and shop together   {_auc(labels, joint):.4f}   no data left its owner")
+    print(f"  bank and shop together   {_auc(labels, joint):.4f}   each table stayed with its owner")
     print(
         f"  all data in one place    {_auc(labels, whole):.4f}   {name}; largest difference of a score {difference:.1e}"
     )
