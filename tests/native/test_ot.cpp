@@ -291,7 +291,8 @@ void refusals() {
   CHECK_THROWS(Forest({65537}, 1));
   CHECK_THROWS(Forest({-1}, 1));
   CHECK(Forest({65536}, 1).levels == 16);
-  for (const u32 leaves : {1, 3, 5, 6, 7, 65535}) CHECK(TreeShape{leaves}.cut() && TreeShape{leaves}.values() == leaves + 1);
+  for (const u32 leaves : {1, 3, 5, 6, 7, 65535})
+    CHECK(TreeShape{leaves}.cut() && TreeShape{leaves}.values() == leaves + 1);
   for (const u32 leaves : {2, 4, 8, 65536}) CHECK(!TreeShape{leaves}.cut() && TreeShape{leaves}.values() == leaves);
   const Forest forest({4, 5}, 2);
   CHECK(forest.transfers() == 10 && forest.corrections() == 6);
