@@ -41,13 +41,19 @@ def naive_hash(domain: int, block: int, number: int, tweak: int) -> int:
     return aes(key, mixed ^ tweak) ^ mixed
 
 
-def naive_leaves(domain: int, block: int, delta: int, leaves: int, root: int) -> list[int]:
-    """All nodes of every level, then the first `leaves` of the last."""
+def naive_values(domain: int, block: int, delta: int, leaves: int, root: int) -> list[int]:
+    """All nodes of every level, then the first `leaves` of the last, and what is missing to Delta if some were cut off.
+
+    All nodes of a level add up to Delta, and those that were cut off above stand for their descendants.
+    """
     level = [root, root ^ delta]
     while len(level) < leaves:
         left = [naive_hash(domain, block, node, 0) for node in level]
         level = [child for node, child in zip(level, left, strict=True) for child in (child, child ^ node)]
-    return level[:leaves]
+    cut = delta
+    for leaf in level[:leaves]:
+        cut ^= leaf
+    return level[:leaves] if len(level) == leaves else [*level[:leaves], cut]
 
 
 @dataclass(frozen=True)
@@ -114,16 +120,16 @@ def test_trees(leaves: list[int]) -> None:
     at = 0
     for tree, some in enumerate(leaves):
         for row in range(rows):
-            wanted = naive_leaves(1, 2, delta, some, numbers(roots[tree, row])[0])
-            assert full[at : at + some] == wanted
+            wanted = naive_values(1, 2, delta, some, numbers(roots[tree, row])[0])
+            assert full[at : at + len(wanted)] == wanted
             wanted[holes[tree, row]] = 0
-            assert punctured[at : at + some] == wanted
-            at += some
+            assert punctured[at : at + len(wanted)] == wanted
+            at += len(wanted)
     assert at == len(full) == len(punctured)
 
 
 def test_many_leaves() -> None:
-    """A permutation's trees: as many as leaves, a thousand of them."""
+    """A thousand trees of a thousand leaves, each punctured at another leaf."""
     count = 1000
     sizes = np.array([count], dtype=np.int32)
     holes = np.random.default_rng(6).permutation(count).astype(np.uint16)[np.newaxis]
@@ -131,9 +137,10 @@ def test_many_leaves() -> None:
     q = BASE.sender().extend(0, u)
     roots, corrections = _native.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, count, q[: 10 * count], 2)
     copaths = _native.tree_copaths(SESSION, 1, 2, sizes, holes, t[: 10 * count], corrections, 2)
-    full = _native.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots, 2).reshape(count, count, 16)
-    punctured = _native.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths, 2).reshape(count, count, 16)
-    known = np.ones((count, count), dtype=bool)
+    # After its leaves each tree has the sum of what was cut off, as a thousand is no power of two.
+    full = _native.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots, 2).reshape(count, count + 1, 16)
+    punctured = _native.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths, 2).reshape(count, count + 1, 16)
+    known = np.ones((count, count + 1), dtype=bool)
     known[np.arange(count), holes[0]] = False
     np.testing.assert_array_equal(punctured[known], full[known])
     assert not punctured[~known].any()

@@ -175,10 +175,11 @@ def test_buckets_of_federboost(epsilon: float) -> None:
     for one in report.findings:
         assert within(one)
         assert one.bound == pytest.approx(several_values(np.full(6, 1 / 6), epsilon), abs=0.02)
-        # Buckets of quantiles are equally common: the randomised one is the best guess, and the bound is reached,
-        # unless noise makes some seem more common than others.
+        # Buckets of quantiles are equally common: the randomised one is the best guess, and right as often as the
+        # response over all 8 buckets is, unless noise makes some seem more common than others. Two of them are empty
+        # here, that of missing values and the one before it, so that the bound for 6 is not quite reached.
         if epsilon > 1:
-            assert one.success > one.bound - 4 * math.sqrt(0.25 / N) - 0.02
+            assert one.success > 1.0 / (1.0 + 7.0 * math.exp(-epsilon)) - 4 * math.sqrt(0.25 / N)
 
 
 def test_bounds() -> None:
