@@ -36,7 +36,8 @@ struct Trees {
   }
   static std::vector<ot::Leaf> holes(i32 leaves) {
     std::vector<ot::Leaf> out(rows);
-    for (std::size_t row = 0; row < rows; ++row) out[row] = static_cast<ot::Leaf>(row * 7919 % static_cast<std::size_t>(leaves));
+    const auto count = static_cast<std::size_t>(leaves);
+    for (std::size_t row = 0; row < rows; ++row) out[row] = static_cast<ot::Leaf>(row * 7919 % count);
     return out;
   }
   OwnedTrees own;

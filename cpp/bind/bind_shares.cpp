@@ -119,7 +119,8 @@ Array<u64> owned_sums(const OwnedTrees& self, u64 counter, u64 run, const RowPar
   gbdt::Pairs out(list.size() * cells);
   interruptible([&] {
     const Reading own(self.guard), lock(partition.guard);
-    self.object.sums(ot::value_tweak(counter, run), groups_of(partition.object, list), chosen, nullptr, out.data(), team);
+    const gbdt::RowGroups groups = groups_of(partition.object, list);
+    self.object.sums(ot::value_tweak(counter, run), groups, chosen, nullptr, out.data(), team);
     return true;
   });
   return array_of_pairs(out, {extent(list.size()), extent(cells)});
