@@ -11,7 +11,6 @@ from vfxgb.protocols import protocol_by_name
 from vfxgb.protocols.opened import OpenedSums
 
 QUICK = {"name": "ot_shares", "params": dict(protocol_by_name("ot_shares").quick_params)}
-ALLOWED = ConsentSection().max_repeated_rounds
 
 
 @pytest.fixture
@@ -61,26 +60,46 @@ def test_the_same_round_is_not_shown_again_and_again(world, shop, vfxgb, monkeyp
     monkeypatch.setattr(OpenedSums, "propose", read_and_leave)
     assert vfxgb("train", config, "--quiet") == 130
     run = last_run(config).run
-    codes = [vfxgb("train", config, "--quiet", "--resume", run) for _ in range(ALLOWED + 2)]
-    assert len(seen) == 1 + ALLOWED
-    assert codes == [130] * ALLOWED + [4, 4]
+    assert [vfxgb("train", config, "--quiet", "--resume", run) for _ in range(2)] == [4, 4]
+    assert len(seen) == 1
     told = capsys.readouterr().err
-    assert f"shop does not agree to begin round 0 of run {run[:8]} once more: {1 + ALLOWED} rounds were begun" in told
-    assert f"wanted at most {ALLOWED} again (max_repeated_rounds); begin a new run, or ask shop" in told
+    assert f"shop does not agree to begin round 0 of run {run[:8]}: 1 rounds of 1 trees were begun" in told
+    assert "wanted at most 1 trees in all (max_trees)" in told
     # A new beginning of the same run would be the same round once more.
     last_run(config).rows_file.unlink()
     assert vfxgb("train", config, "--quiet", "--resume", run) == 4
-    assert f"has begun {1 + ALLOWED} rounds of run" in capsys.readouterr().err
-    assert len(seen) == 1 + ALLOWED
-    # The passive party's ledger and account have every time, not the last one.
-    ledger = _ledger(world, "once", run)
-    (sums,) = (entry for entry in ledger["entries"] if entry["unit"] == "sums")
-    assert sums["messages"] == 1 + ALLOWED
-    assert ledger["begun"] == {"shop": [1 + ALLOWED, ALLOWED]}
-    assert f"shop began {1 + ALLOWED} rounds, {ALLOWED} of them again" in ledger["text"]
+    assert "has begun 1 rounds of run" in capsys.readouterr().err
+    assert len(seen) == 1
     account = _account(world, "once")
-    assert account["trees"] == 1 + ALLOWED
-    assert account["runs"] == {run: {"total": 1 + ALLOWED, "again": ALLOWED, "furthest": 0}}
+    assert account["trees"] == 1
+    assert account["runs"] == {run: {"total": 1, "again": 0, "furthest": 0}}
+
+
+def test_every_time_a_round_is_shown_is_in_ledger_and_account(world, shop, vfxgb, monkeypatch):
+    """Consent leaves room for three trees: the run of one tree may be broken off twice, and nothing is forgotten."""
+    one = shop("thrice", max_trees=3)
+    config = _bank(world, one.address, "clumsy", train={"n_estimators": 1, "max_depth": 1}, protocol=QUICK)
+    propose = OpenedSums.propose
+
+    def read_and_leave(self, level):
+        propose(self, level)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenedSums, "propose", read_and_leave)
+        assert vfxgb("train", config, "--quiet") == 130
+        run = last_run(config).run
+        assert vfxgb("train", config, "--quiet", "--resume", run) == 130
+    assert vfxgb("train", config, "--quiet", "--resume", run) == 0
+    # The passive party's ledger and account have every time, not the last one.
+    ledger = _ledger(world, "thrice", run)
+    (sums,) = (entry for entry in ledger["entries"] if entry["unit"] == "sums")
+    assert sums["messages"] == 3
+    assert ledger["begun"] == {"shop": [3, 2]}
+    assert "shop began 3 rounds, 2 of them again" in ledger["text"]
+    account = _account(world, "thrice")
+    assert account["trees"] == 3
+    assert account["runs"] == {run: {"total": 3, "again": 2, "furthest": 0}}
 
 
 def _bank(world, address, name, **changes):

@@ -62,12 +62,14 @@ class Budget:
         """Charge a round that is about to be answered, whether it was begun before or not."""
         with self._change() as totals:
             begun = totals.runs.get(run, BegunRounds()).begin(round_index)
-            allowed = self._section.max_repeated_rounds
-            if begun.again > allowed:
+            limit = self._section.max_trees
+            if limit is not None and begun.total * n_trees > limit:
+                again = ", some of them again" if begun.again else ""
                 raise ConsentError(
-                    f"{self._party} does not agree to begin round {round_index} of run {run[:8]} once more: "
-                    f"{begun.total - 1} rounds were begun, {begun.again - 1} of them again, wanted at most {allowed} "
-                    f"again (max_repeated_rounds); begin a new run, or ask {self._party}"
+                    f"{self._party} does not agree to begin round {round_index} of run {run[:8]}: {begun.total - 1} "
+                    f"rounds of {n_trees} trees were begun{again}, wanted at most {limit} trees in all (max_trees): a "
+                    f"round that is begun again shows its sums again; ask {self._party} for a higher max_trees and "
+                    "resume, nothing is lost"
                 )
             self._trees(totals, n_trees)
             totals.runs[run] = begun

@@ -95,9 +95,8 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `protocols`: those accepted; absent: all of vfxgb's own without a known attack. `insecure`: broken protocols too, if
     listed. `min_key_bits`: least size of an encryption key. `features`: columns offered; absent: all in use.
-    `purposes`: the purposes accepted, compared as text; absent: any. `max_trees`: trees of a model; absent: no limit.
-    `max_repeated_rounds`: rounds of a run that are begun again after it broke off, which show their sums once more.
-    `total_trees`: trees begun for a peer, over all runs; absent: counted without a limit.
+    `purposes`: the purposes accepted, compared as text; absent: any. `max_trees`: trees of a run, again if begun again;
+    absent: no limit. `total_trees`: trees begun for a peer, over all runs; absent: counted without a limit.
     `max_depth`: of its trees; absent: no limit. `min_bucket_rows`: least rows of a bucket whose sums are shown.
     `told_sample`: to hear which rows GOSS chose, which says much about labels.
     `min_common_rows`: least rows in common to train on. `max_predicted_rows`: rows predicted per model, over all
@@ -113,7 +112,6 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     features: tuple[str, ...] | None = None
     purposes: tuple[str, ...] | None = None
     max_trees: int | None = None
-    max_repeated_rounds: int = 5
     total_trees: int | None = None
     max_depth: int | None = None
     min_bucket_rows: int = 1
@@ -359,8 +357,6 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
         if set(config.protocol.params) or "name" in given.get("protocol", {}):
             raise ConfigError(f"{where}: [protocol] of a passive party has `local` only; what it accepts is [consent]")
     consent = config.consent
-    if consent.max_repeated_rounds < 0:
-        raise ConfigError(f"{where}: max_repeated_rounds = {consent.max_repeated_rounds}, wanted 0 or more")
     for key in ("max_epsilon", "max_total_epsilon"):
         # NaN would be no limit at all.
         if not getattr(consent, key) >= 0:

@@ -29,20 +29,21 @@ def _budget(folder, **section):
 
 def test_rounds_are_charged_whether_they_were_begun_before_or_not(folder):
     for round_index in (0, 1, 1, 2):
-        _budget(folder, max_repeated_rounds=1).begin_round(RUN, round_index, 3)
+        _budget(folder, max_trees=14).begin_round(RUN, round_index, 3)
     totals = _budget(folder).totals()
     assert totals.trees == 12
     assert (totals.runs[RUN].total, totals.runs[RUN].again, totals.runs[RUN].furthest) == (4, 1, 2)
     with pytest.raises(ConsentError) as refused:
-        _budget(folder, max_repeated_rounds=1).begin_round(RUN, 2, 3)
+        _budget(folder, max_trees=14).begin_round(RUN, 2, 3)
     assert str(refused.value) == (
-        f"shop does not agree to begin round 2 of run {RUN[:8]} once more: 4 rounds were begun, 1 of them again, "
-        "wanted at most 1 again (max_repeated_rounds); begin a new run, or ask shop"
+        f"shop does not agree to begin round 2 of run {RUN[:8]}: 4 rounds of 3 trees were begun, some of them again, "
+        "wanted at most 14 trees in all (max_trees): a round that is begun again shows its sums again; ask shop for a "
+        "higher max_trees and resume, nothing is lost"
     )
     assert _budget(folder).totals().trees == 12
-    # Another round, or another run, is no repetition.
-    _budget(folder, max_repeated_rounds=1).begin_round(RUN, 3, 3)
-    _budget(folder, max_repeated_rounds=0).begin_round("cd" * 16, 0, 1)
+    # Each run has its own count, and a higher limit lets the same run go on.
+    _budget(folder, max_trees=15).begin_round(RUN, 2, 3)
+    _budget(folder, max_trees=1).begin_round("cd" * 16, 0, 1)
 
 
 def test_trees_of_all_runs_have_a_limit(folder):

@@ -78,7 +78,7 @@ WRONG = {
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("max_repeated_rounds", -1), ("max_epsilon", "nan"), ("max_epsilon", -1.0), ("max_total_epsilon", "nan")],
+    [("max_epsilon", "nan"), ("max_epsilon", -1.0), ("max_total_epsilon", "nan")],
 )
 def test_limits_that_are_none_are_refused(tmp_path, write, key, value):
     """Nothing is ever above NaN: as a limit it would allow everything."""
