@@ -14,7 +14,7 @@ from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
 
 
 def splits_by_party(trees: Iterable[TreeShape], parties: Sequence[str]) -> list[dict[str, int]]:
-    """Of each tree: party -> how many of its splits are the party's."""
+    """Count the splits of every party in each tree."""
     return [{party: int((tree.party == place).sum()) for place, party in enumerate(parties)} for tree in trees]
 
 

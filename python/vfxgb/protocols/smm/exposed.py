@@ -108,7 +108,7 @@ class _Cells:
 
 
 def _inverse(gram: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
-    """Of B^T B, which is singular where features depend on each other: of independent columns, zero at the others."""
+    """Invert the part of B^T B that belongs to independent columns, and leave zeros elsewhere."""
     sizes = np.sqrt(np.diag(gram))
     sizes[sizes == 0.0] = 1.0
     chosen, half = _native.independent_columns(gram / sizes[:, None] / sizes[None, :], ZERO_DISTANCE, threads)
