@@ -81,7 +81,7 @@ class ShownCuts:
         self._ends[members], self._apart[members] = ends[:, None], apart[:, None]
 
     def shown(self, nodes: NDArray[np.int32]) -> tuple[Mask, Mask]:
-        """Of nodes of the open level: ends bool[m, F, most bins], true where a cut is shown; apart bool[m, F]."""
+        """Return ends bool[m, F, most bins], true at cuts that nodes of the open level show, and apart bool[m, F]."""
         places = np.searchsorted(self._nodes, nodes)
         return self._ends[places], self._apart[places]
 

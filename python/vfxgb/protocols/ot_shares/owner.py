@@ -47,7 +47,7 @@ class OwnerKeys:
         self.remarks: list[str] = []
 
     def start(self, some_columns: bool) -> None:
-        """Begin: say which set-up there is already. `some_columns`: as in OtStart."""
+        """Begin by saying which set-up there is already. `some_columns` is explained in OtStart."""
         self._check_stored()
         stored = b"" if self._stored is None else self._stored.session
         run = self._run
