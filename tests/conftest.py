@@ -6,17 +6,15 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
+from property_tests import load_profile
 from vfxgb import protocols
 from vfxgb.crypto import PrivateKey, generate
 from vfxgb.registry import Registry
 
 KeyFactory = Callable[..., PrivateKey]
 
-# Encryption is slow by hypothesis' standards, and two busy cores make any deadline a lottery.
-settings.register_profile("vfxgb", deadline=None, max_examples=25, print_blob=True)
-settings.load_profile("vfxgb")
+load_profile()
 
 VARIANTS = [("paillier", "djn"), ("paillier", "short"), ("ou", "djn"), ("ou", "short")]
 

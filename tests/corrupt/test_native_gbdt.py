@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from property_tests import examples
 from vfxgb import _native
 
 N = 10
@@ -191,7 +192,7 @@ def test_rules(name: str, value: float) -> None:
     total=st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1)),
     float32=st.booleans(),
 )
-@settings(max_examples=100)
+@examples(100)
 def test_senseless_sums_are_scored_without_harm(left, total, float32) -> None:
     sums = np.array(left, dtype=np.int64).reshape(1, -1, 2)
     gain, start, tied = _native.SplitRule(1e300, 0.0, 0.0, 0.0, float32=float32).score(sums, np.array([total]))
@@ -216,7 +217,7 @@ ARRAYS = st.one_of(
 
 
 @given(arguments=st.lists(ARRAYS, min_size=8, max_size=8))
-@settings(max_examples=300)
+@examples(300)
 def test_any_arguments_at_all(arguments: list[object]) -> None:
     """Whatever comes, the answer is a result or an exception."""
     bins, partition = _native.Bins(N, [np.array([0.5])]), _native.RowPartition(N)

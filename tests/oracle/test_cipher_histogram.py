@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cipher_cases import SCHEMES, Case, cases, check_left_sums, encrypt, int32, key_of, make_case, open_pairs, rows_of
+from property_tests import examples
 from vfxgb import _native
 from vfxgb.crypto import PrivateKey
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(case=cases(), joint=st.booleans(), with_totals=st.booleans(), threads=st.sampled_from([1, 2]))
-@settings(max_examples=12)
+@examples(12)
 def test_histogram(scheme: str, case: Case, joint: bool, with_totals: bool, threads: int) -> None:
     key = key_of(scheme)
     rows = rows_of(key, case.in_rows, threads)
@@ -30,7 +31,7 @@ def test_histogram(scheme: str, case: Case, joint: bool, with_totals: bool, thre
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(case=cases(), joint=st.booleans(), with_totals=st.booleans(), threads=st.sampled_from([1, 2]))
-@settings(max_examples=8)
+@examples(8)
 def test_root(scheme: str, case: Case, joint: bool, with_totals: bool, threads: int) -> None:
     """Fed in pieces of any size and order, the root is what cipher_histogram makes of it."""
     key = key_of(scheme)

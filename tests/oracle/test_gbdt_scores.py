@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from property_tests import examples
 from vfxgb import _native
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -102,7 +103,7 @@ def naive_score(rule, left, totals, allowed, constraint, bounds):
     monotone=st.booleans(),
     threads=st.sampled_from([1, 2, 5]),
 )
-@settings(max_examples=100)
+@examples(100)
 def test_score_is_the_naive_one(seed, rule, float32, masked, monotone, threads) -> None:
     rng = np.random.default_rng(seed)
     m, c = int(rng.integers(4)), int(rng.integers(30))
@@ -289,7 +290,7 @@ def random_problem(rng: np.random.Generator, rule: dict[str, float], monotone: b
 
 
 @given(seed=SEEDS, rule=RULES, monotone=st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_trees_are_those_of_xgboost(seed, rule, monotone) -> None:
     """Splits, default directions and float32 loss changes equal to the last bit (XGBoost 3.2); weights to 1e-6."""
     problem = random_problem(np.random.default_rng(seed), rule, monotone)

@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cipher_cases import SCHEMES, Case, cases, check_left_sums, encrypt, int32, key_of, make_case, open_pairs, rows_of
+from property_tests import examples
 from vfxgb import _native
 from vfxgb.crypto import PrivateKey
 
@@ -82,7 +83,7 @@ def without_additions(sums: _native.CipherSums) -> bytes:
     leave_out=st.booleans(),
     threads=st.sampled_from([1, 2]),
 )
-@settings(max_examples=12)
+@examples(12)
 def test_shards(scheme: str, case: Case, shards: int, joint: bool, leave_out: bool, threads: int) -> None:
     key = key_of(scheme)
     nodes = case.rng.permutation(case.partition.nodes()).astype(np.int32)

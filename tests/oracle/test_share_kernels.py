@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import ot_twin as twin
+from property_tests import examples
 from vfxgb import _native
 
 SESSION = bytes(range(7, 39))
@@ -161,7 +162,7 @@ def test_another_counter_or_run_has_other_masks(forest: Forest) -> None:
         assert (seen[one] != seen[other]).all()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 40), st.integers(1, 64), st.integers(1, 64), st.integers(0, 2**32))
 def test_packing(count: int, g_bits: int, h_bits: int, seed: int) -> None:
     pairs = np.random.default_rng(seed).integers(0, 2**64, (count, 2), dtype=np.uint64)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_tests import examples
 from vfxgb import _native
 
 SHAPES = st.tuples(st.integers(0, 4), st.integers(1, 300), st.integers(0, 19), st.integers(0, 2**32 - 1))
@@ -24,7 +25,7 @@ def draw(shape: tuple[int, int, int, int]) -> tuple[np.random.Generator, np.ndar
     return rng, bins, n_bins, rng.normal(size=(vectors, n))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SHAPES, st.integers(1, 2))
 def test_cells(shape, threads) -> None:
     rng, bins, n_bins, vectors = draw(shape)
@@ -37,7 +38,7 @@ def test_cells(shape, threads) -> None:
     assert np.allclose(found, vectors - (B @ weights).T, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SHAPES)
 def test_left_sides(shape) -> None:
     rng, bins, n_bins, _ = draw(shape)
@@ -54,7 +55,7 @@ def test_left_sides(shape) -> None:
         assert np.array_equal(found[j], before[j] + left)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.integers(0, 9), st.integers(0, 9), st.sampled_from([0, 1, 7, 8, 257, 511, 512, 513, 9000]), st.integers(0, 99)
 )
@@ -93,7 +94,7 @@ def test_threads_and_processors_do_not_matter(monkeypatch) -> None:
     assert results(2) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 999))
 def test_independent_columns(rank, more, seed) -> None:
     rng = np.random.default_rng(seed)

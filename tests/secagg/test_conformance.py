@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_tests import examples
 from secagg_runs import Run, expected_users
 from vfxgb.errors import AggregationError, MessageError, ParameterError, ProtocolParameterError
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
@@ -65,7 +66,7 @@ def test_every_drop_set_at_every_stage(robust: str, make_run: Any) -> None:
             check_call(run, dict.fromkeys(gone, stage))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_drops_at_mixed_stages(robust: str, make_run: Any, data: st.DataObject) -> None:
     """Who leaves when, drawn: recovery while others still leave, and more than six users."""

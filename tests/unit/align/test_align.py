@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from align_runs import TOY, Outcome, run_alignment
+from property_tests import examples
 from vfxgb.align import Alignment, AlignParams, Ids, kkrt, make_ids
 from vfxgb.align.messages import CommonTags, Hint, OpenAlign
 from vfxgb.align.params import MAX_IDS, SMALL_IDS, bin_count
@@ -71,7 +72,7 @@ def test_more_parties(n_passives: int) -> None:
     check(run_alignment([make_ids(some, "bank") for some in groups], passive(peers)), groups, peers)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(
     st.lists(st.integers(0, 30), min_size=1, unique=True),
     st.lists(st.lists(st.integers(0, 30), min_size=1, unique=True), min_size=1, max_size=3),

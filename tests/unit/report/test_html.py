@@ -2,9 +2,10 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_tests import examples
 from vfxgb.report.html import Markup, json_block, markup, more, table, tag
 
 
@@ -29,7 +30,7 @@ def test_attributes() -> None:
         st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
     )
 )
-@settings(max_examples=40)
+@examples(40)
 def test_a_json_block_cannot_be_left(value) -> None:
     block = json_block(value, "k")
     body = block.removeprefix('<script type="application/json" id="k">').removesuffix("</script>")

@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from property_tests import examples
 from vfxgb import _native
 from vfxgb.tree.shown_cuts import ShownCuts, inner_cuts, merged_cuts, siblings
 
@@ -183,7 +184,7 @@ def _small_derived(tree: GrownTree, column: np.ndarray, n_bins: int, least: int)
     return sorted(found)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(grown_trees())
 def test_nothing_small_can_be_derived(drawn) -> None:
     found = _small_derived(*drawn)

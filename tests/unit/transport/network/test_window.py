@@ -3,9 +3,10 @@
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_tests import examples
 from vfxgb.errors import FrameError
 from vfxgb.transport.network import compress, inbox, outbox, wire
 from vfxgb.transport.network.inbox import Inbox
@@ -24,7 +25,7 @@ def frame(number: int, size: int) -> tuple[bytes, bytes]:
     return f"header {number}".encode(), (number.to_bytes(4, "little") * (size // 4 + 1))[:size]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     sizes=st.lists(st.integers(0, 5 * CHUNK), min_size=1, max_size=12),
     window=st.integers(CHUNK, 6 * CHUNK),
@@ -190,7 +191,7 @@ def test_costs_agree() -> None:
     assert sender.waiting == len(head) + len(payload) + 4 * CHUNK_COST
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(data=st.binary(max_size=80))
 def test_noise_on_the_wire(data) -> None:
     try:
