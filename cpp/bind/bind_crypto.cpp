@@ -77,7 +77,7 @@ void start_pool(Owner& owner, std::size_t stride, py::ssize_t capacity, py::ssiz
   const std::size_t team = positive(threads);
   interruptible([&] {
     if constexpr (std::is_same_v<Owner, Rerandomizer>)
-      owner.prepare(static_cast<std::size_t>(capacity), team);
+      owner.announce(static_cast<std::size_t>(capacity), team);
     else
       owner.prepare(static_cast<std::size_t>(capacity));
     owner.pool().start(static_cast<std::size_t>(capacity), stride, team,
@@ -158,21 +158,23 @@ void register_public_key(py::module_& module) {
           py::return_value_policy::reference_internal);
 }
 
+template <void (Rerandomizer::*method)(std::size_t, std::size_t)>
+void masks_ahead(Rerandomizer& self, py::ssize_t count, py::ssize_t threads) {
+  const std::size_t wanted = positive(count), team = positive(threads);
+  interruptible([&] {
+    (self.*method)(wanted, team);
+    return true;
+  });
+}
+
 void register_rerandomizer(py::module_& module) {
   py::class_<Rerandomizer>(module, "Rerandomizer")
       .def_property_readonly("bases", &Rerandomizer::bases)
       .def_property_readonly("entropy_bits", &Rerandomizer::entropy_bits)
       .def_property_readonly("has_table", &Rerandomizer::has_table)
-      .def(
-          "prepare",
-          [](Rerandomizer& self, py::ssize_t count, py::ssize_t threads) {
-            const std::size_t wanted = positive(count), team = positive(threads);
-            interruptible([&] {
-              self.prepare(wanted, team);
-              return true;
-            });
-          },
-          py::arg("count"), py::arg("threads") = 1)
+      .def_property_readonly("window", &Rerandomizer::window)
+      .def("plan", masks_ahead<&Rerandomizer::plan>, py::arg("count"), py::arg("threads") = 1)
+      .def("announce", masks_ahead<&Rerandomizer::announce>, py::arg("count"), py::arg("threads") = 1)
       .def(
           "start_pool",
           [](Rerandomizer& self, py::ssize_t capacity, py::ssize_t threads) {

@@ -99,7 +99,7 @@ Ciphertexts Ciphertexts::rerandomize(std::size_t threads) const {
   Ciphertexts out(key_, count_);
   const Ring& ring = key_->ring();
   Rerandomizer& rerandomizer = key_->rerandomizer();
-  rerandomizer.prepare(count_, threads);
+  rerandomizer.announce(count_, threads);
   fill_zeros(rerandomizer, rerandomizer.pool(), ring.stride(), count_, out.at(0), threads,
              rerandomizer.has_table() ? heavy : slow);
   parallel_for(count_, threads, light, [&](std::size_t begin, std::size_t end) {

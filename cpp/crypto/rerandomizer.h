@@ -27,7 +27,7 @@ namespace vfxgb {
 class Rerandomizer {
  public:
   // ring: of the ciphertexts, of which it uses n and degree; must outlive this. window: bits of the table's windows; 0
-  // takes what is cheapest for some thousand masks, if its table has a bearable size.
+  // takes what is cheapest for as many masks as are planned, if its table has a bearable size.
   Rerandomizer(const Ring& ring, std::size_t plaintext_bits, std::size_t window = 0);
   ~Rerandomizer() { pool_.stop(); }
   Rerandomizer(const Rerandomizer&) = delete;
@@ -37,19 +37,25 @@ class Rerandomizer {
   Pool& pool() noexcept { return pool_; }
   bool has_table() const noexcept { return table_ != nullptr; }
   std::size_t bases() const noexcept { return bases_; }
-  std::size_t entropy_bits() const noexcept { return windows_ * window_; }
+  std::size_t entropy_bits() const noexcept { return entropy_; }
+  std::size_t window() const noexcept { return has_table() ? window_ : 0; }  // 0: there is no table yet
 
-  // Announces `count` masks: draws the bases and makes the table on up to `threads` threads once that pays. Safe to
-  // call from several threads.
-  void prepare(std::size_t count, std::size_t threads = 1);
+  // Plans for `count` masks in all: makes the table at once, as wide as so many masks are worth, if they are worth one.
+  // This and `announce` work on up to `threads` threads, and are safe to call from several.
+  void plan(std::size_t count, std::size_t threads = 1);
+  // Announces `count` more masks. Without a plan, or beyond it, the table is made once it would have paid already.
+  void announce(std::size_t count, std::size_t threads = 1);
   // `count` fresh, independent encryptions of zero. May run on many threads at once.
   void zeros(std::size_t count, u64* out) const;
 
  private:
   void powers(std::size_t count, u64* out) const;  // x^n of uniform units x
+  void make_table(std::size_t masks, std::size_t threads);
+  std::size_t windows_of(std::size_t width) const;  // windows of `width` bits that a mask takes
+  std::size_t cheapest_window(std::size_t masks) const;
 
   const Ring& ring_;
-  std::size_t bases_, window_, windows_;
+  std::size_t bases_, entropy_, window_, windows_ = 0;  // window_: 0 until the table is made, unless it was given
   std::mutex guard_;
   std::size_t announced_ = 0;
   std::unique_ptr<const DigitProducts> owner_;

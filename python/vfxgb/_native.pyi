@@ -204,8 +204,13 @@ class Rerandomizer:
         """Random bits that choose one such product."""
     @property
     def has_table(self) -> bool: ...
-    def prepare(self, count: int, threads: int = 1) -> None:
-        """Announce `count` masks: makes the table once that pays."""
+    @property
+    def window(self) -> int:
+        """Bits that choose one entry of the table; 0 while there is no table."""
+    def plan(self, count: int, threads: int = 1) -> None:
+        """Plan for `count` masks in all: makes the table that suits so many at once, if they are worth one."""
+    def announce(self, count: int, threads: int = 1) -> None:
+        """Announce `count` more masks: makes the table once it would have paid already."""
     def start_pool(self, capacity: int, threads: int = 1) -> None:
         """Keep up to `capacity` masks, made in the background, for rerandomize."""
     def stop_pool(self) -> None: ...

@@ -74,14 +74,14 @@ class Rerandomizer(Pooled):
         self._pool = native
 
     def prepare(self, count: int, threads: int | None = None) -> None:
-        """Announce `count` ciphertexts: the table that pays for many is made now, not with the first of them.
+        """Plan for `count` ciphertexts in all: the table that suits so many is made now, if they are worth one.
 
         Raises PoolError unless count is a positive integer.
         """
         if not is_int(count) or count < 1:
             raise PoolError(f"preparing to rerandomise: found count={count!r}, wanted an integer of at least 1")
-        self._native.prepare(count, resolve_threads(threads))
+        self._native.plan(count, resolve_threads(threads))
 
     def make_table(self, threads: int | None = None) -> None:
-        """Make the table that pays for many ciphertexts, whether so many are wanted or not; once."""
-        self.prepare(self._native.bases, threads)
+        """Make the table that pays for some thousand ciphertexts, whether so many are wanted or not; once."""
+        self._native.announce(self._native.bases, resolve_threads(threads))

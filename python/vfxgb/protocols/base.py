@@ -326,7 +326,8 @@ class PassiveContext:
     `binned`: the party's bins, in this process or in shards. `has_missing`: bool per feature. `constraints`: int8 per
     feature, the monotone directions, or None when the run has none. `disclosed`: the role adds to it. `random`: the
     CSPRNG, count -> bytes; tests inject another. `note`: None unless the run is recorded. `release_once`: how a role
-    draws what it releases under differential privacy once per run.
+    draws what it releases under differential privacy once per run. `rounds_left` and `max_depth` say how much is still
+    to be trained, so that a role can plan what it prepares.
     """
 
     party: str
@@ -346,6 +347,8 @@ class PassiveContext:
     random: Callable[[int], bytes] = _native.random_bytes
     note: Note | None = None
     release_once: ReleaseOnce = draw_now
+    rounds_left: int = 1
+    max_depth: int = 1
 
     @property
     def bins(self) -> _native.Bins:

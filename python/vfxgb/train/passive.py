@@ -291,6 +291,8 @@ class PassiveParty:
                 release_once=lambda settings, values, draw: self._keeper.release_once(
                     settings, values, draw, self._records
                 ),
+                rounds_left=setup.n_rounds - setup.start_round,
+                max_depth=setup.max_depth,
             )
         )
         self._channel.send(Ready(n_features=len(table.names), state_digest=self._keeper.last.state_digest))

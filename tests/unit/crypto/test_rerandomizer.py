@@ -211,3 +211,19 @@ def test_counts_are_checked(make_key) -> None:
     for count in (0, -1, True, 2.0, None):
         with pytest.raises(PoolError, match="count"):
             make_key("paillier").public_key.rerandomizer.prepare(count)
+
+
+@pytest.mark.parametrize("scheme", ["paillier", "ou"])
+def test_a_plan_decides_whether_there_is_a_table_and_how_wide_it_is(scheme: str, make_key) -> None:
+    key = make_key(scheme)
+    windows = []
+    for count in (10, 300, 30_000):
+        public = PublicKey.from_bytes(key.public_key.to_bytes(), insecure=True)
+        public.rerandomizer.prepare(count)
+        windows.append(public.native.rerandomizer.window)
+        assert public.native.rerandomizer.has_table is (count > 10)
+        sent = CiphertextArray.from_bytes(public, key.encrypt([7, -7]).to_bytes())
+        masked = sent.rerandomize().to_bytes()
+        assert masked != sent.to_bytes()
+        assert key.decrypt(CiphertextArray.from_bytes(key.public_key, masked)) == [7, -7]
+    assert windows[0] == 0 < windows[1] < windows[2]

@@ -5,6 +5,7 @@ party made, and tells which of them are in it. The randomness is this party's ow
 active party made the key, too.
 """
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,6 +37,7 @@ class HePassive(ShownSums):
         self._key: PublicKey | None = None
         self._rows: ArrivingRows | None = None
         self._rerandomised = 0
+        self._preparing: threading.Thread | None = None
         prepare(context)
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
@@ -44,6 +46,7 @@ class HePassive(ShownSums):
         self._draw(trees)
         if self._key is None:
             self._key = self._receive_key()
+            self._prepare_masks(self._key)
         self._rows = make_rows(Round(context, self._params, self._plan, self._key, sampled, trees))
         while not self._rows.complete:
             with context.timings.phase("wait"):
@@ -64,6 +67,22 @@ class HePassive(ShownSums):
             )
         self._plan = self._layout.plan(self._code, params, self._context.n_outputs, key)
         return key
+
+    def _prepare_masks(self, key: PublicKey) -> None:
+        """Make the table for rerandomising in the background, while the active party encrypts."""
+        context, lanes = self._context, self._plan.lanes
+        # Every second node of a level is built; the other one is its parent less its sibling.
+        built = min(1 << (context.max_depth - 1), context.n_train)
+        answers = sum(
+            -(-built * len(candidates) // lanes[number].sums)
+            for tree, candidates in enumerate(self._candidates)
+            for number in self._plan.lanes_of(tree)
+        )
+        if answers:
+            self._preparing = threading.Thread(
+                target=key.rerandomizer.prepare, args=(answers * context.rounds_left, context.threads), daemon=True
+            )
+            self._preparing.start()
 
     def open_level(self, level: PassiveLevel) -> None:
         """Send the left sums of the nodes to build."""
@@ -176,6 +195,8 @@ class HePassive(ShownSums):
     def close(self) -> None:
         """End the background work."""
         self._close_rows()
+        if self._preparing is not None:
+            self._preparing.join()
         if self._key is not None:
             self._key.rerandomizer.stop_pool()
 
