@@ -15,7 +15,7 @@ def test_paths_are_relative_to_the_file_and_defaults_are_there(write, tmp_path, 
     config = load_config(write(), {})
     assert config.folder == tmp_path / "files"
     assert config.tls.key == tmp_path / "bank.key"
-    assert config.peers["shop"].certificate == tmp_path / "shop.pem"
+    assert config.peers["shop"].certificate == (tmp_path / "shop.pem",)
     assert config.data.train == tmp_path / "bank.csv"
     assert config.data.normalise == ()
     assert math.isnan(config.data.missing)

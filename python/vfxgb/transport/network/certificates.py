@@ -37,6 +37,8 @@ _PARTY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _SKEW = timedelta(minutes=10)
 # No certificate or key is larger than this, whatever the file.
 _MAX_FILE = 1 << 16
+# The certificate that a peer uses and the one that it is going to use.
+MAX_PINS = 2
 
 
 @dataclass(frozen=True)
@@ -129,12 +131,30 @@ def check_identity(identity: Identity) -> Description:
 
 
 def check_peer(peer: Peer, dates: bool = True) -> Description:
-    """Raise CertificateError unless the certificate can be this peer's pin: names, and dates unless told not to."""
-    said = describe(peer.certificate)
-    _check_names(said, peer.party, peer.certificate)
-    if dates:
-        _check_dates(said, peer.party, peer.certificate)
-    return said
+    """Raise CertificateError unless the peer's pins can be used: names, and dates unless told not to.
+
+    Returns what the pin says that can be used, of two the one that lasts longer. One of two pins may have expired, or
+    be valid from a later day on: that is what two are for.
+    """
+    if not 1 <= len(peer.certificates) <= MAX_PINS:
+        raise CertificateError(
+            f"{peer.party}: found {len(peer.certificates)} certificates, wanted one, or two while {peer.party} changes "
+            "from one to the other"
+        )
+    usable: list[Description] = []
+    refusal: CertificateError | None = None
+    for path in peer.certificates:
+        said = describe(path)
+        _check_names(said, peer.party, path)
+        try:
+            if dates:
+                _check_dates(said, peer.party, path)
+            usable.append(said)
+        except CertificateError as error:
+            refusal = error
+    if refusal is not None and not usable:
+        raise refusal
+    return max(usable, key=lambda said: said.ends)
 
 
 def credentials(identity: Identity) -> Credentials:
@@ -143,9 +163,9 @@ def credentials(identity: Identity) -> Credentials:
     return Credentials(_read(identity.certificate), _read(identity.key))
 
 
-def pin(peer: Peer) -> bytes:
-    """The peer's certificate as PEM and nothing else: what a file holds besides it is not trusted."""
-    return _load(peer.certificate).public_bytes(Encoding.PEM)
+def pins(peer: Peer) -> tuple[bytes, ...]:
+    """The peer's certificates as PEM and nothing else: what a file holds besides its first one is not trusted."""
+    return tuple(_load(path).public_bytes(Encoding.PEM) for path in peer.certificates)
 
 
 def fingerprint(pem: bytes) -> str:
