@@ -157,6 +157,15 @@ def check_peer(peer: Peer, dates: bool = True) -> Description:
     return max(usable, key=lambda said: said.ends)
 
 
+def check_pem(pem: bytes, party: str, where: str, dates: bool = True) -> Description:
+    """What a certificate in memory says, after the checks of `check_peer`. `where`: names it in a CertificateError."""
+    said = _describe(_parse(pem, where))
+    _check_names(said, party, where)
+    if dates:
+        _check_dates(said, party, where)
+    return said
+
+
 def credentials(identity: Identity) -> Credentials:
     """The bytes of this party's files, after `check_identity`."""
     check_identity(identity)
@@ -248,11 +257,14 @@ def _read(path: Path) -> bytes:
 
 
 def _load(path: Path) -> x509.Certificate:
-    data = _read(path)
+    return _parse(_read(path), path)
+
+
+def _parse(pem: bytes, where: Path | str) -> x509.Certificate:
     try:
-        return x509.load_pem_x509_certificate(data)
+        return x509.load_pem_x509_certificate(pem)
     except ValueError as error:
-        raise CertificateError(f"reading {path}: no certificate in PEM form is in it ({error})") from None
+        raise CertificateError(f"reading {where}: no certificate in PEM form is in it ({error})") from None
 
 
 def _load_key(path: Path) -> PrivateKeyTypes:
@@ -309,7 +321,7 @@ def _check_party(party: str, step: str) -> None:
         )
 
 
-def _check_names(said: Description, party: str, path: Path) -> None:
+def _check_names(said: Description, party: str, path: Path | str) -> None:
     _check_party(party, f"{path}")
     if said.authority:
         raise CertificateError(
@@ -327,7 +339,7 @@ def _check_names(said: Description, party: str, path: Path) -> None:
         )
 
 
-def _check_dates(said: Description, party: str, path: Path) -> None:
+def _check_dates(said: Description, party: str, path: Path | str) -> None:
     now = datetime.now(timezone.utc)
     if now > said.ends:
         raise CertificateError(
