@@ -119,14 +119,17 @@ def describe(path: Path) -> Description:
 
 def check_identity(identity: Identity) -> Description:
     """Raise CertificateError unless the party can use its own files today: names, dates, key, permissions."""
-    found = _load(identity.certificate)
+    _check_names(describe(identity.certificate), identity.party, identity.certificate)
+    return check_pair(identity.certificate, identity.key)
+
+
+def check_pair(certificate: Path, key: Path) -> Description:
+    """Raise CertificateError unless a certificate can be used today with this private key: dates, key, permissions."""
+    found = _load(certificate)
     said = _describe(found)
-    _check_names(said, identity.party, identity.certificate)
-    _check_dates(said, identity.party, identity.certificate)
-    if not _belong(found, _load_key(identity.key)):
-        raise CertificateError(
-            f"{identity.party}: {identity.key} is not the key of {identity.certificate}; name the pair that was issued"
-        )
+    _check_dates(said, said.party, certificate)
+    if not _belong(found, _load_key(key)):
+        raise CertificateError(f"{said.party}: {key} is not the key of {certificate}; name the pair that was issued")
     return said
 
 
