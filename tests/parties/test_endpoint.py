@@ -15,7 +15,7 @@ import pytest
 from processes import DEADLINE, Served, World, joined, last_run, wait_until
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.pooled import PooledModel
-from vfxgb.party import endpoint, partners
+from vfxgb.party import endpoint, partner_health
 from vfxgb.party.config import load_config
 from vfxgb.party.endpoint import Endpoint
 from vfxgb.party.logs import Log
@@ -103,8 +103,8 @@ def test_many_clients_at_once(world, config) -> None:
 
 def test_health_shows_a_partner_that_goes_and_comes_back(world, shop, config, monkeypatch) -> None:
     monkeypatch.setattr(endpoint, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(partners, "FIRST_WAIT", 0.05)
-    monkeypatch.setattr(partners, "LONGEST_WAIT", 0.2)
+    monkeypatch.setattr(partner_health, "FIRST_WAIT", 0.05)
+    monkeypatch.setattr(partner_health, "LONGEST_WAIT", 0.2)
     scorer = Scorer(load_config(config, {}), Log(None))
     rows = np.flatnonzero(world.has["shop"])[:2]
     body = _body(world, scorer.features, *rows.tolist())

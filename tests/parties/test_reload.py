@@ -82,8 +82,10 @@ def test_certificates_and_consent_are_read_again(world, shop, renewed) -> None:
 
 
 def test_what_is_wrong_changes_nothing(world, shop, renewed) -> None:
-    good = shop.config.read_text()
-    values = tomllib.loads(good)
+    values = tomllib.loads(shop.config.read_text())
+    values["peers"]["bank"]["certificate"] = ["bank.pem", "renewed/bank.pem"]
+    good = to_toml(values)
+    _reload(shop, "reloaded", good)
     broken = world.folder / "broken.pem"
     broken.write_text("no certificate")
     for changes, said in (

@@ -24,7 +24,7 @@ from vfxgb.party.dialling import open_sessions
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
-from vfxgb.party.partners import Partners
+from vfxgb.party.partner_health import Partners
 from vfxgb.party.predict import Predictor, find_model
 from vfxgb.party.session import Network, Session, greet, hello, prediction_talk
 from vfxgb.party.tables import agreed
@@ -95,9 +95,12 @@ class Scorer:
     def look(self) -> None:
         """Bring `partners` up to date, and with `follow` the model; opens sessions that were lost, if it is time.
 
-        To be called now and then. Does nothing while a question is being asked, which shows the same.
+        To be called now and then. While a question is being asked it only looks whether the connections are there.
         """
         if not self._turn.acquire(blocking=False):
+            conversation = self._conversation
+            if conversation is not None:
+                conversation.notice_lost(self.partners)
             return
         try:
             if self._closed:
@@ -297,6 +300,12 @@ class _Conversation:
                 partners.lost(name, text)
             else:
                 partners.reached(name)
+
+    def notice_lost(self, partners: Partners) -> None:
+        """Tell `partners` whose connection is gone while somebody waits for an answer, which takes longer to fail."""
+        for name, session in list(self._sessions.items()):
+            if not session.link.connected:
+                partners.lost(name, "the connection was lost")
 
     def say_goodbye(self) -> None:
         """Tell the passive parties that there are no more questions."""

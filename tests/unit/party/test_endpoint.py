@@ -21,7 +21,7 @@ from vfxgb.party import endpoint, score_queue, web
 from vfxgb.party.access import Token, server_tls
 from vfxgb.party.endpoint import MAX_BYTES, MAX_ROWS, MODEL_HEADER, Endpoint, read_rows
 from vfxgb.party.logs import Log
-from vfxgb.party.partners import Partners
+from vfxgb.party.partner_health import Partners
 from vfxgb.party.scoring import Answer, Question
 from vfxgb.party.web import MAX_HEAD_BYTES, BadRequest, is_loopback
 from vfxgb.transport.network.certificates import issue, make_authority

@@ -1,6 +1,6 @@
 """What /health says about the passive parties."""
 
-from vfxgb.party.partners import FIRST_WAIT, LONGEST_WAIT, Partners
+from vfxgb.party.partner_health import FIRST_WAIT, LONGEST_WAIT, Partners
 
 
 class Clock:
