@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import signal
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,14 @@ def _asked(world, scorer: Scorer, rows: np.ndarray) -> np.ndarray:
 
 def test_the_command(world, config, tmp_path) -> None:
     log = tmp_path / "out"
-    process = start("predict", config, "--serve", "--port", "0", log=log)
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text("0123456789abcdef0123\n")
+    tls = ("--tls-certificate", world.folder / "bank.pem", "--tls-key", world.folder / "bank.key")
+    process = start("predict", config, "--serve", "--port", "0", "--token-file", token, *tls, log=log)
     try:
         wait_until(lambda: "scoring at" in log.read_text() or process.poll() is not None)
-        found = re.search(r"http://(\S+):(\d+)/score", log.read_text())
+        found = re.search(r"https://(\S+):(\d+)/score with the model ([0-9a-f]+)\n", log.read_text())
         assert found is not None, log.read_text()
         rows = np.flatnonzero(world.has["shop"])[:2]
         features = load_config(config, {}).data.features or ()
@@ -68,12 +73,18 @@ def test_the_command(world, config, tmp_path) -> None:
                 for row in rows
             ]
         }
-        connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=DEADLINE)
-        connection.request("POST", "/score", json.dumps(body), {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        document = json.loads(answer.read())
+        trust = ssl.create_default_context(cafile=str(world.folder / "authority.pem"))
+        trust.check_hostname = False
+        connection = http.client.HTTPSConnection(found[1], int(found[2]), timeout=DEADLINE, context=trust)
+        for given, status in (("", 401), (token.read_text().strip(), 200)):
+            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {given}"}
+            connection.request("POST", "/score", json.dumps(body), headers)
+            answer = connection.getresponse()
+            document = json.loads(answer.read())
+            assert answer.status == status, document
         connection.close()
-        assert answer.status == 200, document
+        assert document["model"] == found[3] == last_run(config).run
+        assert token.read_text().strip() not in log.read_text()
         np.testing.assert_allclose(document["scores"], _wanted(world, config, rows), rtol=1e-6)
     finally:
         process.send_signal(signal.SIGTERM)

@@ -11,6 +11,7 @@ from vfxgb.cli.parser import OneLineParser
 COMMANDS = (
     "demo",
     "certs",
+    "users",
     "init",
     "parameters",
     "check",

@@ -155,6 +155,8 @@ def _configuration() -> Iterable[Section]:
 def _entries(kind: type[Any], toml: bool = False) -> tuple[Entry, ...]:
     """The fields of a class of settings, inherited ones first."""
     said, formed = meanings(kind), forms(kind, toml)
+    if kind is PeerSection:
+        formed["certificate"] = "a path, or [a path, a path]"
     if kind is Limits:
         formed |= {name: f"{_range(low)} to {_range(high)}" for name, (low, high) in BOUNDS.items()}
     return tuple(

@@ -1,13 +1,12 @@
 """`vfxgb predict`: scores of a file, or an endpoint that scores."""
 
 import argparse
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from vfxgb.cli.exits import OK
 from vfxgb.cli.parser import Commands, UsageError
+from vfxgb.cli.predict_serve import add_serve_options, need_no_options, serve_scores
 
 
 def add(commands: Commands) -> None:
@@ -26,8 +25,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--model", metavar="RUN", default="latest", help="the run that made the model (%(default)s)")
     parser.add_argument("--lookup", action="store_true", help="look ids up instead of aligning")
     parser.add_argument("--serve", action="store_true", help="score rows on request over HTTP (ids are looked up)")
-    parser.add_argument("--host", default=None, help="with --serve: where to listen (127.0.0.1: this machine only)")
-    parser.add_argument("--port", type=int, default=None, help="with --serve: 0 lets the system pick (8080)")
+    add_serve_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="read and check everything, then stop")
     parser.add_argument("--quiet", action="store_true", help="say nothing but mistakes")
     parser.set_defaults(run=run)
@@ -42,9 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     from vfxgb.party.predict import Matching, Predictor, check_output, write_scores
 
     if arguments.serve:
-        return _serve(arguments)
-    if arguments.host is not None or arguments.port is not None:
-        raise UsageError("vfxgb predict: --host and --port go with --serve")
+        return serve_scores(arguments)
+    need_no_options(arguments)
     if arguments.input is None or arguments.output is None:
         raise UsageError("vfxgb predict: wanted a file of rows and a file for the scores; see vfxgb predict --help")
     config = load_config(arguments.config)
@@ -66,32 +63,4 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"scored {count:,} of {len(scores.ids):,} rows, {scores.bytes:,} bytes: {arguments.output}")
         if scores.missing:
             print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
-    return OK
-
-
-def _serve(arguments: argparse.Namespace) -> int:
-    """Answer requests until a signal."""
-    from vfxgb.party.config import load_config
-    from vfxgb.party.endpoint import DEFAULT_PORT, Endpoint
-    from vfxgb.party.folder import PartyFolder
-    from vfxgb.party.logs import Log
-    from vfxgb.party.scoring import Scorer
-    from vfxgb.party.web import is_loopback
-
-    if arguments.input is not None:
-        raise UsageError("vfxgb predict: --serve takes no files; rows come with the requests")
-    config = load_config(arguments.config)
-    scorer = Scorer(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
-    host = "127.0.0.1" if arguments.host is None else arguments.host
-    if arguments.dry_run:
-        print(f"{config.party} would score rows of {', '.join(scorer.features)} with {', '.join(scorer.share.parties)}")
-        return OK
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    scorer.connect()
-    endpoint = Endpoint(scorer, host, DEFAULT_PORT if arguments.port is None else arguments.port)
-    if not is_loopback(host):
-        print("vfxgb: others can reach this address, and whoever can may ask for scores", file=sys.stderr)
-    endpoint.run(stop, lambda address: print(f"scoring at http://{address}/score", file=sys.stderr, flush=True))
     return OK

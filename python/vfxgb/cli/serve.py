@@ -23,8 +23,10 @@ def add(commands: Commands) -> None:
         "serve",
         help="take part in runs as a passive party or a user",
         description="Listens and answers what [consent] of the configuration allows; goes on after a run that failed. "
-        "Stop it with ctrl-C or SIGTERM: a run under way can be resumed when it serves again. The log is log.jsonl in "
-        "the party's folder, and shown here. With role user: takes part in the server's next run, then ends.",
+        "Stop it with ctrl-C or SIGTERM: a run under way can be resumed when it serves again. SIGHUP makes it read its "
+        "configuration and certificates again; what is wrong with them is logged, and the old ones stay in use. The "
+        "log is log.jsonl in the party's folder, and shown here. With role user: takes part in the server's next run, "
+        "then ends.",
     )
     parser.add_argument("config", metavar="PARTY.toml", type=Path)
     parser.add_argument("--quiet", action="store_true", help="show nothing; the log is written all the same")
@@ -73,6 +75,7 @@ def _serve(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
 
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGHUP, lambda *_: server.ask_reload())
     if not server.run(stop):
         # A thread is deep in a computation; what it has kept is on disk, whole.
         os._exit(code)

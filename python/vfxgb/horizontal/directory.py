@@ -4,7 +4,8 @@
     <party>.identity    a user's private identity key (Ed25519, PEM), readable by its owner only
 
 The directory is what everything rests on (secagg/double_mask): a server that could put keys of its own into it would
-be every user. It is handed to users by a way they trust, and its digest is compared when they join.
+be every user. It is handed to users by a way they trust, and its digest is compared when they join. `write_users` makes
+the keys of all users in one place; where each user makes its own, the directory is assembled (enrolment.py).
 """
 
 import base64
@@ -94,23 +95,61 @@ def write_users(
     Certificates are taken to be <party>.pem in the same folder. Where the aggregator has a key centre, this is it.
     Raises ConfigError for an aggregator whose key centre hands out secrets; CertificateError for files that are there.
     """
+    public = _public_of(parties, aggregator, aggregator_params)
+    _need_new(folder / FILE)
+    keys = {party: make_identity(folder / f"{party}.identity")[1] for party in parties}
+    return _write(folder, keys, aggregator, public)
+
+
+def write_directory(
+    folder: Path,
+    identities: Mapping[str, bytes],
+    certificates: Mapping[str, str],
+    aggregator: str,
+    aggregator_params: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write the directory of users who have made their own keys, and their certificates; returns its path.
+
+    `identities`: public keys by party, in the order of the users' numbers. `certificates`: PEM text by party. Raises as
+    `write_users`.
+    """
+    public = _public_of(list(identities), aggregator, aggregator_params)
+    _need_new(folder / FILE)
+    files = {folder / f"{party}.pem": pem for party, pem in certificates.items()}
+    for path in files:
+        _need_new(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, pem in files.items():
+        write_atomically(path, pem.encode("ascii"))
+        path.chmod(0o644)
+    return _write(folder, identities, aggregator, public)
+
+
+def _public_of(parties: Sequence[str], aggregator: str, aggregator_params: Mapping[str, Any] | None) -> bytes:
+    """What the key centre of an aggregator makes for everybody; empty where there is none."""
     spec = aggregator_by_name(aggregator)
     params = make_aggregator_params(spec, aggregator_params)
     if len(set(parties)) < len(parties) or not 2 <= len(parties) <= MAX_USERS:
         raise ConfigError(f"writing users: found {len(parties)} names, wanted 2 to {MAX_USERS}, each once")
-    public = b""
-    if spec.deal is not None:
-        dealt = spec.deal(params, tuple(range(len(parties))))
-        if dealt.server or dealt.users:
-            raise ConfigError(
-                f"writing users: aggregator {aggregator!r} needs a key centre that everybody trusts and that hands out "
-                "secrets afresh for every run; it is there to compare with in one process. Use masks or bcp"
-            )
-        public = dealt.public
-    path = folder / FILE
+    if spec.deal is None:
+        return b""
+    dealt = spec.deal(params, tuple(range(len(parties))))
+    if dealt.server or dealt.users:
+        raise ConfigError(
+            f"writing users: aggregator {aggregator!r} needs a key centre that everybody trusts and that hands out "
+            "secrets afresh for every run; it is there to compare with in one process. Use masks or bcp"
+        )
+    return dealt.public
+
+
+def _need_new(path: Path) -> None:
     if path.exists():
         raise CertificateError(f"writing users: {str(path)!r} is there; choose another folder, or remove it")
-    users = [_User(party, _make_identity(folder / f"{party}.identity").hex(), f"{party}.pem") for party in parties]
+
+
+def _write(folder: Path, identities: Mapping[str, bytes], aggregator: str, public: bytes) -> Path:
+    path = folder / FILE
+    users = [_User(party, key.hex(), f"{party}.pem") for party, key in identities.items()]
     document = _File(FORMAT, VERSION, aggregator if public else "", base64.b64encode(public).decode(), users)
     write_atomically(path, json.dumps(msgspec.to_builtins(document), indent=1).encode() + b"\n")
     path.chmod(0o644)
@@ -125,7 +164,9 @@ def read_users(path: Path) -> UserDirectory:
         public = base64.b64decode(document.public, validate=True)
         identities = tuple(bytes.fromhex(user.identity) for user in document.users)
     except OSError as error:
-        raise ConfigError(f"{where}: {error.strerror or error}; `vfxgb certs --users` writes one") from None
+        raise ConfigError(
+            f"{where}: {error.strerror or error}; `vfxgb certs --users` or `vfxgb users directory` writes one"
+        ) from None
     except (msgspec.MsgspecError, ValueError) as error:
         raise FormatError(f"{where}: it is none ({error})") from None
     if (document.format, document.version) != (FORMAT, VERSION):
@@ -162,8 +203,8 @@ def read_identity(path: Path, directory: UserDirectory, party: str) -> bytes:
     return key.private_bytes_raw()
 
 
-def _make_identity(path: Path) -> bytes:
-    """Write a fresh private key, 0600 from the start; returns the public one."""
+def make_identity(path: Path) -> tuple[bytes, bytes]:
+    """Write a fresh private key, 0600 from the start; returns (private, public). Raises CertificateError if there."""
     key = Ed25519PrivateKey.generate()
     data = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -174,4 +215,4 @@ def _make_identity(path: Path) -> bytes:
         raise CertificateError(f"writing users: {str(path)!r} is there; choose another folder, or remove it") from None
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-    return key.public_key().public_bytes_raw()
+    return key.private_bytes_raw(), key.public_key().public_bytes_raw()

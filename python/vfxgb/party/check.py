@@ -80,19 +80,32 @@ def _certificates(network: Network) -> Iterator[Finding]:
     except (VfxgbError, OSError) as error:
         yield Finding("bad", "certificate", str(error))
     for name, peer in network.peers.items():
-        yield _certificate_of(name, peer)
+        yield from _certificates_of(name, peer)
 
 
-def _certificate_of(name: str, peer: Peer) -> Finding:
+def _certificates_of(name: str, peer: Peer) -> Iterator[Finding]:
+    """A finding for each pin; one that cannot be used is bad unless another can."""
+    subject = f"certificate of {name}"
     try:
-        return _expiry(f"certificate of {name}", name, check_peer(peer))
+        check_peer(peer)
     except (VfxgbError, OSError) as error:
-        return Finding("bad", f"certificate of {name}", str(error))
+        yield Finding("bad", subject, str(error))
+        return
+    for path in peer.certificates:
+        yield _pin(subject, Peer(name, path))
+
+
+def _pin(subject: str, peer: Peer) -> Finding:
+    """One pin of a peer that has at least one that can be used."""
+    try:
+        return _expiry(subject, peer.party, check_peer(peer))
+    except VfxgbError as error:
+        return Finding("warning", subject, f"{error} (the other certificate of {peer.party} can be used)")
 
 
 def _expiry(subject: str, party: str, said: Description) -> Finding:
     days = (said.ends - datetime.now(timezone.utc)).days
-    text = f"{party}, until {said.ends:%Y-%m-%d} ({days} days), SHA-256 {said.fingerprint[:16]}"
+    text = f"{party}, until {said.ends:%Y-%m-%d} ({days} days), SHA-256 {said.fingerprint}"
     return Finding("warning" if days < SOON_DAYS else "good", subject, text)
 
 

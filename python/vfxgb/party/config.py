@@ -49,11 +49,11 @@ class TlsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PeerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Another party.
 
-    `certificate`: its certificate, a PEM file, which is the pin. `address`: where it listens ("host:port"), if this
-    party is to dial it.
+    `certificate`: its certificate, a PEM file, which is the pin; or a list of two while the party changes from one to
+    the other. `address`: where it listens ("host:port"), if this party is to dial it.
     """
 
-    certificate: Path
+    certificate: tuple[Path, ...]
     address: str = ""
 
 
@@ -219,6 +219,7 @@ def load_config(path: str | os.PathLike[str], environment: Mapping[str, str] | N
         where += f" (with {', '.join(used)} of the environment)"
     values["path"] = file.absolute()
     _refuse_unknown(values, where)
+    _list_pins(values, where)
     try:
         config = msgspec.convert(values, PartyConfig, dec_hook=_path, strict=True)
     except msgspec.ValidationError as error:
@@ -281,6 +282,23 @@ def _refuse_unknown(values: Mapping[str, Any], where: str) -> None:
             _refuse_key(peer, PeerSection.__struct_fields__, f"[peers.{name}]", where)
 
 
+def _list_pins(values: Mapping[str, Any], where: str) -> None:
+    """Make `certificate` of every peer a list: most have one pin and write it as a path."""
+    peers = values.get("peers")
+    for name, peer in peers.items() if isinstance(peers, dict) else ():
+        if not isinstance(peer, dict) or "certificate" not in peer:
+            continue
+        given = peer["certificate"]
+        files = [given] if isinstance(given, str) else given
+        good = isinstance(files, list) and all(isinstance(file, str) and file for file in files)
+        if not good or not files or len(set(files)) < len(files):
+            raise ConfigError(
+                f"{where}: [peers.{name}] has certificate = {given!r}, wanted a path, or a list of two different ones "
+                f"while {name} changes its certificate"
+            )
+        peer["certificate"] = files
+
+
 def _refuse_key(given: Iterable[str], known: tuple[str, ...], place: str, where: str) -> None:
     for key in given:
         if key not in known:
@@ -306,11 +324,13 @@ def _anchored(config: PartyConfig, base: Path) -> PartyConfig:
     """The same with every path made absolute."""
 
     def made(struct: S) -> S:
-        changes = {
-            name: base / value.expanduser()
-            for name in struct.__struct_fields__
-            if isinstance(value := getattr(struct, name), Path)
-        }
+        changes: dict[str, Any] = {}
+        for name in struct.__struct_fields__:
+            value = getattr(struct, name)
+            if isinstance(value, Path):
+                changes[name] = base / value.expanduser()
+            elif isinstance(value, tuple) and any(isinstance(item, Path) for item in value):
+                changes[name] = tuple(base / item.expanduser() for item in value)
         return msgspec.structs.replace(struct, **changes) if changes else struct
 
     peers = {name: made(peer) for name, peer in config.peers.items()}

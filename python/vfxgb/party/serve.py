@@ -1,7 +1,8 @@
 """`vfxgb serve`: a passive party waits for requests and answers those it has agreed to, until it is told to stop.
 
 Every session has a thread of its own. A session that fails is logged, its peer is told, and serving goes on. A new
-session for a run ends an older one of the same run: the active party has come back.
+session for a run ends an older one of the same run: the active party has come back. The configuration can be read again
+while sessions go on (reload.py).
 """
 
 import threading
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.align import AlignParams, Answerer, align_passive
+from vfxgb.align import Answerer, align_passive
 from vfxgb.data.parquet import parquet_files
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
@@ -22,13 +23,14 @@ from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError,
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import PassiveShare
 from vfxgb.party.budget import Budget
-from vfxgb.party.config import PartyConfig, section
-from vfxgb.party.consent import Consent, QueryCount, passive_epsilon
+from vfxgb.party.config import PartyConfig
+from vfxgb.party.consent import passive_epsilon
 from vfxgb.party.folder import PartyFolder, alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello, PredictRequest, TrainRequest
-from vfxgb.party.session import Network, Session, check_talk, need_role, need_train, prediction_talk, welcome
+from vfxgb.party.reload import Settings, read_again
+from vfxgb.party.session import Session, check_talk, need_train, prediction_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.train.ledger import Ledger
@@ -56,15 +58,11 @@ class Server:
     """A passive party that listens. `told` gets the address once it does."""
 
     def __init__(self, config: PartyConfig, log: Log, told: Callable[[str], None] | None = None) -> None:
-        need_role(config, "serve", "passive")
-        self.config = config
         self.log = log
         self._told = told
-        self._network = Network.of(config)
-        self._align = section(AlignParams, config.align, "align", config.path)
+        self._use(Settings.of(config))
         self._folder = PartyFolder(config.folder).make()
-        self._consent = Consent(config.party, config.consent)
-        self._queries = QueryCount(config.party, self._folder, config.consent.max_predicted_rows)
+        self._reload_asked = False
         self._tables: dict[tuple[Path, bool], tuple[Stamp, PartyTable]] = {}
         self._lock = threading.Lock()
         self._live: list[Live] = []
@@ -87,6 +85,8 @@ class Server:
             if self._told is not None:
                 self._told(listener.address)
             while not stop.is_set():
+                if self._reload_asked:
+                    self._reload(listener)
                 try:
                     arrival = listener.accept(ACCEPT_SECONDS)
                 except LinkTimeout:
@@ -96,22 +96,51 @@ class Server:
         self.log.info("stopped", party=config.party)
         return ended
 
+    def ask_reload(self) -> None:
+        """Read configuration and certificates again, soon. May be called by a signal handler."""
+        self._reload_asked = True
+
+    def _reload(self, listener: Listener) -> None:
+        """Use the configuration as its file stands now; if anything is wrong with it, go on with the old one."""
+        self._reload_asked = False
+        try:
+            settings = read_again(self.config)
+            # The last step that can fail: after it the new configuration is in use.
+            listener.reload(settings.network.identity, settings.network.peers)
+        except (VfxgbError, OSError) as error:
+            self.log.error("not reloaded", text=f"{error}; the old configuration stays in use", party=self.config.party)
+            return
+        with self._lock:
+            self._use(settings)
+            self._tables = {}
+        self.log.info("reloaded", party=self.config.party, peers=list(settings.network.peers))
+
+    def _use(self, settings: Settings) -> None:
+        self.config = settings.config
+        self._network = settings.network
+        self._align = settings.align
+        self._consent = settings.consent
+        self._queries = settings.queries
+
     def table(self, what: str, single_rows: bool = False) -> PartyTable:
         """The table for "train" or "predict", read again when its file has changed. Raises what reading raises.
 
         `single_rows`: in memory even at a party that has an engine, for questions about a few rows at a time.
         """
-        data = self.config.data
+        with self._lock:
+            # A reload puts both in place together: what was read for the old configuration is not used for the new one.
+            config, tables = self.config, self._tables
+        data = config.data
         path = data.train if what == "train" or data.predict is None else data.predict
-        in_files = self.config.engine.in_shards and not single_rows
+        in_files = config.engine.in_shards and not single_rows
         if path is None or not path.exists():
-            return read_table(self.config, path, what, in_files=in_files)
+            return read_table(config, path, what, in_files=in_files)
         stamp = _stamp(path)
         with self._lock:
-            known = self._tables.get((path, in_files))
+            known = tables.get((path, in_files))
             if known is None or known[0] != stamp:
-                known = (stamp, read_table(self.config, path, what, in_files=in_files))
-                self._tables[path, in_files] = known
+                known = (stamp, read_table(config, path, what, in_files=in_files))
+                tables[path, in_files] = known
             return known[1]
 
     def _start(self, arrival: Arrival) -> None:
@@ -233,8 +262,7 @@ class Server:
         share = self._share(words.run)
         # How many of the rows are common shows later; a limit that is used up shows now.
         self._queries.allow(words.run, 1)
-        budget = self._budget(peer)
-        budget.may_predict(1)
+        self._budget(peer).may_predict(1)
         held = self.table("predict", single_rows=request.matching == "lookup")
         table = held.table.select(share.records.features)
         session.channel.send(welcome(-1, table.n_rows, len(table.names)))
@@ -246,7 +274,8 @@ class Server:
             if len(positions):
                 with self._lock:
                     self._queries.allow(words.run, len(positions))
-                    budget.predict(len(positions))
+                    # The limits that hold now: a session that looks rows up may have begun before a reload.
+                    self._budget(peer).predict(len(positions))
                     self._queries.take(words.run, len(positions))
                 rows = agreed([(table, positions)], digest, engine)
                 count += follow_prediction(share, rows, session.channel, engine=engine)

@@ -28,7 +28,7 @@ key = "certs/{party}.key"    # must not be readable by others
 """
 PEER = """
 [peers.{peer}]               # one section per party that is met
-certificate = "certs/{peer}.pem"
+certificate = "certs/{peer}.pem"   # two while it changes: ["certs/{peer}.pem", "certs/{peer}-new.pem"]
 """
 ADDRESS = """\
 address = "{peer}.example.com:7878"

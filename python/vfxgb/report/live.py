@@ -15,7 +15,7 @@ import hmac
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -248,10 +248,11 @@ class _Handler(WebHandler):
                 self.reply(HTTPStatus.OK, "text/html; charset=utf-8", self.server.view.page().encode(), HEADERS)
         except (BadRequest, ValueError) as error:
             status = error.status if isinstance(error, BadRequest) else HTTPStatus.BAD_REQUEST
-            self._refuse(status, str(error))
+            self.refuse(status, str(error), {})
 
-    def _refuse(self, status: HTTPStatus, text: str) -> None:
-        self.reply(status, "text/plain; charset=utf-8", f"{text}\n".encode(), HEADERS)
+    def refuse(self, status: HTTPStatus, text: str, headers: Mapping[str, str]) -> None:
+        """Say it in plain text."""
+        self.reply(status, "text/plain; charset=utf-8", f"{text}\n".encode(), {**HEADERS, **headers})
 
     def _only_get(self) -> None:
         self.reply(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"", {**HEADERS, "Allow": "GET"})
@@ -264,7 +265,6 @@ class _Handler(WebHandler):
         if not view.join():
             raise BadRequest(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_VIEWERS} viewers are looking already")
         try:
-            self.take_time()
             self.send_response(HTTPStatus.OK)
             for name, value in {"Content-Type": "text/event-stream", **HEADERS}.items():
                 self.send_header(name, value)

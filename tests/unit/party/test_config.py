@@ -15,12 +15,19 @@ def test_paths_are_relative_to_the_file_and_defaults_are_there(write, tmp_path, 
     config = load_config(write(), {})
     assert config.folder == tmp_path / "files"
     assert config.tls.key == tmp_path / "bank.key"
-    assert config.peers["shop"].certificate == tmp_path / "shop.pem"
+    assert config.peers["shop"].certificate == (tmp_path / "shop.pem",)
     assert config.data.train == tmp_path / "bank.csv"
     assert config.data.normalise == ()
     assert math.isnan(config.data.missing)
     assert config.protocol.name == "ot_shares"
     assert config.consent.min_key_bits == 2048
+
+
+def test_a_peer_may_have_two_certificates(write, tmp_path):
+    config = load_config(write(peers={"shop": {"certificate": ["old.pem", "new.pem"], "address": "b:1"}}), {})
+    assert config.peers["shop"].certificate == (tmp_path / "old.pem", tmp_path / "new.pem")
+    changed = load_config(write(), {"VFXGB_PEERS__SHOP__CERTIFICATE": '["other.pem", "next.pem"]'})
+    assert changed.peers["shop"].certificate == (tmp_path / "other.pem", tmp_path / "next.pem")
 
 
 def test_the_environment_overrides_single_values(write, tmp_path):
@@ -58,6 +65,12 @@ WRONG = {
         {"peers": {"shop": {"certificate": "a", "adress": "b"}}},
         "[peers.shop] has no key 'adress'; did you mean 'address'",
     ),
+    "certificate of a peer": (
+        {"peers": {"shop": {"certificate": 3, "address": "b:1"}}},
+        "[peers.shop] has certificate = 3, wanted a path, or a list of two",
+    ),
+    "no certificate of a peer": ({"peers": {"shop": {"certificate": [], "address": "b:1"}}}, "certificate = []"),
+    "one certificate twice": ({"peers": {"shop": {"certificate": ["a", "a"], "address": "b:1"}}}, "two different ones"),
     "type": ({"data": {"train": "a.csv", "label": 3}}, "Expected `str`, got `int`, at `data.label`"),
     "path": ({"folder": 3}, "folder"),
     "role": ({"role": "boss"}, "boss"),

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from network_runs import made_days_ago
 from vfxgb.cli.train_progress import Lines, make_progress
 from vfxgb.errors import ColumnNameError, ConfigError, LabelError, MessageError, PeerError, TableError
-from vfxgb.party.check import duration
+from vfxgb.party.check import check, duration
 from vfxgb.party.config import load_config
 from vfxgb.party.dialling import FIRST_WAIT, LONGEST_WAIT, Patience
 from vfxgb.party.estimate import COSTS, Shape, estimate, terms
@@ -24,6 +25,7 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_prot
 from vfxgb.train.callbacks import TrainingState
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.messages import Catalogue, encode
+from vfxgb.transport.network.certificates import describe, issue, make_authority
 from vfxgb.transport.rows import rows_digest
 
 
@@ -222,3 +224,21 @@ def test_lines_of_progress(capsys):
     assert "round 1/2  train-logloss 0.50000" in (said := capsys.readouterr().err)
     assert "3.0 MB" in said
     lines.stop()
+
+
+def test_two_certificates_of_a_peer_of_which_one_has_expired(write, tmp_path, monkeypatch) -> None:
+    authority = make_authority(tmp_path)
+    issue(authority, "bank", (), 100, tmp_path)
+    new = issue(authority, "shop", (), 100, tmp_path / "new")
+    with monkeypatch.context() as then:
+        made_days_ago(40, then)
+        issue(authority, "shop", (), 30, tmp_path)
+    pins = ["shop.pem", "new/shop.pem"]
+    config = load_config(write(peers={"shop": {"certificate": pins, "address": "localhost:1"}}), {})
+    findings = [finding for finding in check(config) if finding.subject == "certificate of shop"]
+    assert [finding.verdict for finding in findings] == ["warning", "good"]
+    assert "expired" in findings[0].text
+    assert "the other certificate of shop can be used" in findings[0].text
+    assert findings[1].text.endswith(f"SHA-256 {describe(new.certificate).fingerprint}")
+    alone = load_config(write(), {})
+    assert [one.verdict for one in check(alone) if one.subject == "certificate of shop"] == ["bad"]

@@ -37,6 +37,8 @@ _PARTY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _SKEW = timedelta(minutes=10)
 # No certificate or key is larger than this, whatever the file.
 _MAX_FILE = 1 << 16
+# The certificate that a peer uses and the one that it is going to use.
+MAX_PINS = 2
 
 
 @dataclass(frozen=True)
@@ -117,23 +119,53 @@ def describe(path: Path) -> Description:
 
 def check_identity(identity: Identity) -> Description:
     """Raise CertificateError unless the party can use its own files today: names, dates, key, permissions."""
-    found = _load(identity.certificate)
+    _check_names(describe(identity.certificate), identity.party, identity.certificate)
+    return check_pair(identity.certificate, identity.key)
+
+
+def check_pair(certificate: Path, key: Path) -> Description:
+    """Raise CertificateError unless a certificate can be used today with this private key: dates, key, permissions."""
+    found = _load(certificate)
     said = _describe(found)
-    _check_names(said, identity.party, identity.certificate)
-    _check_dates(said, identity.party, identity.certificate)
-    if not _belong(found, _load_key(identity.key)):
-        raise CertificateError(
-            f"{identity.party}: {identity.key} is not the key of {identity.certificate}; name the pair that was issued"
-        )
+    _check_dates(said, said.party, certificate)
+    if not _belong(found, _load_key(key)):
+        raise CertificateError(f"{said.party}: {key} is not the key of {certificate}; name the pair that was issued")
     return said
 
 
 def check_peer(peer: Peer, dates: bool = True) -> Description:
-    """Raise CertificateError unless the certificate can be this peer's pin: names, and dates unless told not to."""
-    said = describe(peer.certificate)
-    _check_names(said, peer.party, peer.certificate)
+    """Raise CertificateError unless the peer's pins can be used: names, and dates unless told not to.
+
+    Returns what the pin says that can be used, of two the one that lasts longer. One of two pins may have expired, or
+    be valid from a later day on: that is what two are for.
+    """
+    if not 1 <= len(peer.certificates) <= MAX_PINS:
+        raise CertificateError(
+            f"{peer.party}: found {len(peer.certificates)} certificates, wanted one, or two while {peer.party} changes "
+            "from one to the other"
+        )
+    usable: list[Description] = []
+    refusal: CertificateError | None = None
+    for path in peer.certificates:
+        said = describe(path)
+        _check_names(said, peer.party, path)
+        try:
+            if dates:
+                _check_dates(said, peer.party, path)
+            usable.append(said)
+        except CertificateError as error:
+            refusal = error
+    if refusal is not None and not usable:
+        raise refusal
+    return max(usable, key=lambda said: said.ends)
+
+
+def check_pem(pem: bytes, party: str, where: str, dates: bool = True) -> Description:
+    """What a certificate in memory says, after the checks of `check_peer`. `where`: names it in a CertificateError."""
+    said = _describe(_parse(pem, where))
+    _check_names(said, party, where)
     if dates:
-        _check_dates(said, peer.party, peer.certificate)
+        _check_dates(said, party, where)
     return said
 
 
@@ -143,9 +175,9 @@ def credentials(identity: Identity) -> Credentials:
     return Credentials(_read(identity.certificate), _read(identity.key))
 
 
-def pin(peer: Peer) -> bytes:
-    """The peer's certificate as PEM and nothing else: what a file holds besides it is not trusted."""
-    return _load(peer.certificate).public_bytes(Encoding.PEM)
+def pins(peer: Peer) -> tuple[bytes, ...]:
+    """The peer's certificates as PEM and nothing else: what a file holds besides its first one is not trusted."""
+    return tuple(_load(path).public_bytes(Encoding.PEM) for path in peer.certificates)
 
 
 def fingerprint(pem: bytes) -> str:
@@ -228,11 +260,14 @@ def _read(path: Path) -> bytes:
 
 
 def _load(path: Path) -> x509.Certificate:
-    data = _read(path)
+    return _parse(_read(path), path)
+
+
+def _parse(pem: bytes, where: Path | str) -> x509.Certificate:
     try:
-        return x509.load_pem_x509_certificate(data)
+        return x509.load_pem_x509_certificate(pem)
     except ValueError as error:
-        raise CertificateError(f"reading {path}: no certificate in PEM form is in it ({error})") from None
+        raise CertificateError(f"reading {where}: no certificate in PEM form is in it ({error})") from None
 
 
 def _load_key(path: Path) -> PrivateKeyTypes:
@@ -289,7 +324,7 @@ def _check_party(party: str, step: str) -> None:
         )
 
 
-def _check_names(said: Description, party: str, path: Path) -> None:
+def _check_names(said: Description, party: str, path: Path | str) -> None:
     _check_party(party, f"{path}")
     if said.authority:
         raise CertificateError(
@@ -307,7 +342,7 @@ def _check_names(said: Description, party: str, path: Path) -> None:
         )
 
 
-def _check_dates(said: Description, party: str, path: Path) -> None:
+def _check_dates(said: Description, party: str, path: Path | str) -> None:
     now = datetime.now(timezone.utc)
     if now > said.ends:
         raise CertificateError(

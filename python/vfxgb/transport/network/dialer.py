@@ -18,7 +18,7 @@ from vfxgb.errors import FrameError, PeerError
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.link import LinkClosed
 from vfxgb.transport.network import compress
-from vfxgb.transport.network.certificates import Credentials, check_peer, credentials, pin
+from vfxgb.transport.network.certificates import Credentials, check_peer, credentials, pins
 from vfxgb.transport.network.diagnose import why_unreachable
 from vfxgb.transport.network.hello import Call, read_answer, read_version, write_call
 from vfxgb.transport.network.identity import Identity, Peer
@@ -54,7 +54,7 @@ def dial(identity: Identity, peer: Peer, limits: Limits | None = None) -> Networ
     limits = limits or Limits()
     own = credentials(identity)
     check_peer(peer)
-    target = _Target(identity.party, peer, own, pin(peer), limits)
+    target = _Target(identity.party, peer, own, b"".join(pins(peer)), limits)
     loop = NETWORK.acquire()
     dialled = _Dialled(target, loop)
     try:
@@ -86,13 +86,13 @@ class _Target:
     own: str
     peer: Peer
     credentials: Credentials
-    pin: bytes
+    pins: bytes
     limits: Limits
 
     def channel(self) -> "grpc.aio.Channel":
-        secrets = grpc.ssl_channel_credentials(self.pin, self.credentials.key, self.credentials.certificate)
+        secrets = grpc.ssl_channel_credentials(self.pins, self.credentials.key, self.credentials.certificate)
         options = [
-            # The pin carries the party's name, wherever the party's machine is.
+            # Each pin carries the party's name, wherever the party's machine is.
             ("grpc.ssl_target_name_override", self.peer.party),
             ("grpc.max_receive_message_length", MAX_MESSAGE),
             ("grpc.max_send_message_length", -1),

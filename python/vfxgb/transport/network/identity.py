@@ -21,9 +21,15 @@ class Identity:
 class Peer:
     """Another party. Its own certificate is the pin: nothing else is accepted in its name, whoever signed it.
 
-    `address`: "host:port" if this side dials it.
+    `certificate`: the pin, or two of them while the party changes its certificate. `address`: "host:port" if this side
+    dials it.
     """
 
     party: str
-    certificate: Path
+    certificate: Path | tuple[Path, ...]
     address: str = ""
+
+    @property
+    def certificates(self) -> tuple[Path, ...]:
+        """The files of all pins, one or two."""
+        return (self.certificate,) if isinstance(self.certificate, Path) else self.certificate

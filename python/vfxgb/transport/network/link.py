@@ -35,7 +35,7 @@ class NetworkLink:
 
     `peer`: the peer's name, proved by its certificate. `session`: 16 bytes, drawn by the side that dialled; the `run`
     of the channel on top. `wire_sent`, `wire_received`: bytes handed to and taken from gRPC, repeated and compressed
-    ones as they are. `reconnects`: how often the connection was made again.
+    ones as they are. `reconnects`: how often the connection was made again. `connected`: whether it is there now.
     """
 
     def __init__(self, peer: str, session: bytes, limits: Limits, release: Callable[[], None]) -> None:
@@ -44,6 +44,7 @@ class NetworkLink:
         self.wire_sent = 0
         self.wire_received = 0
         self.reconnects = -1
+        self.connected = False
         self._limits = limits
         # Called once by `close`, when the peer has everything or the time is over: ends what serves this link.
         self._release = release
@@ -185,12 +186,14 @@ class NetworkLink:
             self._end_sent = self._done_sent = self._told = False
             self._done_due = self._end_received
             self.reconnects += 1
+            self.connected = True
             self._writable.notify_all()
 
     def detach(self) -> None:
         """The connection is gone."""
         with self._lock:
             self._wake = None
+            self.connected = False
 
     def next_message(self, wake: Callable[[], None], beat: bool) -> bytes | None:
         """The next message to send. None: there is none, and `wake` is called when that may have changed."""

@@ -20,7 +20,7 @@ import grpc
 from vfxgb.errors import ConfigError, FrameError
 from vfxgb.transport.link import LinkClosed, LinkTimeout
 from vfxgb.transport.network import compress
-from vfxgb.transport.network.certificates import Credentials, check_peer, credentials, fingerprint, pin
+from vfxgb.transport.network.certificates import check_peer, credentials, fingerprint, pins
 from vfxgb.transport.network.hello import Call, read_call, read_version, write_answer
 from vfxgb.transport.network.identity import Identity, Peer
 from vfxgb.transport.network.limits import Limits
@@ -56,23 +56,17 @@ class Listener:
         limits: Limits | None = None,
         max_sessions: int = 64,
     ) -> None:
-        own = credentials(identity)
-        for name, peer in peers.items():
-            # An expired pin keeps its party out, not the others.
-            check_peer(peer, dates=False)
-            if name != peer.party:
-                raise ConfigError(f"{identity.party} listening: peer {peer.party!r} is listed as {name!r}")
-        if not peers:
-            raise ConfigError(f"{identity.party} listening: found no peers, wanted at least one certificate to let in")
+        known, secrets = _read_files(identity, peers)
         self._limits = limits or Limits()
         self._loop = NETWORK.acquire()
         self._arrivals: queue.SimpleQueue[Arrival | None] = queue.SimpleQueue()
         self._closed = False
-        pins = {name: pin(peer) for name, peer in peers.items()}
-        self._sessions = _Sessions(identity.party, pins, self._limits, max_sessions, self._arrivals)
+        self._party = identity.party
+        self._new_secrets: grpc.ServerCertificateConfiguration | None = None
+        self._sessions = _Sessions(identity.party, known, self._limits, max_sessions, self._arrivals)
         self._server: grpc.aio.Server | None = None
         try:
-            self._server, port = call(self._loop, self._start(own, b"".join(pins.values()), address), _TEARDOWN_SECONDS)
+            self._server, port = call(self._loop, self._start(secrets, address), _TEARDOWN_SECONDS)
         except BaseException as error:
             NETWORK.release()
             if isinstance(error, RuntimeError):
@@ -83,7 +77,7 @@ class Listener:
             raise
         self._address = f"{address.rpartition(':')[0]}:{port}"
 
-    async def _start(self, own: Credentials, roots: bytes, address: str) -> "tuple[grpc.aio.Server, int]":
+    async def _start(self, files: "grpc.ServerCertificateConfiguration", address: str) -> "tuple[grpc.aio.Server, int]":
         milliseconds = int(self._limits.connect_seconds * 1000)
         server = grpc.aio.server(
             options=[
@@ -98,12 +92,29 @@ class Listener:
         )
         handler = grpc.stream_stream_rpc_method_handler(self._sessions.serve)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
-        secrets = grpc.ssl_server_credentials([(own.key, own.certificate)], roots, require_client_auth=True)
+        secrets = grpc.dynamic_ssl_server_credentials(files, self._take_new_secrets, True)
         port = server.add_secure_port(address, secrets)
         if port == 0:
             raise RuntimeError(address)
         await server.start()
         return server, port
+
+    def _take_new_secrets(self) -> "grpc.ServerCertificateConfiguration | None":
+        """What gRPC asks for at every new connection; None: nothing has changed."""
+        files, self._new_secrets = self._new_secrets, None
+        return files
+
+    def reload(self, identity: Identity, peers: Mapping[str, Peer]) -> None:
+        """Read certificates and key again: connections from now on use them, open ones go on.
+
+        A session whose connection is lost is continued only with a certificate that is still pinned. Raises
+        CertificateError or ConfigError, and then everything stays as it was.
+        """
+        if identity.party != self._party:
+            raise ConfigError(f"{self._party} listening: found the name {identity.party!r}, which cannot be changed")
+        known, secrets = _read_files(identity, peers)
+        call(self._loop, self._sessions.use_pins(known), _TEARDOWN_SECONDS)
+        self._new_secrets = secrets
 
     @property
     def address(self) -> str:
@@ -159,6 +170,23 @@ class Listener:
         self.close()
 
 
+def _read_files(
+    identity: Identity, peers: Mapping[str, Peer]
+) -> "tuple[dict[str, tuple[bytes, ...]], grpc.ServerCertificateConfiguration]":
+    """The pins of all peers as PEM, and what gRPC needs for the handshakes. Raises CertificateError, ConfigError."""
+    own = credentials(identity)
+    for name, peer in peers.items():
+        # An expired pin keeps its party out, not the others.
+        check_peer(peer, dates=False)
+        if name != peer.party:
+            raise ConfigError(f"{identity.party} listening: peer {peer.party!r} is listed as {name!r}")
+    if not peers:
+        raise ConfigError(f"{identity.party} listening: found no peers, wanted at least one certificate to let in")
+    known = {name: pins(peer) for name, peer in peers.items()}
+    roots = b"".join(pem for pems in known.values() for pem in pems)
+    return known, grpc.ssl_server_certificate_configuration([(own.key, own.certificate)], roots)
+
+
 class _Refused(Exception):  # noqa: N818 - a signal within this module
     """A call that is not answered, and why: (status, text for the other side's user)."""
 
@@ -181,13 +209,13 @@ class _Sessions:
     def __init__(
         self,
         own: str,
-        pins: Mapping[str, bytes],
+        known: Mapping[str, tuple[bytes, ...]],
         limits: Limits,
         max_sessions: int,
         arrivals: "queue.SimpleQueue[Arrival | None]",
     ) -> None:
         self._own = own
-        self._pins = {name: fingerprint(pem) for name, pem in pins.items()}
+        self._pins = _fingerprints(known)
         self._limits = limits
         self._max_sessions = max_sessions
         self._arrivals = arrivals
@@ -198,6 +226,10 @@ class _Sessions:
     def links(self) -> list[NetworkLink]:
         """The links that are not over."""
         return [session.link for session in list(self._sessions.values())]
+
+    async def use_pins(self, known: Mapping[str, tuple[bytes, ...]]) -> None:
+        """Let in who has these certificates, from now on."""
+        self._pins = _fingerprints(known)
 
     async def serve(self, _: Any, context: "grpc.aio.ServicerContext[bytes, bytes]") -> None:
         """One stream of a session."""
@@ -247,8 +279,7 @@ class _Sessions:
         except FrameError as error:
             raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
         shown = context.auth_context().get("x509_pem_cert", [])
-        wanted = self._pins.get(said.party)
-        if wanted is None or len(shown) != 1 or fingerprint(shown[0]) != wanted:
+        if len(shown) != 1 or fingerprint(shown[0]) not in self._pins.get(said.party, ()):
             raise _Refused(
                 grpc.StatusCode.PERMISSION_DENIED,
                 f"the certificate shown is not the one that {self._own} knows as that of {said.party[:64]!r}; use "
@@ -310,3 +341,7 @@ class _Sessions:
         self._stopping = True
         for key in list(self._sessions):
             self._end(key)
+
+
+def _fingerprints(known: Mapping[str, tuple[bytes, ...]]) -> dict[str, frozenset[str]]:
+    return {name: frozenset(map(fingerprint, pems)) for name, pems in known.items()}

@@ -1,0 +1,91 @@
+"""`vfxgb predict --serve`: its options, and the endpoint from start to signal."""
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from vfxgb.cli.exits import OK
+from vfxgb.cli.parser import UsageError
+
+# Options that have no meaning without --serve, and what they are when they are not given.
+OPTIONS = {
+    "host": None,
+    "port": None,
+    "token_file": None,
+    "token_env": None,
+    "tls_certificate": None,
+    "tls_key": None,
+    "follow_latest": False,
+}
+
+
+def add_serve_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the endpoint."""
+    group = parser.add_argument_group("with --serve")
+    group.add_argument("--host", help="where to listen (127.0.0.1: this machine only)")
+    group.add_argument("--port", type=int, help="0 lets the system pick (8080)")
+    group.add_argument("--token-file", metavar="FILE", type=Path, help="a secret that requests have to name")
+    group.add_argument("--token-env", metavar="NAME", help="the same, in a variable of the environment")
+    group.add_argument("--tls-certificate", metavar="FILE", type=Path, help="for HTTPS: a certificate, PEM")
+    group.add_argument("--tls-key", metavar="FILE", type=Path, help="for HTTPS: its private key, PEM, mode 0600")
+    group.add_argument(
+        "--follow-latest", action="store_true", help="change to the model of a new run when it has finished"
+    )
+
+
+def need_no_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if an option of the endpoint is given without --serve."""
+    given = [name for name, absent in OPTIONS.items() if getattr(arguments, name) != absent]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"vfxgb predict: {options} without --serve, which it goes with")
+
+
+def serve_scores(arguments: argparse.Namespace) -> int:
+    """Answer requests until a signal."""
+    from vfxgb.party.access import read_token, server_tls
+    from vfxgb.party.config import load_config
+    from vfxgb.party.endpoint import DEFAULT_PORT, Endpoint
+    from vfxgb.party.folder import PartyFolder
+    from vfxgb.party.logs import Log
+    from vfxgb.party.scoring import Scorer
+
+    if arguments.input is not None:
+        raise UsageError("vfxgb predict: --serve takes no files; rows come with the requests")
+    if arguments.follow_latest and arguments.model != "latest":
+        raise UsageError("vfxgb predict: --follow-latest changes models, --model names one; leave one of them out")
+    config = load_config(arguments.config)
+    token = read_token(arguments.token_file, arguments.token_env)
+    tls = server_tls(arguments.tls_certificate, arguments.tls_key)
+    log = Log(PartyFolder(config.folder).make().log_file)
+    scorer = Scorer(config, log, arguments.model, arguments.follow_latest)
+    host = "127.0.0.1" if arguments.host is None else arguments.host
+    if arguments.dry_run:
+        print(f"{config.party} would score rows of {', '.join(scorer.features)} with {', '.join(scorer.share.parties)}")
+        return OK
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    scorer.connect()
+    endpoint = Endpoint(scorer, host, DEFAULT_PORT if arguments.port is None else arguments.port, token, tls, log)
+    _warn(host, token is not None, tls is not None)
+    which = "the latest model, now" if arguments.follow_latest else "the model"
+    endpoint.run(
+        stop,
+        lambda _: print(f"scoring at {endpoint.url} with {which} {scorer.share.run}", file=sys.stderr, flush=True),
+    )
+    return OK
+
+
+def _warn(host: str, has_token: bool, has_tls: bool) -> None:
+    """Say what an address that others can reach gives away."""
+    from vfxgb.party.web import is_loopback
+
+    if is_loopback(host):
+        return
+    if not has_token:
+        print("vfxgb: others can reach this address, and whoever can may ask for scores; --token-file", file=sys.stderr)
+    if not has_tls:
+        print("vfxgb: scores and tokens pass the network in the clear; --tls-certificate, --tls-key", file=sys.stderr)
