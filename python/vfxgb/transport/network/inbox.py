@@ -37,13 +37,13 @@ class Inbox:
 
     @property
     def received(self) -> int:
-        """How many chunks have come."""
+        """How many chunks have come; what a new connection goes on from, acknowledged or not."""
         return self._next
 
     def feed(self, chunk: Chunk) -> bool:
         """Take a chunk; True if it completed a frame. Raises FrameError."""
-        if self._acknowledged <= chunk.sequence < self._next:
-            # Sent again after a reconnect, and known: it came but could not be acknowledged for lack of room.
+        if chunk.sequence < self._next:
+            # Sent again, and known: whether it was acknowledged since, or waits for room, makes no difference.
             return False
         if chunk.sequence != self._next:
             raise FrameError(f"found chunk {chunk.sequence}, wanted {self._next}")

@@ -73,6 +73,7 @@ class NetworkLink:
         self._to_tell = ""
         self._told = False
         self._end_sent = self._end_received = self._done_due = self._done_sent = self._done_received = False
+        self._acknowledgement_due = False
 
     def put(self, frame: Frame) -> None:
         """Hand over a frame; waits while more than window_bytes are under way. Raises LinkClosed with the reason."""
@@ -192,7 +193,7 @@ class NetworkLink:
     def terms(self, zstd: bool) -> Terms:
         """What to tell the other side when a connection opens."""
         with self._lock:
-            return Terms(self._inbox.acknowledgement(), self._limits.window_bytes, zstd, self._limits.wanted_beat)
+            return Terms(self._inbox.received, self._limits.window_bytes, zstd, self._limits.wanted_beat)
 
     def reopen(self, theirs: Terms, zstd: bool) -> None:
         """A connection is there, with what the other side told. Raises FrameError if that cannot be right."""
@@ -202,6 +203,8 @@ class NetworkLink:
             self._zstd = zstd and theirs.zstd
             self._end_sent = self._done_sent = self._told = False
             self._done_due = self._end_received
+            # The last acknowledgement may have been lost with the old connection.
+            self._acknowledgement_due = self.reconnects >= 0
             self.reconnects += 1
             self.their_beat = theirs.beat
             self._writable.notify_all()
@@ -246,7 +249,8 @@ class NetworkLink:
         if self._done_due:
             self._done_due, self._done_sent = False, True
             return wire.write_short(wire.DONE, ack())
-        if self._inbox.acknowledgement_due:
+        if self._acknowledgement_due or self._inbox.acknowledgement_due:
+            self._acknowledgement_due = False
             return wire.write_short(wire.BEAT, ack())
         message = self._outbox.next_message(ack(), self._zstd)
         if message is not None:

@@ -1,7 +1,8 @@
 """What passes a stream between two sides of a session, version 2. All integers are unsigned and little-endian.
 
 Every message of the stream starts with its kind (1 byte) and an acknowledgement (8 bytes): how many chunks of the other
-direction have arrived and need not be kept any longer.
+direction have arrived, need not be kept any longer, and no longer count as under way. Chunks that have arrived are not
+acknowledged while the receiver lacks room.
 
 kind     rest
 BEAT     nothing: a sign of life, or an acknowledgement alone
@@ -14,7 +15,8 @@ END      sequence (8): the sender closes after this many chunks
 DONE     nothing: everything up to the other side's END has arrived
 FAIL     text, UTF-8: the sender gives the session up, and why
 
-When a stream opens, each side says in its metadata how many chunks it has; the other sends from there on again.
+When a stream opens, each side says in its metadata how many chunks it has, acknowledged or not; the other sends from
+there on again.
 """
 
 import struct
