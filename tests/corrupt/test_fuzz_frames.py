@@ -22,7 +22,7 @@ from vfxgb.train import session
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import write_header
-from vfxgb.transport.link import Frame
+from vfxgb.transport.link import Frame, Screen
 from vfxgb.transport.messages import Catalogue, Message, encode
 from vfxgb.transport.network import Limits, NetworkLink
 from vfxgb.transport.network.hello import Call, read_call, write_call
@@ -47,6 +47,9 @@ class OneFrame:
 
     def get(self, timeout: float | None) -> Frame:
         return self._frame
+
+    def screen(self, screen: Screen) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -100,6 +103,9 @@ class Mutating:
 
     def get(self, timeout: float | None) -> Frame:
         return self._link.get(timeout)
+
+    def screen(self, screen: Screen) -> None:
+        self._link.screen(screen)
 
     def close(self) -> None:
         self._link.close()

@@ -320,7 +320,8 @@ def test_a_message_over_grpcs_cap_is_not_read(town) -> None:
 def test_announced_memory_is_not_taken(town) -> None:
     """A gigabyte is announced and a megabyte sent."""
     before = psutil.Process().memory_info().rss
-    with town.listener("shop", "bank", limits=Limits(reconnect_seconds=0)) as here, Liar(town, here.address) as liar:
+    limits = Limits(reconnect_seconds=0, max_session_bytes=2 << 30)
+    with town.listener("shop", "bank", limits=limits) as here, Liar(town, here.address) as liar:
         liar.say(first_chunk((0, 1 << 30), bytes(CHUNK_BYTES)))
         link = here.accept(DEADLINE).link
         assert psutil.Process().memory_info().rss - before < 200 << 20

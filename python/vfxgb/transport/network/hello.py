@@ -47,6 +47,11 @@ def read_version(metadata: Iterable[tuple[str, object]]) -> str:
     return _read(metadata).get("version", "none")
 
 
+def read_party(metadata: Iterable[tuple[str, object]]) -> str:
+    """The name that a dialling side gives itself, unchecked, or ""."""
+    return _read(metadata).get("party", "")
+
+
 def read_call(metadata: Iterable[tuple[str, object]]) -> Call:
     """What the dialling side said. Raises FrameError."""
     fields = _read(metadata)

@@ -24,6 +24,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "close_seconds": (0.1, 3600.0),
     "window_bytes": (4 * CHUNK_BYTES, 1 << 34),
     "max_frame_bytes": (1 << 10, 1 << 34),
+    "max_session_bytes": (16 * CHUNK_BYTES, 1 << 36),
 }
 
 
@@ -41,6 +42,8 @@ class Limits:
     `close_seconds`: how long `close` waits for the last frames to reach the peer.
     `window_bytes`: frames that wait in each direction on each side, beyond the one that is being moved.
     `max_frame_bytes`: the largest frame accepted; refused when announced, before any memory is taken.
+    `max_session_bytes`: the most that a session may hold of what came and was not read yet, the frame that is being put
+    together included. The window takes at most a quarter of it, and a frame what two windows leave.
     `compression`: zstd for chunks that shrink, if both sides want it and have the package `zstandard`. Off by default:
     sizes on the wire then tell an eavesdropper how regular the data is.
     """
@@ -53,12 +56,23 @@ class Limits:
     close_seconds: float = 5.0
     window_bytes: int = 64 << 20
     max_frame_bytes: int = BULK_BYTES + CHUNK_BYTES
+    max_session_bytes: int = 512 << 20
     compression: bool = False
 
     @property
     def wanted_beat(self) -> float:
         """Seconds between signs of life that this side asks the other one for."""
         return min(self.heartbeat_seconds, self.lost_after_seconds / BEATS_BEFORE_LOST)
+
+    @property
+    def receive_window(self) -> int:
+        """Bytes of frames that may have come and wait to be read before the sender is told to wait."""
+        return min(self.window_bytes, self.max_session_bytes // 4)
+
+    @property
+    def largest_frame(self) -> int:
+        """Bytes of a frame that fits into max_session_bytes whatever else waits: a window, and one under way."""
+        return min(self.max_frame_bytes, self.max_session_bytes - 2 * self.receive_window - 2 * CHUNK_BYTES)
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from vfxgb.errors import FrameError
-from vfxgb.transport.link import Frame, LinkClosed, LinkTimeout
+from vfxgb.transport.link import Frame, LinkClosed, LinkTimeout, Screen
 from vfxgb.transport.network import wire
 from vfxgb.transport.network.inbox import Inbox
 from vfxgb.transport.network.limits import Limits
@@ -45,7 +45,14 @@ class NetworkLink:
     peer wants a sign of life.
     """
 
-    def __init__(self, peer: str, session: bytes, limits: Limits, release: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        peer: str,
+        session: bytes,
+        limits: Limits,
+        release: Callable[[], None],
+        first_frame_bytes: int | None = None,
+    ) -> None:
         self.peer = peer
         self.session = session
         self.wire_sent = 0
@@ -59,7 +66,9 @@ class NetworkLink:
         self._readable = threading.Condition(self._lock)
         self._writable = threading.Condition(self._lock)
         self._over = threading.Event()
-        self._inbox = Inbox(limits.window_bytes, limits.max_frame_bytes)
+        # Until somebody says what may come (`screen`), no frame has to be larger than the first words.
+        first = limits.largest_frame if first_frame_bytes is None else min(limits.largest_frame, first_frame_bytes)
+        self._inbox = Inbox(limits.receive_window, first)
         self._outbox = Outbox()
         self._wake: Callable[[], None] | None = None
         self._watchers: list[Callable[[NetworkLink], None]] = []
@@ -83,7 +92,8 @@ class NetworkLink:
                 if not self._writable.wait(deadline - time.monotonic()) and time.monotonic() >= deadline:
                     raise LinkClosed(f"{self.peer} took nothing for {self._limits.step_seconds:g} seconds")
             if self._ended():
-                raise self._reason()
+                # Whatever it was, for a sender it is a link that has ended.
+                raise LinkClosed(*self._reason().args)
             self._outbox.put(frame)
             self._poke()
 
@@ -106,6 +116,15 @@ class NetworkLink:
             if self._inbox.acknowledgement_due:
                 self._poke()
             return frame
+
+    def screen(self, screen: Screen) -> None:
+        """Look at every frame from now on when its first chunk comes. What is refused ends the session, at both sides.
+
+        From now on a frame may have the size that the limits allow and the screen lets pass.
+        """
+        with self._lock:
+            self._inbox.screen = screen
+            self._inbox.max_frame_bytes = self._limits.largest_frame
 
     def ready(self) -> bool:
         """Whether `get` would return or raise at once."""
@@ -193,7 +212,7 @@ class NetworkLink:
     def terms(self, zstd: bool) -> Terms:
         """What to tell the other side when a connection opens."""
         with self._lock:
-            return Terms(self._inbox.received, self._limits.window_bytes, zstd, self._limits.wanted_beat)
+            return Terms(self._inbox.received, self._limits.receive_window, zstd, self._limits.wanted_beat)
 
     def reopen(self, theirs: Terms, zstd: bool) -> None:
         """A connection is there, with what the other side told. Raises FrameError if that cannot be right."""

@@ -49,8 +49,9 @@ class Outbox:
 
     Two ends may differ in their windows: at most `window` bytes, and one chunk, are under way; see `reopen`.
 
-    A chunk that has arrived is not acknowledged while the receiver lacks room. So two numbers count: what the other side
-    has, which need not be sent again, and what it has acknowledged, which makes room in the window and is forgotten.
+    A chunk that has arrived is not acknowledged while the receiver lacks room. So two numbers count: what the other
+    side has, which need not be sent again, and what it has acknowledged, which makes room in the window and is
+    forgotten.
     """
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ class Outbox:
             self.waiting += CHUNK_COST
 
     def acknowledge(self, count: int) -> None:
-        """The other side has made room for the first `count` chunks. Raises FrameError for some that were never sent."""
+        """The other side has room for the first `count` chunks. Raises FrameError for chunks that were never sent."""
         if count > self.next_sequence:
             raise FrameError(f"found an acknowledgement of {count} chunks, wanted at most {self.next_sequence}")
         while self._pieces and self._pieces[0].sequence < count:

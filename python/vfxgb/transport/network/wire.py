@@ -23,6 +23,7 @@ import struct
 from dataclasses import dataclass
 
 from vfxgb.errors import FrameError
+from vfxgb.printable import printable
 from vfxgb.transport.network.limits import CHUNK_BYTES
 
 WIRE_VERSION = 2
@@ -125,5 +126,4 @@ def read_end(message: bytes) -> int:
 
 def read_fail(message: bytes) -> str:
     """The reason, fit to be printed whatever the bytes were."""
-    text = message[HEAD.size : HEAD.size + MAX_FAIL].decode("utf-8", errors="replace")
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return printable(message[HEAD.size : HEAD.size + MAX_FAIL].decode("utf-8", errors="replace"))

@@ -210,7 +210,7 @@ def chunk(sequence=0, lengths=(0, 10), size=10, data=None, compressed=False) -> 
         (lambda: chunk(sequence=1), "found chunk 1, wanted 0"),
         (lambda: chunk(lengths=None), "wanted the first"),
         (lambda: chunk(lengths=(0, 1 << 40)), "frame of 1099511627776 bytes announced"),
-        (lambda: chunk(lengths=(2000, 10)), "header 2000"),
+        (lambda: chunk(lengths=(2000, 10)), "header of 2000 bytes"),
         (lambda: chunk(lengths=(0, 20)), "chunk of 10 bytes, wanted 20"),
         (lambda: chunk(lengths=(0, 5)), "chunk of 10 bytes, wanted 5"),
         (lambda: chunk(size=CHUNK + 1), "wanted at most 1000"),
