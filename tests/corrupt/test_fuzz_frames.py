@@ -22,7 +22,7 @@ from vfxgb.train import session
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import write_header
-from vfxgb.transport.link import Frame
+from vfxgb.transport.link import Frame, Screen
 from vfxgb.transport.messages import Catalogue, Message, encode
 from vfxgb.transport.network import Limits, NetworkLink
 from vfxgb.transport.network.hello import Call, read_call, write_call
@@ -47,6 +47,9 @@ class OneFrame:
 
     def get(self, timeout: float | None) -> Frame:
         return self._frame
+
+    def screen(self, screen: Screen) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -101,6 +104,9 @@ class Mutating:
     def get(self, timeout: float | None) -> Frame:
         return self._link.get(timeout)
 
+    def screen(self, screen: Screen) -> None:
+        self._link.screen(screen)
+
     def close(self) -> None:
         self._link.close()
 
@@ -137,7 +143,7 @@ def test_mutated_messages_of_a_stream() -> None:
     others = [write_short(BEAT, 0), write_short(DONE, 0), write_end(0, 2), write_fail(0, "why")]
     for _ in range(FRAMES):
         link = NetworkLink("shop", RUN, limits, lambda: None)
-        link.reopen(Terms(0, 4 << 20, False), zstd=True)
+        link.reopen(Terms(0, 4 << 20, False, 1.0), zstd=True)
         with suppress(FrameError):
             for message in chunks[: rng.randrange(4)]:
                 link.feed(message)
@@ -148,7 +154,7 @@ def test_mutated_messages_of_a_stream() -> None:
 
 def test_mutated_metadata() -> None:
     rng = random.Random(f"metadata-{FRAMES}")
-    good = write_call(Call("bank", RUN, True, Terms(5, 4 << 20, False)))
+    good = write_call(Call("bank", RUN, True, Terms(5, 4 << 20, False, 1.0)))
     for _ in range(FRAMES):
         fields = [
             (key, mutated(value.encode(), rng).decode("utf-8", "replace")) if rng.random() < 0.3 else (key, value)

@@ -99,6 +99,32 @@ def test_every_frame_arrives_once_and_in_order_whatever_is_cut(town, seed) -> No
         assert proxy.connections > 2
 
 
+def test_a_cut_while_the_window_is_full_loses_nothing(town) -> None:
+    """The receiver computes and holds more than it acknowledged; then the line is cut, and then it reads."""
+    sizes = [CHUNK_BYTES] * 30
+    with through_proxy(town) as (bank, shop, proxy):
+        sender = Sender(bank, sizes)
+        deadline = time.monotonic() + DEADLINE
+        outbox, inbox = bank._outbox, shop._inbox
+        # Until nothing moves: the receiver has no room, and the window under way has come.
+        while (
+            inbox._held < LIMITS.window_bytes
+            or outbox._under_way < LIMITS.window_bytes
+            or outbox.next_sequence > inbox.received
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert inbox.received >= inbox.acknowledgement() + 4
+        proxy.cut()
+        while (bank.reconnects, shop.reconnects) != (1, 1):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        expect(shop, sizes)
+        sender.done()
+        # Nothing that had come was sent again: 30 frames and what little stands around them.
+        assert shop.wire_received < 31 * CHUNK_BYTES
+
+
 def test_a_cut_while_nothing_is_sent_goes_unnoticed(town) -> None:
     with through_proxy(town) as (bank, shop, proxy):
         proxy.cut()
@@ -210,7 +236,7 @@ class Liar:
 
     def say(self, *messages: bytes, **changes: str) -> "tuple[grpc.StatusCode, str, list[bytes]]":
         """What the listener answered to messages after metadata with changed fields."""
-        said = write_call(Call("bank", os.urandom(16), False, Terms(0, 8 << 20, False)))
+        said = write_call(Call("bank", os.urandom(16), False, Terms(0, 8 << 20, False, 1.0)))
         fields = {**dict(said), **{f"vfxgb-{name}": value for name, value in changes.items()}}
         metadata = tuple((name, value) for name, value in fields.items() if value != "absent")
         rpc = self.channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")(
@@ -226,7 +252,7 @@ class Liar:
 @pytest.mark.parametrize(
     ("changes", "code", "text"),
     [
-        ({"version": "2"}, "FAILED_PRECONDITION", "found wire version 2, wanted 1"),
+        ({"version": "1"}, "FAILED_PRECONDITION", "found wire version 1, wanted 2"),
         ({"version": "absent"}, "FAILED_PRECONDITION", "found wire version none"),
         ({"party": "cafe"}, "PERMISSION_DENIED", "knows as that of 'cafe'"),
         ({"party": "absent"}, "INVALID_ARGUMENT", "malformed"),
@@ -234,11 +260,13 @@ class Liar:
         ({"session": "zz"}, "INVALID_ARGUMENT", "malformed"),
         ({"again": "1"}, "NOT_FOUND", "does not know this session"),
         ({"again": "7"}, "INVALID_ARGUMENT", "again is '7'"),
-        ({"received": "5"}, "INVALID_ARGUMENT", "acknowledgement of 5 chunks"),
+        ({"received": "5"}, "INVALID_ARGUMENT", "the peer has 5 chunks, wanted at least 0"),
         ({"received": "-1"}, "INVALID_ARGUMENT", "received is '-1'"),
         ({"window": "10"}, "INVALID_ARGUMENT", "a window of 10 bytes"),
         ({"window": "9" * 30}, "INVALID_ARGUMENT", "window is"),
         ({"zstd": "absent"}, "INVALID_ARGUMENT", "malformed"),
+        ({"beat": "absent"}, "INVALID_ARGUMENT", "malformed"),
+        ({"beat": "1"}, "INVALID_ARGUMENT", "a sign of life every 1 milliseconds, wanted at least 20"),
     ],
 )
 def test_metadata_that_is_refused(town, changes, code, text) -> None:
@@ -292,7 +320,8 @@ def test_a_message_over_grpcs_cap_is_not_read(town) -> None:
 def test_announced_memory_is_not_taken(town) -> None:
     """A gigabyte is announced and a megabyte sent."""
     before = psutil.Process().memory_info().rss
-    with town.listener("shop", "bank", limits=Limits(reconnect_seconds=0)) as here, Liar(town, here.address) as liar:
+    limits = Limits(reconnect_seconds=0, max_session_bytes=2 << 30)
+    with town.listener("shop", "bank", limits=limits) as here, Liar(town, here.address) as liar:
         liar.say(first_chunk((0, 1 << 30), bytes(CHUNK_BYTES)))
         link = here.accept(DEADLINE).link
         assert psutil.Process().memory_info().rss - before < 200 << 20
@@ -344,7 +373,7 @@ def test_a_stranger_cannot_take_a_session_over(town) -> None:
         secrets = grpc.ssl_channel_credentials(
             town.identity("shop").certificate.read_bytes(), cafe.key.read_bytes(), cafe.certificate.read_bytes()
         )
-        metadata = write_call(Call("cafe", bank.session, True, Terms(0, 8 << 20, False)))
+        metadata = write_call(Call("cafe", bank.session, True, Terms(0, 8 << 20, False, 1.0)))
         with grpc.secure_channel(here.address, secrets, (("grpc.ssl_target_name_override", "shop"),)) as channel:
             rpc = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")(iter(()), metadata=metadata, timeout=DEADLINE)
             assert rpc.code() == grpc.StatusCode.NOT_FOUND

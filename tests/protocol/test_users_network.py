@@ -116,6 +116,9 @@ class _Breaks:
             raise LinkClosed("cut by the test")
         return self._link.get(timeout)
 
+    def screen(self, screen: Any) -> None:
+        self._link.screen(screen)
+
     def close(self) -> None:
         self._link.close()
 

@@ -27,7 +27,7 @@ from vfxgb.train.passive import PassiveInput
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.sides import FollowResult, LeadResult, follow, lead, training_messages
 from vfxgb.transport.channel import Channel, Tap
-from vfxgb.transport.link import Frame, Link, LinkClosed, memory_links
+from vfxgb.transport.link import Frame, Link, LinkClosed, Screen, memory_links
 from vfxgb.transport.messages import Catalogue
 
 DEADLINE = 60.0
@@ -72,6 +72,9 @@ class MortalLink:
     def get(self, timeout: float | None) -> Frame:
         self._clock.tick()
         return self._link.get(timeout)
+
+    def screen(self, screen: Screen) -> None:
+        self._link.screen(screen)
 
     def close(self) -> None:
         self._link.close()

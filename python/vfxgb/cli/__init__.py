@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vfxgb.cli.arguments import build_parser
 from vfxgb.cli.exits import INTERRUPTED, OK, USAGE, exit_code
+from vfxgb.printable import printable_lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = exit_code(error)
         if found is None:
             raise
-        print(f"vfxgb: {'interrupted' if found == INTERRUPTED else error}", file=sys.stderr)
+        # Some of an error's text may come from another party.
+        print("vfxgb: " + ("interrupted" if found == INTERRUPTED else printable_lines(str(error))), file=sys.stderr)
         return found
     return code

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from vfxgb.cli.exits import OK, PEER, REFUSED, USAGE
 from vfxgb.cli.parser import Commands
+from vfxgb.printable import printable_lines
 
 MARKS = {"good": "ok", "warning": "!!", "bad": "NO"}
 
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     for finding in check(load_config(arguments.config)):
         found.append(finding)
         if arguments.json != "-":
-            print(f"{MARKS[finding.verdict]}  {finding.subject:<22} {finding.text}", flush=True)
+            print(f"{MARKS[finding.verdict]}  {finding.subject:<22} {printable_lines(finding.text)}", flush=True)
     if arguments.json is not None:
         write_json(
             [{"verdict": one.verdict, "subject": one.subject, "text": one.text} for one in found], arguments.json

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
 from vfxgb.cli.parser import Commands, UsageError, port, seconds
+from vfxgb.printable import printable_lines
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
@@ -141,7 +142,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - 
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    # Some of it may come from another party.
+    print(printable_lines(line), file=sys.stderr, flush=True)
 
 
 def _silent(line: str) -> None:  # noqa: ARG001 - stands in for _tell

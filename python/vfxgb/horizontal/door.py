@@ -17,6 +17,9 @@ from vfxgb.transport.link import LinkTimeout
 from vfxgb.transport.messages import MAX_REASON, Catalogue, Message
 from vfxgb.transport.network import Listener, NetworkLink, Selector
 
+# All that a user may say before it is in: nothing of it is large.
+_AT_THE_DOOR = Catalogue((Arrives, Accepts, Declines))
+
 
 class _Objection(Exception):  # noqa: N818 - a signal within this module
     """Why a user does not take part: it does not want to, or may not."""
@@ -92,7 +95,7 @@ class UserDoor:
                 return
             link = arrival.link
             # Reading never waits: it follows the selector. The timeout is for a link that breaks its promise.
-            channel = Channel(SERVER, arrival.peer, link, self.catalogue, link.session, self._observe, self.seconds)
+            channel = Channel(SERVER, arrival.peer, link, _AT_THE_DOOR, link.session, self._observe, self.seconds)
             user = self.directory.number(arrival.peer)
             self._guests[link] = _Guest(user, channel, link, time.monotonic() + self.seconds)
             self._selector.add(link)
@@ -110,6 +113,7 @@ class UserDoor:
             answer = guest.channel.recv(Accepts, Declines)
             if isinstance(answer, Declines):
                 raise _Objection(f"it declined: {answer.reason[:MAX_REASON]}")
+            guest.channel.use(self.catalogue, self.seconds)
             return True
         said = guest.channel.recv(Arrives)
         reason = self._objection(said)

@@ -28,6 +28,7 @@ from vfxgb.party.tables import read_table
 from vfxgb.party.train import read_params, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.train.ledger import Ledger
+from vfxgb.transport.messages import CONTROL_BYTES
 from vfxgb.transport.network import Listener, Peer, dial
 from vfxgb.transport.network.certificates import Description, check_identity, check_peer
 
@@ -224,7 +225,7 @@ def _peers(
 
 def _ask(network: Network, peer: Peer, words: Hello) -> tuple[Welcome, float]:
     """The answer of a peer, and by how many seconds its clock is ahead."""
-    link = dial(network.identity, peer, network.limits)
+    link = dial(network.identity, peer, network.limits, first_frame_bytes=CONTROL_BYTES)
     session = Session.over(network.identity.party, link, Ledger())
     try:
         begin = now()

@@ -153,7 +153,8 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `party`: this party's name, as in its certificate. `role`: active has the labels, passive further columns, a server
     trains over users' rows. `folder`: where runs, models, checkpoints and the log are kept. `listen`: "host:port" that
     passive parties and servers open. `purpose`: what the model is for, which others compare with their consent.
-    `threads`: absent: VFXGB_THREADS or all cores. `max_sessions`: sessions at a time.
+    `threads`: absent: VFXGB_THREADS or all cores. `max_sessions`: sessions at a time, each of which may
+    hold max_session_bytes of [network].
 
     The sections `network`, `align` and `users` hold their keys as given; they are checked by those who use them, in
     vfxgb.transport.network.Limits, vfxgb.align and vfxgb.party.users.

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from vfxgb.errors import PeerError
 from vfxgb.party.session import Network, Session
 from vfxgb.train.ledger import Ledger
+from vfxgb.transport.messages import CONTROL_BYTES
 from vfxgb.transport.network import dial
 
 FIRST_WAIT = 0.25
@@ -44,7 +45,7 @@ def open_sessions(network: Network, ledger: Ledger) -> Iterator[dict[str, Sessio
     sessions: dict[str, Session] = {}
     try:
         for name, peer in network.peers.items():
-            link = dial(network.identity, peer, network.limits)
+            link = dial(network.identity, peer, network.limits, first_frame_bytes=CONTROL_BYTES)
             sessions[name] = Session.over(network.identity.party, link, ledger)
         yield sessions
     except BaseException as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from vfxgb.align import AlignParams, align_passive
+from vfxgb.align import ALIGN_MESSAGES, AlignParams, align_passive
 from vfxgb.engine.settings import engines_for
 from vfxgb.errors import AlignmentError, ConsentError
 from vfxgb.model.file import save_share
@@ -78,13 +78,14 @@ class Follower:
                 folder.checkpoint_file.unlink(missing_ok=True)
             offered = held.table.select(self._consent.features(held.table.names))
             self._n_features = len(offered.names)
+            # Before the welcome, after which the peer may begin: what comes before it is expected is refused.
+            session.speak(ALIGN_MESSAGES if known is None else training_talk(request.protocol))
             session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, len(offered.names)))
-            session.speak(training_talk(request.protocol))
             session.channel.before_send = self._budget.send
             folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
             if known is None:
-                known = self._agree(session, words.run, held)
+                known = self._agree(session, words.run, held, request.protocol)
             (positions,) = known.groups()
             record = msgspec.structs.replace(
                 record, rows={"common": len(positions), "own": held.table.n_rows}, features=offered.names
@@ -127,11 +128,12 @@ class Follower:
         self._rounds = rounds
         look.take(state.events)
 
-    def _agree(self, session: Session, run: str, held: PartyTable) -> AgreedRows:
+    def _agree(self, session: Session, run: str, held: PartyTable, protocol: str) -> AgreedRows:
         found = align_passive(self._config.party, held.ids, session.channel, self._align, self._config.threads)
         self._consent.common_rows(found.sizes[0])
         rows = AgreedRows.of(run, found.positions, found.digest, self._files())
         save_rows(self._folder.rows_file, rows)
+        session.speak(training_talk(protocol))
         session.channel.send(RowsKept())
         return rows
 

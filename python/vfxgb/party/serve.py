@@ -35,7 +35,8 @@ from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.link import LinkTimeout
-from vfxgb.transport.network import Arrival, Listener
+from vfxgb.transport.messages import CONTROL_BYTES
+from vfxgb.transport.network import Arrival, Listener, Refusal
 
 ACCEPT_SECONDS = 0.25
 # How long sessions get to end when the party is told to stop, and an older session of a run when a newer one came.
@@ -79,7 +80,13 @@ class Server:
     def _listen(self, stop: threading.Event) -> bool:
         config = self.config
         with Listener(
-            self._network.identity, self._network.peers, config.listen, self._network.limits, config.max_sessions
+            self._network.identity,
+            self._network.peers,
+            config.listen,
+            self._network.limits,
+            config.max_sessions,
+            on_refused=self._turned_away,
+            first_frame_bytes=CONTROL_BYTES,
         ) as listener:
             self.log.info("listening", address=listener.address, party=config.party)
             if self._told is not None:
@@ -143,6 +150,9 @@ class Server:
                 tables[path, in_files] = known
             return known[1]
 
+    def _turned_away(self, refusal: Refusal) -> None:
+        self.log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
+
     def _start(self, arrival: Arrival) -> None:
         live = Live(Session.over(self.config.party, arrival.link, Ledger()))
         with self._lock:
@@ -169,23 +179,26 @@ class Server:
             finally:
                 # Telling a peer that is gone takes a while; what waits for this session need not.
                 live.done.set()
-        except ConsentError as error:
-            channel.abort(error)
-            cause = {} if error.__cause__ is None else {"cause": str(error.__cause__)}
-            self.log.warning("refused", text=str(error), peer=peer, run=live.run, **cause)
-        except PeerError as error:
-            channel.abort(error)
-            self.log.warning("lost", text=str(error), peer=peer, run=live.run)
-        except (VfxgbError, OSError) as error:
-            channel.abort(error)
-            self.log.error("failed", text=str(error), peer=peer, run=live.run, kind=type(error).__name__)
         except BaseException as error:
+            # First the log: whatever becomes of the peer, there is a line about it.
+            self._log_end(live, error)
             channel.abort(error)
-            self.log.error("bug", text=traceback.format_exc(), peer=peer, run=live.run, kind=type(error).__name__)
         finally:
             channel.close()
             with self._lock:
                 self._live.remove(live)
+
+    def _log_end(self, live: Live, error: BaseException) -> None:
+        peer, run, text = live.session.channel.peer, live.run, str(error)
+        if isinstance(error, ConsentError):
+            cause = {} if error.__cause__ is None else {"cause": str(error.__cause__)}
+            self.log.warning("refused", text=text, peer=peer, run=run, **cause)
+        elif isinstance(error, PeerError):
+            self.log.warning("lost", text=text, peer=peer, run=run)
+        elif isinstance(error, (VfxgbError, OSError)):
+            self.log.error("failed", text=text, peer=peer, run=run, kind=type(error).__name__)
+        else:
+            self.log.error("bug", text="".join(traceback.format_exception(error)), peer=peer, run=run)
 
     def _answer(self, live: Live, words: Hello) -> None:
         peer = live.session.channel.peer
@@ -265,8 +278,8 @@ class Server:
         self._budget(peer).may_predict(1)
         held = self.table("predict", single_rows=request.matching == "lookup")
         table = held.table.select(share.records.features)
-        session.channel.send(welcome(-1, table.n_rows, len(table.names)))
         session.speak(prediction_talk())
+        session.channel.send(welcome(-1, table.n_rows, len(table.names)))
         count = 0
 
         def use(positions: NDArray[np.int64], digest: bytes = b"", engine: Engine | None = None) -> None:

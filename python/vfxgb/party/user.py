@@ -24,6 +24,7 @@ from vfxgb.party.users import UserSection, check_seconds, read_rows, read_sectio
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.threads import resolve_threads
 from vfxgb.train.ledger import Ledger
+from vfxgb.transport.messages import CONTROL_BYTES
 from vfxgb.transport.network import NetworkLink, dial
 
 
@@ -88,7 +89,7 @@ class UserParty:
         server = next(iter(self._network.peers.values()))
 
         def call() -> NetworkLink:
-            return dial(self._network.identity, server, self._network.limits)
+            return dial(self._network.identity, server, self._network.limits, first_frame_bytes=CONTROL_BYTES)
 
         return UserSide(
             party=self.config.party,

@@ -21,7 +21,10 @@ from vfxgb.party.train import read_params
 from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
 from vfxgb.party.users_run import UsersRun
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.transport.network import Listener, Peer
+from vfxgb.transport.messages import CONTROL_BYTES
+from vfxgb.transport.network import Listener, Peer, Refusal
+
+SESSIONS_OF_A_USER = 3
 
 
 class UsersServer:
@@ -102,8 +105,16 @@ class UsersServer:
             self.begun(self._running.folder)
 
         # A user that lost its connection may be there with a new one before the old one is given up.
-        room = 2 * len(peers) + 1
-        with Listener(self._network.identity, peers, config.listen, self._network.limits, room) as listener:
+        with Listener(
+            self._network.identity,
+            peers,
+            config.listen,
+            self._network.limits,
+            SESSIONS_OF_A_USER * len(peers),
+            on_refused=self._turned_away,
+            first_frame_bytes=CONTROL_BYTES,
+            max_per_peer=SESSIONS_OF_A_USER,
+        ) as listener:
             self._log.info("listening", address=listener.address, party=config.party)
             listening(listener.address)
             return serve_users(
@@ -117,6 +128,9 @@ class UsersServer:
                 begin,
                 lambda came: self._tell(f"{came} of {len(peers)} users are there"),
             )
+
+    def _turned_away(self, refusal: Refusal) -> None:
+        self._log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
 
     def _note(self, user: int, what: str) -> None:
         self._log.warning("user", text=what, peer=self.directory.parties[user])

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias, TypeVar, overload
 
-from vfxgb.errors import ChannelClosedError, ConsentError, FrameError, MessageError, PeerError
-from vfxgb.transport.frame import read_header, write_header
+from vfxgb.errors import ChannelClosedError, ConsentError, FrameError, MessageError, PeerError, VfxgbError
+from vfxgb.printable import printable
+from vfxgb.transport.frame import Header, read_header, write_header
 from vfxgb.transport.link import Link, LinkClosed, LinkTimeout, memory_links
 from vfxgb.transport.messages import BULK_BYTES, MAX_REASON, Abort, Catalogue, Message, encode
 from vfxgb.transport.traffic import Traffic
@@ -59,6 +60,7 @@ class Channel:
         self._next_out = 0
         self._next_in = 0
         self._open = True
+        link.screen(self._screen)
 
     def send(self, message: Message) -> None:
         """Send a message. Raises MessageError (too large), PeerError (the peer is gone), ChannelClosedError."""
@@ -122,22 +124,34 @@ class Channel:
         return message
 
     def use(self, catalogue: Catalogue, timeout: float | None = None) -> None:
-        """Accept other messages and wait so long from now on; both sides change at the same point of their talk."""
+        """Accept other messages and wait so long from now on; both sides change at the same point of their talk.
+
+        Call it before the message after which the peer may send one of them: what comes too early is refused.
+        """
         self._catalogue, self._timeout = catalogue, timeout
 
-    def _decode(self, header_bytes: bytes, payload: bytes | memoryview) -> Message:
+    def _screen(self, header_bytes: bytes, length: int) -> None:
+        """Raise FrameError for a frame that cannot be decoded, before its payload has come: see Link.screen."""
+        header = self._read_header(header_bytes, length)
+        self._catalogue.check_size(header.tag, length, self.peer)
+
+    def _read_header(self, header_bytes: bytes, length: int) -> Header:
         header = read_header(header_bytes, self.peer)
         if header.run != self._run:
             raise FrameError(f"{self.own} receiving from {self.peer}: a frame of another run; restart both sides")
+        if header.length != length or length > self._max_frame_bytes:
+            raise FrameError(
+                f"{self.own} receiving from {self.peer}: message {header.tag!r} has {length} bytes, wanted "
+                f"{header.length} as announced and at most {self._max_frame_bytes}"
+            )
+        return header
+
+    def _decode(self, header_bytes: bytes, payload: bytes | memoryview) -> Message:
+        header = self._read_header(header_bytes, len(payload))
         if header.sequence != self._next_in:
             raise FrameError(
                 f"{self.own} receiving from {self.peer}: found frame {header.sequence}, wanted {self._next_in}; "
                 "frames were lost, repeated or reordered"
-            )
-        if header.length != len(payload) or len(payload) > self._max_frame_bytes:
-            raise FrameError(
-                f"{self.own} receiving from {self.peer}: message {header.tag!r} has {len(payload)} bytes, wanted "
-                f"{header.length} as announced and at most {self._max_frame_bytes}"
             )
         self._next_in += 1
         self.traffic.received(len(header_bytes) + len(payload))
@@ -153,8 +167,8 @@ class Channel:
             reason = f"{type(error).__name__} at {self.own}"
             if isinstance(error, ConsentError):
                 reason = str(error)
-            # A peer that is gone needs no telling.
-            with suppress(PeerError, ChannelClosedError):
+            # A peer that is gone, or refused us, needs no telling.
+            with suppress(VfxgbError):
                 self.send(Abort(reason=reason[:MAX_REASON], kind=type(error).__name__))
             self.close()
 
@@ -173,9 +187,10 @@ class Channel:
         return None
 
     def _stopped(self, step: str, last_words: Abort) -> PeerError | ConsentError:
+        reason = printable(last_words.reason)
         if last_words.kind == ConsentError.__name__:
-            return ConsentError(f"{self.own} {step}: {last_words.reason}")
-        error = PeerError(f"{self.own} {step}: {self.peer} stopped the run: {last_words.reason}")
+            return ConsentError(f"{self.own} {step}: {reason}")
+        error = PeerError(f"{self.own} {step}: {self.peer} stopped the run: {reason}")
         error.kind = last_words.kind
         return error
 

@@ -1,15 +1,20 @@
 """Where frames travel: the bytes level below a channel.
 
 A link moves whole frames in order and knows nothing of their contents. `memory_links` joins two threads; a
-network link (transport.network) implements the same three methods.
+network link (transport.network) implements the same methods.
 """
 
 import queue
 import threading
+from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 # Header and payload apart, so that a payload sent to several peers is never copied.
 Frame: TypeAlias = tuple[bytes, bytes | memoryview]
+
+
+# Looks at the header of a frame and the number of bytes of its payload. Raises FrameError if it may not come.
+Screen: TypeAlias = Callable[[bytes, int], None]
 
 
 class LinkClosed(Exception):  # noqa: N818 - a signal to the channel above, never shown to a user
@@ -28,6 +33,12 @@ class Link(Protocol):
 
     def get(self, timeout: float | None) -> Frame:
         """The next frame. Raises LinkTimeout after `timeout` seconds (None: waits), LinkClosed at the end."""
+
+    def screen(self, screen: Screen) -> None:
+        """Look at every frame from now on before its payload is kept; what it refuses ends a link to another process.
+
+        It is called from another thread, so it must be quick.
+        """
 
     def close(self) -> None:
         """End both directions; frames already handed over can still be read. May be called again."""
@@ -82,6 +93,9 @@ class MemoryLink:
             way.waiting -= len(frame[0]) + len(frame[1])
             way.changed.notify_all()
         return frame
+
+    def screen(self, screen: Screen) -> None:
+        """See Link. Frames of a thread are there already: no memory is saved by refusing them."""
 
     def close(self) -> None:
         """See Link."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import FrameError, MessageError
+from vfxgb.printable import printable
 
 CONTROL_BYTES = 1 << 16
 TABLE_BYTES = 1 << 26
@@ -93,18 +94,22 @@ class Catalogue:
             )
         return kind
 
+    def check_size(self, tag: str, size: int, peer: str) -> None:
+        """Raise FrameError for a tag that is not in the catalogue and for more bytes than its class allows."""
+        kind = self.type_of(tag, peer)
+        if size > kind.MAX_BYTES:
+            raise FrameError(
+                f"receiving from {peer}: message {tag!r} has {size} bytes, wanted at most {kind.MAX_BYTES}"
+            )
+
     def decode(self, tag: str, payload: bytes | memoryview, peer: str) -> Message:
         """The message in `payload`. Raises FrameError when it is too large or not of the type's shape."""
-        kind = self.type_of(tag, peer)
-        if len(payload) > kind.MAX_BYTES:
-            raise FrameError(
-                f"receiving from {peer}: message {tag!r} has {len(payload)} bytes, wanted at most {kind.MAX_BYTES}"
-            )
+        self.check_size(tag, len(payload), peer)
         try:
             message = self._decoders[tag].decode(payload)
         except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
             # ValueError: text that is no UTF-8.
-            raise FrameError(f"receiving from {peer}: message {tag!r} is malformed: {error}") from None
+            raise FrameError(f"receiving from {peer}: message {tag!r} is malformed: {printable(str(error))}") from None
         assert isinstance(message, Message)  # noqa: S101 - the decoder was made for a subclass
         return message
 

@@ -9,7 +9,20 @@ from vfxgb.transport.network.dialer import dial
 from vfxgb.transport.network.identity import Identity, Peer
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
-from vfxgb.transport.network.listener import Arrival, Listener
+from vfxgb.transport.network.listener import Arrival, Listener, Refusal
 from vfxgb.transport.network.selector import Selector
+from vfxgb.transport.network.state import LinkState, StateObserver
 
-__all__ = ["Arrival", "Identity", "Limits", "Listener", "NetworkLink", "Peer", "Selector", "dial"]
+__all__ = [
+    "Arrival",
+    "Identity",
+    "Limits",
+    "LinkState",
+    "Listener",
+    "NetworkLink",
+    "Peer",
+    "Refusal",
+    "Selector",
+    "StateObserver",
+    "dial",
+]

@@ -15,6 +15,7 @@ import grpc
 
 from vfxgb._native import random_bytes
 from vfxgb.errors import FrameError, PeerError
+from vfxgb.printable import printable
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.link import LinkClosed
 from vfxgb.transport.network import compress
@@ -25,6 +26,7 @@ from vfxgb.transport.network.identity import Identity, Peer
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
+from vfxgb.transport.network.state import StateObserver
 from vfxgb.transport.network.stream import Stream
 from vfxgb.transport.network.wire import MAX_MESSAGE, METHOD, SERVICE, WIRE_VERSION
 
@@ -44,9 +46,17 @@ _TEARDOWN_SECONDS = 5.0
 _MAX_TEXT = 300
 
 
-def dial(identity: Identity, peer: Peer, limits: Limits | None = None) -> NetworkLink:
+def dial(
+    identity: Identity,
+    peer: Peer,
+    limits: Limits | None = None,
+    on_state: StateObserver | None = None,
+    first_frame_bytes: int | None = None,
+) -> NetworkLink:
     """A new session with `peer`, which listens at peer.address; one attempt of at most connect_seconds.
 
+    `on_state` is told when the connection is lost, when it is back and when the session ends; see NetworkLink.watch.
+    `first_frame_bytes`: the largest frame accepted until NetworkLink.screen is called; None: as the limits say.
     Raises CertificateError for files of this side that cannot be used; PeerError that says why the peer cannot be
     reached: nobody listens there, no TLS, another or an expired certificate, this side's certificate refused, another
     version, no room for another session.
@@ -56,7 +66,7 @@ def dial(identity: Identity, peer: Peer, limits: Limits | None = None) -> Networ
     check_peer(peer)
     target = _Target(identity.party, peer, own, b"".join(pins(peer)), limits)
     loop = NETWORK.acquire()
-    dialled = _Dialled(target, loop)
+    dialled = _Dialled(target, loop, first_frame_bytes)
     try:
         call(loop, dialled.start(), limits.connect_seconds + _TEARDOWN_SECONDS)
     except BaseException as error:
@@ -68,6 +78,8 @@ def dial(identity: Identity, peer: Peer, limits: Limits | None = None) -> Networ
             found = reason or f"the connection failed ({error})"
             raise PeerError(f"{identity.party} dialling {peer.party} at {peer.address}: {found}") from None
         raise
+    if on_state is not None:
+        dialled.link.watch(on_state)
     return dialled.link
 
 
@@ -107,8 +119,10 @@ class _Target:
 class _Dialled:
     """A dialled link and the task that keeps it connected."""
 
-    def __init__(self, target: _Target, loop: asyncio.AbstractEventLoop) -> None:
-        self.link = NetworkLink(target.peer.party, random_bytes(RUN_BYTES), target.limits, self.release)
+    def __init__(self, target: _Target, loop: asyncio.AbstractEventLoop, first_frame_bytes: int | None) -> None:
+        self.link = NetworkLink(
+            target.peer.party, random_bytes(RUN_BYTES), target.limits, self.release, first_frame_bytes
+        )
         self._target = target
         self._loop = loop
         self._zstd = target.limits.compression and compress.AVAILABLE
@@ -151,17 +165,17 @@ class _Dialled:
         version = read_version(metadata)
         if version == "none" or rpc.done():
             # No answer of ours, so a refusal, whose status may come a moment later.
-            code, details = await rpc.code(), _printable(await rpc.details())
+            code, details = await rpc.code(), _said(await rpc.details())
             if code in _FINAL:
                 raise _Refused(f"{self._target.peer.party} refused: {details}")
             raise _Unreachable(details)
         if version != str(WIRE_VERSION):
-            raise _Refused(f"found wire version {_printable(version)}, wanted {WIRE_VERSION}; install the same vfxgb")
+            raise _Refused(f"found wire version {_said(version)}, wanted {WIRE_VERSION}; install the same vfxgb")
         try:
             self.link.reopen(read_answer(metadata), self._zstd)
         except FrameError as error:
             raise _Refused(str(error)) from None
-        return Stream(self.link, rpc.read, rpc.write, self._target.limits.heartbeat_seconds, rpc.done_writing)
+        return Stream(self.link, rpc.read, rpc.write, self._target.limits, rpc.done_writing)
 
     async def _keep(self, channel: "grpc.aio.Channel", stream: Stream) -> None:
         """Run streams one after the other until the session is settled or given up."""
@@ -199,7 +213,6 @@ class _Dialled:
         raise _Unreachable(last)
 
 
-def _printable(text: object) -> str:
+def _said(text: str | None) -> str:
     """What another machine said, fit for a message of ours."""
-    cut = str(text or "no reason given")[:_MAX_TEXT]
-    return "".join(character if character.isprintable() else "?" for character in cut)
+    return printable((text or "no reason given")[:_MAX_TEXT])

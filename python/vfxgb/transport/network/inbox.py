@@ -1,6 +1,7 @@
 """Frames on their way in: put together from chunks, held until they are read, acknowledged while there is room.
 
-Sizes are checked when they are announced, before memory is taken. No locking here: the link that owns an inbox does it.
+Sizes are checked when they are announced, before memory is taken, and so is the frame's header, which tells what the
+frame is. No locking here: the link that owns an inbox does it.
 """
 
 from collections import deque
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import FrameError
-from vfxgb.transport.link import Frame
+from vfxgb.transport.link import Frame, Screen
 from vfxgb.transport.network import compress
 from vfxgb.transport.network.limits import CHUNK_BYTES
 from vfxgb.transport.network.outbox import CHUNK_COST
@@ -20,12 +21,16 @@ _ACK_CHUNKS = 64
 
 
 class Inbox:
-    """`frames` are complete and unread. At most `window` bytes of them, and as many again, are held."""
+    """`frames` are complete and unread. `max_frame_bytes` and `screen` may change at any time, for frames to come.
 
-    def __init__(self, window: int, max_frame_bytes: int) -> None:
+    What is held is at most `window` bytes, another window and a chunk that were under way, and the largest frame.
+    """
+
+    def __init__(self, window: int, max_frame_bytes: int, screen: Screen | None = None) -> None:
         self.frames: deque[Frame] = deque()
+        self.max_frame_bytes = max_frame_bytes
+        self.screen = screen
         self._window = window
-        self._max_frame_bytes = max_frame_bytes
         self._held = 0
         self._next = 0
         # Chunks acknowledged so far, and what came after them.
@@ -37,13 +42,13 @@ class Inbox:
 
     @property
     def received(self) -> int:
-        """How many chunks have come."""
+        """How many chunks have come; what a new connection goes on from, acknowledged or not."""
         return self._next
 
     def feed(self, chunk: Chunk) -> bool:
         """Take a chunk; True if it completed a frame. Raises FrameError."""
-        if self._acknowledged <= chunk.sequence < self._next:
-            # Sent again after a reconnect, and known: it came but could not be acknowledged for lack of room.
+        if chunk.sequence < self._next:
+            # Sent again, and known: whether it was acknowledged since, or waits for room, makes no difference.
             return False
         if chunk.sequence != self._next:
             raise FrameError(f"found chunk {chunk.sequence}, wanted {self._next}")
@@ -64,10 +69,12 @@ class Inbox:
         if chunk.lengths is None:
             raise FrameError("found a later chunk of a frame, wanted the first")
         header, payload = chunk.lengths
-        if header > MAX_HEADER or payload > self._max_frame_bytes:
+        if header > MAX_HEADER:
+            raise FrameError(f"found a frame with a header of {header} bytes announced, wanted at most {MAX_HEADER}")
+        if payload > self.max_frame_bytes:
             raise FrameError(
-                f"found a frame of {payload} bytes announced (header {header}), wanted at most {self._max_frame_bytes} "
-                f"(header {MAX_HEADER}); raise max_frame_bytes if that is meant"
+                f"found a frame of {payload} bytes announced, wanted at most {self.max_frame_bytes} at this point; if "
+                "such frames are meant to pass, raise max_frame_bytes and max_session_bytes in [network]"
             )
         return header + payload
 
@@ -75,11 +82,17 @@ class Inbox:
         if chunk.lengths is not None:
             n_header, n_payload = chunk.lengths
             header, data = bytes(data[:n_header]), data[n_header:]
+            if self.screen is not None:
+                self.screen(header, n_payload)
             if last:
                 self._complete((header, data))
                 return True
-            # Not zeroed: memory is used as the chunks come, not when they are announced.
-            self._header, self._payload, self._filled = header, np.empty(n_payload, dtype=np.uint8), 0
+            try:
+                # Not zeroed: memory is used as the chunks come, not when they are announced.
+                self._payload = np.empty(n_payload, dtype=np.uint8)
+            except MemoryError:
+                raise FrameError(f"found a frame of {n_payload} bytes, for which this machine has no memory") from None
+            self._header, self._filled = header, 0
         assert self._payload is not None  # noqa: S101 - feed() has checked the order of chunks
         self._payload[self._filled : self._filled + len(data)] = np.frombuffer(data, dtype=np.uint8)
         self._filled += len(data)

@@ -7,7 +7,7 @@ party that the caller says it is. A session that lost its connection waits for i
 import asyncio
 import queue
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
@@ -21,11 +21,12 @@ from vfxgb.errors import ConfigError, FrameError
 from vfxgb.transport.link import LinkClosed, LinkTimeout
 from vfxgb.transport.network import compress
 from vfxgb.transport.network.certificates import check_peer, credentials, fingerprint, pins
-from vfxgb.transport.network.hello import Call, read_call, read_version, write_answer
+from vfxgb.transport.network.hello import Call, read_call, read_party, read_version, write_answer
 from vfxgb.transport.network.identity import Identity, Peer
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
+from vfxgb.transport.network.state import StateObserver
 from vfxgb.transport.network.stream import Stream
 from vfxgb.transport.network.wire import MAX_MESSAGE, METHOD, SERVICE, WIRE_VERSION
 
@@ -40,12 +41,31 @@ class Arrival:
     link: NetworkLink
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """A call that was not let in.
+
+    `party`: the name that the caller gave itself, "" for none. `fingerprint`: SHA-256 of the certificate that it
+    showed, hex. `reason`: what it was told. A certificate that nobody has pinned is refused by TLS itself, before there
+    is a call: the caller's side says so, and this one sees nothing of it.
+    """
+
+    party: str
+    fingerprint: str
+    reason: str
+
+
 class Listener:
     """Listens at `address` ("host:port", port 0: the system picks) from construction to `close`.
 
     Only the parties of `peers`, with exactly the certificates named there, get in; at most `max_sessions` sessions at a
-    time, counted until they have ended. Closing ends all of its links. Raises CertificateError, ConfigError (an
-    address that cannot be used).
+    time, counted until they have ended, of which one party has at most `max_per_peer`; None leaves a place for each of
+    the other parties. A party without a place gets that of its own oldest session that has lost its connection.
+    `first_frame_bytes`: the largest frame accepted until NetworkLink.screen is called; None: as the limits say.
+    `on_refused` is told of every call that is not let in. `on_state` is told when a connection is lost or back and when
+    a session ends; see NetworkLink.watch. Both are called from the network thread and must be quick.
+
+    Closing ends all of its links. Raises CertificateError, ConfigError (an address that cannot be used).
     """
 
     def __init__(
@@ -55,6 +75,10 @@ class Listener:
         address: str,
         limits: Limits | None = None,
         max_sessions: int = 64,
+        on_state: StateObserver | None = None,
+        on_refused: Callable[[Refusal], None] | None = None,
+        first_frame_bytes: int | None = None,
+        max_per_peer: int | None = None,
     ) -> None:
         known, secrets = _read_files(identity, peers)
         self._limits = limits or Limits()
@@ -63,7 +87,8 @@ class Listener:
         self._closed = False
         self._party = identity.party
         self._new_secrets: grpc.ServerCertificateConfiguration | None = None
-        self._sessions = _Sessions(identity.party, known, self._limits, max_sessions, self._arrivals)
+        rules = _Rules(self._limits, max_sessions, max_per_peer, first_frame_bytes, on_state, on_refused)
+        self._sessions = _Sessions(identity.party, known, rules, self._arrivals)
         self._server: grpc.aio.Server | None = None
         try:
             self._server, port = call(self._loop, self._start(secrets, address), _TEARDOWN_SECONDS)
@@ -191,6 +216,18 @@ class _Refused(Exception):  # noqa: N818 - a signal within this module
     """A call that is not answered, and why: (status, text for the other side's user)."""
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """What a listener was told about its sessions; see Listener."""
+
+    limits: Limits
+    max_sessions: int
+    max_per_peer: int | None
+    first_frame_bytes: int | None
+    on_state: StateObserver | None
+    on_refused: Callable[[Refusal], None] | None
+
+
 @dataclass
 class _Session:
     """A link and what serves it. `party`: whose certificate opened it. `arrived`: whether `accept` will give it."""
@@ -210,14 +247,13 @@ class _Sessions:
         self,
         own: str,
         known: Mapping[str, tuple[bytes, ...]],
-        limits: Limits,
-        max_sessions: int,
+        rules: _Rules,
         arrivals: "queue.SimpleQueue[Arrival | None]",
     ) -> None:
         self._own = own
         self._pins = _fingerprints(known)
-        self._limits = limits
-        self._max_sessions = max_sessions
+        self._rules = rules
+        self._limits = limits = rules.limits
         self._arrivals = arrivals
         self._zstd = limits.compression and compress.AVAILABLE
         self._sessions: dict[bytes, _Session] = {}
@@ -237,7 +273,7 @@ class _Sessions:
             said = self._admit(context)
             session = await self._session(said)
         except _Refused as refused:
-            await context.abort(*refused.args)
+            await self._refuse(context, *refused.args)
             return
         link = session.link
         try:
@@ -245,10 +281,10 @@ class _Sessions:
         except FrameError as error:
             link.fail(FrameError(f"receiving from {link.peer}: {error}"))
             self._end(said.session)
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await self._refuse(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
             return
         session.gone.clear()
-        session.stream = Stream(link, context.read, context.write, self._limits.heartbeat_seconds)
+        session.stream = Stream(link, context.read, context.write, self._limits)
         settled = False
         try:
             await context.send_initial_metadata(write_answer(link.terms(self._zstd)))
@@ -265,6 +301,18 @@ class _Sessions:
                 loop = asyncio.get_running_loop()
                 session.expiry = loop.call_later(self._limits.reconnect_seconds, self._expire, said.session)
 
+    async def _refuse(
+        self, context: "grpc.aio.ServicerContext[bytes, bytes]", code: grpc.StatusCode, reason: str
+    ) -> None:
+        """End a call with a reason, and tell the owner of the listener who it was."""
+        if self._rules.on_refused is not None:
+            shown = _shown(context)
+            party = read_party(context.invocation_metadata() or ())
+            # A line that cannot be written is no reason to leave the caller without an answer.
+            with suppress(Exception):
+                self._rules.on_refused(Refusal(party, fingerprint(shown[0]) if shown else "", reason))
+        await context.abort(code, reason)
+
     def _admit(self, context: "grpc.aio.ServicerContext[bytes, bytes]") -> Call:
         """What the caller says of itself, after all of it was checked."""
         metadata = context.invocation_metadata() or ()
@@ -278,7 +326,7 @@ class _Sessions:
             said = read_call(metadata)
         except FrameError as error:
             raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
-        shown = context.auth_context().get("x509_pem_cert", [])
+        shown = _shown(context)
         if len(shown) != 1 or fingerprint(shown[0]) not in self._pins.get(said.party, ()):
             raise _Refused(
                 grpc.StatusCode.PERMISSION_DENIED,
@@ -305,15 +353,44 @@ class _Sessions:
             return session
         if session is not None:
             raise _Refused(grpc.StatusCode.ALREADY_EXISTS, "this session exists")
-        if self._stopping or len(self._sessions) >= self._max_sessions:
-            raise _Refused(
-                grpc.StatusCode.RESOURCE_EXHAUSTED,
-                f"{self._own} has {len(self._sessions)} sessions, wanted at most {self._max_sessions}; try again later",
-            )
+        self._make_room(said.party)
         loop = asyncio.get_running_loop()
-        link = NetworkLink(said.party, said.session, self._limits, lambda: self._let_go(loop, said.session))
+        link = NetworkLink(
+            said.party,
+            said.session,
+            self._limits,
+            lambda: self._let_go(loop, said.session),
+            self._rules.first_frame_bytes,
+        )
+        if self._rules.on_state is not None:
+            link.watch(self._rules.on_state)
         session = self._sessions[said.session] = _Session(said.party, link)
         return session
+
+    def _make_room(self, party: str) -> None:
+        """Raise _Refused unless there is a place for another session of the party, its own lost ones given up."""
+        rules, own = self._rules, [key for key, session in self._sessions.items() if session.party == party]
+        full = len(self._sessions) >= rules.max_sessions
+        most = rules.max_per_peer
+        if most is None:
+            most = max(1, rules.max_sessions - (len(self._pins) - 1))
+        if full or len(own) >= most:
+            lost = [key for key in own if self._sessions[key].arrived and self._sessions[key].stream is None]
+            if lost and not self._stopping:
+                # The first is the oldest: it is least likely to be continued.
+                self._sessions[lost[0]].link.fail(LinkClosed(f"the connection was lost, and {party} has begun others"))
+                self._end(lost[0])
+                return
+        if self._stopping or full:
+            raise _Refused(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{self._own} has {len(self._sessions)} sessions, wanted at most {rules.max_sessions}; try again later",
+            )
+        if len(own) >= most:
+            raise _Refused(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{self._own} has {len(own)} sessions of {party}, wanted at most {most} of one party; try again later",
+            )
 
     def _let_go(self, loop: asyncio.AbstractEventLoop, session: bytes) -> None:
         """The application has closed a link: whatever state it is in. From any thread."""
@@ -345,3 +422,8 @@ class _Sessions:
 
 def _fingerprints(known: Mapping[str, tuple[bytes, ...]]) -> dict[str, frozenset[str]]:
     return {name: frozenset(map(fingerprint, pems)) for name, pems in known.items()}
+
+
+def _shown(context: "grpc.aio.ServicerContext[bytes, bytes]") -> list[bytes]:
+    """The certificates, as PEM, that a caller showed."""
+    return list(context.auth_context().get("x509_pem_cert", []))

@@ -48,6 +48,10 @@ class Outbox:
     """`waiting`: bytes of frames that were put and not acknowledged yet, counted as the window counts them.
 
     Two ends may differ in their windows: at most `window` bytes, and one chunk, are under way; see `reopen`.
+
+    A chunk that has arrived is not acknowledged while the receiver lacks room. So two numbers count: what the other
+    side has, which need not be sent again, and what it has acknowledged, which makes room in the window and is
+    forgotten.
     """
 
     def __init__(self) -> None:
@@ -56,7 +60,8 @@ class Outbox:
         self.next_sequence = 0
         self._frames: deque[Frame] = deque()
         self._offset = 0
-        # Chunks that the other side may not have, oldest first; the first `_sent` of them went out on this connection.
+        # Chunks not acknowledged yet, oldest first. The first `_sent` of them need not be sent on this connection: they
+        # went out on it, or the other side had them before it.
         self._pieces: deque[_Piece] = deque()
         self._sent = 0
         self._under_way = 0
@@ -92,24 +97,29 @@ class Outbox:
             self.waiting += CHUNK_COST
 
     def acknowledge(self, count: int) -> None:
-        """The other side has the first `count` chunks. Raises FrameError for chunks that were never sent."""
-        first = self._pieces[0].sequence if self._pieces else self.next_sequence
-        if count > first + self._sent:
-            raise FrameError(f"found an acknowledgement of {count} chunks, wanted at most {first + self._sent}")
+        """The other side has room for the first `count` chunks. Raises FrameError for chunks that were never sent."""
+        if count > self.next_sequence:
+            raise FrameError(f"found an acknowledgement of {count} chunks, wanted at most {self.next_sequence}")
         while self._pieces and self._pieces[0].sequence < count:
             piece = self._pieces.popleft()
-            self._sent -= 1
+            # Of a chunk that went out on an earlier connection only, the other side may still tell.
+            self._sent = max(0, self._sent - 1)
             self._under_way -= piece.cost
             self.waiting -= piece.cost
 
     def reopen(self, received: int, window: int) -> None:
-        """A new connection, whose other side has `received` chunks and room for `window` bytes. Raises FrameError."""
-        self._sent = len(self._pieces)
+        """A new connection, whose other side has `received` chunks and a window of `window` bytes.
+
+        What it has is not sent again, and stays under way until it is acknowledged. Raises FrameError for chunks that
+        were never sent, and for fewer than were acknowledged.
+        """
         first = self._pieces[0].sequence if self._pieces else self.next_sequence
-        if received < first:
-            raise FrameError(f"found that the peer has {received} chunks, after it had acknowledged {first}")
-        self.acknowledge(received)
-        self._sent = 0
+        if not first <= received <= self.next_sequence:
+            raise FrameError(
+                f"found that the peer has {received} chunks, wanted at least {first}, which it has acknowledged, and "
+                f"at most {self.next_sequence}, which were sent"
+            )
+        self._sent = received - first
         self.window = window
 
     @property

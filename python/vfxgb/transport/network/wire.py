@@ -1,7 +1,8 @@
-"""What passes a stream between two sides of a session, version 1. All integers are unsigned and little-endian.
+"""What passes a stream between two sides of a session, version 2. All integers are unsigned and little-endian.
 
 Every message of the stream starts with its kind (1 byte) and an acknowledgement (8 bytes): how many chunks of the other
-direction have arrived and need not be kept any longer.
+direction have arrived, need not be kept any longer, and no longer count as under way. Chunks that have arrived are not
+acknowledged while the receiver lacks room.
 
 kind     rest
 BEAT     nothing: a sign of life, or an acknowledgement alone
@@ -14,16 +15,18 @@ END      sequence (8): the sender closes after this many chunks
 DONE     nothing: everything up to the other side's END has arrived
 FAIL     text, UTF-8: the sender gives the session up, and why
 
-When a stream opens, each side says in its metadata how many chunks it has; the other sends from there on again.
+When a stream opens, each side says in its metadata how many chunks it has, acknowledged or not; the other sends from
+there on again.
 """
 
 import struct
 from dataclasses import dataclass
 
 from vfxgb.errors import FrameError
+from vfxgb.printable import printable
 from vfxgb.transport.network.limits import CHUNK_BYTES
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 SERVICE = "vfxgb.Link"
 METHOD = "Session"
 
@@ -123,5 +126,4 @@ def read_end(message: bytes) -> int:
 
 def read_fail(message: bytes) -> str:
     """The reason, fit to be printed whatever the bytes were."""
-    text = message[HEAD.size : HEAD.size + MAX_FAIL].decode("utf-8", errors="replace")
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return printable(message[HEAD.size : HEAD.size + MAX_FAIL].decode("utf-8", errors="replace"))
