@@ -68,9 +68,9 @@ class PassivePredictor:
             return opening.missing
         if opening.missing != paths.both_ways:
             raise ShareMismatchError(
-                f"{self._share.party} predicting: found a request for answers {'with' if opening.missing else 'without'}"
-                f" missing values, wanted the opposite: the model was trained with {paths.missing_strategy!r}; use the "
-                "shares that were saved together"
+                f"{self._share.party} predicting: found a request that missing values be told: {opening.missing}, wanted "
+                f"{paths.both_ways}, as the model was trained with {paths.missing_strategy!r}; use the shares that were "
+                "saved together"
             )
         return paths.both_ways
 
@@ -107,8 +107,8 @@ class PassivePredictor:
         most = asked * ((route.count + 7) // 8)
         if not 1 <= asked <= own or len(route.rows) > most:
             raise MessageError(
-                f"{what}: found {asked} questions and {len(route.rows)} bytes of rows, wanted 1 to {own} questions, one "
-                f"for each split of this party, and at most {most} bytes for {route.count} rows"
+                f"{what}: found {asked} questions and {len(route.rows)} bytes of rows, wanted 1 to {own} questions, "
+                f"one for each split of this party, and at most {most} bytes for {route.count} rows"
             )
         records = unpack_array(route.records, np.int32, (asked,), what)
         sizes = unpack_array(route.sizes, np.int32, (asked,), what)
