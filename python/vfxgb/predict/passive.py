@@ -68,8 +68,8 @@ class PassivePredictor:
             return opening.missing
         if opening.missing != paths.both_ways:
             raise ShareMismatchError(
-                f"{self._share.party} predicting: found a request that missing values be told: {opening.missing}, wanted "
-                f"{paths.both_ways}, as the model was trained with {paths.missing_strategy!r}; use the shares that were "
+                f"{self._share.party} predicting: found a request to tell missing values: {opening.missing}, wanted "
+                f"{paths.both_ways}: the model was trained with {paths.missing_strategy!r}; use the shares that were "
                 "saved together"
             )
         return paths.both_ways
