@@ -16,8 +16,9 @@ from vfxgb.train.account import Account, Totals
 from vfxgb.train.checkpoint import BegunRounds
 from vfxgb.transport.messages import Message
 
-# The unit in which messages count the gradient sums that their receiver can open (Reveals).
+# The units in which messages count the gradient sums that their receiver can open, and answers about paths (Reveals).
 SUMS = "sums"
+COMPARISONS = "comparisons"
 # Epsilons that were divided among features and added up again may differ in their last bits.
 ROUNDING = 1.0 + 1e-9
 
@@ -42,6 +43,9 @@ class Budget:
             ("trees", totals.trees, section.total_trees),
             ("gradient sums", totals.opened_sums, section.total_opened_sums),
             ("predicted rows", totals.predicted_rows, section.total_predicted_rows),
+            ("comparisons", totals.comparisons, section.total_comparisons),
+            ("ids looked up", totals.lookup_ids, section.total_lookup_ids),
+            ("alignments", totals.alignments, section.total_alignments),
         )
         shown = [f"{used:,} {what} ({'no limit' if most is None else f'of {most:,}'})" for what, used, most in counts]
         released = _summed(totals.accountant().events)
@@ -76,14 +80,40 @@ class Budget:
             totals.trees += n_trees
 
     def send(self, message: Message) -> None:
-        """Charge the gradient sums in a message that is about to be sent: see Channel.before_send."""
-        count = message.amount() if message.REVEALS.unit == SUMS else 0
+        """Charge gradient sums or comparisons in a message that is about to be sent: see Channel.before_send."""
+        unit = message.REVEALS.unit
+        count = message.amount() if unit in (SUMS, COMPARISONS) else 0
         if not count:
             return
         with self._change() as totals:
-            limit = self._section.total_opened_sums
-            self._within("gradient sums", count, totals.opened_sums, limit, "total_opened_sums")
-            totals.opened_sums += count
+            if unit == SUMS:
+                limit = self._section.total_opened_sums
+                self._within("gradient sums", count, totals.opened_sums, limit, "total_opened_sums")
+                totals.opened_sums += count
+            else:
+                limit = self._section.total_comparisons
+                self._within("comparisons", count, totals.comparisons, limit, "total_comparisons")
+                totals.comparisons += count
+
+    def may_align(self) -> None:
+        """Raise ConsentError if one more alignment is beyond what is left; nothing is charged."""
+        self._alignments(self.totals())
+
+    def align(self) -> None:
+        """Charge an alignment that is about to be answered."""
+        with self._change() as totals:
+            self._alignments(totals)
+            totals.alignments += 1
+
+    def may_look_up(self, ids: int) -> None:
+        """Raise ConsentError if so many ids more are beyond what is left; nothing is charged."""
+        self._lookups(self.totals(), ids)
+
+    def look_up(self, ids: int) -> None:
+        """Charge ids that are about to be looked up, whether this party has them or not."""
+        with self._change() as totals:
+            self._lookups(totals, ids)
+            totals.lookup_ids += ids
 
     def may_predict(self, rows: int) -> None:
         """Raise ConsentError if so many rows more are beyond what is left; nothing is charged."""
@@ -124,6 +154,12 @@ class Budget:
     def _rows(self, totals: Totals, more: int) -> None:
         limit = self._section.total_predicted_rows
         self._within("predicted rows", more, totals.predicted_rows, limit, "total_predicted_rows")
+
+    def _alignments(self, totals: Totals) -> None:
+        self._within("alignments", 1, totals.alignments, self._section.total_alignments, "total_alignments")
+
+    def _lookups(self, totals: Totals, more: int) -> None:
+        self._within("ids looked up", more, totals.lookup_ids, self._section.total_lookup_ids, "total_lookup_ids")
 
     def _trees(self, totals: Totals, more: int) -> None:
         self._within("trees", more, totals.trees, self._section.total_trees, "total_trees")

@@ -78,7 +78,8 @@ class Follower:
                 folder.checkpoint_file.unlink(missing_ok=True)
             offered = held.table.select(self._consent.features(held.table.names))
             self._n_features = len(offered.names)
-            session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, len(offered.names)))
+            rounds = -1 if known is None else self._rounds
+            session.channel.send(welcome(rounds, offered.n_rows, len(offered.names), held.ids.steps_digest))
             session.speak(training_talk(request.protocol))
             session.channel.before_send = self._budget.send
             folder.write(record)
@@ -128,8 +129,23 @@ class Follower:
         look.take(state.events)
 
     def _agree(self, session: Session, run: str, held: PartyTable) -> AgreedRows:
-        found = align_passive(self._config.party, held.ids, session.channel, self._align, self._config.threads)
+        def accept(claimed: int) -> None:
+            self._consent.alignment(claimed, len(held.ids), training=True)
+            self._budget.align()
+            self._log.info("aligning", run=run, peer=session.channel.peer, claimed=claimed, own=len(held.ids))
+
+        found = align_passive(
+            self._config.party,
+            held.ids,
+            session.channel,
+            self._align,
+            self._config.threads,
+            accept,
+            self._consent.enough_common,
+        )
         self._consent.common_rows(found.sizes[0])
+        if found.hint:
+            self._log.warning("overlap", run=run, peer=session.channel.peer, text=found.hint)
         rows = AgreedRows.of(run, found.positions, found.digest, self._files())
         save_rows(self._folder.rows_file, rows)
         session.channel.send(RowsKept())

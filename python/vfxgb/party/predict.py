@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vfxgb.align import AlignParams, Asker, align_active, make_ids
 from vfxgb.align.ids import objects_of
+from vfxgb.align.overlap import overlap_hint
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.table import Table
 from vfxgb.engine.settings import engines_for
@@ -42,13 +43,15 @@ ENDINGS = (".csv", ".parquet")
 class Scores:
     """`ids` as they stand in the input and `values` float64[n, outputs] in its order, NaN where a party lacks the row.
 
-    `ledger`: what the messages revealed. `bytes`: what passed between the parties.
+    `ledger`: what the messages revealed. `bytes`: what passed between the parties. `hint`: what to look at where few
+    ids are common, else "".
     """
 
     ids: list[Any]
     values: NDArray[np.float64]
     ledger: Ledger
     bytes: int
+    hint: str = ""
 
     @property
     def missing(self) -> int:
@@ -101,15 +104,19 @@ class Predictor:
             channels = {name: session.channel for name, session in sessions.items()}
             if matching == "psi":
                 found = align_active(config.party, [ids], channels, self._align, config.threads, progress)
-                rows = found.positions[0]
+                rows, hint = found.positions[0], found.hint
                 values[rows] = self._lead(table, rows, found.digest, channels)
             else:
                 asker = Asker(config.party, channels, ids.steps)
                 rows = np.flatnonzero(asker.ask(ids))
+                hint = overlap_hint(len(rows), len(ids), min(asker.n_ids.values()))
                 if len(rows):
                     values[rows] = self._lead(table, rows, b"", channels)
                 asker.close()
-        scores = Scores(texts, values, ledger, total_bytes(sessions))
+        scores = Scores(texts, values, ledger, total_bytes(sessions), hint)
+        self.folder.add_predictions(ledger)
+        if hint:
+            self._log.warning("overlap", run=self.share.run, text=hint)
         self._log.info("predicted", run=self.share.run, rows=len(ids) - scores.missing, missing=scores.missing)
         return scores
 

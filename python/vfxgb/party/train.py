@@ -106,7 +106,8 @@ class Trainer:
     @property
     def request(self) -> TrainRequest:
         """What the passive parties are asked for."""
-        return training_request(self.config, self.params, self.folder.rows_file.exists())
+        n_ids = len(self.train.ids) + (0 if self.valid is None else len(self.valid.ids))
+        return training_request(self.config, self.params, self.folder.rows_file.exists(), n_ids)
 
     def describe(self) -> str:
         """What would be done, for --dry-run."""
@@ -227,6 +228,9 @@ class Trainer:
         save_rows(self.folder.rows_file, rows)
         self._log.info("aligned", run=self.run_id, rows=found.sizes[0], of=len(self.train.ids))
         self._tell(f"{found.sizes[0]:,} of {len(self.train.ids):,} training rows are at all parties")
+        if found.hint:
+            self._log.warning("overlap", run=self.run_id, text=found.hint)
+            self._tell(found.hint)
         return rows
 
     def _files(self) -> tuple[Path, ...]:
@@ -312,8 +316,11 @@ class Trainer:
         return record
 
 
-def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> TrainRequest:
-    """What the passive parties are asked for. Raises ConfigError for a party's own parameter among those it sends."""
+def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_ids: int = 0) -> TrainRequest:
+    """What the passive parties are asked for. `n_ids`: see TrainRequest.
+
+    Raises ConfigError for a party's own parameter among those it sends.
+    """
     spec = protocol_by_name(config.protocol.name)
     for name in config.protocol.params:
         if name in spec.local_params:
@@ -330,6 +337,7 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> 
         parties=(config.party, *config.peers),
         resume=resume,
         told_sample=params.told_sample,
+        n_ids=n_ids,
     )
 
 

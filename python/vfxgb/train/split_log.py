@@ -1,8 +1,8 @@
 """A passive party's splits as they are chosen, and where each stands in its tree.
 
 The party sees the trees of all parties grow: which nodes are split and which nodes are their children. So it can note
-for every split of its own which of its other splits lies above it, and on which side. A prediction is held to this: only
-questions that one row can come to on its way are answered (predict/paths.py).
+for every split of its own which of its other splits lies above it, and on which side. A prediction is held to this:
+only questions that one row can come to on its way are answered (predict/paths.py).
 """
 
 from collections.abc import Sequence
