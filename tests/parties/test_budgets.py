@@ -118,6 +118,14 @@ def test_budgets_over_all_runs_outlive_the_process(world, shop, vfxgb, capsys, t
     assert vfxgb("predict", config, world.folder / "bank.csv", scores) == 0
     before = _account(world, "frugal")
     assert (before["trees"], before["predicted_rows"], len(before["runs"])) == (6, people, 2)
+    assert (before["alignments"], before["lookup_ids"]) == (3, 0)
+    run = last_run(config).run
+    told = json.loads((world.folder / "frugal-folder" / "runs" / run / "predictions.json").read_text())
+    (routed,) = (entry for entry in told["entries"] if entry["message"] == "routed")
+    assert 0 < before["comparisons"] == routed["amount"] < people * 3 * 3
+    assert f"{before['comparisons']:,} comparisons (no limit)" in told["account"]
+    mine = json.loads((last_run(config).path / "predictions.json").read_text())
+    assert [entry for entry in mine["entries"] if entry["message"] == "routed"] == [routed]
     sums = [
         entry["amount"]
         for run in before["runs"]
@@ -140,7 +148,8 @@ def test_budgets_over_all_runs_outlive_the_process(world, shop, vfxgb, capsys, t
         assert f"{people} more predicted rows for bank, wanted at most 5: {people}" in capsys.readouterr().err
         assert vfxgb("check", config) == 4
         assert "3 more trees for bank" in capsys.readouterr().out
-    assert _account(world, "frugal") == before
+    # Two predictions were refused when it showed how many rows are common; that they were aligned for counts.
+    assert _account(world, "frugal") == {**before, "alignments": before["alignments"] + 2}
     assert vfxgb("check", one.config) == 0
     told = capsys.readouterr().out
     assert f"bank was shown 6 trees (of 7), {sum(sums):,} gradient sums (no limit), {people:,} predicted rows" in told

@@ -277,11 +277,17 @@ class Server:
             self._match(session, words.run, request, held, budget, use)
         finally:
             # What was told counts, however the session ended.
-            used = self._queries.used(words.run)
-            self.log.info("predicted", peer=peer, run=words.run, rows=count, comparisons=comparisons, used=used)
-            session.ledger.account = f"over all runs: {budget.describe()}"
+            self.log.info("predicted", peer=peer, run=words.run, rows=count, comparisons=comparisons)
+            self._note_predictions(words.run, session.ledger, budget)
+
+    def _note_predictions(self, run: str, ledger: Ledger, budget: Budget) -> None:
+        """Add what a session told to predictions.json; what cannot be written must not hide how the session ended."""
+        try:
+            ledger.account = f"over all runs: {budget.describe()}"
             with self._lock:
-                self._folder.run(words.run).add_predictions(session.ledger)
+                self._folder.run(run).add_predictions(ledger)
+        except (VfxgbError, OSError) as error:
+            self.log.error("failed", text=str(error), run=run, kind=type(error).__name__)
 
     def _agree_to_predict(self, budget: Budget, words: Hello, request: PredictRequest, own: int) -> None:
         """Raise ConsentError with everything in a request to predict that this party does not agree to.
@@ -356,8 +362,9 @@ class Server:
             raise ShareMismatchError(f"{str(file)!r} holds no share of passive party {self.config.party!r}")
         if share.paths is None:
             raise ConsentError(
-                f"{self.config.party} has a share of the model of run {run[:8]} of an earlier version, which does not say "
-                "where its splits stand in the trees: it cannot hold questions to the paths of rows; train the model again"
+                f"{self.config.party} does not agree to predicting with the model of run {run[:8]}: its share is of an "
+                "earlier version, does not say where its splits stand in the trees and so cannot hold questions "
+                "to the paths of rows; train the model again"
             )
         return share
 
