@@ -64,10 +64,18 @@ class Answerer:
     """A passive party's side: receives the opening and tags its ids.
 
     `accept(asked)`: called with the number of ids of each question before they are looked up; raises ConsentError for
-    what this party does not agree to. `asked`, `found`: ids of all questions so far, and those of them that are here.
+    what this party does not agree to. `told(asked, found)`: called before an answer leaves, with the number of its ids
+    that are here.
     """
 
-    def __init__(self, party: str, ids: Ids, channel: Channel, accept: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        party: str,
+        ids: Ids,
+        channel: Channel,
+        accept: Callable[[int], None] | None = None,
+        told: Callable[[int, int], None] | None = None,
+    ) -> None:
         step = f"{party} answering lookups of {channel.peer}"
         opened = channel.recv(OpenLookup)
         check_bytes(opened.key, KEY_BYTES, f"{step}: key of the tags")
@@ -79,7 +87,7 @@ class Answerer:
         self._step = step
         self._channel = channel
         self._accept = accept
-        self.asked = self.found = 0
+        self._told = told
         self._table = TagTable(tags_of(opened.key, ids.digests))
         channel.send(LookupReady(n_ids=len(ids)))
 
@@ -93,8 +101,8 @@ class Answerer:
             self._accept(asked)
         rows = self._table.find(tags)
         found = rows >= 0
-        self.asked += asked
-        self.found += int(np.count_nonzero(found))
+        if self._told is not None:
+            self._told(asked, int(np.count_nonzero(found)))
         self._channel.send(FoundRows(n_ids=asked, found=_packed(found)))
         use = self._channel.recv(UseRows)
         used = _bits(use.n_ids, use.used, asked, self._step)

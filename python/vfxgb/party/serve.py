@@ -336,11 +336,8 @@ class Server:
             self._consent.lookup(asked, own)
             budget.look_up(asked)
 
-        def use_found(positions: NDArray[np.int64]) -> None:
-            self.log.info(
-                "looked up", peer=peer, run=run, ids=answerer.asked, found=answerer.found, common=len(positions)
-            )
-            use(positions)
+        def told(asked: int, found: int) -> None:
+            self.log.info("looked up", peer=peer, run=run, ids=asked, found=found)
 
         if request.matching == "psi":
             found = align_passive(config.party, held.ids, session.channel, self._align, config.threads, align)
@@ -349,8 +346,7 @@ class Server:
             with engines_for([config.party], config.engine, config.threads) as engines:
                 use(found.positions[0], found.digest, engines[config.party])
         else:
-            answerer = Answerer(config.party, held.ids, session.channel, look_up)
-            answerer.serve(use_found)
+            Answerer(config.party, held.ids, session.channel, look_up, told).serve(use)
 
     def _share(self, run: str) -> PassiveShare:
         file = self._folder.run(run).share_file

@@ -140,10 +140,10 @@ def test_a_question_that_is_not_agreed_to_is_not_answered() -> None:
     for _ in range(2):
         one.send(AskRows(tags=memoryview(bytes(32))))
         one.send(UseRows(n_ids=2, used=bits(0)))
-    answerer = Answerer("shop", table, other, accept)
+    told: list[tuple[int, int]] = []
     with pytest.raises(ConsentError):
-        answerer.serve(lambda rows: None)
-    assert (asked, answerer.asked, answerer.found) == ([2, 2], 2, 0)
+        Answerer("shop", table, other, accept, lambda *counts: told.append(counts)).serve(lambda rows: None)
+    assert (asked, told) == ([2, 2], [(2, 0)])
     assert isinstance(one.recv(LookupReady), LookupReady)
     assert isinstance(one.recv(FoundRows), FoundRows)
     other.close()
