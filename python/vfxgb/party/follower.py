@@ -51,6 +51,8 @@ class Follower:
         self._log = log
         self._setup: Setup | None = None
         self._n_features = 0
+        # How many ids the active party has brought to the alignment, if it was in this session.
+        self._claimed: dict[str, int] = {}
         self._rounds = 0
         self._pace = Pace()
 
@@ -88,7 +90,9 @@ class Follower:
                 known = self._agree(session, words.run, held)
             (positions,) = known.groups()
             record = msgspec.structs.replace(
-                record, rows={"common": len(positions), "own": held.table.n_rows}, features=offered.names
+                record,
+                rows={"common": len(positions), "own": held.table.n_rows, **self._claimed},
+                features=offered.names,
             )
             look = Look(folder, partial(self._seen, session, record, start), session.ledger)
             with engines_for([config.party], config.engine, config.threads) as engines:
@@ -132,6 +136,7 @@ class Follower:
         def accept(claimed: int) -> None:
             self._consent.alignment(claimed, len(held.ids), training=True)
             self._budget.align()
+            self._claimed = {"peer": claimed}
             self._log.info("aligning", run=run, peer=session.channel.peer, claimed=claimed, own=len(held.ids))
 
         found = align_passive(

@@ -29,7 +29,7 @@ from vfxgb.party.dialling import open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
-from vfxgb.party.session import Network, Session, greet, hello, need_role, prediction_talk
+from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed, open_table
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.train.ledger import Ledger
@@ -99,7 +99,7 @@ class Predictor:
         values = np.full((len(ids), self.share.n_outputs), np.nan)
         with open_sessions(network, ledger) as sessions:
             for session in sessions.values():
-                greet(session, words)
+                need_same_steps(session, greet(session, words), config.data.normalise)
                 session.speak(prediction_talk())
             channels = {name: session.channel for name, session in sessions.items()}
             if matching == "psi":

@@ -22,7 +22,7 @@ from vfxgb.party.dialling import open_sessions
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
 from vfxgb.party.predict import Predictor
-from vfxgb.party.session import Network, Session, greet, hello, prediction_talk
+from vfxgb.party.session import Network, Session, greet, hello, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.train.ledger import Ledger
@@ -101,7 +101,7 @@ class Scorer:
                     "predict", self.share.run, self.config.purpose, predict=PredictRequest(0, matching="lookup")
                 )
                 for session in self._sessions.values():
-                    greet(session, words)
+                    need_same_steps(session, greet(session, words), self._steps)
                     session.speak(prediction_talk())
                 self._asker = Asker(self.config.party, self._channels(), self._steps)
                 self._log.info("scoring", run=self.share.run, peers=list(self._sessions))

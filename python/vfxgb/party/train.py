@@ -33,9 +33,10 @@ from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, 
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
+from vfxgb.party.mistakes import check_labels, check_metrics
 from vfxgb.party.pace import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
-from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
+from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, training_talk
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.threads import resolve_threads
@@ -85,6 +86,7 @@ class Trainer:
         self.folder = parties.run(random_bytes(RUN_BYTES).hex()) if resume is None else parties.find(resume)
         if resume is not None and self.folder.read().state == "finished":
             raise CheckpointError(f"resuming run {self.folder.run[:8]}: it has finished; its model is in its folder")
+        check_metrics(self.params)
         self.train = self._read(config.data.train, "train")
         self.valid = None if config.data.valid is None else self._read(config.data.valid, "valid")
         self._sessions: Mapping[str, Session] = {}
@@ -96,7 +98,9 @@ class Trainer:
         self._count = self.folder.read().sessions if resume is not None else 0
 
     def _read(self, path: Path | None, what: str) -> PartyTable:
-        return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
+        held = read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
+        check_labels(self.params, held, self.config.party, what)
+        return held
 
     @property
     def run_id(self) -> str:
@@ -181,7 +185,7 @@ class Trainer:
         request = self.request
         words = hello("train", self.run_id, config.purpose, train=request)
         for session in sessions.values():
-            greet(session, words)
+            need_same_steps(session, greet(session, words), config.data.normalise)
             session.speak(training_talk(self.spec.name))
         rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
         self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
