@@ -16,9 +16,8 @@ from vfxgb.train.account import Account, Totals
 from vfxgb.train.checkpoint import BegunRounds
 from vfxgb.transport.messages import Message
 
-# The units in which messages count the gradient sums that their receiver can open, and answers about paths (Reveals).
+# The unit in which messages count the gradient sums that their receiver can open (Reveals).
 SUMS = "sums"
-COMPARISONS = "comparisons"
 # Epsilons that were divided among features and added up again may differ in their last bits.
 ROUNDING = 1.0 + 1e-9
 
@@ -80,20 +79,14 @@ class Budget:
             totals.trees += n_trees
 
     def send(self, message: Message) -> None:
-        """Charge gradient sums or comparisons in a message that is about to be sent: see Channel.before_send."""
-        unit = message.REVEALS.unit
-        count = message.amount() if unit in (SUMS, COMPARISONS) else 0
+        """Charge the gradient sums in a message that is about to be sent: see Channel.before_send."""
+        count = message.amount() if message.REVEALS.unit == SUMS else 0
         if not count:
             return
         with self._change() as totals:
-            if unit == SUMS:
-                limit = self._section.total_opened_sums
-                self._within("gradient sums", count, totals.opened_sums, limit, "total_opened_sums")
-                totals.opened_sums += count
-            else:
-                limit = self._section.total_comparisons
-                self._within("comparisons", count, totals.comparisons, limit, "total_comparisons")
-                totals.comparisons += count
+            limit = self._section.total_opened_sums
+            self._within("gradient sums", count, totals.opened_sums, limit, "total_opened_sums")
+            totals.opened_sums += count
 
     def may_align(self) -> None:
         """Raise ConsentError if one more alignment is beyond what is left; nothing is charged."""
@@ -119,11 +112,24 @@ class Budget:
         """Raise ConsentError if so many rows more are beyond what is left; nothing is charged."""
         self._rows(self.totals(), rows)
 
-    def predict(self, rows: int) -> None:
-        """Charge rows whose prediction is about to be answered."""
+    def predict(self, rows: int, comparisons: int = 0) -> None:
+        """Charge rows whose prediction is about to be answered, and the most comparisons that it can take.
+
+        One change of the account for a whole prediction: scores of single rows wait for the disk. What was not needed
+        is given back by `give_back`; a process that ends before it leaves the larger count.
+        """
         with self._change() as totals:
             self._rows(totals, rows)
+            limit = self._section.total_comparisons
+            self._within("comparisons", comparisons, totals.comparisons, limit, "total_comparisons")
             totals.predicted_rows += rows
+            totals.comparisons += comparisons
+
+    def give_back(self, comparisons: int) -> None:
+        """Comparisons that were charged by `predict` and not answered."""
+        if comparisons:
+            with self._change() as totals:
+                totals.comparisons -= comparisons
 
     def epsilon(self, asked: float) -> None:
         """Raise ConsentError if a run would release more about a row than this party agrees to; nothing is charged."""

@@ -374,6 +374,12 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
         # NaN would be no limit at all.
         if not getattr(consent, key) >= 0:
             raise ConfigError(f"{where}: {key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)")
+    most = consent.max_claimed_ids
+    if most is not None and most < max(1, consent.min_claimed_ids):
+        raise ConfigError(
+            f"{where}: max_claimed_ids = {most} and min_claimed_ids = {consent.min_claimed_ids} of [consent] would "
+            "refuse every alignment; wanted max_claimed_ids to be no less, and at least 1"
+        )
     try:
         config.engine.check()
     except EngineError as error:

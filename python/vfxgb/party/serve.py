@@ -20,7 +20,7 @@ from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
 from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, ShareMismatchError, VfxgbError
 from vfxgb.model.file import load_share
-from vfxgb.model.shares import PassiveShare
+from vfxgb.model.shares import PassiveShare, SplitPaths
 from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.consent import Consent, QueryCount, Refusals, passive_epsilon
@@ -31,6 +31,7 @@ from vfxgb.party.messages import Hello, PredictRequest, TrainRequest
 from vfxgb.party.session import Network, Session, check_talk, need_role, need_train, prediction_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.predict.messages import Routed
+from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.link import LinkTimeout
@@ -248,31 +249,36 @@ class Server:
             raise MessageError(f"{party} answering {peer}: a request to predict names no model")
         self._need_run_of(peer, words.run)
         live.run = words.run
-        share = self._share(words.run)
+        share, paths = self._share(words.run)
         budget = self._budget(peer)
         held = self.table("predict", single_rows=request.matching == "lookup")
         self._agree_to_predict(budget, words, request, len(held.ids))
         table = held.table.select(share.records.features)
         session.channel.send(welcome(-1, table.n_rows, len(table.names), held.ids.steps_digest))
         session.speak(prediction_talk())
+        per_row = most_comparisons(paths)
         count = comparisons = 0
 
-        def charge(message: Message) -> None:
+        def note(message: Message) -> None:
             nonlocal comparisons
-            budget.send(message)
             comparisons += message.amount() if isinstance(message, Routed) else 0
 
         def use(positions: NDArray[np.int64], digest: bytes = b"", engine: Engine | None = None) -> None:
             nonlocal count
             if len(positions):
+                most = per_row * len(positions)
                 with self._lock:
                     self._queries.allow(words.run, len(positions))
-                    budget.predict(len(positions))
+                    budget.predict(len(positions), most)
                     self._queries.take(words.run, len(positions))
-                rows = agreed([(table, positions)], digest, engine)
-                count += follow_prediction(share, rows, session.channel, engine=engine)
+                before = comparisons
+                try:
+                    rows = agreed([(table, positions)], digest, engine)
+                    count += follow_prediction(share, rows, session.channel, engine=engine)
+                finally:
+                    budget.give_back(most - (comparisons - before))
 
-        session.channel.before_send = charge
+        session.channel.before_send = note
         try:
             self._match(session, words.run, request, held, budget, use)
         finally:
@@ -348,7 +354,8 @@ class Server:
         else:
             Answerer(config.party, held.ids, session.channel, look_up, told).serve(use)
 
-    def _share(self, run: str) -> PassiveShare:
+    def _share(self, run: str) -> tuple[PassiveShare, SplitPaths]:
+        """This party's share of a model, and where its splits stand, to which questions are held."""
         file = self._folder.run(run).share_file
         try:
             share = load_share(file)
@@ -362,7 +369,7 @@ class Server:
                 "earlier version, does not say where its splits stand in the trees and so cannot hold questions "
                 "to the paths of rows; train the model again"
             )
-        return share
+        return share, share.paths
 
 
 def _stamp(path: Path) -> Stamp:

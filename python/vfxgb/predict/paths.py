@@ -26,6 +26,19 @@ from vfxgb.predict.routing import Rows
 REMEDY = "a prediction answers the path of each row and no more; the peer deviates, or its version differs"
 
 
+def most_comparisons(paths: SplitPaths) -> int:
+    """The most splits of a party that PathGuard lets one row ask about, over all trees."""
+    if paths.both_ways:
+        return len(paths.tree)
+    # A split comes after the one above it, so that one walk is enough.
+    lengths: list[int] = []
+    longest: dict[int, int] = {}
+    for tree, above in zip(paths.tree.tolist(), paths.above.tolist(), strict=True):
+        lengths.append(1 if above < 0 else 1 + lengths[above // 2])
+        longest[tree] = max(longest.get(tree, 0), lengths[-1])
+    return sum(longest.values())
+
+
 class PathGuard:
     """The questions of one prediction. Call `enter` and `check` before a message is answered, `note` with the answers.
 

@@ -12,7 +12,6 @@ from vfxgb.errors import ConsentError, FormatError
 from vfxgb.party.budget import Budget
 from vfxgb.party.config import ConsentSection
 from vfxgb.party.folder import PartyFolder
-from vfxgb.predict.messages import Routed
 from vfxgb.protocols.plain.messages import PlainSums
 from vfxgb.train.account import Account
 
@@ -89,14 +88,15 @@ def test_predicted_rows_of_all_models(folder):
     assert _budget(folder).totals().predicted_rows == 9
 
 
-def test_comparisons_are_charged_before_they_are_sent(folder):
-    message = Routed(depth=0, n_answers=40, left=memoryview(bytes(5)), missing=memoryview(b""))
-    for _ in range(2):
-        _budget(folder, total_comparisons=100).send(message)
-    with pytest.raises(ConsentError, match=r"40 more comparisons for bank, wanted at most 20: 80 of 100 \(total_comp"):
-        _budget(folder, total_comparisons=100).send(message)
+def test_comparisons_are_charged_at_their_most_and_given_back(folder):
+    budget = _budget(folder, total_comparisons=100)
+    budget.predict(2, 80)
+    budget.give_back(30)
+    with pytest.raises(ConsentError, match=r"51 more comparisons for bank, wanted at most 50: 50 of 100 \(total_comp"):
+        _budget(folder, total_comparisons=100).predict(1, 51)
+    budget.predict(1, 50)
     totals = _budget(folder).totals()
-    assert (totals.comparisons, totals.opened_sums) == (80, 0)
+    assert (totals.comparisons, totals.predicted_rows) == (100, 3)
 
 
 def test_ids_looked_up_and_alignments_have_limits(folder):

@@ -72,9 +72,7 @@ def test_everything_that_is_too_much_is_said_in_one_answer():
         "wanted told_sample = true in its consent; (5) 10 trees, wanted at most 9; ask shop"
     )
     # What binds is looked at in the same way.
-    with pytest.raises(
-        ConsentError, match=r"for 2 reasons: \(1\) trees of depth 3, .* \(2\) 2 trees, wanted"
-    ):
+    with pytest.raises(ConsentError, match=r"for 2 reasons: \(1\) trees of depth 3, .* \(2\) 2 trees, wanted"):
         _consent(max_trees=1, max_depth=2).setup(_setup(False))
 
 
@@ -94,9 +92,7 @@ def test_refusals_of_several_steps_are_one_list():
     one = Refusals("shop")
     with one.also():
         _consent(purposes=("credit",)).purpose("fun")
-    with pytest.raises(
-        ConsentError, match=r"^shop does not agree to the purpose 'fun', wanted one of 'credit'"
-    ):
+    with pytest.raises(ConsentError, match=r"^shop does not agree to the purpose 'fun', wanted one of 'credit'"):
         one.tell()
 
 
@@ -126,9 +122,7 @@ def test_ids_that_a_peer_claims(section, claimed, own, training, said):
 
 
 def test_lookups_need_consent_and_have_bounds():
-    with pytest.raises(
-        ConsentError, match=r"looking up ids, wanted lookup = true in its \[consent\]: .* --lookup"
-    ):
+    with pytest.raises(ConsentError, match=r"looking up ids, wanted lookup = true in its \[consent\]: .* --lookup"):
         _consent().lookup(5, 10)
     consent = _consent(lookup=True, min_lookup_ids=3, max_claimed_ids=8)
     consent.lookup(3, 10)

@@ -13,6 +13,7 @@ from vfxgb.errors import MessageError, PeerError, ShareMismatchError
 from vfxgb.model.shares import PassiveShare
 from vfxgb.predict import active
 from vfxgb.predict.messages import PREDICTION_MESSAGES, OpenPrediction, PredictionReady, Route, Routed
+from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.routing import pack_rows
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.train.ledger import Ledger
@@ -220,3 +221,26 @@ def test_honest_predictions_pass_in_one_block_and_in_many(strategy: str, monkeyp
     old = {party: replace(share, paths=None) for party, share in result.passive_shares.items()}
     margins, _, _ = over_channels(replace(result, passive_shares=old), tables)
     assert np.array_equal(margins, margin)
+
+
+@pytest.mark.parametrize("strategy", ["learned", "probabilistic"])
+def test_the_most_comparisons_of_a_row(strategy: str) -> None:
+    result, tables, _ = trained(strategy, rounds=15)
+    ledger = Ledger()
+    over_channels(result, tables, ledger=ledger)
+    paths = result.passive_shares["shop"].paths
+    assert paths is not None
+    most = most_comparisons(paths)
+    (told,) = (entry.amount for entry in ledger.entries if (entry.sender, entry.message) == ("shop", "routed"))
+    assert told <= most * N
+    if strategy == "probabilistic":
+        assert most == len(paths.tree)
+        return
+    # Tree by tree the longest way up, walked from every split.
+    longest: dict[int, int] = {}
+    for record, tree in enumerate(paths.tree.tolist()):
+        length, place = 0, record
+        while place >= 0:
+            length, place = length + 1, int(paths.above[place]) // 2 if paths.above[place] >= 0 else -1
+        longest[tree] = max(longest.get(tree, 0), length)
+    assert most == sum(longest.values()) < len(paths.tree)
