@@ -158,6 +158,12 @@ def test_budgets_over_all_runs_outlive_the_process(world, shop, vfxgb, capsys, t
     folder = last_run(one.config).path
     assert vfxgb("report", folder, "-o", report) == 0
     assert "Over all runs: bank was shown 6 trees (of 7)" in report.read_text()
+    # What predictions told since stands beside what training told.
+    assert f"{before['comparisons']:,} comparisons (no limit)" in report.read_text()
+    assert vfxgb("report", folder) == 0
+    shown = capsys.readouterr().out
+    assert "In predictions, bank learned from shop: which rows go left at the sender's splits" in shown
+    assert f"({before['comparisons']:,} comparisons)" in shown
 
 
 def test_sums_have_a_limit_and_are_charged_before_they_leave(world, shop, vfxgb, capsys):
