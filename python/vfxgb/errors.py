@@ -214,7 +214,12 @@ class CheckpointError(VfxgbError, ValueError):
 
 
 class ConsentError(VfxgbError, PermissionError):
-    """A request beyond what a party's configuration allows. Its text is written to be sent to the party that asked."""
+    """A request beyond what a party's configuration allows. Its text is written to be sent to the party that asked.
+
+    `reasons`: where it stands for several refusals, each of them.
+    """
+
+    reasons: tuple["ConsentError", ...] = ()
 
 
 class EngineError(VfxgbError, RuntimeError):

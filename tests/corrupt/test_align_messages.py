@@ -61,14 +61,25 @@ def repeated_row(data: Any) -> memoryview:
     return rows.reshape(-1).data
 
 
+def repeated_point(data: Any) -> memoryview:
+    points = np.frombuffer(data, dtype=np.uint8).reshape(-1, 32).copy()
+    points[1] = points[0]
+    return points.reshape(-1).data
+
+
 def lying_run(
-    monkeypatch: pytest.MonkeyPatch, params: AlignParams, kind: type[Message], change: Change, peers: int = 1
+    monkeypatch: pytest.MonkeyPatch,
+    params: AlignParams,
+    kind: type[Message],
+    change: Change,
+    peers: int = 1,
+    not_to: str = "",
 ) -> Outcome:
-    """An alignment in which the sender of the first message of a kind sends another instead."""
+    """An alignment in which the sender of the first message of a kind that is not to `not_to` sends another instead."""
     send, done = Channel.send_encoded, []
 
     def lie(channel: Channel, message: Message, payload: bytes) -> None:
-        if isinstance(message, kind) and not done:
+        if isinstance(message, kind) and not done and channel.peer != not_to:
             done.append(message)
             message = change(message)
             payload = encode(message)
@@ -152,12 +163,15 @@ def test_kkrt(
         (BlindedIds, change_to(points=shorter), "shop 0", "found 1279 bytes, wanted 1280"),
         (BlindedIds, change_to(first=1), "shop 0", "found a block from 1 on"),
         (BlindedIds, change_to(points=lambda data: memoryview(bytes(len(data)))), "shop 0", "point 0 does not lie"),
+        (BlindedIds, change_to(points=repeated_point), "shop 0", "found a point twice, wanted each id once"),
+        (BlindedIds, change_to(points=shorter), "bank", "found 959 bytes, wanted 960"),
+        (TwiceBlindedIds, change_to(points=shorter), "shop 0", "found 959 bytes, wanted 960"),
         (TwiceBlindedIds, change_to(points=shorter), "bank", "found 1279 bytes, wanted 1280"),
         (TwiceBlindedIds, lambda _: RowsAgreed(digest=b""), "bank", "found message 'rows-agreed'"),
     ],
 )
 def test_ecdh(monkeypatch: pytest.MonkeyPatch, kind: type[Message], change: Change, at: str, wanted: str) -> None:
-    outcome = lying_run(monkeypatch, ECDH, kind, change)
+    outcome = lying_run(monkeypatch, ECDH, kind, change, not_to="shop 0" if at == "bank" else "bank")
     assert isinstance(outcome.errors[at], MessageError)
     assert wanted in str(outcome.errors[at])
 

@@ -118,6 +118,14 @@ def test_budgets_over_all_runs_outlive_the_process(world, shop, vfxgb, capsys, t
     assert vfxgb("predict", config, world.folder / "bank.csv", scores) == 0
     before = _account(world, "frugal")
     assert (before["trees"], before["predicted_rows"], len(before["runs"])) == (6, people, 2)
+    assert (before["alignments"], before["lookup_ids"]) == (3, 0)
+    run = last_run(config).run
+    told = json.loads((world.folder / "frugal-folder" / "runs" / run / "predictions.json").read_text())
+    (routed,) = (entry for entry in told["entries"] if entry["message"] == "routed")
+    assert 0 < before["comparisons"] == routed["amount"] < people * 3 * 3
+    assert f"{before['comparisons']:,} comparisons (no limit)" in told["account"]
+    mine = json.loads((last_run(config).path / "predictions.json").read_text())
+    assert [entry for entry in mine["entries"] if entry["message"] == "routed"] == [routed]
     sums = [
         entry["amount"]
         for run in before["runs"]
@@ -140,7 +148,8 @@ def test_budgets_over_all_runs_outlive_the_process(world, shop, vfxgb, capsys, t
         assert f"{people} more predicted rows for bank, wanted at most 5: {people}" in capsys.readouterr().err
         assert vfxgb("check", config) == 4
         assert "3 more trees for bank" in capsys.readouterr().out
-    assert _account(world, "frugal") == before
+    # Two predictions were refused when it showed how many rows are common; that they were aligned for counts.
+    assert _account(world, "frugal") == {**before, "alignments": before["alignments"] + 2}
     assert vfxgb("check", one.config) == 0
     told = capsys.readouterr().out
     assert f"bank was shown 6 trees (of 7), {sum(sums):,} gradient sums (no limit), {people:,} predicted rows" in told
@@ -149,6 +158,12 @@ def test_budgets_over_all_runs_outlive_the_process(world, shop, vfxgb, capsys, t
     folder = last_run(one.config).path
     assert vfxgb("report", folder, "-o", report) == 0
     assert "Over all runs: bank was shown 6 trees (of 7)" in report.read_text()
+    # What predictions told since stands beside what training told.
+    assert f"{before['comparisons']:,} comparisons (no limit)" in report.read_text()
+    assert vfxgb("report", folder) == 0
+    shown = capsys.readouterr().out
+    assert "In predictions, bank learned from shop: which rows go left at the sender's splits" in shown
+    assert f"({before['comparisons']:,} comparisons)" in shown
 
 
 def test_sums_have_a_limit_and_are_charged_before_they_leave(world, shop, vfxgb, capsys):

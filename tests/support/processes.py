@@ -42,6 +42,7 @@ OPEN_CONSENT = {
     "purposes": ["test"],
     "max_trees": 400,
     "max_predicted_rows": 5000,
+    "lookup": True,
     "max_epsilon": 1e6,
     "max_total_epsilon": 1e9,
 }

@@ -11,6 +11,7 @@ from vfxgb.align.alignment import Alignment, rows_digest, tag_order, tags_of
 from vfxgb.align.blocks import Progress, blocks, check_bytes
 from vfxgb.align.ids import Ids, refuse_duplicates
 from vfxgb.align.messages import POINT_BYTES, AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
+from vfxgb.align.overlap import overlap_hint
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, AlignParams
 from vfxgb.errors import AlignmentError, MessageError
 from vfxgb.threads import resolve_threads
@@ -50,7 +51,8 @@ def align_active(
         first += len(ids)
     agreed = digests[np.concatenate(order)]
     sizes = [len(rows) for rows in positions]
-    alignment = Alignment(tuple(positions), tuple(sizes), rows_digest(key, sizes, agreed))
+    hint = overlap_hint(sum(sizes), len(digests), min(message.n_ids for message in ready.values()))
+    alignment = Alignment(tuple(positions), tuple(sizes), rows_digest(key, sizes, agreed), hint)
     _tell(key, alignment, agreed, channels)
     if not sizes[0]:
         counts = ", ".join(f"{peer} {message.n_ids}" for peer, message in ready.items())

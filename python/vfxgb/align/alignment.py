@@ -21,11 +21,13 @@ _LABEL = b"vfxgb aligned rows 1\n"
 class Alignment:
     """The common rows. `positions`: int64[k], own rows in the agreed order; the active party has one array per group,
     a passive party one for all groups together. `sizes`: common ids per group. `digest`: 32 bytes, the same everywhere.
+    `hint`: what to look at where few ids are common (overlap.py), else "".
     """
 
     positions: tuple[NDArray[np.int64], ...]
     sizes: tuple[int, ...]
     digest: bytes
+    hint: str = ""
 
 
 def tags_of(key: bytes, digests: NDArray[np.uint8]) -> NDArray[np.uint8]:

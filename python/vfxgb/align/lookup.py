@@ -61,9 +61,21 @@ class Asker:
 
 
 class Answerer:
-    """A passive party's side: receives the opening and tags its ids."""
+    """A passive party's side: receives the opening and tags its ids.
 
-    def __init__(self, party: str, ids: Ids, channel: Channel) -> None:
+    `accept(asked)`: called with the number of ids of each question before they are looked up; raises ConsentError for
+    what this party does not agree to. `told(asked, found)`: called before an answer leaves, with the number of its ids
+    that are here.
+    """
+
+    def __init__(
+        self,
+        party: str,
+        ids: Ids,
+        channel: Channel,
+        accept: Callable[[int], None] | None = None,
+        told: Callable[[int, int], None] | None = None,
+    ) -> None:
         step = f"{party} answering lookups of {channel.peer}"
         opened = channel.recv(OpenLookup)
         check_bytes(opened.key, KEY_BYTES, f"{step}: key of the tags")
@@ -74,6 +86,8 @@ class Answerer:
             )
         self._step = step
         self._channel = channel
+        self._accept = accept
+        self._told = told
         self._table = TagTable(tags_of(opened.key, ids.digests))
         channel.send(LookupReady(n_ids=len(ids)))
 
@@ -83,8 +97,12 @@ class Answerer:
         if not 1 <= asked <= MAX_ASKED:
             raise MessageError(f"{self._step}: found {asked} ids, wanted 1 to {MAX_ASKED}")
         tags = unpack_array(question.tags, np.uint8, (asked, TAG_BYTES), self._step)
+        if self._accept is not None:
+            self._accept(asked)
         rows = self._table.find(tags)
         found = rows >= 0
+        if self._told is not None:
+            self._told(asked, int(np.count_nonzero(found)))
         self._channel.send(FoundRows(n_ids=asked, found=_packed(found)))
         use = self._channel.recv(UseRows)
         used = _bits(use.n_ids, use.used, asked, self._step)

@@ -54,12 +54,15 @@ class BlindedIds(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active (ecdh): the points of one block of BlindedIds, under the secrets of both."""
+    """Both ways (ecdh), in blocks from `first` on: the receiver's BlindedIds, under the secrets of both.
+
+    The active party sends the other's in another order, the passive party sends them in theirs.
+    """
 
     TAG: ClassVar[str] = "twice-blinded-ids"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "whether the sender has the id, with the sender's own blinded ids", "ids compared"
+        "with the other points: to the passive party how many ids are common, to the active party which", "ids compared"
     )
 
     first: int

@@ -1,5 +1,7 @@
 """A passive party's side of alignment: it learns which of its ids all parties have, in the agreed order."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from vfxgb.align.blocks import blocks, check_bytes, check_first
 from vfxgb.align.ids import Ids
 from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
 from vfxgb.align.oprf import PassiveEnd
+from vfxgb.align.overlap import overlap_hint
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, TAG_BYTES, AlignParams
 from vfxgb.errors import AlignmentError, MessageError
 from vfxgb.ot.group import modp_group
@@ -22,9 +25,20 @@ MAX_GROUPS = 1000
 
 
 def align_passive(
-    party: str, ids: Ids, channel: Channel, params: AlignParams | None = None, threads: int | None = None
+    party: str,
+    ids: Ids,
+    channel: Channel,
+    params: AlignParams | None = None,
+    threads: int | None = None,
+    accept: Callable[[int], None] | None = None,
+    enough: Callable[[int], None] | None = None,
 ) -> Alignment:
     """Take part in an alignment that the active party at the other end of `channel` leads.
+
+    `accept(claimed)`: called with the number of ids that the active party says it has, before anything is allocated or
+    answered; raises ConsentError for what this party does not agree to. `enough(common)`: called with the number of
+    common ids of all groups together, where this party learns it before the active one learns anything (method
+    "ecdh"); raises ConsentError for too few.
 
     Returns one array of positions: the rows of the common ids of all groups, in the agreed order; `sizes` says how many
     belong to each group. Raises AlignmentError (no common id, other normalisation or parameters), MessageError,
@@ -36,11 +50,13 @@ def align_passive(
         raise AlignmentError(f"{party} aligning ids: found {len(ids)} ids, wanted 1 to {MAX_IDS}")
     opened = channel.recv(OpenAlign)
     _check_open(opened, ids, params, party, step)
+    if accept is not None:
+        accept(opened.n_ids)
     method = params.choose(opened.n_ids, len(ids), opened.n_passives)
     agreement = AgreementKey()
     if method == "ecdh":
         channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=b""))
-        ecdh.compare_passive(ids, opened.n_ids, channel)
+        ecdh.compare_passive(ids, opened.n_ids, channel, enough)
     else:
         end = PassiveEnd(modp_group(params.group_bits, params.insecure), threads)
         channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=end.offer))
@@ -95,7 +111,7 @@ def _find(ids: Ids, n_active: int, channel: Channel, party: str, step: str) -> A
     if digest != told.digest:
         raise AlignmentError(f"{step}: found another digest of the common rows there, wanted the same; start again")
     channel.send(RowsAgreed(digest=digest))
-    return Alignment((positions,), tuple(told.sizes), digest)
+    return Alignment((positions,), tuple(told.sizes), digest, overlap_hint(total, len(ids), n_active))
 
 
 def _check_order(positions: NDArray[np.int64], tags: NDArray[np.uint8], sizes: list[int], step: str) -> None:

@@ -63,4 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"scored {count:,} of {len(scores.ids):,} rows, {scores.bytes:,} bytes: {arguments.output}")
         if scores.missing:
             print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
+        if scores.hint:
+            print(scores.hint, file=sys.stderr)
     return OK

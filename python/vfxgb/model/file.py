@@ -11,7 +11,7 @@ import numpy as np
 from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.files import write_atomically
 from vfxgb.model.seal import check_own
-from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, Seal, SplitRecords, TreeShape
+from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, Seal, SplitPaths, SplitRecords, TreeShape
 
 FORMAT = "vfxgb share"
 VERSION = 1
@@ -31,6 +31,15 @@ class _Records(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cut: list[float]
     default_left: list[bool]
     fill: list[float] | None
+
+
+class _Paths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What only a passive party's file has."""
+
+    missing_strategy: str
+    tree: list[int]
+    depth: list[int]
+    above: list[int]
 
 
 class _Tree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +68,7 @@ class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     private_stage: "_File | None" = None
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     format: str
     version: int
     role: str
@@ -68,6 +77,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seal: _Seal
     records: _Records
     model: _Model | None = None
+    paths: _Paths | None = None
 
 
 def save_share(share: ActiveShare | PassiveShare, path: str | Path) -> None:
@@ -93,7 +103,12 @@ def _document(share: ActiveShare | PassiveShare) -> _File:
             None if records.fill is None else list(records.fill),
         ),
         model=_model_part(share) if isinstance(share, ActiveShare) else None,
+        paths=_paths_part(share.paths) if isinstance(share, PassiveShare) and share.paths is not None else None,
     )
+
+
+def _paths_part(paths: SplitPaths) -> _Paths:
+    return _Paths(paths.missing_strategy, paths.tree.tolist(), paths.depth.tolist(), paths.above.tolist())
 
 
 def _model_part(share: ActiveShare) -> _Model:
@@ -188,11 +203,13 @@ def _share(document: _File, where: str) -> ActiveShare | PassiveShare:
         document.seal.trees,
         document.seal.model,
     )
-    if document.role not in ("active", "passive") or (document.role == "active") != (document.model is not None):
+    whole = (document.role == "active") == (document.model is not None)
+    if document.role not in ("active", "passive") or not whole or (document.model and document.paths):
         raise FormatError(f"{where}: its role {document.role!r} and its contents do not go together")
     model = document.model
     if model is None:
-        return PassiveShare(document.run, document.party, records, seal)
+        paths = None if document.paths is None else _split_paths(document.paths, len(records), where)
+        return PassiveShare(document.run, document.party, records, seal, paths)
     trees = tuple(_tree(tree, len(model.parties), where) for tree in model.trees)
     lengths = (len(model.base_margin), len(model.base_score))
     if model.n_outputs < 1 or lengths != (model.n_outputs,) * 2 or len(trees) % model.n_outputs:
@@ -242,6 +259,33 @@ def _records(part: _Records, where: str) -> SplitRecords:
         np.array(part.default_left, dtype=np.bool_),
         None if part.fill is None else tuple(part.fill),
     )
+
+
+def _split_paths(part: _Paths, n_records: int, where: str) -> SplitPaths:
+    """The paths of so many records. Raises FormatError for arrays that no trees have."""
+    paths = SplitPaths(
+        part.missing_strategy,
+        np.array(part.tree, dtype=np.int32),
+        np.array(part.depth, dtype=np.int32),
+        np.array(part.above, dtype=np.int32),
+    )
+    check_paths(paths, n_records, where)
+    return paths
+
+
+def check_paths(paths: SplitPaths, n_records: int, where: str) -> None:
+    """Raise FormatError unless every record has a place, below a record of the same tree that was made before it."""
+    if {len(paths.tree), len(paths.depth), len(paths.above)} != {n_records}:
+        raise FormatError(f"{where}: its paths are not of {n_records} records, one place each")
+    below = np.flatnonzero(paths.above >= 0)
+    over = paths.above[below] // 2
+    sound = (
+        bool((paths.tree >= 0).all() and (paths.depth >= 0).all() and (paths.above >= -1).all())
+        and bool((over < below).all())
+        and bool((paths.tree[over] == paths.tree[below]).all() and (paths.depth[over] < paths.depth[below]).all())
+    )
+    if not sound:
+        raise FormatError(f"{where}: its paths do not lie in trees")
 
 
 def _tree(part: _Tree, n_parties: int, where: str) -> TreeShape:

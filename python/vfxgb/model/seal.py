@@ -14,7 +14,7 @@ from typing import Any
 
 from vfxgb._native import random_bytes
 from vfxgb.errors import ShareMismatchError
-from vfxgb.model.shares import ActiveShare, PassiveShare, Seal, SplitRecords
+from vfxgb.model.shares import ActiveShare, PassiveShare, Seal, SplitPaths, SplitRecords
 
 SALT_BYTES = 32
 
@@ -29,9 +29,9 @@ def _digest(kind: str, content: Any) -> str:
     return hashlib.sha256(f"vfxgb {kind} 1\n{text}".encode()).hexdigest()
 
 
-def commit(run: str, party: str, records: SplitRecords, salt: str) -> str:
-    """The commitment of `party` to its records."""
-    content = {
+def commit(run: str, party: str, records: SplitRecords, salt: str, paths: SplitPaths | None = None) -> str:
+    """The commitment of `party` to its records, and to their paths where it keeps these."""
+    content: dict[str, Any] = {
         "run": run,
         "party": party,
         "salt": salt,
@@ -41,6 +41,13 @@ def commit(run: str, party: str, records: SplitRecords, salt: str) -> str:
         "default_left": records.default_left.tolist(),
         "fill": None if records.fill is None else [value.hex() for value in records.fill],
     }
+    if paths is not None:
+        content["paths"] = {
+            "missing_strategy": paths.missing_strategy,
+            "tree": paths.tree.tolist(),
+            "depth": paths.depth.tolist(),
+            "above": paths.above.tolist(),
+        }
     return _digest("records", content)
 
 
@@ -93,7 +100,9 @@ def seal_active(share: ActiveShare, salt: str, commitments: Mapping[str, str]) -
 def seal_all(active: ActiveShare, passive: Mapping[str, PassiveShare]) -> tuple[ActiveShare, dict[str, PassiveShare]]:
     """Shares of one process sealed as they stand, as a checkpoint is."""
     salts = {party: new_salt() for party in passive}
-    commitments = {party: commit(share.run, party, share.records, salts[party]) for party, share in passive.items()}
+    commitments = {
+        party: commit(share.run, party, share.records, salts[party], share.paths) for party, share in passive.items()
+    }
     sealed = seal_active(active, new_salt(), commitments)
     seal = sealed.seal
     return sealed, {
@@ -105,7 +114,8 @@ def seal_all(active: ActiveShare, passive: Mapping[str, PassiveShare]) -> tuple[
 def check_own(share: ActiveShare | PassiveShare) -> None:
     """Raise ShareMismatchError unless a share's contents are those it was sealed with."""
     seal = share.seal
-    found = commit(share.run, share.party, share.records, seal.salt)
+    paths = share.paths if isinstance(share, PassiveShare) else None
+    found = commit(share.run, share.party, share.records, seal.salt, paths)
     altered = found != seal.own or dict(seal.parties).get(share.party) != seal.own
     if isinstance(share, ActiveShare):
         altered = altered or trees_digest(share) != seal.trees

@@ -37,6 +37,27 @@ class SplitRecords:
 
 
 @dataclass(frozen=True)
+class SplitPaths:
+    """Where a passive party's splits stand in the trees, record i at position i, as it saw the trees grow.
+
+    With these a passive party can tell which questions of a prediction may concern one row (predict/paths.py).
+    `missing_strategy`: what the run was set up with. `tree`: int32[r], numbers within the model. `depth`: int32[r], 0
+    for the root. `above`: int32[r], the next split of the same party on the way to the root and the side on which this
+    one lies: 2 k left of record k, 2 k + 1 right of it, -1 where no split of the party is above.
+    """
+
+    missing_strategy: str
+    tree: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    above: NDArray[np.int32]
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether a row whose value is missing goes down both branches, so that answers say what is missing."""
+        return self.missing_strategy == "probabilistic"
+
+
+@dataclass(frozen=True)
 class TreeShape:
     """One tree as the active party knows it, one entry per node, the root first, children after their parent.
 
@@ -79,12 +100,13 @@ class Seal:
 
 @dataclass(frozen=True)
 class PassiveShare:
-    """A passive party's part of a model."""
+    """A passive party's part of a model. `paths`: None in files that an earlier version wrote."""
 
     run: str
     party: str
     records: SplitRecords
     seal: Seal = Seal()
+    paths: SplitPaths | None = None
 
 
 @dataclass(frozen=True)

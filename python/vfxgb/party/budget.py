@@ -42,6 +42,9 @@ class Budget:
             ("trees", totals.trees, section.total_trees),
             ("gradient sums", totals.opened_sums, section.total_opened_sums),
             ("predicted rows", totals.predicted_rows, section.total_predicted_rows),
+            ("comparisons", totals.comparisons, section.total_comparisons),
+            ("ids looked up", totals.lookup_ids, section.total_lookup_ids),
+            ("alignments", totals.alignments, section.total_alignments),
         )
         shown = [f"{used:,} {what} ({'no limit' if most is None else f'of {most:,}'})" for what, used, most in counts]
         released = _summed(totals.accountant().events)
@@ -85,15 +88,48 @@ class Budget:
             self._within("gradient sums", count, totals.opened_sums, limit, "total_opened_sums")
             totals.opened_sums += count
 
+    def may_align(self) -> None:
+        """Raise ConsentError if one more alignment is beyond what is left; nothing is charged."""
+        self._alignments(self.totals())
+
+    def align(self) -> None:
+        """Charge an alignment that is about to be answered."""
+        with self._change() as totals:
+            self._alignments(totals)
+            totals.alignments += 1
+
+    def may_look_up(self, ids: int) -> None:
+        """Raise ConsentError if so many ids more are beyond what is left; nothing is charged."""
+        self._lookups(self.totals(), ids)
+
+    def look_up(self, ids: int) -> None:
+        """Charge ids that are about to be looked up, whether this party has them or not."""
+        with self._change() as totals:
+            self._lookups(totals, ids)
+            totals.lookup_ids += ids
+
     def may_predict(self, rows: int) -> None:
         """Raise ConsentError if so many rows more are beyond what is left; nothing is charged."""
         self._rows(self.totals(), rows)
 
-    def predict(self, rows: int) -> None:
-        """Charge rows whose prediction is about to be answered."""
+    def predict(self, rows: int, comparisons: int = 0) -> None:
+        """Charge rows whose prediction is about to be answered, and the most comparisons that it can take.
+
+        One change of the account for a whole prediction: scores of single rows wait for the disk. What was not needed
+        is given back by `give_back`; a process that ends before it leaves the larger count.
+        """
         with self._change() as totals:
             self._rows(totals, rows)
+            limit = self._section.total_comparisons
+            self._within("comparisons", comparisons, totals.comparisons, limit, "total_comparisons")
             totals.predicted_rows += rows
+            totals.comparisons += comparisons
+
+    def give_back(self, comparisons: int) -> None:
+        """Comparisons that were charged by `predict` and not answered."""
+        if comparisons:
+            with self._change() as totals:
+                totals.comparisons -= comparisons
 
     def epsilon(self, asked: float) -> None:
         """Raise ConsentError if a run would release more about a row than this party agrees to; nothing is charged."""
@@ -124,6 +160,12 @@ class Budget:
     def _rows(self, totals: Totals, more: int) -> None:
         limit = self._section.total_predicted_rows
         self._within("predicted rows", more, totals.predicted_rows, limit, "total_predicted_rows")
+
+    def _alignments(self, totals: Totals) -> None:
+        self._within("alignments", 1, totals.alignments, self._section.total_alignments, "total_alignments")
+
+    def _lookups(self, totals: Totals, more: int) -> None:
+        self._within("ids looked up", more, totals.lookup_ids, self._section.total_lookup_ids, "total_lookup_ids")
 
     def _trees(self, totals: Totals, more: int) -> None:
         self._within("trees", more, totals.trees, self._section.total_trees, "total_trees")

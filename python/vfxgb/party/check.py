@@ -4,16 +4,15 @@ The data, the certificates, the peers (each is asked whether it would agree, and
 versions, the clocks; and an estimate of time, bytes and memory. Nothing is computed on the data and no id leaves.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import pairwise
+from functools import partial
 from typing import Literal
 
 from vfxgb import __version__
 from vfxgb.align import AlignParams
-from vfxgb.data.parquet import ParquetSource
-from vfxgb.data.table import Table
+from vfxgb.align.overlap import overlap_hint
 from vfxgb.errors import ConsentError, VfxgbError
 from vfxgb.files import make_private
 from vfxgb.params import TrainParams
@@ -23,8 +22,16 @@ from vfxgb.party.consent import Consent
 from vfxgb.party.estimate import FACTOR, Shape, estimate
 from vfxgb.party.folder import PartyFolder, now
 from vfxgb.party.messages import Hello, TrainRequest, Welcome
-from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello
-from vfxgb.party.tables import read_table
+from vfxgb.party.mistakes import (
+    address_mistakes,
+    check_labels,
+    check_metrics,
+    check_resume,
+    read_through,
+    table_mistakes,
+)
+from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello, other_steps
+from vfxgb.party.tables import PartyTable, read_table
 from vfxgb.party.train import read_params, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.train.ledger import Ledger
@@ -58,21 +65,27 @@ def check(config: PartyConfig) -> Iterator[Finding]:
         yield Finding("good", "configuration", f"{config.path.name}: {config.party}, {config.role}")
     except (VfxgbError, OSError) as error:
         yield Finding("bad", "configuration", str(error))
+    for text in address_mistakes(config):
+        yield Finding("bad", "addresses", text)
     if network is not None:
         yield from _certificates(network)
     if config.role in ("server", "user"):
         yield from _users(config)
         return
-    shape = yield from _data(config)
+    tables = yield from _data(config)
+    train = tables.get("train")
     if config.role == "passive":
+        yield from _last_overlap(config)
         yield from _passive(config, network)
         return
     yield from _accounts(config)
-    params, request = yield from _training(config)
+    params = yield from _training(config, tables)
     if network is not None:
-        welcomes = yield from _peers(config, network, request)
-        if params is not None and shape is not None and len(welcomes) == len(config.peers):
-            yield _estimate(config, params, shape, welcomes)
+        words = hello("check", purpose=config.purpose, train=_request(config, params, tables))
+        welcomes = yield from _peers(config, network, words)
+        yield from _last_overlap(config, *(answer.n_rows for answer in welcomes))
+        if params is not None and train is not None and len(welcomes) == len(config.peers):
+            yield _estimate(config, params, (train.table.n_rows, len(train.table.names)), welcomes)
 
 
 def _certificates(network: Network) -> Iterator[Finding]:
@@ -122,9 +135,9 @@ def _users(config: PartyConfig) -> Iterator[Finding]:
         yield Finding("bad", "run", str(error))
 
 
-def _data(config: PartyConfig) -> Generator[Finding, None, tuple[int, int] | None]:
-    """Findings about the tables; returns (rows, features) of the training table, None if it cannot be read."""
-    found = None
+def _data(config: PartyConfig) -> Generator[Finding, None, dict[str, PartyTable]]:
+    """Findings about the tables, every column that cannot be read among them; returns those that can be."""
+    read = {}
     tables = [("train", config.data.train), ("valid", config.data.valid), ("predict", config.data.predict)]
     for what, path in tables:
         if path is None and what != "train":
@@ -132,39 +145,87 @@ def _data(config: PartyConfig) -> Generator[Finding, None, tuple[int, int] | Non
         labelled = config.role == "active" and what != "predict"
         try:
             held = read_table(config, path, what, labelled=labelled, in_files=config.engine.in_shards)
-            _read_through(held.table)
+            read_through(held.table)
         except (VfxgbError, OSError) as error:
-            yield Finding("bad", f"data: {what}", str(error))
+            for text in table_mistakes(config, path, what, labelled) or [str(error)]:
+                yield Finding("bad", f"data: {what}", text)
             continue
         rows, features = held.table.n_rows, len(held.table.names)
-        found = (rows, features) if what == "train" else found
+        read[what] = held
         yield Finding("good", f"data: {what}", f"{rows:,} rows, {features} features, every id once")
-    return found
+    return read
 
 
-def _read_through(table: Table | ParquetSource) -> None:
-    """Read every value of a table that is in files, a part at a time, to find those that training would refuse."""
-    if isinstance(table, Table):
-        return
-    for first, stop in pairwise(table.parts):
-        for feature in range(len(table.names)):
-            table.column(feature, first, stop)
+def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generator[Finding, None, TrainParams | None]:
+    """Findings about [train], [protocol], [resume] and labels: all that training would refuse before it asks a peer.
 
-
-def _training(config: PartyConfig) -> Generator[Finding, None, tuple[TrainParams | None, TrainRequest | None]]:
-    """Findings about [train] and [protocol]; returns (params, request), None for what is wrong."""
+    Returns the parameters, None where peers cannot be asked about them.
+    """
+    bad = []
+    params = None
     try:
         params = read_params(config)
-        spec = protocol_by_name(config.protocol.name)
-        require_consent(spec, make_protocol_params(spec, {**config.protocol.params, **config.protocol.local}))
     except VfxgbError as error:
-        yield Finding("bad", "training", str(error))
-        return None, None
+        bad.append(Finding("bad", "training", str(error)))
+    bad += _refused("protocol", lambda: _protocol(config))
+    known = params is not None and not bad
+    bad += _refused("resume", lambda: check_resume(config))
+    if params is not None:
+        bad += _refused("eval_metric", partial(check_metrics, params))
+        for what in ("train", "valid"):
+            if what in tables:
+                bad += _refused(f"labels: {what}", partial(check_labels, params, tables[what], config.party, what))
+        if "train" in tables:
+            bad += _refused("training", partial(params.constraints, tables["train"].table.names))
+    yield from bad
+    if bad or params is None:
+        return params if known else None
+    spec = protocol_by_name(config.protocol.name)
     yield Finding("good", "training", f"{params.n_estimators} rounds of depth {params.max_depth} by {spec.name}")
     if spec.security != "semi-honest":
         words = "; ".join(spec.attacks) or spec.summary
         yield Finding("warning", "protocol", f"{spec.name} does not protect: {words}")
-    return params, training_request(config, params, resume=False)
+    return params
+
+
+def _refused(subject: str, step: Callable[[], object]) -> list[Finding]:
+    """What a step of training would refuse, if it would."""
+    try:
+        step()
+    except (VfxgbError, OSError) as error:
+        return [Finding("bad", subject, str(error))]
+    return []
+
+
+def _protocol(config: PartyConfig) -> None:
+    """Raise what training by [protocol] would raise before anybody is asked."""
+    spec = protocol_by_name(config.protocol.name)
+    require_consent(spec, make_protocol_params(spec, {**config.protocol.params, **config.protocol.local}))
+    training_request(config, TrainParams(), resume=False)
+
+
+def _request(config: PartyConfig, params: TrainParams | None, tables: Mapping[str, PartyTable]) -> TrainRequest | None:
+    """What peers would be asked for; None where this party's own part is not right."""
+    if params is None:
+        return None
+    n_ids = sum(len(tables[what].ids) for what in ("train", "valid") if what in tables)
+    return training_request(config, params, resume=False, n_ids=n_ids)
+
+
+def _last_overlap(config: PartyConfig, *others: int) -> Iterator[Finding]:
+    """How many ids were common in the last run, where that were few: before a run nobody can know.
+
+    `others`: rows of the peers' tables.
+    """
+    for folder in PartyFolder(config.folder).runs():
+        rows = folder.read().rows
+        common = rows.get("train" if config.role == "active" else "common")
+        if common is None:
+            continue
+        hint = overlap_hint(common, rows.get("own", 0), min(others, default=rows.get("peer", rows.get("own", 0))))
+        if hint:
+            yield Finding("warning", "overlap", f"run {folder.run[:8]}: {hint}")
+        return
 
 
 def _passive(config: PartyConfig, network: Network | None) -> Iterator[Finding]:
@@ -198,12 +259,9 @@ def _accounts(config: PartyConfig) -> Iterator[Finding]:
             yield Finding("bad", f"account of {peer}", str(error))
 
 
-def _peers(
-    config: PartyConfig, network: Network, request: TrainRequest | None
-) -> Generator[Finding, None, list[Welcome]]:
+def _peers(config: PartyConfig, network: Network, words: Hello) -> Generator[Finding, None, list[Welcome]]:
     """Ask every peer; returns what those that answered said."""
     welcomes: list[Welcome] = []
-    words = hello("check", purpose=config.purpose, train=request)
     for name, peer in network.peers.items():
         try:
             answer, skew = _ask(network, peer, words)
@@ -214,7 +272,11 @@ def _peers(
             yield Finding("bad", f"peer {name}", str(error), peer=True)
             continue
         welcomes.append(answer)
-        yield Finding("good", f"peer {name}", f"agrees; {answer.n_rows:,} rows, {answer.n_features} features")
+        agrees = "agrees" if words.train is not None else "answers (what to train is not known)"
+        yield Finding("good", f"peer {name}", f"{agrees}; {answer.n_rows:,} rows, {answer.n_features} features")
+        steps = other_steps(name, answer, config.data.normalise)
+        if steps:
+            yield Finding("bad", "normalise", steps)
         if answer.version != __version__:
             yield Finding("warning", f"peer {name}", f"has vfxgb {answer.version}, here is {__version__}")
         if abs(skew) > CLOCK_SECONDS:

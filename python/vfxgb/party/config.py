@@ -99,7 +99,13 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     absent: no limit. `total_trees`: trees begun for a peer, over all runs; absent: counted without a limit.
     `max_depth`: of its trees; absent: no limit. `min_bucket_rows`: least rows of a bucket whose sums are shown.
     `told_sample`: to hear which rows GOSS chose, which says much about labels.
-    `min_common_rows`: least rows in common to train on. `max_predicted_rows`: rows predicted per model, over all
+    `min_common_rows`: least rows in common to train on. `min_claimed_ids`: least ids that a peer brings to an
+    alignment. `max_claimed_ids`: most ids that it may bring; absent: 16 times those of the own table, and at least
+    1,000,000. `total_alignments`: alignments with a peer, over all runs; absent: counted without a limit. `lookup`: to
+    look up ids that a peer names, for `predict --lookup` and `--serve`. `min_lookup_ids`: least ids looked up at once.
+    `total_lookup_ids`: ids looked up for a peer, over all models; absent: counted without a limit.
+    `total_comparisons`: rows times splits answered in predictions for a peer, over all models; absent: counted without
+    a limit. `max_predicted_rows`: rows predicted per model, over all
     requests; absent: no limit. `total_predicted_rows`: rows predicted for a peer, over all models; absent: counted
     without a limit. `total_opened_sums`: gradient sums that a peer may open, over all runs; absent: counted without a
     limit. `max_epsilon`: what a run may release about one row of this party under differential privacy.
@@ -117,6 +123,13 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_bucket_rows: int = 1
     told_sample: bool = False
     min_common_rows: int = 1
+    min_claimed_ids: int = 1
+    max_claimed_ids: int | None = None
+    total_alignments: int | None = None
+    lookup: bool = False
+    min_lookup_ids: int = 1
+    total_lookup_ids: int | None = None
+    total_comparisons: int | None = None
     max_predicted_rows: int | None = None
     total_predicted_rows: int | None = None
     total_opened_sums: int | None = None
@@ -382,6 +395,12 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
         # NaN would be no limit at all.
         if not getattr(consent, key) >= 0:
             raise ConfigError(f"{where}: {key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)")
+    most = consent.max_claimed_ids
+    if most is not None and most < max(1, consent.min_claimed_ids):
+        raise ConfigError(
+            f"{where}: max_claimed_ids = {most} and min_claimed_ids = {consent.min_claimed_ids} of [consent] would "
+            "refuse every alignment; wanted max_claimed_ids to be no less, and at least 1"
+        )
     try:
         config.engine.check()
     except EngineError as error:

@@ -1,10 +1,13 @@
 """What a passive party agrees to: requests are compared with [consent] of its configuration, and refused by name.
 
 A request is looked at twice: when it is announced (Hello), before anything is computed, and when training is set up
-(Setup), which is what binds. A refusal is a ConsentError; its text goes to the party that asked and into the log.
+(Setup), which is what binds. Ids are looked at once more when an alignment or a lookup begins, before anything is
+allocated or answered. A refusal is a ConsentError; its text goes to the party that asked and into the log, and names
+everything that is not agreed to (Refusals), so that nobody has to ask again and again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -19,6 +22,41 @@ from vfxgb.train.messages import Setup
 
 # Fields of a protocol's parameters that are sizes of keys or groups.
 KEY_SIZES = ("key_bits", "group_bits")
+# How many ids a peer may bring where consent does not say: so many times the own ones, and at least so many. An id of a
+# peer takes 7 bytes while ids are compared, one of this party's own about 170: claims up to here cost less memory than
+# the own table does, and a table that is small costs a few megabytes.
+CLAIMED_PER_OWN = 16
+LEAST_MAX_CLAIMED = 1_000_000
+
+
+class Refusals:
+    """Everything that `party` does not agree to in one request, told in one answer."""
+
+    def __init__(self, party: str) -> None:
+        self._party = party
+        self._errors: list[ConsentError] = []
+
+    @contextmanager
+    def also(self) -> Iterator[None]:
+        """Go on after a refusal within the block, and remember it."""
+        try:
+            yield
+        except ConsentError as error:
+            self._errors += error.reasons or (error,)
+
+    def tell(self) -> None:
+        """Raise ConsentError with all that was refused, if anything was."""
+        if len(self._errors) == 1:
+            raise self._errors[0]
+        if not self._errors:
+            return
+        begin, end = f"{self._party} does not agree to ", f"; ask {self._party}"
+        reasons = [str(error).removeprefix(begin).removesuffix(end) for error in self._errors]
+        told = "; ".join(f"({number}) {reason}" for number, reason in enumerate(reasons, 1))
+        cause = next((error.__cause__ for error in self._errors if error.__cause__ is not None), None)
+        refusal = ConsentError(f"{self._party} does not agree, for {len(reasons)} reasons: {told}{end}")
+        refusal.reasons = tuple(self._errors)
+        raise refusal from cause
 
 
 class Consent:
@@ -40,24 +78,88 @@ class Consent:
             raise self._refusal(f"the purpose {asked!r}", f"one of {_listed(allowed)}")
 
     def training(self, request: TrainRequest) -> None:
-        """Raise ConsentError unless such a run is agreed to."""
-        self._protocol(request.protocol, request.protocol_params)
-        self._sizes(request.max_depth, request.min_bucket_rows)
-        self._sample(request.told_sample)
-        self._trees(request.n_trees)
+        """Raise ConsentError, naming everything that is too much, unless such a run is agreed to."""
+        self._run(request, request.n_trees)
+
+    def accepts(self, request: TrainRequest) -> bool:
+        """Whether the protocol of a run is agreed to; what it would release matters only then."""
+        try:
+            self._protocol(request.protocol, request.protocol_params)
+        except ConsentError:
+            return False
+        return True
 
     def setup(self, setup: Setup) -> None:
         """The same of what binds. Raises ConsentError."""
-        self._protocol(setup.protocol, setup.protocol_params)
-        self._sizes(setup.max_depth, setup.min_bucket_rows)
-        self._sample(setup.told_sample)
-        self._trees(setup.n_rounds * setup.n_outputs)
+        self._run(setup, setup.n_rounds * setup.n_outputs)
+
+    def _run(self, asked: TrainRequest | Setup, n_trees: int) -> None:
+        refusals = Refusals(self.party)
+        with refusals.also():
+            self._protocol(asked.protocol, asked.protocol_params)
+        with refusals.also():
+            self._depth(asked.max_depth)
+        with refusals.also():
+            self._buckets(asked.min_bucket_rows)
+        with refusals.also():
+            self._sample(asked.told_sample)
+        with refusals.also():
+            self._trees(n_trees)
+        refusals.tell()
+
+    def alignment(self, claimed: int, own: int, training: bool) -> None:
+        """Raise ConsentError unless a peer that brings `claimed` ids may compare them with the `own` ones.
+
+        Called before anything is allocated for them. `training`: fewer than min_common_rows cannot do.
+        """
+        least = max(self.section.min_claimed_ids, self.section.min_common_rows if training else 1)
+        if claimed < least:
+            why = "min_claimed_ids" if least == self.section.min_claimed_ids else "min_common_rows"
+            raise self._refusal(f"an alignment of {claimed:,} ids", f"at least {least:,} ({why})")
+        most = self.max_claimed(own)
+        if claimed > most:
+            raise self._refusal(
+                f"an alignment of {claimed:,} ids", f"at most {most:,} (max_claimed_ids; it has {own:,} ids itself)"
+            )
+
+    def max_claimed(self, own: int) -> int:
+        """The most ids that a peer may bring to an alignment with `own` ones, or ask for in one lookup."""
+        if self.section.max_claimed_ids is not None:
+            return self.section.max_claimed_ids
+        return max(LEAST_MAX_CLAIMED, CLAIMED_PER_OWN * own)
+
+    def lookups(self) -> None:
+        """Raise ConsentError unless ids may be looked up at all."""
+        if not self.section.lookup:
+            raise ConsentError(
+                f"{self.party} does not agree to looking up ids, wanted lookup = true in its [consent]: it would tell "
+                f"for any id whether it has it; ask {self.party} for that, or predict a file without --lookup"
+            )
+
+    def lookup(self, ids: int, own: int) -> None:
+        """Raise ConsentError unless a question about so many ids may be answered."""
+        self.lookups()
+        if ids < self.section.min_lookup_ids:
+            raise self._refusal(
+                f"looking up {ids:,} ids at once", f"at least {self.section.min_lookup_ids:,} (min_lookup_ids)"
+            )
+        if ids > self.max_claimed(own):
+            raise self._refusal(
+                f"looking up {ids:,} ids at once", f"at most {self.max_claimed(own):,} (max_claimed_ids)"
+            )
 
     def common_rows(self, found: int) -> None:
         """Raise ConsentError if fewer rows are common than this party agrees to work on."""
         least = self.section.min_common_rows
         if found < least:
             raise self._refusal(f"{found} rows in common", f"at least {least}")
+
+    def enough_common(self, found: int) -> None:
+        """The same before the peer knows how many rows are common: it is not told. Raises ConsentError."""
+        least = self.section.min_common_rows
+        if found < least and least > 1:
+            refusal = self._refusal("fewer rows in common than it works on", f"at least {least} (min_common_rows)")
+            raise refusal from ConsentError(f"{found} rows are common")
 
     def features(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the columns in use that are offered. Raises ConsentError when none is left."""
@@ -86,9 +188,11 @@ class Consent:
         if bits is not None and bits < self.section.min_key_bits:
             raise self._refusal(f"keys of {bits} bits", f"at least {self.section.min_key_bits}")
 
-    def _sizes(self, depth: int, bucket_rows: int) -> None:
+    def _depth(self, depth: int) -> None:
         if self.section.max_depth is not None and depth > self.section.max_depth:
             raise self._refusal(f"trees of depth {depth}", f"at most {self.section.max_depth}")
+
+    def _buckets(self, bucket_rows: int) -> None:
         if bucket_rows < self.section.min_bucket_rows:
             raise self._refusal(f"min_bucket_rows of {bucket_rows}", f"at least {self.section.min_bucket_rows}")
 

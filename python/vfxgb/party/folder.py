@@ -37,7 +37,7 @@ from vfxgb import __version__
 from vfxgb.errors import ConfigError, FormatError
 from vfxgb.files import make_private, write_atomically
 from vfxgb.train.account import Account
-from vfxgb.train.ledger import Ledger
+from vfxgb.train.ledger import Entry, Ledger
 
 FORMAT = "vfxgb run"
 VERSION = 1
@@ -112,6 +112,12 @@ class RunRecord(msgspec.Struct, frozen=True):
     version: int = VERSION
 
 
+class _Predictions(msgspec.Struct, frozen=True):
+    """What is read of predictions.json again."""
+
+    entries: list[Entry]
+
+
 class RunFolder:
     """The folder of one run. Files are written atomically."""
 
@@ -119,6 +125,7 @@ class RunFolder:
         self.path = path
         self.run_file = path / "run.json"
         self.ledger_file = path / "ledger.json"
+        self.predictions_file = path / "predictions.json"
         self.share_file = path / "share.json"
         self.draft_file = path / "draft.json"
         self.rows_file = path / "rows.bin"
@@ -161,6 +168,26 @@ class RunFolder:
     def write_ledger(self, ledger: Ledger) -> None:
         """Write ledger.json. Raises OSError."""
         write_atomically(self.ledger_file, json.dumps(ledger_document(ledger), indent=1).encode() + b"\n")
+
+    def add_predictions(self, ledger: Ledger) -> None:
+        """Add what a session of predictions revealed to predictions.json, which is of the form of ledger.json.
+
+        Raises FormatError for a file that is none, OSError.
+        """
+        total = Ledger()
+        try:
+            known = msgspec.json.decode(self.predictions_file.read_bytes(), type=_Predictions)
+            total.add(known.entries)
+        except FileNotFoundError:
+            pass
+        except msgspec.MsgspecError as error:
+            raise FormatError(
+                f"reading {str(self.predictions_file)!r}: it is no ledger of predictions ({error}); move it away, and "
+                "counting begins anew"
+            ) from None
+        total.add(ledger.entries)
+        total.account = ledger.account
+        write_atomically(self.predictions_file, json.dumps(ledger_document(total), indent=1).encode() + b"\n")
 
 
 class PartyFolder:

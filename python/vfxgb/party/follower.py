@@ -51,6 +51,8 @@ class Follower:
         self._log = log
         self._setup: Setup | None = None
         self._n_features = 0
+        # How many ids the active party has brought to the alignment, if it was in this session.
+        self._claimed: dict[str, int] = {}
         self._rounds = 0
         self._pace = Pace()
 
@@ -80,7 +82,8 @@ class Follower:
             self._n_features = len(offered.names)
             # Before the welcome, after which the peer may begin: what comes before it is expected is refused.
             session.speak(ALIGN_MESSAGES if known is None else training_talk(request.protocol))
-            session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, len(offered.names)))
+            rounds = -1 if known is None else self._rounds
+            session.channel.send(welcome(rounds, offered.n_rows, len(offered.names), held.ids.steps_digest))
             session.channel.before_send = self._budget.send
             folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
@@ -88,7 +91,9 @@ class Follower:
                 known = self._agree(session, words.run, held, request.protocol)
             (positions,) = known.groups()
             record = msgspec.structs.replace(
-                record, rows={"common": len(positions), "own": held.table.n_rows}, features=offered.names
+                record,
+                rows={"common": len(positions), "own": held.table.n_rows, **self._claimed},
+                features=offered.names,
             )
             look = Look(folder, partial(self._seen, session, record, start), session.ledger)
             with engines_for([config.party], config.engine, config.threads) as engines:
@@ -129,8 +134,24 @@ class Follower:
         look.take(state.events)
 
     def _agree(self, session: Session, run: str, held: PartyTable, protocol: str) -> AgreedRows:
-        found = align_passive(self._config.party, held.ids, session.channel, self._align, self._config.threads)
+        def accept(claimed: int) -> None:
+            self._consent.alignment(claimed, len(held.ids), training=True)
+            self._budget.align()
+            self._claimed = {"peer": claimed}
+            self._log.info("aligning", run=run, peer=session.channel.peer, claimed=claimed, own=len(held.ids))
+
+        found = align_passive(
+            self._config.party,
+            held.ids,
+            session.channel,
+            self._align,
+            self._config.threads,
+            accept,
+            self._consent.enough_common,
+        )
         self._consent.common_rows(found.sizes[0])
+        if found.hint:
+            self._log.warning("overlap", run=run, peer=session.channel.peer, text=found.hint)
         rows = AgreedRows.of(run, found.positions, found.digest, self._files())
         save_rows(self._folder.rows_file, rows)
         session.speak(training_talk(protocol))

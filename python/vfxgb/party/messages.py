@@ -17,7 +17,7 @@ import msgspec
 from vfxgb.transport.messages import Message, Reveals
 
 # Of the words in this file; a peer that speaks another is refused by name.
-TALK_VERSION = 2
+TALK_VERSION = 3
 MAX_TEXT = 500
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 RunId = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{32})?\Z")]
@@ -29,7 +29,7 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a training run will ask of a passive party, so that it can refuse before anything is computed.
 
     `resume`: the rows are agreed on already; go on from the checkpoints. `n_trees`: rounds times outputs.
-    `told_sample`: as in Setup.
+    `told_sample`: as in Setup. `n_ids`: ids of the party that asks, in all its tables; 0: not told.
     """
 
     protocol: Text
@@ -40,6 +40,7 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parties: tuple[Text, ...]
     resume: bool = False
     told_sample: bool = False
+    n_ids: int = 0
 
 
 class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +70,8 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     """The request is granted.
 
     `rounds`: finished rounds of the run at this party, -1 if it does not know the run. `n_rows`, `n_features`: of the
-    table this party will use; the run shows both anyway.
+    table this party will use; the run shows both anyway. `steps`: a digest of how its ids are normalised
+    (align.normalise.steps_digest), so that another list at the other party shows before ids are compared.
     """
 
     TAG: ClassVar[str] = "welcome"
@@ -81,6 +83,7 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     rounds: int = -1
     n_rows: int = 0
     n_features: int = 0
+    steps: bytes = b""
 
 
 class RowsKept(Message, frozen=True, forbid_unknown_fields=True):

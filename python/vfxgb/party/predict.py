@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vfxgb.align import AlignParams, Asker, align_active, make_ids
 from vfxgb.align.ids import objects_of
+from vfxgb.align.overlap import overlap_hint
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.table import Table
 from vfxgb.engine.settings import engines_for
@@ -28,7 +29,7 @@ from vfxgb.party.dialling import open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
-from vfxgb.party.session import Network, Session, greet, hello, need_role, prediction_talk
+from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed, open_table
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.train.ledger import Ledger
@@ -42,13 +43,15 @@ ENDINGS = (".csv", ".parquet")
 class Scores:
     """`ids` as they stand in the input and `values` float64[n, outputs] in its order, NaN where a party lacks the row.
 
-    `ledger`: what the messages revealed. `bytes`: what passed between the parties.
+    `ledger`: what the messages revealed. `bytes`: what passed between the parties. `hint`: what to look at where few
+    ids are common, else "".
     """
 
     ids: list[Any]
     values: NDArray[np.float64]
     ledger: Ledger
     bytes: int
+    hint: str = ""
 
     @property
     def missing(self) -> int:
@@ -96,20 +99,24 @@ class Predictor:
         values = np.full((len(ids), self.share.n_outputs), np.nan)
         with open_sessions(network, ledger) as sessions:
             for session in sessions.values():
-                greet(session, words)
+                need_same_steps(session, greet(session, words), config.data.normalise)
                 session.speak(prediction_talk())
             channels = {name: session.channel for name, session in sessions.items()}
             if matching == "psi":
                 found = align_active(config.party, [ids], channels, self._align, config.threads, progress)
-                rows = found.positions[0]
+                rows, hint = found.positions[0], found.hint
                 values[rows] = self._lead(table, rows, found.digest, channels)
             else:
                 asker = Asker(config.party, channels, ids.steps)
                 rows = np.flatnonzero(asker.ask(ids))
+                hint = overlap_hint(len(rows), len(ids), min(asker.n_ids.values()))
                 if len(rows):
                     values[rows] = self._lead(table, rows, b"", channels)
                 asker.close()
-        scores = Scores(texts, values, ledger, total_bytes(sessions))
+        scores = Scores(texts, values, ledger, total_bytes(sessions), hint)
+        self.folder.add_predictions(ledger)
+        if hint:
+            self._log.warning("overlap", run=self.share.run, text=hint)
         self._log.info("predicted", run=self.share.run, rows=len(ids) - scores.missing, missing=scores.missing)
         return scores
 

@@ -26,7 +26,7 @@ from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
 from vfxgb.party.partner_health import Partners
 from vfxgb.party.predict import Predictor, find_model
-from vfxgb.party.session import Network, Session, greet, hello, prediction_talk
+from vfxgb.party.session import Network, Session, greet, hello, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.train.ledger import Ledger
@@ -261,7 +261,7 @@ class _Conversation:
                 single = Network(network.identity, {name: network.peers[name]}, limits)
                 session = self._open.enter_context(open_sessions(single, Ledger()))[name]
                 self._sessions[name] = session
-                greet(session, words)
+                need_same_steps(session, greet(session, words), steps)
                 session.speak(prediction_talk())
             asked = list(self._sessions)
             self.asker = Asker(config.party, self.channels, steps)

@@ -21,10 +21,10 @@ from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
 from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, ShareMismatchError, VfxgbError
 from vfxgb.model.file import load_share
-from vfxgb.model.shares import PassiveShare
+from vfxgb.model.shares import PassiveShare, SplitPaths
 from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.consent import passive_epsilon
+from vfxgb.party.consent import Refusals, passive_epsilon
 from vfxgb.party.folder import PartyFolder, alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
@@ -32,10 +32,12 @@ from vfxgb.party.messages import Hello, PredictRequest, TrainRequest
 from vfxgb.party.reload import Settings, read_again
 from vfxgb.party.session import Session, check_talk, need_train, prediction_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.predict.messages import Routed
+from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.link import LinkTimeout
-from vfxgb.transport.messages import CONTROL_BYTES
+from vfxgb.transport.messages import CONTROL_BYTES, Message
 from vfxgb.transport.network import Arrival, Listener, Refusal
 
 ACCEPT_SECONDS = 0.25
@@ -203,14 +205,11 @@ class Server:
     def _answer(self, live: Live, words: Hello) -> None:
         peer = live.session.channel.peer
         self.log.info("asked", peer=peer, what=words.kind, run=words.run, purpose=words.purpose, version=words.version)
-        self._consent.purpose(words.purpose)
         if words.kind == "check":
             self._check(live, words)
         elif words.kind == "train":
             request = need_train(words)
-            self._consent.training(request)
-            budget = self._budget(peer)
-            self._afford(budget, request)
+            self._agree(peer, words, request)
             if request.parties[:1] != (peer,) or self.config.party not in request.parties:
                 raise MessageError(
                     f"{self.config.party} answering {peer}: found the parties {', '.join(request.parties)}, wanted "
@@ -219,7 +218,7 @@ class Server:
             self._need_run_of(peer, words.run)
             self._supersede(live, words.run)
             folder = self._folder.run(words.run)
-            Follower(self.config, self._align, self._consent, budget, folder, self.log).take_part(
+            Follower(self.config, self._align, self._consent, self._budget(peer), folder, self.log).take_part(
                 live.session, words, request, self.table("train")
             )
         elif words.kind == "predict":
@@ -230,20 +229,39 @@ class Server:
     def _budget(self, peer: str) -> Budget:
         return Budget(self.config.consent, self._folder.account(self.config.party, peer))
 
-    def _afford(self, budget: Budget, request: TrainRequest) -> None:
-        """Raise ConsentError if the peer's budget is too small for the run; a resumed one has paid for most of it."""
-        offered = self._consent.features(self.table("train").table.names)
-        budget.epsilon(passive_epsilon(request.protocol, request.protocol_params, len(offered)))
-        if not request.resume:
-            budget.training(request.n_trees)
+    def _agree(self, peer: str, words: Hello, request: TrainRequest | None) -> None:
+        """Raise ConsentError with everything in a request to train or to check that this party does not agree to.
+
+        A peer whose budget is too small is refused now; a resumed run has paid for most of it.
+        """
+        held, budget = self.table("train"), self._budget(peer)
+        refusals = Refusals(self.config.party)
+        with refusals.also():
+            self._consent.purpose(words.purpose)
+        n_features = 0
+        with refusals.also():
+            n_features = len(self._consent.features(held.table.names))
+        if request is not None:
+            with refusals.also():
+                self._consent.training(request)
+            if self._consent.accepts(request):
+                with refusals.also():
+                    budget.epsilon(passive_epsilon(request.protocol, request.protocol_params, n_features))
+        if request is not None and not request.resume:
+            with refusals.also():
+                budget.training(request.n_trees)
+            with refusals.also():
+                budget.may_align()
+            if request.n_ids > 0:
+                with refusals.also():
+                    self._consent.alignment(request.n_ids, len(held.ids), training=True)
+        refusals.tell()
 
     def _check(self, live: Live, words: Hello) -> None:
-        if words.train is not None:
-            self._consent.training(words.train)
-            self._afford(self._budget(live.session.channel.peer), words.train)
+        self._agree(live.session.channel.peer, words, words.train)
         held = self.table("train")
         features = self._consent.features(held.table.names)
-        live.session.channel.send(welcome(-1, held.table.n_rows, len(features)))
+        live.session.channel.send(welcome(-1, held.table.n_rows, len(features), held.ids.steps_digest))
         self.log.info("checked", peer=live.session.channel.peer)
 
     def _need_run_of(self, peer: str, run: str) -> None:
@@ -272,40 +290,114 @@ class Server:
             raise MessageError(f"{party} answering {peer}: a request to predict names no model")
         self._need_run_of(peer, words.run)
         live.run = words.run
-        share = self._share(words.run)
-        # How many of the rows are common shows later; a limit that is used up shows now.
-        self._queries.allow(words.run, 1)
-        self._budget(peer).may_predict(1)
+        share, paths = self._share(words.run)
+        budget = self._budget(peer)
         held = self.table("predict", single_rows=request.matching == "lookup")
+        self._agree_to_predict(budget, words, request, len(held.ids))
         table = held.table.select(share.records.features)
         session.speak(prediction_talk())
-        session.channel.send(welcome(-1, table.n_rows, len(table.names)))
-        count = 0
+        session.channel.send(welcome(-1, table.n_rows, len(table.names), held.ids.steps_digest))
+        per_row = most_comparisons(paths)
+        count = comparisons = 0
+
+        def note(message: Message) -> None:
+            nonlocal comparisons
+            comparisons += message.amount() if isinstance(message, Routed) else 0
 
         def use(positions: NDArray[np.int64], digest: bytes = b"", engine: Engine | None = None) -> None:
             nonlocal count
             if len(positions):
+                most = per_row * len(positions)
                 with self._lock:
                     self._queries.allow(words.run, len(positions))
                     # The limits that hold now: a session that looks rows up may have begun before a reload.
-                    self._budget(peer).predict(len(positions))
+                    self._budget(peer).predict(len(positions), most)
                     self._queries.take(words.run, len(positions))
-                rows = agreed([(table, positions)], digest, engine)
-                count += follow_prediction(share, rows, session.channel, engine=engine)
+                before = comparisons
+                try:
+                    rows = agreed([(table, positions)], digest, engine)
+                    count += follow_prediction(share, rows, session.channel, engine=engine)
+                finally:
+                    budget.give_back(most - (comparisons - before))
 
-        self._match(session, request, held, use)
-        self.log.info("predicted", peer=peer, run=words.run, rows=count, used=self._queries.used(words.run))
+        session.channel.before_send = note
+        try:
+            self._match(session, words.run, request, held, budget, use)
+        finally:
+            # What was told counts, however the session ended.
+            self.log.info("predicted", peer=peer, run=words.run, rows=count, comparisons=comparisons)
+            self._note_predictions(words.run, session.ledger, budget)
 
-    def _match(self, session: Session, request: PredictRequest, held: PartyTable, use: Callable[..., None]) -> None:
-        config = self.config
+    def _note_predictions(self, run: str, ledger: Ledger, budget: Budget) -> None:
+        """Add what a session told to predictions.json; what cannot be written must not hide how the session ended."""
+        try:
+            ledger.account = f"over all runs: {budget.describe()}"
+            with self._lock:
+                self._folder.run(run).add_predictions(ledger)
+        except (VfxgbError, OSError) as error:
+            self.log.error("failed", text=str(error), run=run, kind=type(error).__name__)
+
+    def _agree_to_predict(self, budget: Budget, words: Hello, request: PredictRequest, own: int) -> None:
+        """Raise ConsentError with everything in a request to predict that this party does not agree to.
+
+        How many of the rows are common shows later; a limit that is used up shows now.
+        """
+        refusals = Refusals(self.config.party)
+        with refusals.also():
+            self._consent.purpose(words.purpose)
+        with refusals.also():
+            self._queries.allow(words.run, 1)
+        with refusals.also():
+            budget.may_predict(1)
         if request.matching == "psi":
-            found = align_passive(config.party, held.ids, session.channel, self._align, config.threads)
+            with refusals.also():
+                budget.may_align()
+            if request.n_rows > 0:
+                with refusals.also():
+                    self._consent.alignment(request.n_rows, own, training=False)
+        else:
+            with refusals.also():
+                self._consent.lookups()
+                budget.may_look_up(max(1, request.n_rows))
+                if request.n_rows > 0:
+                    self._consent.lookup(request.n_rows, own)
+        refusals.tell()
+
+    def _match(
+        self,
+        session: Session,
+        run: str,
+        request: PredictRequest,
+        held: PartyTable,
+        budget: Budget,
+        use: Callable[..., None],
+    ) -> None:
+        """Find the rows of a request, by what this party agrees to, and have them predicted."""
+        config, peer, own = self.config, session.channel.peer, len(held.ids)
+
+        def align(claimed: int) -> None:
+            self._consent.alignment(claimed, own, training=False)
+            budget.align()
+            self.log.info("aligning", peer=peer, run=run, claimed=claimed, own=own)
+
+        def look_up(asked: int) -> None:
+            self._consent.lookup(asked, own)
+            budget.look_up(asked)
+
+        def told(asked: int, found: int) -> None:
+            self.log.info("looked up", peer=peer, run=run, ids=asked, found=found)
+
+        if request.matching == "psi":
+            found = align_passive(config.party, held.ids, session.channel, self._align, config.threads, align)
+            if found.hint:
+                self.log.warning("overlap", peer=peer, run=run, text=found.hint)
             with engines_for([config.party], config.engine, config.threads) as engines:
                 use(found.positions[0], found.digest, engines[config.party])
         else:
-            Answerer(config.party, held.ids, session.channel).serve(use)
+            Answerer(config.party, held.ids, session.channel, look_up, told).serve(use)
 
-    def _share(self, run: str) -> PassiveShare:
+    def _share(self, run: str) -> tuple[PassiveShare, SplitPaths]:
+        """This party's share of a model, and where its splits stand, to which questions are held."""
         file = self._folder.run(run).share_file
         try:
             share = load_share(file)
@@ -313,7 +405,13 @@ class Server:
             raise ConsentError(f"{self.config.party} has no share of the model of run {run[:8]}") from None
         if not isinstance(share, PassiveShare) or share.party != self.config.party:
             raise ShareMismatchError(f"{str(file)!r} holds no share of passive party {self.config.party!r}")
-        return share
+        if share.paths is None:
+            raise ConsentError(
+                f"{self.config.party} does not agree to predicting with the model of run {run[:8]}: its share is of an "
+                "earlier version, does not say where its splits stand in the trees and so cannot hold questions "
+                "to the paths of rows; train the model again"
+            )
+        return share, share.paths
 
 
 def _stamp(path: Path) -> Stamp:

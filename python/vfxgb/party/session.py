@@ -1,11 +1,12 @@
 """Sessions between processes: who this party is, whom it dials, the first words, and what passed the wire."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vfxgb import __version__
 from vfxgb.align import ALIGN_MESSAGES
-from vfxgb.errors import ConfigError, MessageError
+from vfxgb.align.normalise import steps_digest
+from vfxgb.errors import AlignmentError, ConfigError, MessageError
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.folder import TrafficRecord, now
 from vfxgb.party.messages import PARTY_MESSAGES, TALK_VERSION, Hello, Kind, PredictRequest, TrainRequest, Welcome
@@ -84,9 +85,9 @@ def hello(
     return Hello(TALK_VERSION, kind, __version__, now(), run, purpose, train, predict)
 
 
-def welcome(rounds: int = -1, n_rows: int = 0, n_features: int = 0) -> Welcome:
+def welcome(rounds: int = -1, n_rows: int = 0, n_features: int = 0, steps: bytes = b"") -> Welcome:
     """The answer of the side that granted the request."""
-    return Welcome(TALK_VERSION, __version__, now(), rounds, n_rows, n_features)
+    return Welcome(TALK_VERSION, __version__, now(), rounds, n_rows, n_features, steps)
 
 
 def greet(session: Session, words: Hello) -> Welcome:
@@ -95,6 +96,25 @@ def greet(session: Session, words: Hello) -> Welcome:
     answer = session.channel.recv(Welcome)
     check_talk(session.channel.own, session.channel.peer, answer.talk, answer.version)
     return answer
+
+
+def other_steps(peer: str, answer: Welcome, steps: Sequence[str]) -> str:
+    """What to say where a peer normalises its ids by another list of steps than this party; "" for the same list."""
+    if answer.steps in (b"", steps_digest(steps)):
+        return ""
+    return (
+        f"{peer} normalises its ids by other steps than this party ({', '.join(steps) or 'none'}), wanted the same "
+        "list in the same order; agree on one and write it as normalise into [data] of both"
+    )
+
+
+def need_same_steps(session: Session, answer: Welcome, steps: Sequence[str]) -> None:
+    """Raise AlignmentError, and tell the peer, unless it normalises its ids by `steps`."""
+    text = other_steps(session.channel.peer, answer, steps)
+    if text:
+        error = AlignmentError(f"{session.channel.own} aligning ids: {text}")
+        session.channel.abort(error)
+        raise error
 
 
 def check_talk(own: str, peer: str, talk: int, version: str) -> None:

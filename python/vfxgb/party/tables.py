@@ -59,7 +59,7 @@ def read_table(
     ids = join_ids(parts, party=config.party, normalise=data.normalise)
     if not labelled:
         return PartyTable(ids, table)
-    found = _read_numbers(path, [name for name in (data.label, data.weight) if name], config.party)
+    found = read_numbers(path, [name for name in (data.label, data.weight) if name], config.party)
     labels = read_labels(found[data.label], table.n_rows, config.party)
     weights = read_weights(found[data.weight], table.n_rows, config.party) if data.weight else None
     return PartyTable(ids, table, labels, weights)
@@ -76,11 +76,16 @@ def open_table(
     if path.is_dir() or (in_files and path.suffix.lower() == ENDING):
         source = ParquetSource.open(path, columns=features, party=config.party, missing=data.missing)
         return source.groups(data.id), source if in_files else read_all(source)
-    ids = read_text_column(path, data.id, f"reading ids of party {config.party!r}")
-    return [ids], Table.read(path, columns=features, party=config.party, missing=data.missing)
+    return [read_ids_of(config, path)], Table.read(path, columns=features, party=config.party, missing=data.missing)
 
 
-def _read_numbers(path: Path, names: Sequence[str], party: str) -> dict[str, NDArray[Any]]:
+def read_ids_of(config: PartyConfig, path: Path) -> Any:
+    """The id column of a file as it stands. Raises what reading raises."""
+    return read_text_column(path, config.data.id, f"reading ids of party {config.party!r}")
+
+
+def read_numbers(path: Path, names: Sequence[str], party: str) -> dict[str, NDArray[Any]]:
+    """Columns of numbers, such as labels and weights, by name. Raises what reading raises."""
     if path.is_dir():
         source = ParquetSource.open(path, columns=names, party=party)
         return {name: source.column(name, 0, source.n_rows) for name in names}

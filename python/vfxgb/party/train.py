@@ -33,9 +33,10 @@ from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, 
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
+from vfxgb.party.mistakes import check_labels, check_metrics
 from vfxgb.party.pace import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
-from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
+from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, training_talk
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.threads import resolve_threads
@@ -85,6 +86,7 @@ class Trainer:
         self.folder = parties.run(random_bytes(RUN_BYTES).hex()) if resume is None else parties.find(resume)
         if resume is not None and self.folder.read().state == "finished":
             raise CheckpointError(f"resuming run {self.folder.run[:8]}: it has finished; its model is in its folder")
+        check_metrics(self.params)
         self.train = self._read(config.data.train, "train")
         self.valid = None if config.data.valid is None else self._read(config.data.valid, "valid")
         self._sessions: Mapping[str, Session] = {}
@@ -96,7 +98,9 @@ class Trainer:
         self._count = self.folder.read().sessions if resume is not None else 0
 
     def _read(self, path: Path | None, what: str) -> PartyTable:
-        return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
+        held = read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
+        check_labels(self.params, held, self.config.party, what)
+        return held
 
     @property
     def run_id(self) -> str:
@@ -106,7 +110,8 @@ class Trainer:
     @property
     def request(self) -> TrainRequest:
         """What the passive parties are asked for."""
-        return training_request(self.config, self.params, self.folder.rows_file.exists())
+        n_ids = len(self.train.ids) + (0 if self.valid is None else len(self.valid.ids))
+        return training_request(self.config, self.params, self.folder.rows_file.exists(), n_ids)
 
     def describe(self) -> str:
         """What would be done, for --dry-run."""
@@ -180,7 +185,7 @@ class Trainer:
         request = self.request
         words = hello("train", self.run_id, config.purpose, train=request)
         for session in sessions.values():
-            greet(session, words)
+            need_same_steps(session, greet(session, words), config.data.normalise)
             session.speak(training_talk(self.spec.name))
         rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
         self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
@@ -227,6 +232,9 @@ class Trainer:
         save_rows(self.folder.rows_file, rows)
         self._log.info("aligned", run=self.run_id, rows=found.sizes[0], of=len(self.train.ids))
         self._tell(f"{found.sizes[0]:,} of {len(self.train.ids):,} training rows are at all parties")
+        if found.hint:
+            self._log.warning("overlap", run=self.run_id, text=found.hint)
+            self._tell(found.hint)
         return rows
 
     def _files(self) -> tuple[Path, ...]:
@@ -312,8 +320,11 @@ class Trainer:
         return record
 
 
-def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> TrainRequest:
-    """What the passive parties are asked for. Raises ConfigError for a party's own parameter among those it sends."""
+def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_ids: int = 0) -> TrainRequest:
+    """What the passive parties are asked for. `n_ids`: see TrainRequest.
+
+    Raises ConfigError for a party's own parameter among those it sends.
+    """
     spec = protocol_by_name(config.protocol.name)
     for name in config.protocol.params:
         if name in spec.local_params:
@@ -330,6 +341,7 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> 
         parties=(config.party, *config.peers),
         resume=resume,
         told_sample=params.told_sample,
+        n_ids=n_ids,
     )
 
 

@@ -159,6 +159,8 @@ class ActivePredictor:
         if message.depth != depth:
             raise MessageError(f"{what}: found level {message.depth}")
         ends = np.cumsum([len(visit.rows) for visit in visits])
+        if message.n_answers != int(ends[-1]):
+            raise MessageError(f"{what}: found {message.n_answers} answers, wanted {ends[-1]}")
         left = np.split(_bits(message.left, int(ends[-1]), what), ends[:-1])
         missing = _bits(message.missing, int(ends[-1]) if self._both_ways else 0, what)
         if not self._both_ways:

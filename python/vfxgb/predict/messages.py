@@ -8,7 +8,10 @@ from vfxgb.transport.messages import BULK_BYTES, NOTHING, Bulk, Message, Reveals
 
 
 class OpenPrediction(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, first: which model and which rows. `missing`: answers say where a value is missing, too."""
+    """Active to passive, first: which model and which rows.
+
+    `missing`: answers say where a value is missing, too; the receiver compares it with its own share of the model.
+    """
 
     TAG: ClassVar[str] = "open-prediction"
     REVEALS: ClassVar[Reveals] = Reveals("how many rows are scored, and by which model", "rows")
@@ -57,7 +60,10 @@ class Route(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class Routed(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active: per question one bit for each row: goes left; and if asked, one more: is missing."""
+    """Passive to active: per question one bit for each row, `n_answers` in all: goes left.
+
+    Where the model sends rows with missing values both ways, one more bit for each: is missing.
+    """
 
     TAG: ClassVar[str] = "routed"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
@@ -66,12 +72,13 @@ class Routed(Message, frozen=True, forbid_unknown_fields=True):
     )
 
     depth: int
+    n_answers: int
     left: Bulk
     missing: Bulk
 
     def amount(self) -> int:
-        """Comparisons, up to 7 more."""
-        return 8 * len(self.left)
+        """Comparisons: rows of all questions together."""
+        return self.n_answers
 
 
 class ClosePrediction(Message, frozen=True, forbid_unknown_fields=True):

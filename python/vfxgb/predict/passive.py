@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vfxgb.errors import MessageError, ShareMismatchError
 from vfxgb.model.shares import PassiveShare
 from vfxgb.predict.block import pack_answers
 from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
+from vfxgb.predict.paths import PathGuard
 from vfxgb.predict.routing import unpack_rows
 from vfxgb.predict.tester import SplitTester
 from vfxgb.transport.channel import Channel
@@ -20,6 +22,7 @@ class PassivePredictor:
 
     `tester`: of this party's rows; `rows`: their number and digest.
     `accept`: called with OpenPrediction before anything else; raises ConsentError for what the party does not agree to.
+    `comparisons`: how many were answered so far, one for each row of each question.
     """
 
     def __init__(
@@ -35,6 +38,8 @@ class PassivePredictor:
         self._rows = rows
         self._tester = tester
         self._channel = channel
+        self._guard = PathGuard(share.paths, len(share.records))
+        self.comparisons = 0
 
     def run(self) -> None:
         """Answer until the end. Any error is the caller's to pass on to the active party."""
@@ -48,12 +53,26 @@ class PassivePredictor:
                 "the shares that were saved together"
             )
         check_rows(share.party, self._channel.peer, self._rows, (opening.n_rows, opening.rows_digest))
+        with_missing = self._with_missing(opening)
         self._channel.send(PredictionReady())
         while True:
             message = self._channel.recv(Route, ClosePrediction)
             if isinstance(message, ClosePrediction):
                 return
-            self._channel.send(self._answer(message, opening.missing))
+            self._channel.send(self._answer(message, with_missing))
+
+    def _with_missing(self, opening: OpenPrediction) -> bool:
+        """Whether answers say which values are missing: as the sealed share says, whatever is asked for."""
+        paths = self._share.paths
+        if paths is None:
+            return opening.missing
+        if opening.missing != paths.both_ways:
+            raise ShareMismatchError(
+                f"{self._share.party} predicting: found a request to tell missing values: {opening.missing}, wanted "
+                f"{paths.both_ways}: the model was trained with {paths.missing_strategy!r}; use the shares that were "
+                "saved together"
+            )
+        return paths.both_ways
 
     def _answer(self, route: Route, with_missing: bool) -> Routed:
         what = f"{self._share.party} predicting, level {route.depth}"
@@ -62,16 +81,39 @@ class PassivePredictor:
             raise MessageError(
                 f"{what}: found rows {route.first} to {route.first + route.count}, wanted some of 0 to {n_rows}"
             )
-        records = unpack_array(route.records, np.int32, (len(route.records) // 4,), what)
-        sizes = unpack_array(route.sizes, np.int32, (len(records),), what)
-        own = len(self._share.records)
-        if len(records) == 0 or int(records.min()) < 0 or int(records.max()) >= own:
-            raise MessageError(f"{what}: found no question, or a record outside the {own} of this party")
+        records, sizes = self._questions(route, what)
+        self._guard.enter(route.first, route.count, route.depth, what)
         sets = unpack_rows(route.rows, sizes, route.count, what)
-        answers = self._tester.test(records.tolist(), sets, route.first, route.count, with_missing)
+        self._guard.check(records, sets, what)
+        answers = self._tester.test(records, sets, route.first, route.count, with_missing)
+        self._guard.note(records, sets, answers)
         left, missing = pack_answers(answers)
+        count = int(sizes.sum(dtype=np.int64))
+        self.comparisons += count
         return Routed(
             depth=route.depth,
+            n_answers=count,
             left=pack_array(left),
             missing=pack_bytes(b"") if missing is None else pack_array(missing),
         )
+
+    def _questions(self, route: Route, what: str) -> tuple[list[int], NDArray[np.int32]]:
+        """(records, rows of each) of a message that has at most one question about each record of this party.
+
+        What does not fit is refused before anything is made of it: a question costs this party the rows of a block.
+        """
+        own = len(self._share.records)
+        asked = len(route.records) // 4
+        most = asked * ((route.count + 7) // 8)
+        if not 1 <= asked <= own or len(route.rows) > most:
+            raise MessageError(
+                f"{what}: found {asked} questions and {len(route.rows)} bytes of rows, wanted 1 to {own} questions, "
+                f"one for each split of this party, and at most {most} bytes for {route.count} rows"
+            )
+        records = unpack_array(route.records, np.int32, (asked,), what)
+        sizes = unpack_array(route.sizes, np.int32, (asked,), what)
+        if int(records.min()) < 0 or int(records.max()) >= own:
+            raise MessageError(f"{what}: found a question about a record outside the {own} of this party")
+        if len(np.unique(records)) != asked:
+            raise MessageError(f"{what}: found two questions about one record, wanted each record once in a block")
+        return records.tolist(), sizes

@@ -26,6 +26,7 @@ from vfxgb.model.file import load_shares
 from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, RunRecord, now
 from vfxgb.report.guarantees import guarantees
 from vfxgb.report.trees import describe_model
+from vfxgb.train.ledger import counted
 
 
 def read_document(folder: RunFolder, audit: Path | None = None, shares: Sequence[Path] = ()) -> dict[str, Any]:
@@ -65,10 +66,23 @@ def make_document(
 
 
 def read_ledger(folder: RunFolder) -> dict[str, Any] | None:
-    """ledger.json, None if there is none yet. Raises FormatError."""
+    """ledger.json with what predictions have told since; None if there is none yet. Raises FormatError."""
     if not folder.ledger_file.is_file():
         return None
-    return _read(folder.ledger_file, LEDGER_FORMAT, "ledger")
+    ledger = _read(folder.ledger_file, LEDGER_FORMAT, "ledger")
+    if folder.predictions_file.is_file():
+        told = _read(folder.predictions_file, LEDGER_FORMAT, "ledger of predictions")
+        lines = [
+            f"In predictions, {entry['receiver']} learned from {entry['sender']}: {entry['reveals']} "
+            f"({counted(entry['amount'], entry['unit'])})"
+            for entry in told["entries"]
+            if entry["unit"]
+        ]
+        account = [told["account"]] if told["account"] else []
+        ledger["notes"] = [*ledger["notes"], *lines]
+        ledger["account"] = told["account"] or ledger.get("account", "")
+        ledger["text"] = "\n".join([ledger["text"], *lines, *account])
+    return ledger
 
 
 def read_audit(path: Path) -> dict[str, Any]:

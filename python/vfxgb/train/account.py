@@ -3,7 +3,8 @@
 A run's ledger is about that run. Whoever asks again and again learns more than any one run says, so the counts of all
 runs are kept, one file per peer, and whoever answers adds to them *before* the answer leaves:
 
-    trees, opened sums, predicted rows     what budgets of consent are compared with (party/budget.py)
+    trees, opened sums, predicted rows,
+    comparisons, lookups, alignments       what budgets of consent are compared with (party/budget.py)
     rounds begun                           of every run, those begun again after it broke off included
     releases                               what was released under differential privacy, each release once
 
@@ -42,8 +43,10 @@ class Repeated(msgspec.Struct, forbid_unknown_fields=True):
 class Totals(msgspec.Struct, forbid_unknown_fields=True):
     """The contents of an account: what `party` has shown `peer`.
 
-    `runs`: run -> the rounds begun in it. `releases`: key of a release -> its events; the same release costs once,
-    however often it is used. `drawn`: releases that were drawn for one run and are never used again.
+    `comparisons`: rows times splits answered in predictions. `lookup_ids`: ids that were looked up. `alignments`: those
+    begun, for training and prediction. `runs`: run -> the rounds begun in it. `releases`: key of a release -> its
+    events; the same release costs once, however often it is used. `drawn`: releases that were
+    drawn for one run and are never used again.
     """
 
     party: str
@@ -51,6 +54,9 @@ class Totals(msgspec.Struct, forbid_unknown_fields=True):
     trees: int = 0
     opened_sums: int = 0
     predicted_rows: int = 0
+    comparisons: int = 0
+    lookup_ids: int = 0
+    alignments: int = 0
     runs: dict[str, BegunRounds] = {}
     releases: dict[str, list[Event]] = {}
     drawn: list[Repeated] = []

@@ -19,7 +19,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,8 +33,11 @@ from vfxgb.model.shares import TreeShape
 from vfxgb.train.callbacks import EvalsLog
 from vfxgb.train.ledger import Entry
 
+# Where a passive party's split stands: tree, depth, and the split of the same party above it (SplitPaths).
+Place: TypeAlias = tuple[int, int, int]
+
 MAGIC = b"VFXGBRUN"
-VERSION = 2
+VERSION = 3
 DIGEST_BYTES = 32
 
 
@@ -52,11 +55,15 @@ class KeptTree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeptRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A party's splits: feature int32, cut float64, default_left one byte each; arrays as little-endian bytes."""
+    """A party's splits: feature int32, cut float64, default_left one byte each; arrays as little-endian bytes.
+
+    `places`: int32[r, 3], tree, depth and the split above (SplitPaths) of a passive party's; empty for the active one.
+    """
 
     feature: bytes
     cut: bytes
     default_left: bytes
+    places: bytes = b""
 
 
 class KeptArray(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -269,14 +276,21 @@ def restore_tree(kept: KeptTree, n_parties: int) -> TreeShape:
     return tree
 
 
-def keep_records(records: Sequence[tuple[int, float, bool]]) -> KeptRecords:
-    """Records (feature, cut, default_left) as a state holds them."""
+def keep_records(records: Sequence[tuple[int, float, bool]], places: Sequence[Place] = ()) -> KeptRecords:
+    """Records (feature, cut, default_left) as a state holds them; `places`: those of a passive party's."""
     feature, cut, default_left = zip(*records, strict=True) if records else ((), (), ())
     return KeptRecords(
         array_bytes(np.array(feature, dtype=np.int32)),
         array_bytes(np.array(cut, dtype=np.float64)),
         array_bytes(np.array(default_left, dtype=np.uint8)),
+        array_bytes(np.array(places, dtype=np.int32)),
     )
+
+
+def restore_places(kept: KeptRecords, n_records: int) -> list[Place]:
+    """Where the records of a passive party stand in the trees. Raises CheckpointError for another number of them."""
+    places = read_array(kept.places, np.int32, "the places of records", 3 * n_records).reshape(-1, 3)
+    return [(tree, depth, above) for tree, depth, above in places.tolist()]
 
 
 def restore_records(kept: KeptRecords, n_features: int) -> list[tuple[int, float, bool]]:

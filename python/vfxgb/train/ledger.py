@@ -102,6 +102,14 @@ class Ledger:
 
     def restore(self, entries: Iterable[Entry], rounds: int) -> None:
         """Add the totals of a run that goes on after `rounds` rounds, and say so."""
+        self.add(entries)
+        self.notes.append(
+            f"the run was resumed after {rounds} rounds; messages of a round that broke off are counted beside those "
+            "of the round that replaced it"
+        )
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add totals that were counted elsewhere."""
         for one in entries:
             entry = self._entries.setdefault(
                 (one.sender, one.receiver, one.message), replace(one, messages=0, bytes=0, amount=0)
@@ -109,10 +117,6 @@ class Ledger:
             entry.messages += one.messages
             entry.bytes += one.bytes
             entry.amount += one.amount
-        self.notes.append(
-            f"the run was resumed after {rounds} rounds; messages of a round that broke off are counted beside those "
-            "of the round that replaced it"
-        )
 
     def all_runs(self) -> str:
         """What the releases of this run come to with those of all others, in plain words."""

@@ -31,7 +31,7 @@ from vfxgb.engine.kernels import Partition, left_bits, make_partition
 from vfxgb.engine.table import ShardedTable, check_passive, row_ids
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
-from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
+from vfxgb.model.shares import PassiveShare, Seal
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.protocols.base import (
     Disclosed,
@@ -67,12 +67,15 @@ from vfxgb.train.messages import (
 from vfxgb.train.passive_keeper import PassiveKeeper
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
+from vfxgb.train.split_log import SplitLog
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows, rows_digest
 from vfxgb.tree.shown_cuts import ShownCuts
+
+_NONE_PENDING = (np.zeros(0, np.int32), b"", np.zeros(0, np.int32))
 
 
 @dataclass(frozen=True)
@@ -143,12 +146,13 @@ class PassiveParty:
             given.privacy,
             given.ids,
         )
-        self._records: list[tuple[int, float, bool]] = []
+        self._splits = SplitLog()
         self._fill: tuple[float, ...] | None = None
         self._seal = Seal()
         self._trees: list[PassiveTree] = []
-        # Splits of this party that the active party has not yet confirmed: per tree, who goes left.
-        self._pending: dict[int, tuple[NDArray[np.int32], bytes]] = {}
+        # Splits of this party that the active party has not yet confirmed: per tree their nodes, who goes left, and the
+        # numbers of their records.
+        self._pending: dict[int, tuple[NDArray[np.int32], bytes, NDArray[np.int32]]] = {}
         # Per tree the nodes that were opened last.
         self._open: dict[int, NDArray[np.int32]] = {}
         self._round = -1
@@ -161,15 +165,9 @@ class PassiveParty:
 
     def share(self) -> PassiveShare:
         """The party's share of the model as it stands."""
-        feature, cut, default_left = zip(*self._records, strict=True) if self._records else ((), (), ())
-        records = SplitRecords(
-            self._given.table.names,
-            np.array(feature, dtype=np.int32),
-            np.array(cut, dtype=np.float64),
-            np.array(default_left, dtype=np.bool_),
-            self._fill,
-        )
-        return PassiveShare(self._run_id, self.party, records, self._seal)
+        records = self._splits.records(self._given.table.names, self._fill)
+        paths = self._splits.paths(self._setup.missing_strategy)
+        return PassiveShare(self._run_id, self.party, records, self._seal, paths)
 
     def run(self) -> None:
         """Take part until the end. Any error is the caller's to pass on to the active party (`Channel.abort`)."""
@@ -195,7 +193,7 @@ class PassiveParty:
             # A role that failed may be unable to count the round; its messages count all the same.
             with suppress(Exception):
                 self._role.end_tree()
-            self._keeper.keep(self._records)
+            self._keeper.keep(self._splits)
 
     def _take_part(self) -> None:
         while True:
@@ -260,7 +258,7 @@ class PassiveParty:
         table = self._given.table
         self._setup = setup
         settings = passive_settings(setup, self._given.cuts, self._given.constraints)
-        self._records = self._keeper.go_back(
+        self._splits = self._keeper.go_back(
             setup, self._channel.peer, settings, lambda: table_digest(self._given.table), len(table.names)
         )
         self._round = max(setup.start_round, setup.first_round) - 1
@@ -289,7 +287,7 @@ class PassiveParty:
                 events=self.events,
                 note=self._note,
                 release_once=lambda settings, values, draw: self._keeper.release_once(
-                    settings, values, draw, self._records
+                    settings, values, draw, self._splits
                 ),
                 rounds_left=setup.n_rounds - setup.start_round,
                 max_depth=setup.max_depth,
@@ -328,7 +326,8 @@ class PassiveParty:
         if self._given.begin is not None:
             self._given.begin(message.round, self._setup.n_outputs)
         with self.timings.phase("keep"):
-            self._keeper.begin_round(message.round, self._records)
+            self._keeper.begin_round(message.round, self._splits)
+        self._splits.begin_round()
         self._round, self._depth = message.round, -1
         n_features = self._binned.n_features
         self._trees = []
@@ -377,12 +376,15 @@ class PassiveParty:
                     unpack_list(part, np.int32, what) for part in (group.nodes, group.left, group.right)
                 )
                 bits: bytes | Bulk = group.bits
+                records: NDArray[np.int32] | None = None
                 if len(group.bits) == 0:
-                    own, bits = self._pending.get(message.tree, (np.zeros(0, np.int32), b""))
+                    own, bits, records = self._pending.get(message.tree, _NONE_PENDING)
                     if not np.array_equal(own, nodes):
                         raise MessageError(f"{what}: found splits without rows that this party was not asked for")
                 # The native call checks nodes, children and the number of bits, and changes nothing when it refuses.
                 self._native_checked(what, tree.partition, nodes, left, right, bits)
+                own_records = None if records is None else records.tolist()
+                self._splits.grow(message.tree, nodes.tolist(), left.tolist(), right.tolist(), own_records)
                 children += [left, right]
                 split += [nodes, nodes]
         nodes = unpack_list(message.nodes, np.int32, what)
@@ -467,13 +469,15 @@ class PassiveParty:
                 resolved.default_left,
                 self._given.threads,
             )
-        first = len(self._records)
-        for feature, cut, default_left in zip(
-            resolved.feature.tolist(), resolved.bin.tolist(), resolved.default_left.tolist(), strict=True
-        ):
-            self._records.append((feature, float(self._binned.cuts[feature][cut]), default_left))
-        self._pending[choice.tree] = (nodes, bits)
-        records = np.arange(first, len(self._records), dtype=np.int32)
+        splits = [
+            (feature, float(self._binned.cuts[feature][cut]), default_left)
+            for feature, cut, default_left in zip(
+                resolved.feature.tolist(), resolved.bin.tolist(), resolved.default_left.tolist(), strict=True
+            )
+        ]
+        number = self._round * self._setup.n_outputs + choice.tree
+        records = self._splits.choose(choice.tree, number, self._depth, nodes.tolist(), splits)
+        self._pending[choice.tree] = (nodes, bits, records)
         return TreeRows(
             tree=choice.tree, tokens=pack_array(resolved.tokens), records=pack_array(records), bits=pack_bytes(bits)
         )
@@ -486,7 +490,7 @@ class PassiveParty:
                 f"{self.party} finishing: found {message.n_rounds} rounds in the model, wanted {self._round + 1}"
             )
         share = self.share()
-        own = commit(self._run_id, self.party, share.records, self._keeper.salt)
+        own = commit(self._run_id, self.party, share.records, self._keeper.salt, share.paths)
         self._channel.send(Commit(n_records=len(share.records), digest=own))
         sealed = self._channel.recv(Sealed)
         if dict(sealed.parties).get(self.party) != own:
@@ -507,7 +511,7 @@ class PassiveParty:
         self._role.end_tree()
         self._trees, self._pending = [], {}
         with self.timings.phase("keep"):
-            link = self._keeper.end_round(self._round, message.trees_digest, self._records)
+            link = self._keeper.end_round(self._round, message.trees_digest, self._splits)
         self._channel.send(RoundKept(round=self._round, state_digest=link))
 
     def _check_place(self, round_index: int, depth: int, wanted: int, step: str) -> None:

@@ -8,7 +8,7 @@ ledger, the rounds begun and the sums over few rows of a round that broke off ar
 replaces it: the active party may have asked for other gradients the second time, and this party cannot tell.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError
 from vfxgb.model.seal import new_salt
 from vfxgb.protocols.base import Disclosed
-from vfxgb.train.checkpoint import BegunRounds, PassiveState, RoundMark, keep_records, restore_records
+from vfxgb.train.checkpoint import BegunRounds, PassiveState, RoundMark
 from vfxgb.train.digests import START, state_link
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import Setup
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
+from vfxgb.train.split_log import SplitLog
 
-Records = Sequence[tuple[int, float, bool]]
 _BEGINNING = RoundMark(-1, 0, b"", b"")
 
 
@@ -76,10 +76,8 @@ class PassiveKeeper:
         """Where the party stands: the mark of the last round, or that of the beginning."""
         return self._marks[-1] if self._marks else _BEGINNING
 
-    def go_back(
-        self, setup: Setup, peer: str, settings: bytes, data: Callable[[], bytes], n_features: int
-    ) -> list[tuple[int, float, bool]]:
-        """The records to go on with: stand where the active party, `peer`, stands, or refuse.
+    def go_back(self, setup: Setup, peer: str, settings: bytes, data: Callable[[], bytes], n_features: int) -> SplitLog:
+        """The splits to go on with: stand where the active party, `peer`, stands, or refuse.
 
         Raises CheckpointError, which names what differs: run, settings, data, or the digests of the round.
         """
@@ -111,11 +109,11 @@ class PassiveKeeper:
                 "checkpoints are not of one run: restore those that belong together, or start a new run"
             )
         if state is None:
-            return []
+            return SplitLog()
         for name, count in state.disclosed.items():
             setattr(self._disclosed, name, count)
         self._ledger.restore(state.ledger, setup.start_round)
-        return restore_records(state.records, n_features)[: last.n_records]
+        return SplitLog.restore(state.records, last.n_records, n_features)
 
     def _check(self, state: PassiveState, what: str) -> None:
         setup = self._setup
@@ -136,12 +134,12 @@ class PassiveKeeper:
         if rounds != list(range(setup.first_round, setup.first_round + len(rounds))) or counts != sorted(counts):
             raise CheckpointError(f"{what}: the rounds of the checkpoint do not follow one another; start a new run")
 
-    def begin_round(self, round_index: int, records: Records) -> None:
+    def begin_round(self, round_index: int, splits: SplitLog) -> None:
         """Keep that a round has begun; called before anything of it is answered."""
         self.begun = self.begun.begin(round_index)
-        self.keep(records)
+        self.keep(splits)
 
-    def end_round(self, round_index: int, trees_digest: bytes, records: Records) -> bytes:
+    def end_round(self, round_index: int, trees_digest: bytes, splits: SplitLog) -> bytes:
         """Keep a round that is over; returns the digest of where the party stands then."""
         last = self.last
         link = state_link(
@@ -150,19 +148,19 @@ class PassiveKeeper:
             self._party,
             self.salt,
             trees_digest,
-            keep_records(records[last.n_records :]),
+            splits.keep(last.n_records, len(splits)),
         )
-        self._marks.append(RoundMark(round_index, len(records), trees_digest, link))
-        self.keep(records)
+        self._marks.append(RoundMark(round_index, len(splits), trees_digest, link))
+        self.keep(splits)
         return link
 
     def release_once(
-        self, settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]], records: Records
+        self, settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]], splits: SplitLog
     ) -> NDArray[Any]:
         """See protocols.base.ReleaseOnce: what is about to be released is kept beside the rounds that are over."""
-        return self._releases.once(settings, values, draw, lambda: self.keep(records))
+        return self._releases.once(settings, values, draw, lambda: self.keep(splits))
 
-    def keep(self, records: Records) -> None:
+    def keep(self, splits: SplitLog) -> None:
         """Keep everything as it stood after the last round, and all that was released and shown until now."""
         self._releases.charge()
         if self._keep is None:
@@ -175,7 +173,7 @@ class PassiveKeeper:
                 settings=self._settings,
                 data=self._data,
                 salt=self.salt,
-                records=keep_records(records[: self.last.n_records]),
+                records=splits.keep(0, self.last.n_records),
                 marks=list(self._marks),
                 releases=dict(self._releases.kept),
                 events=list(self._events),

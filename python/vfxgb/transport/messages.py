@@ -25,7 +25,7 @@ CONTROL_BYTES = 1 << 16
 TABLE_BYTES = 1 << 26
 BULK_BYTES = 1 << 30
 # Fixed sizes of what messages name: identifiers and reasons are short, whatever the data.
-MAX_REASON = 500
+MAX_REASON = 4000
 
 Bulk: TypeAlias = memoryview
 BIG_ENDIAN = sys.byteorder == "big"

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from align_runs import TOY, Outcome, run_alignment
+from align_runs import TOY, Outcome, pair, run_alignment, together
 from property_tests import examples
-from vfxgb.align import Alignment, AlignParams, Ids, kkrt, make_ids
-from vfxgb.align.messages import CommonTags, Hint, OpenAlign
+from vfxgb.align import Alignment, AlignParams, Ids, align_active, align_passive, kkrt, make_ids
+from vfxgb.align.messages import CommonTags, Hint, OpenAlign, TwiceBlindedIds
 from vfxgb.align.params import MAX_IDS, SMALL_IDS, bin_count
-from vfxgb.errors import AlignmentError, PeerError
+from vfxgb.errors import AlignmentError, ConsentError, PeerError
 from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import Message
+from vfxgb.transport.messages import Abort, Message
 
 ECDH = AlignParams(method="ecdh")
 
@@ -235,3 +235,59 @@ def test_messages_say_what_they_reveal() -> None:
 def test_weak_groups_need_a_word() -> None:
     with pytest.raises(ValueError, match="group_bits=768 is no protection"):
         AlignParams(group_bits=768)
+
+
+def _ids(first: int, count: int, party: str = "") -> Ids:
+    return make_ids([f"person {number}" for number in range(first, first + count)], party)
+
+
+def _refusing(params: AlignParams, own: Ids, other: Ids, **hooks: Any) -> Outcome:
+    """An alignment with a passive party that has agreed to some of it only."""
+    outcome = Outcome()
+    one, end = pair("bank", "shop", outcome)
+    return together(
+        {
+            "bank": (lambda: align_active("bank", [own], {"shop": one}, params, 1), [one]),
+            "shop": (lambda: align_passive("shop", other, end, params, 1, **hooks), [end]),
+        },
+        outcome,
+    )
+
+
+@pytest.mark.parametrize("params", [TOY, ECDH], ids=["kkrt", "ecdh"])
+def test_claimed_ids_are_looked_at_before_anything_is_answered(params: AlignParams) -> None:
+    def refuse(claimed: int) -> None:
+        raise ConsentError(f"shop does not agree to {claimed} ids")
+
+    outcome = _refusing(params, _ids(0, 7), _ids(0, 20, "shop"), accept=refuse)
+    assert isinstance(outcome.errors["bank"], ConsentError)
+    assert "shop does not agree to 7 ids" in str(outcome.errors["bank"])
+    assert [type(message) for _, receiver, message in outcome.messages if receiver == "bank"] == [Abort]
+
+
+def test_too_few_common_ids_are_refused_before_the_active_party_learns_which() -> None:
+    counted: list[int] = []
+
+    def enough(common: int) -> None:
+        counted.append(common)
+        if common < 4:
+            raise ConsentError("shop does not agree to so few")
+
+    outcome = _refusing(ECDH, _ids(0, 10), _ids(7, 30, "shop"), enough=enough)
+    assert counted == [3]
+    assert isinstance(outcome.errors["bank"], ConsentError)
+    received = {type(message) for _, receiver, message in outcome.messages if receiver == "bank"}
+    assert TwiceBlindedIds not in received
+    agreed = _refusing(ECDH, _ids(0, 10), _ids(6, 30, "shop"), enough=enough).alignments()
+    assert counted == [3, 4]
+    assert agreed["bank"].sizes == agreed["shop"].sizes == (4,)
+
+
+@pytest.mark.parametrize("params", [TOY, ECDH], ids=["kkrt", "ecdh"])
+def test_a_low_overlap_is_said_with_a_hint(params: AlignParams) -> None:
+    low = run_alignment([_ids(0, 10)], [_ids(6, 30, "shop")], params).alignments()
+    for found in low.values():
+        assert found.hint.startswith("only 4 of 10 ids of the smaller table are common")
+        assert "normalise of [data]" in found.hint
+    half = run_alignment([_ids(0, 10)], [_ids(5, 30, "shop")], params).alignments()
+    assert [found.hint for found in half.values()] == ["", ""]

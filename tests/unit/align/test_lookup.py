@@ -9,7 +9,7 @@ from align_runs import Outcome, pair, together
 from vfxgb.align import Answerer, Asker, Ids, make_ids
 from vfxgb.align.alignment import TagTable
 from vfxgb.align.messages import AskRows, FoundRows, LookupReady, OpenLookup, UseRows
-from vfxgb.errors import AlignmentError, MessageError, PeerError
+from vfxgb.errors import AlignmentError, ConsentError, MessageError, PeerError
 from vfxgb.transport.messages import pack_array
 
 
@@ -123,3 +123,29 @@ def test_tags_with_equal_halves() -> None:
     table = TagTable(words.view(np.uint8).reshape(-1, 16))
     asked = np.array([[2, 5], [4, 5], [0, 0], [3, 5], [9, 2**64 - 1], [10, 2**64 - 1], [1, 6]], dtype=np.uint64)
     assert table.find(asked.view(np.uint8).reshape(-1, 16)).tolist() == [2, -1, 4, 0, 3, -1, -1]
+
+
+def test_a_question_that_is_not_agreed_to_is_not_answered() -> None:
+    """Consent is asked with the number of ids before the table is searched."""
+    one, other = pair("bank", "shop")
+    table = make_ids(["a", "b"], "shop")
+    asked: list[int] = []
+
+    def accept(count: int) -> None:
+        asked.append(count)
+        if sum(asked) > 3:
+            raise ConsentError("shop does not agree to so many")
+
+    one.send(OpenLookup(key=bytes(16), steps=table.steps_digest))
+    for _ in range(2):
+        one.send(AskRows(tags=memoryview(bytes(32))))
+        one.send(UseRows(n_ids=2, used=bits(0)))
+    told: list[tuple[int, int]] = []
+    with pytest.raises(ConsentError):
+        Answerer("shop", table, other, accept, lambda *counts: told.append(counts)).serve(lambda rows: None)
+    assert (asked, told) == ([2, 2], [(2, 0)])
+    assert isinstance(one.recv(LookupReady), LookupReady)
+    assert isinstance(one.recv(FoundRows), FoundRows)
+    other.close()
+    with pytest.raises(PeerError, match="has closed the channel"):
+        one.recv(FoundRows)

@@ -220,3 +220,25 @@ def test_prediction_in_blocks(result, data, monkeypatch) -> None:
     whole = predict_margin(result.active_share, result.passive_shares, _tables(X))
     monkeypatch.setattr("vfxgb.predict.active.BLOCK_PAIRS", 3 * 17)
     assert np.array_equal(predict_margin(result.active_share, result.passive_shares, _tables(X)), whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"tree": [0]}, "one place each"),
+        ({"above": lambda above: [2 * len(above) + 1, *above[1:]]}, "do not lie in trees"),
+        ({"depth": lambda depth: [-1, *depth[1:]]}, "do not lie in trees"),
+        ({"missing_strategy": "probabilistic"}, "do not match its digest"),
+    ],
+)
+def test_paths_that_are_none_or_altered(result, tmp_path, change, match) -> None:
+    file = tmp_path / "share.json"
+    share = result.passive_shares["shop"]
+    save_share(share, file)
+    assert load_share(file).paths.above.tolist() == share.paths.above.tolist()
+    document = json.loads(file.read_text())
+    for name, value in change.items():
+        document["paths"][name] = value(document["paths"][name]) if callable(value) else value
+    file.write_text(json.dumps(document))
+    with pytest.raises((FormatError, ShareMismatchError), match=match):
+        load_share(file)

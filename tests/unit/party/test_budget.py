@@ -1,5 +1,6 @@
 """Limits over all runs: charged before anything is answered, kept on disk, safe against two sessions at once."""
 
+import hashlib
 import multiprocessing
 import threading
 from dataclasses import replace
@@ -87,6 +88,43 @@ def test_predicted_rows_of_all_models(folder):
     assert _budget(folder).totals().predicted_rows == 9
 
 
+def test_comparisons_are_charged_at_their_most_and_given_back(folder):
+    budget = _budget(folder, total_comparisons=100)
+    budget.predict(2, 80)
+    budget.give_back(30)
+    with pytest.raises(ConsentError, match=r"51 more comparisons for bank, wanted at most 50: 50 of 100 \(total_comp"):
+        _budget(folder, total_comparisons=100).predict(1, 51)
+    budget.predict(1, 50)
+    totals = _budget(folder).totals()
+    assert (totals.comparisons, totals.predicted_rows) == (100, 3)
+
+
+def test_ids_looked_up_and_alignments_have_limits(folder):
+    budget = _budget(folder, total_lookup_ids=10, total_alignments=2)
+    budget.may_look_up(10)
+    budget.look_up(7)
+    with pytest.raises(ConsentError, match=r"4 more ids looked up for bank, wanted at most 3: 7 of 10 \(total_lookup"):
+        budget.may_look_up(4)
+    with pytest.raises(ConsentError, match="4 more ids looked up"):
+        _budget(folder, total_lookup_ids=10).look_up(4)
+    for _ in range(2):
+        budget.may_align()
+        budget.align()
+    for refused in (budget.may_align, _budget(folder, total_alignments=2).align):
+        with pytest.raises(ConsentError, match=r"1 more alignments for bank, wanted at most 0: 2 of 2 \(total_alig"):
+            refused()
+    totals = _budget(folder).totals()
+    assert (totals.lookup_ids, totals.alignments) == (7, 2)
+
+
+def test_an_account_of_an_earlier_version_is_read(folder):
+    """Counts that it did not have begin at 0."""
+    body = b'{"party":"shop","peer":"bank","trees":4,"format":"vfxgb account","version":1}'
+    folder.account("shop", "bank").file.write_bytes(body + b"\n" + hashlib.sha256(body).hexdigest().encode() + b"\n")
+    totals = _budget(folder).totals()
+    assert (totals.trees, totals.comparisons, totals.lookup_ids, totals.alignments) == (4, 0, 0, 0)
+
+
 def test_epsilon_of_a_run_and_of_all_runs(folder):
     with pytest.raises(ConsentError, match=r"epsilon 1000 for one of its rows, wanted at most 8 in a run \(max_eps"):
         _budget(folder).epsilon(1000.0)
@@ -148,6 +186,8 @@ def test_a_damaged_account_answers_nothing(folder, damage):
         lambda budget: budget.begin_round(RUN, 0, 1),
         lambda budget: budget.send(replace_amount(PlainSums(round=0, depth=0, trees=[]), 1)),
         lambda budget: budget.release("bank", "key", [RELEASE], True, [RELEASE]),
+        lambda budget: budget.look_up(1),
+        lambda budget: budget.align(),
         lambda budget: budget.describe(),
     ]
     before = file.read_bytes()
@@ -182,11 +222,13 @@ def test_two_sessions_and_two_processes_at_once(folder):
 
 
 def test_what_was_shown_in_plain_words(folder):
-    budget = _budget(folder, total_trees=500, max_total_epsilon=10.0)
+    budget = _budget(folder, total_trees=500, max_total_epsilon=10.0, total_lookup_ids=100)
     budget.begin_round(RUN, 0, 2)
     budget.predict(1234)
     budget.release("bank", "one", [RELEASE], True, [RELEASE])
+    budget.look_up(77)
+    budget.align()
     assert budget.describe() == (
-        "bank was shown 2 trees (of 500), 0 gradient sums (no limit), 1,234 predicted rows (no limit) in 1 runs; "
-        "epsilon 3 of 10 was released"
+        "bank was shown 2 trees (of 500), 0 gradient sums (no limit), 1,234 predicted rows (no limit), 0 comparisons "
+        "(no limit), 77 ids looked up (of 100), 1 alignments (no limit) in 1 runs; epsilon 3 of 10 was released"
     )

@@ -167,3 +167,9 @@ def test_what_init_writes_is_a_configuration(tmp_path, role, capsys):
     open_lines = [line for line in lines if "passphrase_env" not in line and "VFXGB_<SECTION>" not in line]
     file.write_text("\n".join(open_lines))
     load_config(file, {})
+
+
+@pytest.mark.parametrize("consent", [{"max_claimed_ids": 0}, {"max_claimed_ids": 4, "min_claimed_ids": 5}])
+def test_claims_that_no_alignment_could_make(write, consent):
+    with pytest.raises(ConfigError, match=r"of \[consent\] would refuse every alignment"):
+        load_config(write("passive", consent=consent), {})

@@ -2,7 +2,7 @@ import pytest
 
 from vfxgb.errors import ConsentError
 from vfxgb.party.config import ConsentSection
-from vfxgb.party.consent import Consent, QueryCount, smallest_key
+from vfxgb.party.consent import Consent, QueryCount, Refusals, smallest_key
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TrainRequest
 from vfxgb.protocols import make_protocol_params, protocol_by_name
@@ -60,6 +60,86 @@ def test_what_is_beyond_is_refused_by_name(case):
         _consent(**section).training(request)
     assert said in str(found.value)
     assert "ask shop" in str(found.value)
+
+
+def test_everything_that_is_too_much_is_said_in_one_answer():
+    consent = _consent(max_trees=9, max_depth=4, min_bucket_rows=5, min_key_bits=3072)
+    with pytest.raises(ConsentError) as refused:
+        consent.training(_request("batch_he", {"key_bits": 2048}, told=True))
+    assert str(refused.value) == (
+        "shop does not agree, for 5 reasons: (1) keys of 2048 bits, wanted at least 3072; (2) trees of depth 5, wanted "
+        "at most 4; (3) min_bucket_rows of 1, wanted at least 5; (4) hearing which rows GOSS chose by their labels, "
+        "wanted told_sample = true in its consent; (5) 10 trees, wanted at most 9; ask shop"
+    )
+    # What binds is looked at in the same way.
+    with pytest.raises(ConsentError, match=r"for 2 reasons: \(1\) trees of depth 3, .* \(2\) 2 trees, wanted"):
+        _consent(max_trees=1, max_depth=2).setup(_setup(False))
+
+
+def test_refusals_of_several_steps_are_one_list():
+    refusals = Refusals("shop")
+    refusals.tell()
+    with refusals.also():
+        _consent(max_trees=1, max_depth=2).setup(_setup(False))
+    with refusals.also():
+        _consent(purposes=("credit",)).purpose("fun")
+    with refusals.also():
+        raise ConsentError("shop cannot read its account") from ValueError("truncated")
+    with pytest.raises(ConsentError, match=r"for 4 reasons: .* \(4\) shop cannot read its account; ask shop") as told:
+        refusals.tell()
+    assert len(told.value.reasons) == 4
+    assert str(told.value.__cause__) == "truncated"
+    one = Refusals("shop")
+    with one.also():
+        _consent(purposes=("credit",)).purpose("fun")
+    with pytest.raises(ConsentError, match=r"^shop does not agree to the purpose 'fun', wanted one of 'credit'"):
+        one.tell()
+
+
+@pytest.mark.parametrize(
+    ("section", "claimed", "own", "training", "said"),
+    [
+        ({}, 1, 10, True, ""),
+        ({}, 1_000_000, 10, True, ""),
+        ({}, 1_000_001, 10, True, "of 1,000,001 ids, wanted at most 1,000,000 (max_claimed_ids; it has 10 ids itself)"),
+        ({}, 16_000_000, 1_000_000, False, ""),
+        ({}, 16_000_001, 1_000_000, False, "wanted at most 16,000,000 (max_claimed_ids"),
+        ({"max_claimed_ids": 50}, 51, 1_000_000, False, "of 51 ids, wanted at most 50"),
+        ({"max_claimed_ids": 1 << 28}, 1 << 28, 10, False, ""),
+        ({"min_common_rows": 100}, 99, 10, True, "of 99 ids, wanted at least 100 (min_common_rows)"),
+        ({"min_common_rows": 100}, 99, 10, False, ""),
+        ({"min_claimed_ids": 100}, 99, 10, False, "of 99 ids, wanted at least 100 (min_claimed_ids)"),
+    ],
+)
+def test_ids_that_a_peer_claims(section, claimed, own, training, said):
+    consent = _consent(**section)
+    if not said:
+        consent.alignment(claimed, own, training)
+        return
+    with pytest.raises(ConsentError) as refused:
+        consent.alignment(claimed, own, training)
+    assert said in str(refused.value)
+
+
+def test_lookups_need_consent_and_have_bounds():
+    with pytest.raises(ConsentError, match=r"looking up ids, wanted lookup = true in its \[consent\]: .* --lookup"):
+        _consent().lookup(5, 10)
+    consent = _consent(lookup=True, min_lookup_ids=3, max_claimed_ids=8)
+    consent.lookup(3, 10)
+    consent.lookup(8, 10)
+    for asked, said in ((2, "at least 3"), (9, "at most 8")):
+        with pytest.raises(ConsentError, match=f"looking up {asked} ids at once, wanted {said}"):
+            consent.lookup(asked, 10)
+
+
+def test_few_common_rows_before_the_peer_knows_how_many():
+    _consent(min_common_rows=10).enough_common(10)
+    # With no limit of its own the party goes on, and both learn that no id is common.
+    _consent().enough_common(0)
+    with pytest.raises(ConsentError) as refused:
+        _consent(min_common_rows=10).enough_common(7)
+    assert "7" not in str(refused.value)
+    assert str(refused.value.__cause__) == "7 rows are common"
 
 
 def _setup(told):

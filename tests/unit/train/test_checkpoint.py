@@ -133,7 +133,7 @@ def test_files_that_are_no_state_are_refused(tmp_path: Path) -> None:
         "or truncated": good[:20],
         "truncated or damaged": good[:-1],
         "no checkpoint of vfxgb": b"X" + good[1:],
-        "found version 9, wanted 2": good[:8] + b"\x09" + good[9:],
+        "found version 9, wanted 3": good[:8] + b"\x09" + good[9:],
         "damaged": good[:100] + bytes([good[100] ^ 1]) + good[101:],
         "malformed": signed(body[:-5]),
         "it is malformed": signed(body[:16] + msgspec.msgpack.encode({"run": 3})),

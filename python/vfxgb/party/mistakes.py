@@ -1,0 +1,164 @@
+"""Everything that is wrong with a party's own part of a run, found without a peer and listed at once.
+
+`vfxgb check` lists it; `vfxgb train` raises the first of it, before anybody is asked anything.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from vfxgb.align import join_ids
+from vfxgb.data.labels import read_labels, read_weights
+from vfxgb.data.parquet import ParquetSource
+from vfxgb.data.table import Table
+from vfxgb.errors import ConfigError, LabelError, VfxgbError
+from vfxgb.metric import make_metrics
+from vfxgb.objective import make_objective, start_margin
+from vfxgb.params import TrainParams
+from vfxgb.party.config import PartyConfig
+from vfxgb.party.tables import PartyTable, column_names, feature_names, read_ids_of, read_numbers
+
+MAX_PORT = 65535
+# Objectives whose labels are classes.
+CLASSES = ("binary:logistic", "multi:softprob")
+
+
+def table_mistakes(config: PartyConfig, path: Path | None, what: str, labelled: bool) -> list[str]:
+    """What is wrong with a table that could not be read: its ids, every column in use, labels and weights, each once.
+
+    `what`, `labelled`: see tables.read_table. Reads the file again for each column: call it when reading has failed.
+    """
+    if path is None:
+        return [f"party {config.party!r}: [data] has no {what}, which this needs; give the path of a table"]
+    found = _Found()
+    names: list[str] = []
+    where = f"reading {what} of party {config.party!r}"
+    with found.attempt():
+        names = list(column_names(path, where))
+    if not names:
+        return found.texts
+    with found.attempt():
+        parts = _id_parts(config, path)
+        join_ids(parts, party=config.party, normalise=config.data.normalise)
+    for name in _features(config, path, where, found):
+        with found.attempt():
+            read_through(_column(config, path, name))
+    if labelled:
+        for name, read in ((config.data.label, read_labels), (config.data.weight, read_weights)):
+            if name:
+                with found.attempt():
+                    values = read_numbers(path, [name], config.party)[name]
+                    read(values, len(values), config.party)
+    return found.texts
+
+
+class _Found:
+    """Mistakes in the order in which they were found, each once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Go on after a mistake within the block, and remember it."""
+        try:
+            yield
+        except (VfxgbError, OSError) as error:
+            if str(error) not in self.texts:
+                self.texts.append(str(error))
+
+
+def _id_parts(config: PartyConfig, path: Path) -> Iterable[Any]:
+    if path.is_dir():
+        return ParquetSource.open(path, without=[config.data.id], party=config.party).groups(config.data.id)
+    return [read_ids_of(config, path)]
+
+
+def _features(config: PartyConfig, path: Path, where: str, found: _Found) -> list[str]:
+    """The columns in use that the table has; those that it lacks are entered in `found`."""
+    present: list[str] = []
+    # One at a time: each that is lacking is said.
+    for names in (None,) if config.data.features is None else ((name,) for name in config.data.features):
+        data = msgspec.structs.replace(config.data, features=names)
+        with found.attempt():
+            present += feature_names(msgspec.structs.replace(config, data=data), path, where)
+    return present
+
+
+def _column(config: PartyConfig, path: Path, name: str) -> Table | ParquetSource:
+    if path.is_dir():
+        return ParquetSource.open(path, columns=[name], party=config.party, missing=config.data.missing)
+    return Table.read(path, columns=[name], party=config.party, missing=config.data.missing)
+
+
+def read_through(table: Table | ParquetSource) -> None:
+    """Read every value of a table that is in files, a part at a time, to find those that training would refuse."""
+    if isinstance(table, Table):
+        return
+    for first, stop in pairwise(table.parts):
+        for feature in range(len(table.names)):
+            table.column(feature, first, stop)
+
+
+def check_labels(params: TrainParams, held: PartyTable, party: str, what: str) -> None:
+    """Raise LabelError for labels of table `what` that [train] cannot learn from or be measured on."""
+    if held.labels is None:
+        raise LabelError(f"party {party!r}: {what} has no labels, wanted the column that label of [data] names")
+    objective = make_objective(params)
+    labels = objective.check_labels(held.labels, party)
+    if what != "train":
+        return
+    if params.objective in CLASSES and (labels == labels[0]).all():
+        raise LabelError(
+            f"labels of party {party!r}: every row of {what} has label {labels[0]:g}, wanted at least two classes for "
+            f"{params.objective}; check label in [data]"
+        )
+    start_margin(objective, params, labels, held.weights)
+
+
+def check_metrics(params: TrainParams) -> None:
+    """Raise ParameterError or UnknownNameError for an eval_metric that there is not, or not for this objective."""
+    objective = make_objective(params)
+    predictions = objective.transform(np.zeros((2, objective.n_outputs)))
+    for metric in make_metrics(params.eval_metric, objective.default_metric):
+        metric(np.zeros(2), predictions)
+
+
+def check_resume(config: PartyConfig) -> None:
+    """Raise ConfigError if what seals the keys of a checkpoint is not there."""
+    resume = config.resume
+    if resume.passphrase_env and not os.environ.get(resume.passphrase_env):
+        raise ConfigError(
+            f"sealing keys: the environment has no {resume.passphrase_env}, which [resume] passphrase_env names; set it"
+        )
+    if resume.key_file is not None and not resume.key_file.is_file():
+        raise ConfigError(f"sealing keys: there is no file {str(resume.key_file)!r}, which [resume] key_file names")
+
+
+def address_mistakes(config: PartyConfig) -> list[str]:
+    """Addresses in the configuration that are none."""
+    given = {f"address of [peers.{name}]": peer.address for name, peer in config.peers.items() if peer.address}
+    lowest = dict.fromkeys(given, 1)
+    if config.listen:
+        # Port 0 leaves the choice to the system.
+        given["listen"], lowest["listen"] = config.listen, 0
+    return [
+        f"{key}: found {address!r}, wanted host:port with a port from {lowest[key]} to {MAX_PORT}, such as "
+        '"shop.example.com:7878"'
+        for key, address in given.items()
+        if not _is_address(address, lowest[key])
+    ]
+
+
+def _is_address(address: str, lowest: int) -> bool:
+    host, _, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    clear = bool(bare) and not re.search(r"[\s/]", bare) and (host != bare or ":" not in bare)
+    return clear and port.isascii() and port.isdecimal() and lowest <= int(port) <= MAX_PORT
