@@ -16,7 +16,8 @@ def add(commands: Commands) -> None:
         "predict",
         help="score a file of rows with the other parties",
         description="Scores the rows of a file with all parties of a model. The output has the ids of the input in "
-        "their order; the score is empty where a party does not have the row. Rows are matched by private set "
+        "their order; the score is empty where a party does not have the row, in all rows if they have none in common. "
+        "Rows are matched by private set "
         "intersection; with --lookup the passive parties see which ids are asked for, which is faster for few rows.",
     )
     parser.add_argument("config", metavar="PARTY.toml", type=Path)
@@ -64,7 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         count = len(scores.ids) - scores.missing
         print(f"scored {count:,} of {len(scores.ids):,} rows, {scores.bytes:,} bytes: {arguments.output}")
-        if scores.missing:
+        if not count:
+            others = ", ".join(predictor.share.parties[1:])
+            print(
+                f"no row of {arguments.input} is at all of {config.party}, {others}, so every score is empty; compare "
+                "the id columns and the normalisation of all parties if that is not meant",
+                file=sys.stderr,
+            )
+        elif scores.missing:
             print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
     return OK
 

@@ -100,9 +100,12 @@ class Predictor:
                 session.speak(prediction_talk())
             channels = {name: session.channel for name, session in sessions.items()}
             if matching == "psi":
-                found = align_active(config.party, [ids], channels, self._align, config.threads, progress)
+                found = align_active(
+                    config.party, [ids], channels, self._align, config.threads, progress, may_be_none=True
+                )
                 rows = found.positions[0]
-                values[rows] = self._lead(table, rows, found.digest, channels)
+                if len(rows):
+                    values[rows] = self._lead(table, rows, found.digest, channels)
             else:
                 asker = Asker(config.party, channels, ids.steps)
                 rows = np.flatnonzero(asker.ask(ids))

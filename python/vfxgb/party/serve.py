@@ -173,7 +173,7 @@ class Server:
                 raise MessageError(
                     f"{self.config.party} answering {peer}: found the parties {', '.join(request.parties)}, wanted "
                     f"{peer} first and {self.config.party} among them"
-                )
+                ).for_peer()
             self._need_run_of(peer, words.run)
             self._supersede(live, words.run)
             folder = self._folder.run(words.run)
@@ -221,7 +221,7 @@ class Server:
             if not other.done.wait(END_SECONDS):
                 raise CheckpointError(
                     f"{self.config.party} resuming run {run[:8]}: an older session of it is still computing; try again"
-                )
+                ).for_peer()
 
     def _predict(self, live: Live, words: Hello) -> None:
         session, request = live.session, words.predict
@@ -257,7 +257,9 @@ class Server:
     def _match(self, session: Session, request: PredictRequest, held: PartyTable, use: Callable[..., None]) -> None:
         config = self.config
         if request.matching == "psi":
-            found = align_passive(config.party, held.ids, session.channel, self._align, config.threads)
+            found = align_passive(
+                config.party, held.ids, session.channel, self._align, config.threads, may_be_none=True
+            )
             with engines_for([config.party], config.engine, config.threads) as engines:
                 use(found.positions[0], found.digest, engines[config.party])
         else:

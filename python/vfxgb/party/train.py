@@ -5,6 +5,7 @@ checkpoint. So a run that ended early, whatever ended it, is taken up again by n
 it comes back by itself, for as long as [resume] says.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ from vfxgb.train.checkpoint import ActiveState, load_state, save_state
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.secrets import SecretBox
-from vfxgb.train.settings import plain_params
+from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
 from vfxgb.train.sides import LeadResult, lead
 from vfxgb.train.timings import Timings
 from vfxgb.transport.frame import RUN_BYTES
@@ -94,6 +95,46 @@ class Trainer:
         self._given: ActiveInput | None = None
         self._pace = Pace()
         self._count = self.folder.read().sessions if resume is not None else 0
+        if resume is not None:
+            self._check_settings()
+
+    def _check_settings(self) -> None:
+        """Raise CheckpointError, before anybody is dialled, if the run began with other settings than those of now."""
+        kept = load_state(ActiveState, self.folder.checkpoint_file)
+        if kept is None or not kept.chosen:
+            return
+        before = {
+            "parties": kept.chosen["parties"],
+            "protocol": kept.protocol,
+            "protocol_params": kept.chosen["setup"]["protocol_params"],
+            "train": kept.chosen["params"],
+            "data": kept.source,
+        }
+        after = {
+            "parties": [self.config.party, *self.config.peers],
+            "protocol": self.spec.name,
+            "protocol_params": shared_params(self.spec, make_protocol_params(self.spec, self._protocol_params)),
+            "train": lasting_params(self.params),
+            "data": self._source(),
+        }
+        changes = changed_settings(before, after)
+        if changes:
+            raise CheckpointError(
+                f"{self.config.party} resuming run {self.run_id[:8]}: {'; '.join(changes)}; set it in "
+                f"{str(self.config.path)!r} as it was, or start a new run without --resume"
+            )
+
+    def _source(self) -> dict[str, Any]:
+        """How [data] has the rows read, as far as the model depends on it and the digests of files do not show it."""
+        data = self.config.data
+        return {
+            "id": data.id,
+            "label": data.label,
+            "weight": data.weight,
+            "features": list(self.train.table.names),
+            "normalise": list(data.normalise),
+            "missing": None if math.isnan(data.missing) else data.missing,
+        }
 
     def _read(self, path: Path | None, what: str) -> PartyTable:
         return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
@@ -210,7 +251,7 @@ class Trainer:
 
     def _keep(self, look: Look, draft: Draft, state: ActiveState) -> None:
         self._pace.note(state.rounds, self.total_bytes())
-        state = msgspec.structs.replace(state, pace=self._pace.totals())
+        state = msgspec.structs.replace(state, pace=self._pace.totals(), source=self._source())
         save_state(state, self.folder.checkpoint_file)
         self._kept = state
         look.take(state.events, draft.save)

@@ -143,7 +143,7 @@ class ActiveParty:
             given.ids,
         )
         self._keeper.check(
-            lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
+            active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
             lambda: table_digest(given.table, self._checked(given.labels), given.weights),
         )
         self._released_labels: Float32Array | None = None
