@@ -1,10 +1,10 @@
-"""What the other parties are told when this one fails: a sentence, never a class name, and never a secret of this party.
+"""What the other parties are told when this one fails: a sentence, never a class name, and never a secret of its own.
 
-    refusals (ConsentError)              the whole message, which is written for the party that asked
-    errors raised with `for_peer`        the message, or the sentence given there: mistakes that concern both sides, such
-                                         as settings that differ, another version, a checkpoint of another state
-    all others                           one of the sentences below; the message itself may name files, columns or
-                                         values, and stays in the log of this party
+    refusals (ConsentError)         the whole message, which is written for the party that asked
+    errors raised with `for_peer`   the message, or the sentence given there: mistakes that concern both sides, such as
+                                    settings that differ, another version, a checkpoint of another state
+    all others                      one of the sentences below; the message itself may name files, columns or values,
+                                    and stays in the log of this party
 
 Messages about bytes that a peer sent are among the others: their details would tell a peer that probes this party how
 far each attempt came.
@@ -59,8 +59,7 @@ SENTENCES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((FormatError,), "{own} cannot read something that it keeps of the run or received; its log says what"),
     (
         (MessageError, FrameError, TransferError, InvalidCiphertextError, KeyMismatchError),
-        "{own} received something that does not fit the state of the run; run the same vfxgb on all sides; its log "
-        "says what",
+        "{own} received something that does not fit the state of the run; use one vfxgb everywhere; its log says what",
     ),
     (
         (ParameterError, ProtocolParameterError, UnknownNameError),
