@@ -137,7 +137,7 @@ def test_mutated_messages_of_a_stream() -> None:
     others = [write_short(BEAT, 0), write_short(DONE, 0), write_end(0, 2), write_fail(0, "why")]
     for _ in range(FRAMES):
         link = NetworkLink("shop", RUN, limits, lambda: None)
-        link.reopen(Terms(0, 4 << 20, False), zstd=True)
+        link.reopen(Terms(0, 4 << 20, False, 1.0), zstd=True)
         with suppress(FrameError):
             for message in chunks[: rng.randrange(4)]:
                 link.feed(message)
@@ -148,7 +148,7 @@ def test_mutated_messages_of_a_stream() -> None:
 
 def test_mutated_metadata() -> None:
     rng = random.Random(f"metadata-{FRAMES}")
-    good = write_call(Call("bank", RUN, True, Terms(5, 4 << 20, False)))
+    good = write_call(Call("bank", RUN, True, Terms(5, 4 << 20, False, 1.0)))
     for _ in range(FRAMES):
         fields = [
             (key, mutated(value.encode(), rng).decode("utf-8", "replace")) if rng.random() < 0.3 else (key, value)

@@ -210,7 +210,7 @@ class Liar:
 
     def say(self, *messages: bytes, **changes: str) -> "tuple[grpc.StatusCode, str, list[bytes]]":
         """What the listener answered to messages after metadata with changed fields."""
-        said = write_call(Call("bank", os.urandom(16), False, Terms(0, 8 << 20, False)))
+        said = write_call(Call("bank", os.urandom(16), False, Terms(0, 8 << 20, False, 1.0)))
         fields = {**dict(said), **{f"vfxgb-{name}": value for name, value in changes.items()}}
         metadata = tuple((name, value) for name, value in fields.items() if value != "absent")
         rpc = self.channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")(
@@ -226,7 +226,7 @@ class Liar:
 @pytest.mark.parametrize(
     ("changes", "code", "text"),
     [
-        ({"version": "2"}, "FAILED_PRECONDITION", "found wire version 2, wanted 1"),
+        ({"version": "1"}, "FAILED_PRECONDITION", "found wire version 1, wanted 2"),
         ({"version": "absent"}, "FAILED_PRECONDITION", "found wire version none"),
         ({"party": "cafe"}, "PERMISSION_DENIED", "knows as that of 'cafe'"),
         ({"party": "absent"}, "INVALID_ARGUMENT", "malformed"),
@@ -239,6 +239,8 @@ class Liar:
         ({"window": "10"}, "INVALID_ARGUMENT", "a window of 10 bytes"),
         ({"window": "9" * 30}, "INVALID_ARGUMENT", "window is"),
         ({"zstd": "absent"}, "INVALID_ARGUMENT", "malformed"),
+        ({"beat": "absent"}, "INVALID_ARGUMENT", "malformed"),
+        ({"beat": "1"}, "INVALID_ARGUMENT", "a sign of life every 1 milliseconds, wanted at least 20"),
     ],
 )
 def test_metadata_that_is_refused(town, changes, code, text) -> None:
@@ -344,7 +346,7 @@ def test_a_stranger_cannot_take_a_session_over(town) -> None:
         secrets = grpc.ssl_channel_credentials(
             town.identity("shop").certificate.read_bytes(), cafe.key.read_bytes(), cafe.certificate.read_bytes()
         )
-        metadata = write_call(Call("cafe", bank.session, True, Terms(0, 8 << 20, False)))
+        metadata = write_call(Call("cafe", bank.session, True, Terms(0, 8 << 20, False, 1.0)))
         with grpc.secure_channel(here.address, secrets, (("grpc.ssl_target_name_override", "shop"),)) as channel:
             rpc = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")(iter(()), metadata=metadata, timeout=DEADLINE)
             assert rpc.code() == grpc.StatusCode.NOT_FOUND

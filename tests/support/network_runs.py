@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Catalogue
-from vfxgb.transport.network import Identity, Limits, Listener, NetworkLink, Peer, certificates, dial
+from vfxgb.transport.network import Identity, Limits, Listener, NetworkLink, Peer, StateObserver, certificates, dial
 from vfxgb.transport.network.certificates import Authority, issue, make_authority
 
 # Seconds that no test waits longer than.
@@ -46,13 +47,16 @@ class Town:
     def peer(self, party: str, address: str = "") -> Peer:
         return Peer(party, self.identity(party).certificate, address)
 
-    def listener(self, party: str, *peers: str, limits: Limits = QUICK, max_sessions: int = 64) -> Listener:
-        return Listener(
-            self.identity(party), {name: self.peer(name) for name in peers}, "127.0.0.1:0", limits, max_sessions
-        )
+    def listener(
+        self, party: str, *peers: str, limits: Limits = QUICK, max_sessions: int = 64, **more: Any
+    ) -> Listener:
+        pinned = {name: self.peer(name) for name in peers}
+        return Listener(self.identity(party), pinned, "127.0.0.1:0", limits, max_sessions, **more)
 
-    def dial(self, party: str, to: str, address: str, limits: Limits = QUICK) -> NetworkLink:
-        return dial(self.identity(party), self.peer(to, address), limits)
+    def dial(
+        self, party: str, to: str, address: str, limits: Limits = QUICK, on_state: StateObserver | None = None
+    ) -> NetworkLink:
+        return dial(self.identity(party), self.peer(to, address), limits, on_state)
 
 
 @contextmanager

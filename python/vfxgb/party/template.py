@@ -104,6 +104,7 @@ NETWORK = """
 # reconnect_seconds = 120    # how long a lost connection is tried again before the session is given up
 # step_seconds = 3600        # longest wait for one answer
 # heartbeat_seconds = 10
+# lost_after_seconds = 4     # silence after which a party is reported as lost; nothing ends by it
 # compression = false        # zstd, if both sides want it
 """
 RESUME = """

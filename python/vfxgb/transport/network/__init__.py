@@ -11,5 +11,17 @@ from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.listener import Arrival, Listener
 from vfxgb.transport.network.selector import Selector
+from vfxgb.transport.network.state import LinkState, StateObserver
 
-__all__ = ["Arrival", "Identity", "Limits", "Listener", "NetworkLink", "Peer", "Selector", "dial"]
+__all__ = [
+    "Arrival",
+    "Identity",
+    "Limits",
+    "LinkState",
+    "Listener",
+    "NetworkLink",
+    "Peer",
+    "Selector",
+    "StateObserver",
+    "dial",
+]

@@ -25,6 +25,7 @@ from vfxgb.transport.network.identity import Identity, Peer
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
+from vfxgb.transport.network.state import StateObserver
 from vfxgb.transport.network.stream import Stream
 from vfxgb.transport.network.wire import MAX_MESSAGE, METHOD, SERVICE, WIRE_VERSION
 
@@ -44,9 +45,12 @@ _TEARDOWN_SECONDS = 5.0
 _MAX_TEXT = 300
 
 
-def dial(identity: Identity, peer: Peer, limits: Limits | None = None) -> NetworkLink:
+def dial(
+    identity: Identity, peer: Peer, limits: Limits | None = None, on_state: StateObserver | None = None
+) -> NetworkLink:
     """A new session with `peer`, which listens at peer.address; one attempt of at most connect_seconds.
 
+    `on_state` is told when the connection is lost, when it is back and when the session ends; see NetworkLink.watch.
     Raises CertificateError for files of this side that cannot be used; PeerError that says why the peer cannot be
     reached: nobody listens there, no TLS, another or an expired certificate, this side's certificate refused, another
     version, no room for another session.
@@ -68,6 +72,8 @@ def dial(identity: Identity, peer: Peer, limits: Limits | None = None) -> Networ
             found = reason or f"the connection failed ({error})"
             raise PeerError(f"{identity.party} dialling {peer.party} at {peer.address}: {found}") from None
         raise
+    if on_state is not None:
+        dialled.link.watch(on_state)
     return dialled.link
 
 
@@ -161,7 +167,7 @@ class _Dialled:
             self.link.reopen(read_answer(metadata), self._zstd)
         except FrameError as error:
             raise _Refused(str(error)) from None
-        return Stream(self.link, rpc.read, rpc.write, self._target.limits.heartbeat_seconds, rpc.done_writing)
+        return Stream(self.link, rpc.read, rpc.write, self._target.limits, rpc.done_writing)
 
     async def _keep(self, channel: "grpc.aio.Channel", stream: Stream) -> None:
         """Run streams one after the other until the session is settled or given up."""

@@ -4,6 +4,7 @@ The dialling side: wire version, its name, the session, whether it continues one
 answers with version and terms, or refuses with a status and a text that the other side shows to its user.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from vfxgb.transport.network.wire import WIRE_VERSION
 
 _PREFIX = "vfxgb-"
 _MAX_VALUE = 200
+# How often a peer may want a sign of life: what the bounds of Limits allow it to ask for.
+_LEAST_BEAT_MS, _MOST_BEAT_MS = 20, 3_600_000
 Metadata = tuple[tuple[str, str], ...]
 
 
@@ -78,14 +81,22 @@ def _read(metadata: Iterable[tuple[str, object]]) -> dict[str, str]:
 
 
 def _terms(terms: Terms) -> dict[str, str]:
-    return {"received": str(terms.received), "window": str(terms.window), "zstd": str(int(terms.zstd))}
+    return {
+        "received": str(terms.received),
+        "window": str(terms.window),
+        "zstd": str(int(terms.zstd)),
+        "beat": str(math.ceil(1000 * terms.beat)),
+    }
 
 
 def _read_terms(fields: Mapping[str, str]) -> Terms:
     window = _number(fields, "window", 1 << 40)
     if window < CHUNK_BYTES:
         raise ValueError(f"a window of {window} bytes, wanted at least {CHUNK_BYTES}")
-    return Terms(_number(fields, "received", 1 << 62), window, _number(fields, "zstd", 1) == 1)
+    beat = _number(fields, "beat", _MOST_BEAT_MS)
+    if beat < _LEAST_BEAT_MS:
+        raise ValueError(f"a sign of life every {beat} milliseconds, wanted at least {_LEAST_BEAT_MS}")
+    return Terms(_number(fields, "received", 1 << 62), window, _number(fields, "zstd", 1) == 1, beat / 1000)
 
 
 def _number(fields: Mapping[str, str], name: str, largest: int) -> int:

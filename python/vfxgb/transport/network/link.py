@@ -16,15 +16,21 @@ from vfxgb.transport.network import wire
 from vfxgb.transport.network.inbox import Inbox
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.outbox import Outbox
+from vfxgb.transport.network.state import StateObserver, StateTeller
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What one side tells the other when a connection opens: chunks it has, room for bytes, whether it reads zstd."""
+    """What one side tells the other when a connection opens.
+
+    `received`: chunks it has. `window`: room for bytes. `zstd`: whether it reads compressed chunks. `beat`: how often,
+    in seconds, it wants a sign of life.
+    """
 
     received: int
     window: int
     zstd: bool
+    beat: float
 
 
 class NetworkLink:
@@ -35,7 +41,8 @@ class NetworkLink:
 
     `peer`: the peer's name, proved by its certificate. `session`: 16 bytes, drawn by the side that dialled; the `run`
     of the channel on top. `wire_sent`, `wire_received`: bytes handed to and taken from gRPC, repeated and compressed
-    ones as they are. `reconnects`: how often the connection was made again.
+    ones as they are. `reconnects`: how often the connection was made again. `their_beat`: how often, in seconds, the
+    peer wants a sign of life.
     """
 
     def __init__(self, peer: str, session: bytes, limits: Limits, release: Callable[[], None]) -> None:
@@ -44,6 +51,7 @@ class NetworkLink:
         self.wire_sent = 0
         self.wire_received = 0
         self.reconnects = -1
+        self.their_beat = limits.wanted_beat
         self._limits = limits
         # Called once by `close`, when the peer has everything or the time is over: ends what serves this link.
         self._release = release
@@ -55,6 +63,8 @@ class NetworkLink:
         self._outbox = Outbox()
         self._wake: Callable[[], None] | None = None
         self._watchers: list[Callable[[NetworkLink], None]] = []
+        # Told without `_lock`, so that observers may ask this link anything.
+        self._states = StateTeller(peer)
         self._zstd = False
         self._closed = False
         self._released = False
@@ -125,14 +135,22 @@ class NetworkLink:
         if first:
             self._release()
 
-    def watch(self, watcher: "Callable[[NetworkLink], None]") -> None:
+    def watch(self, observer: StateObserver) -> None:
+        """Tell `observer` when the connection is lost, when it is back and when the session ends; now, if it is lost.
+
+        It is called from the network thread, so it must be quick; what it raises is dropped. A peer that died is told
+        within Limits.lost_after_seconds, however silently. Closing the link, by either side, is not told.
+        """
+        self._states.watch(observer)
+
+    def watch_ready(self, watcher: "Callable[[NetworkLink], None]") -> None:
         """Call `watcher(link)` whenever the link may have become ready; from any thread, so it must be quick."""
         with self._lock:
             self._watchers.append(watcher)
             if self._inbox.frames or self._ended():
                 watcher(self)
 
-    def unwatch(self, watcher: "Callable[[NetworkLink], None]") -> None:
+    def unwatch_ready(self, watcher: "Callable[[NetworkLink], None]") -> None:
         """Call it no longer."""
         with self._lock:
             if watcher in self._watchers:
@@ -174,7 +192,7 @@ class NetworkLink:
     def terms(self, zstd: bool) -> Terms:
         """What to tell the other side when a connection opens."""
         with self._lock:
-            return Terms(self._inbox.acknowledgement(), self._limits.window_bytes, zstd)
+            return Terms(self._inbox.acknowledgement(), self._limits.window_bytes, zstd, self._limits.wanted_beat)
 
     def reopen(self, theirs: Terms, zstd: bool) -> None:
         """A connection is there, with what the other side told. Raises FrameError if that cannot be right."""
@@ -185,12 +203,28 @@ class NetworkLink:
             self._end_sent = self._done_sent = self._told = False
             self._done_due = self._end_received
             self.reconnects += 1
+            self.their_beat = theirs.beat
             self._writable.notify_all()
+        self._states.back()
 
-    def detach(self) -> None:
+    def detach(self, reason: str) -> None:
         """The connection is gone."""
         with self._lock:
             self._wake = None
+            over = self._ended()
+        if not over:
+            self._states.lost(self._limits.reconnect_seconds, reason)
+
+    def quiet(self, seconds: float, reason: str) -> None:
+        """Nothing is heard from the peer; after `seconds` more the connection is given up."""
+        with self._lock:
+            over = self._ended()
+        if not over:
+            self._states.lost(seconds + self._limits.reconnect_seconds, reason)
+
+    def audible(self) -> None:
+        """The peer is heard again on the connection that was quiet."""
+        self._states.back()
 
     def next_message(self, wake: Callable[[], None], beat: bool) -> bytes | None:
         """The next message to send. None: there is none, and `wake` is called when that may have changed."""
@@ -254,6 +288,8 @@ class NetworkLink:
             # The stream may now have something to say: an acknowledgement, the answer to an end, more chunks.
             if kind != wire.CHUNK or self._inbox.acknowledgement_due or not self._outbox.empty:
                 self._poke()
+        if kind == wire.FAIL:
+            self._tell_end()
 
     def fail(self, error: Exception, tell: str = "") -> None:
         """The session is over. `tell`: what to tell the peer if a connection is there."""
@@ -261,12 +297,18 @@ class NetworkLink:
             self._to_tell = self._to_tell or tell
             self._fail(error)
             self._poke()
+        self._tell_end()
 
     def _fail(self, error: Exception) -> None:
         if self._failure is None:
             self._failure = error
             self._outbox.clear()
             self._notify()
+
+    def _tell_end(self) -> None:
+        """Tell observers of a failure, unless this side has closed and nobody waits for anything."""
+        if self._failure is not None and not self._closed:
+            self._states.ended(str(self._failure))
 
     @property
     def settled(self) -> bool:
@@ -286,4 +328,5 @@ class NetworkLink:
             if not self._closed and not self._end_received:
                 self._fail(LinkClosed("the connection has ended"))
             self._notify()
+        self._tell_end()
         self._over.set()

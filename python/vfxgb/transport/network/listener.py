@@ -26,6 +26,7 @@ from vfxgb.transport.network.identity import Identity, Peer
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
+from vfxgb.transport.network.state import StateObserver
 from vfxgb.transport.network.stream import Stream
 from vfxgb.transport.network.wire import MAX_MESSAGE, METHOD, SERVICE, WIRE_VERSION
 
@@ -44,7 +45,8 @@ class Listener:
     """Listens at `address` ("host:port", port 0: the system picks) from construction to `close`.
 
     Only the parties of `peers`, with exactly the certificates named there, get in; at most `max_sessions` sessions at a
-    time, counted until they have ended. Closing ends all of its links. Raises CertificateError, ConfigError (an
+    time, counted until they have ended. `on_state` is told of all of them when a connection is lost or back and when a
+    session ends; see NetworkLink.watch. Closing ends all of its links. Raises CertificateError, ConfigError (an
     address that cannot be used).
     """
 
@@ -55,6 +57,7 @@ class Listener:
         address: str,
         limits: Limits | None = None,
         max_sessions: int = 64,
+        on_state: StateObserver | None = None,
     ) -> None:
         own = credentials(identity)
         for name, peer in peers.items():
@@ -69,7 +72,7 @@ class Listener:
         self._arrivals: queue.SimpleQueue[Arrival | None] = queue.SimpleQueue()
         self._closed = False
         pins = {name: pin(peer) for name, peer in peers.items()}
-        self._sessions = _Sessions(identity.party, pins, self._limits, max_sessions, self._arrivals)
+        self._sessions = _Sessions(identity.party, pins, self._limits, max_sessions, self._arrivals, on_state)
         self._server: grpc.aio.Server | None = None
         try:
             self._server, port = call(self._loop, self._start(own, b"".join(pins.values()), address), _TEARDOWN_SECONDS)
@@ -185,12 +188,14 @@ class _Sessions:
         limits: Limits,
         max_sessions: int,
         arrivals: "queue.SimpleQueue[Arrival | None]",
+        on_state: StateObserver | None,
     ) -> None:
         self._own = own
         self._pins = {name: fingerprint(pem) for name, pem in pins.items()}
         self._limits = limits
         self._max_sessions = max_sessions
         self._arrivals = arrivals
+        self._on_state = on_state
         self._zstd = limits.compression and compress.AVAILABLE
         self._sessions: dict[bytes, _Session] = {}
         self._stopping = False
@@ -216,7 +221,7 @@ class _Sessions:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
             return
         session.gone.clear()
-        session.stream = Stream(link, context.read, context.write, self._limits.heartbeat_seconds)
+        session.stream = Stream(link, context.read, context.write, self._limits)
         settled = False
         try:
             await context.send_initial_metadata(write_answer(link.terms(self._zstd)))
@@ -281,6 +286,8 @@ class _Sessions:
             )
         loop = asyncio.get_running_loop()
         link = NetworkLink(said.party, said.session, self._limits, lambda: self._let_go(loop, said.session))
+        if self._on_state is not None:
+            link.watch(self._on_state)
         session = self._sessions[said.session] = _Session(said.party, link)
         return session
 

@@ -24,14 +24,14 @@ class Selector:
             if link in self._links:
                 return
             self._links.add(link)
-        link.watch(self._note)
+        link.watch_ready(self._note)
 
     def discard(self, link: NetworkLink) -> None:
         """Watch it no longer."""
         with self._changed:
             self._links.discard(link)
             self._maybe.discard(link)
-        link.unwatch(self._note)
+        link.unwatch_ready(self._note)
 
     def wait(self, timeout: float) -> list[NetworkLink]:
         """The links whose `get(0)` would return a frame or raise LinkClosed or FrameError; [] after `timeout` seconds.

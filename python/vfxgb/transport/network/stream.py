@@ -1,7 +1,8 @@
 """One connection of a session: moves messages between a link and a gRPC stream, in the network thread.
 
 Both sides run the same code. A stream ends when the session is settled, when gRPC says that it is over, or when nothing
-was heard for MISSED_BEATS heartbeats; the session itself goes on with the next stream.
+was heard for MISSED_BEATS heartbeats; the session itself goes on with the next stream. Long before that, after
+lost_after_seconds of silence, the link tells its owner that the peer is lost.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from vfxgb.errors import FrameError
-from vfxgb.transport.network.limits import MISSED_BEATS
+from vfxgb.transport.network.limits import MISSED_BEATS, Limits
 from vfxgb.transport.network.link import NetworkLink
 
 # gRPC's answer to a read at the end of a stream is an object of its own; everything else is a message.
@@ -33,18 +34,23 @@ class Stream:
         link: NetworkLink,
         read: Read,
         write: Write,
-        heartbeat: float,
+        limits: Limits,
         half_close: Callable[[], Awaitable[Any]] | None = None,
     ) -> None:
         self._link = link
         self._read = read
         self._write = write
-        self._heartbeat = heartbeat
+        # The other side may want to hear from this one more often than this one's own limits say.
+        self._beat_seconds = min(limits.heartbeat_seconds, link.their_beat)
+        self._lost_after = limits.lost_after_seconds
+        self._give_up_after = MISSED_BEATS * limits.heartbeat_seconds
         self._half_close = half_close
         self._loop = asyncio.get_running_loop()
         self._awake = asyncio.Event()
         self._beat = False
         self._heard = self._loop.time()
+        self._quiet = False
+        self._why_ended = "the connection was closed"
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
@@ -58,7 +64,8 @@ class Stream:
             asyncio.ensure_future(self._send()),
             asyncio.ensure_future(self._stopped.wait()),
         ]
-        ticks = self._loop.call_later(self._heartbeat, self._tick)
+        self._loop.call_later(self._beat_seconds, self._tick)
+        self._loop.call_later(min(self._lost_after, self._give_up_after), self._listen)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if self._link.settled and self._half_close is not None:
@@ -68,12 +75,11 @@ class Stream:
             return self._link.settled
         finally:
             self._stopped.set()
-            ticks.cancel()
             for task in tasks:
                 task.cancel()
             # Their errors are gRPC's ways to say that the connection is gone.
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._link.detach()
+            self._link.detach(self._why_ended)
 
     async def _receive(self) -> None:
         """Until the end of the stream. What comes after the session is settled is of no interest."""
@@ -82,6 +88,9 @@ class Stream:
             if not isinstance(message, bytes):
                 return
             self._heard = self._loop.time()
+            if self._quiet:
+                self._quiet = False
+                self._link.audible()
             try:
                 self._link.feed(message)
             except FrameError as error:
@@ -104,11 +113,23 @@ class Stream:
             self._loop.call_soon_threadsafe(self._awake.set)
 
     def _tick(self) -> None:
+        """Have a sign of life sent, and call again."""
+        if not self._stopped.is_set():
+            self._beat = True
+            self._awake.set()
+            self._loop.call_later(self._beat_seconds, self._tick)
+
+    def _listen(self) -> None:
+        """Look for how long nothing was heard, and look again when that may matter."""
         if self._stopped.is_set():
             return
-        if self._loop.time() - self._heard > MISSED_BEATS * self._heartbeat:
+        silence = self._loop.time() - self._heard
+        if silence >= self._give_up_after:
+            self._why_ended = f"nothing was heard for {self._give_up_after:g} seconds"
             self._stopped.set()
             return
-        self._beat = True
-        self._awake.set()
-        self._loop.call_later(self._heartbeat, self._tick)
+        if silence >= self._lost_after and not self._quiet:
+            self._quiet = True
+            self._link.quiet(self._give_up_after - silence, f"nothing was heard for {self._lost_after:g} seconds")
+        bounds = (self._lost_after, self._give_up_after)
+        self._loop.call_later(min(bound for bound in bounds if bound > silence) - silence, self._listen)

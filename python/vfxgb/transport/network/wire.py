@@ -1,4 +1,4 @@
-"""What passes a stream between two sides of a session, version 1. All integers are unsigned and little-endian.
+"""What passes a stream between two sides of a session, version 2. All integers are unsigned and little-endian.
 
 Every message of the stream starts with its kind (1 byte) and an acknowledgement (8 bytes): how many chunks of the other
 direction have arrived and need not be kept any longer.
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from vfxgb.errors import FrameError
 from vfxgb.transport.network.limits import CHUNK_BYTES
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 SERVICE = "vfxgb.Link"
 METHOD = "Session"
 

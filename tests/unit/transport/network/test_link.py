@@ -294,7 +294,7 @@ class TestRefused:
     def test_another_version(self, town, monkeypatch) -> None:
         with town.listener("shop", "bank") as here:
             monkeypatch.setattr("vfxgb.transport.network.hello.WIRE_VERSION", 9)
-            with pytest.raises(PeerError, match="refused: found wire version 9, wanted 1; install the same vfxgb"):
+            with pytest.raises(PeerError, match="refused: found wire version 9, wanted 2; install the same vfxgb"):
                 town.dial("bank", "shop", here.address, self.LIMITS)
 
     def test_a_port_that_is_taken(self, town) -> None:
