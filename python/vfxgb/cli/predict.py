@@ -50,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("vfxgb predict: wanted a file of rows and a file for the scores; see vfxgb predict --help")
     config = load_config(arguments.config)
     check_output(arguments.output)
-    predictor = Predictor(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
+    tell = _silent if arguments.quiet else _tell
+    predictor = Predictor(config, Log(PartyFolder(config.folder).make().log_file), arguments.model, tell)
     if arguments.dry_run:
         ids, _ = predictor.read(arguments.input)
         print(f"{config.party} would ask {', '.join(predictor.share.parties[1:])} to score {len(ids):,} rows")
@@ -103,3 +104,11 @@ def _serve(arguments: argparse.Namespace) -> int:
         print("vfxgb: others can reach this address, and whoever can may ask for scores", file=sys.stderr)
     endpoint.run(stop, lambda address: print(f"scoring at http://{address}/score", file=sys.stderr, flush=True))
     return OK
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _silent(line: str) -> None:  # noqa: ARG001 - stands in for _tell
+    return

@@ -28,6 +28,7 @@ from vfxgb.party.dialling import open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.session import Network, Session, greet, hello, need_role, prediction_talk
 from vfxgb.party.tables import agreed, open_table
 from vfxgb.predict.sides import lead_prediction
@@ -59,13 +60,20 @@ class Scores:
 class Predictor:
     """Predictions with one model. Construction checks everything that needs no peer.
 
-    `model`: the run that made the model, "latest" for the last one that finished.
+    `model`: the run that made the model, "latest" for the last one that finished. `tell`: gets lines for people.
     """
 
-    def __init__(self, config: PartyConfig, log: Log, model: str = "latest") -> None:
+    def __init__(
+        self,
+        config: PartyConfig,
+        log: Log,
+        model: str = "latest",
+        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
+    ) -> None:
         need_role(config, "predict", "active")
         self.config = config
         self._log = log
+        self._tell = tell
         self._network = Network.of(config)
         self._align = section(AlignParams, config.align, "align", config.path)
         self.folder = find_model(PartyFolder(config.folder), model)
@@ -94,7 +102,10 @@ class Predictor:
             "predict", self.share.run, self.config.purpose, predict=PredictRequest(len(ids), matching=matching)
         )
         values = np.full((len(ids), self.share.n_outputs), np.nan)
-        with open_sessions(network, ledger) as sessions:
+        watch = PartnerWatch(
+            self._log, lambda: "then the prediction fails; run it again", lambda: self.share.run, self._tell
+        )
+        with open_sessions(network, ledger, watch) as sessions:
             for session in sessions.values():
                 greet(session, words)
                 session.speak(prediction_talk())

@@ -21,6 +21,7 @@ from vfxgb.party.config import PartyConfig
 from vfxgb.party.dialling import open_sessions
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.predict import Predictor
 from vfxgb.party.session import Network, Session, greet, hello, prediction_talk
 from vfxgb.party.tables import agreed
@@ -96,7 +97,8 @@ class Scorer:
     def _meet(self) -> Asker:
         if self._asker is None:
             try:
-                self._sessions = self._open.enter_context(open_sessions(self._network, Ledger()))
+                watch = PartnerWatch(self._log, lambda: "then requests fail", lambda: self.share.run)
+                self._sessions = self._open.enter_context(open_sessions(self._network, Ledger(), watch))
                 words = hello(
                     "predict", self.share.run, self.config.purpose, predict=PredictRequest(0, matching="lookup")
                 )

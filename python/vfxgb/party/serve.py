@@ -28,6 +28,7 @@ from vfxgb.party.folder import PartyFolder, alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello, PredictRequest, TrainRequest
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.session import Network, Session, check_talk, need_role, need_train, prediction_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.predict.sides import follow_prediction
@@ -116,6 +117,8 @@ class Server:
 
     def _start(self, arrival: Arrival) -> None:
         live = Live(Session.over(self.config.party, arrival.link, Ledger()))
+        after = "then the session ends, and a run that was under way can be resumed"
+        arrival.link.watch(PartnerWatch(self.log, lambda: after, lambda: live.run, dials=False))
         with self._lock:
             self._live.append(live)
         name = f"vfxgb-{self.config.party}-{arrival.peer}"

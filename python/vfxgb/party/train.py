@@ -35,6 +35,7 @@ from vfxgb.party.logs import Log
 from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.pace import Pace
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
 from vfxgb.party.tables import PartyTable, agreed, read_table
@@ -185,6 +186,15 @@ class Trainer:
                 self._tell(f"{error}\ntrying again in {wait:.1f} s")
                 time.sleep(wait)
 
+    def _when_lost(self) -> str:
+        """What follows if a partner stays away, in words."""
+        patience = self.config.resume.resume_seconds
+        anew = f"then dialling it anew for up to {patience:.0f} s; " if patience else ""
+        rounds = 0 if self._kept is None else self._kept.rounds
+        if not self.folder.rows_file.exists():
+            return f"{anew}ctrl-C loses nothing: no tree is grown yet"
+        return f"{anew}ctrl-C and --resume {self.run_id[:8]} keep the {rounds} rounds of trees so far"
+
     def _place(self) -> tuple[bool, int]:
         """What changes whenever the run got further: are there agreed rows, when was the checkpoint written."""
         file = self.folder.checkpoint_file
@@ -195,7 +205,8 @@ class Trainer:
         start = time.perf_counter()
         self._pace = Pace()
         record = self._record()
-        with open_sessions(self._network, ledger) as sessions:
+        watch = PartnerWatch(self._log, self._when_lost, lambda: self.run_id, self._tell)
+        with open_sessions(self._network, ledger, watch) as sessions:
             self._sessions = sessions
             self._met = True
             self._count += 1
