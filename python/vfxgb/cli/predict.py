@@ -36,6 +36,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, and say how many."""
+    from vfxgb.cli.output import warn_of_damage
     from vfxgb.cli.train_progress import make_progress
     from vfxgb.party.config import load_config
     from vfxgb.party.folder import PartyFolder
@@ -50,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("vfxgb predict: wanted a file of rows and a file for the scores; see vfxgb predict --help")
     config = load_config(arguments.config)
     check_output(arguments.output)
+    warn_of_damage(PartyFolder(config.folder))
     tell = _silent if arguments.quiet else _tell
     predictor = Predictor(config, Log(PartyFolder(config.folder).make().log_file), arguments.model, tell)
     if arguments.dry_run:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from vfxgb.cli.output import write_json
+from vfxgb.cli.output import warn_of_damage, write_json
 from vfxgb.cli.parser import Commands, UsageError
 from vfxgb.errors import FormatError
 from vfxgb.files import write_atomically
@@ -82,6 +82,7 @@ def find_run(path: Path) -> RunFolder:
         path = path.parent
     if (path / "run.json").is_file():
         return RunFolder(path)
+    warn_of_damage(PartyFolder(path))
     runs = PartyFolder(path).runs()
     if not runs:
         raise FormatError(

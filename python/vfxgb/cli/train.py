@@ -61,10 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> int:
+    from vfxgb.cli.output import warn_of_damage
     from vfxgb.cli.train_progress import make_progress
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.train import Trainer
 
+    if arguments.resume is not None:
+        warn_of_damage(PartyFolder(config.folder))
     trainer = Trainer(config, log, arguments.resume, arguments.wait, _silent if arguments.quiet else _tell)
     if arguments.dry_run:
         print(trainer.describe())

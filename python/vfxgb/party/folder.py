@@ -34,6 +34,7 @@ from typing import Any, Literal
 import msgspec
 
 from vfxgb import __version__
+from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import ConfigError, FormatError
 from vfxgb.files import make_private, write_atomically
 from vfxgb.train.account import Account
@@ -41,6 +42,7 @@ from vfxgb.train.ledger import Ledger
 
 FORMAT = "vfxgb run"
 VERSION = 1
+DAMAGED_REMEDY = "restore a copy, or leave it: other runs and the model beside it are not affected"
 LEDGER_FORMAT = "vfxgb ledger"
 PACKAGES = ("numpy", "grpcio", "cryptography", "msgspec", "gmpy2", "zstandard")
 
@@ -136,17 +138,29 @@ class RunFolder:
         return self
 
     def write(self, record: RunRecord) -> None:
-        """Write run.json. Raises OSError."""
-        text = json.dumps(_finite(msgspec.to_builtins(record)), indent=1, allow_nan=False, default=str)
-        write_atomically(self.run_file, text.encode() + b"\n")
+        """Write run.json, with a checksum. Raises OSError."""
+        # Through text once: what JSON cannot hold becomes a string, and the checksum is of what is read later.
+        text = json.dumps(_finite(msgspec.to_builtins(record)), allow_nan=False, default=str)
+        document = json.loads(text)
+        document[FIELD] = checksum(document)
+        write_atomically(self.run_file, json.dumps(document, indent=1).encode() + b"\n")
 
     def read(self) -> RunRecord:
-        """run.json. Raises FormatError for a file that is none, OSError."""
+        """run.json. Raises FormatError for a file that is none or was damaged, OSError."""
         where = f"reading {str(self.run_file)!r}"
+        data = self.run_file.read_bytes()
         try:
-            record = msgspec.convert(_with_nan(msgspec.json.decode(self.run_file.read_bytes())), RunRecord)
-        except msgspec.MsgspecError as error:
-            raise FormatError(f"{where}: it is no record of a run ({error})") from None
+            document = msgspec.json.decode(data)
+            whole = not isinstance(document, dict) or is_whole(document)
+            record = msgspec.convert(_with_nan(document), RunRecord)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            # ValueError: text that is no UTF-8.
+            raise FormatError(f"{where}: it is no record of a run, or damaged ({error}); {DAMAGED_REMEDY}") from None
+        if not whole:
+            raise FormatError(
+                f"{where}: it was damaged or changed after it was written: its contents do not match its checksum; "
+                f"{DAMAGED_REMEDY}"
+            )
         if record.format != FORMAT or record.version != VERSION:
             raise FormatError(
                 f"{where}: found {record.format!r} of version {record.version}, wanted {FORMAT!r} of version {VERSION}"
@@ -189,27 +203,51 @@ class PartyFolder:
 
     def runs(self) -> list[RunFolder]:
         """All runs with a record that can be read, the latest first."""
-        found: list[tuple[float, RunFolder]] = []
-        for path in (self.path / "runs").glob("*/run.json"):
-            # A record that was damaged must not keep others from being found; who asks for it by name is told.
-            with suppress(FormatError, OSError):
-                found.append((RunFolder(path.parent).read().started, RunFolder(path.parent)))
-        return [folder for _, folder in sorted(found, key=lambda one: one[0], reverse=True)]
+        return [folder for folder, _ in self.records()]
+
+    def records(self) -> list[tuple[RunFolder, RunRecord]]:
+        """All runs whose record can be read, with it, the latest first."""
+        # A record that was damaged must not keep others from being found; who asks for it by name is told.
+        read = [(folder, _read_or_error(folder)) for folder in self._folders()]
+        readable = [(folder, record) for folder, record in read if isinstance(record, RunRecord)]
+        return sorted(readable, key=lambda pair: pair[1].started, reverse=True)
+
+    def damaged(self) -> dict[str, str]:
+        """Run id -> what is wrong, of the runs whose record cannot be read."""
+        read = {folder.run: _read_or_error(folder) for folder in self._folders()}
+        return {run: result for run, result in read.items() if isinstance(result, str)}
+
+    def _folders(self) -> list[RunFolder]:
+        return [RunFolder(path.parent) for path in sorted((self.path / "runs").glob("*/run.json"))]
 
     def unfinished(self) -> list[RunFolder]:
         """Runs of an active party that can be resumed, the latest first."""
         return [folder for folder in self.runs() if folder.checkpoint_file.exists() and not folder.share_file.exists()]
 
     def find(self, text: str) -> RunFolder:
-        """The run whose id begins with `text`; the latest for "latest". Raises ConfigError for none or several."""
+        """The run whose id begins with `text`; the latest for "latest".
+
+        Raises ConfigError for none or several, FormatError if the record of the one that is meant is damaged.
+        """
         found = self.runs()
         found = found[:1] if text == "latest" else [folder for folder in found if folder.run.startswith(text)]
         if len(found) != 1:
+            for run, wrong in self.damaged().items() if not found else ():
+                if text == "latest" or run.startswith(text):
+                    raise FormatError(wrong)
             known = ", ".join(folder.run[:8] for folder in self.runs()[:10]) or "none"
             raise ConfigError(
                 f"looking for run {text!r} in {str(self.path)!r}: found {len(found)}, wanted one; runs there: {known}"
             )
         return found[0]
+
+
+def _read_or_error(folder: RunFolder) -> RunRecord | str:
+    """The record of a run, or in words why it cannot be read."""
+    try:
+        return folder.read()
+    except (FormatError, OSError) as error:
+        return str(error)
 
 
 @contextmanager

@@ -19,7 +19,14 @@ from vfxgb.align.ids import objects_of
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.table import Table
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import ConfigError, MissingPackageError, PartiesError, TableError
+from vfxgb.errors import (
+    ConfigError,
+    FormatError,
+    MissingPackageError,
+    PartiesError,
+    ShareMismatchError,
+    TableError,
+)
 from vfxgb.files import write_atomically
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import ActiveShare
@@ -159,6 +166,11 @@ def load_active(folder: RunFolder) -> ActiveShare:
         share = load_share(folder.share_file)
     except FileNotFoundError:
         raise ConfigError(f"predicting: run {folder.run[:8]} has no model; did it finish?") from None
+    except (FormatError, ShareMismatchError) as error:
+        runs = PartyFolder(folder.path.parents[1]).runs()
+        others = [run.run[:8] for run in runs if run.run != folder.run and run.share_file.exists()]
+        hint = f"; other models here: --model {' or '.join(others[:5])}" if others else ""
+        raise type(error)(f"{error}{hint}") from None
     if not isinstance(share, ActiveShare):
         raise ConfigError(f"predicting: {str(folder.share_file)!r} is a passive party's share, wanted the active one")
     return share

@@ -1,9 +1,12 @@
 import json
+import math
 import threading
 
+import msgspec
 import numpy as np
 import pytest
 
+from vfxgb.checksum import checksum
 from vfxgb.errors import CheckpointError, ConfigError, FormatError
 from vfxgb.party.folder import PartyFolder, RunRecord, ledger_document
 from vfxgb.party.logs import Log
@@ -49,9 +52,55 @@ def test_a_record_that_is_none(tmp_path, text):
 def test_a_record_of_another_version(tmp_path):
     folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
     folder.write(_record("aa"))
-    folder.run_file.write_text(folder.run_file.read_text().replace('"version": 1', '"version": 9'))
+    document = {**json.loads(folder.run_file.read_text()), "version": 9}
+    folder.run_file.write_text(json.dumps({**document, "checksum": checksum(document)}))
     with pytest.raises(FormatError, match="of version 9"):
         folder.read()
+
+
+def test_every_flipped_byte_of_a_record_is_noticed_or_harmless(tmp_path):
+    folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
+    record = _record("aa")
+    record = msgspec.structs.replace(record, purpose="crédit", evals={"train": {"auc": [math.nan, 0.5]}})
+    folder.write(record)
+    whole = folder.run_file.read_bytes()
+    noticed = 0
+    for place in range(len(whole)):
+        for bit in (1, 128):
+            folder.run_file.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+            try:
+                # Spaces may become other spaces, and the name of the checksum another.
+                assert msgspec.structs.replace(folder.read(), evals={}) == msgspec.structs.replace(record, evals={})
+            except FormatError:
+                noticed += 1
+    assert noticed > len(whole)
+
+
+def test_a_record_without_a_checksum_is_read_and_one_that_was_edited_is_not(tmp_path):
+    folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
+    folder.write(_record("aa"))
+    document = json.loads(folder.run_file.read_text())
+    assert len(document.pop("checksum")) == 64
+    folder.run_file.write_text(json.dumps(document))
+    assert folder.read() == _record("aa")
+    folder.write(_record("aa"))
+    folder.run_file.write_text(folder.run_file.read_text().replace('"rounds": 0', '"rounds": 7'))
+    with pytest.raises(FormatError, match="contents do not match its checksum; restore a copy"):
+        folder.read()
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xfe", b"", b"{" * 100_000, b'{"run": "\xff"}', b"[" * 100_000])
+def test_a_damaged_run_hides_no_other(tmp_path, damage):
+    folder = PartyFolder(tmp_path / "bank").make()
+    for number, run in enumerate(("aa01", "bb01", "cc01")):
+        folder.run(run).make().write(_record(run, float(number)))
+    folder.run("bb01").run_file.write_bytes(damage)
+    assert [found.run for found in folder.runs()] == ["cc01", "aa01"]
+    assert folder.find("aa").run == "aa01"
+    assert folder.find("latest").run == "cc01"
+    assert list(folder.damaged()) == ["bb01"]
+    with pytest.raises(FormatError, match=r"bb01/run\.json.*other runs"):
+        folder.find("bb")
 
 
 def test_a_ledger_as_a_document():
