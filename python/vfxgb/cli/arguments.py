@@ -20,6 +20,7 @@ COMMANDS = (
     "inspect",
     "report",
     "merge",
+    "clean",
     "bench",
     "audit",
 )

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     warn_of_damage(PartyFolder(config.folder))
     tell = _silent if arguments.quiet else _tell
-    predictor = Predictor(config, Log(PartyFolder(config.folder).make().log_file), arguments.model, tell)
+    predictor = Predictor(config, Log.of(config), arguments.model, tell)
     if arguments.dry_run:
         ids, _ = predictor.read(arguments.input)
         print(f"{config.party} would ask {', '.join(predictor.share.parties[1:])} to score {len(ids):,} rows")
@@ -84,7 +84,6 @@ def _serve(arguments: argparse.Namespace) -> int:
     """Answer requests until a signal."""
     from vfxgb.party.config import load_config
     from vfxgb.party.endpoint import DEFAULT_PORT, Endpoint
-    from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
     from vfxgb.party.scoring import Scorer
     from vfxgb.party.web import is_loopback
@@ -92,7 +91,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     if arguments.input is not None:
         raise UsageError("vfxgb predict: --serve takes no files; rows come with the requests")
     config = load_config(arguments.config)
-    scorer = Scorer(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
+    scorer = Scorer(config, Log.of(config), arguments.model)
     host = "127.0.0.1" if arguments.host is None else arguments.host
     if arguments.dry_run:
         print(f"{config.party} would score rows of {', '.join(scorer.features)} with {', '.join(scorer.share.parties)}")

@@ -49,11 +49,10 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train, and say how it went."""
     from vfxgb.party.config import load_config
-    from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
 
     config = load_config(arguments.config)
-    log = Log(PartyFolder(config.folder).make().log_file)
+    log = Log.of(config)
     signal.signal(signal.SIGTERM, _interrupt)
     if config.role == "server":
         return _train_users(arguments, config, log)

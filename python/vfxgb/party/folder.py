@@ -172,6 +172,13 @@ class RunFolder:
         for file in (self.checkpoint_file, self.draft_file, *self.path.glob("*.sealed")):
             file.unlink(missing_ok=True)
 
+    def remove_empty(self) -> None:
+        """Remove a folder in which nothing but a lock has been made; leaves any other as it is."""
+        with suppress(OSError):
+            if all(path == self.lock_file for path in self.path.iterdir()):
+                self.lock_file.unlink(missing_ok=True)
+                self.path.rmdir()
+
     def write_ledger(self, ledger: Ledger) -> None:
         """Write ledger.json. Raises OSError."""
         write_atomically(self.ledger_file, json.dumps(ledger_document(ledger), indent=1).encode() + b"\n")
@@ -223,6 +230,19 @@ class PartyFolder:
     def unfinished(self) -> list[RunFolder]:
         """Runs of an active party that can be resumed, the latest first."""
         return [folder for folder in self.runs() if folder.checkpoint_file.exists() and not folder.share_file.exists()]
+
+    def count_unfinished(self, peer: str) -> int:
+        """How many run folders without a model `peer` has made at this passive party.
+
+        A folder whose record cannot be read is counted for every peer: nobody can tell whose it is.
+        """
+        count = 0
+        for path in (self.path / "runs").glob("[!.]*"):
+            folder = RunFolder(path)
+            if not folder.share_file.exists():
+                record = _read_or_error(folder)
+                count += isinstance(record, str) or record.parties[:1] == (peer,)
+        return count
 
     def find(self, text: str) -> RunFolder:
         """The run whose id begins with `text`; the latest for "latest".

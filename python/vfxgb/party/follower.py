@@ -1,6 +1,7 @@
 """A passive party in a training: from the words that ask for it to the share on disk."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from vfxgb.party.consent import Consent, passive_epsilon
 from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Look
-from vfxgb.party.messages import Hello, RowsKept, TrainRequest
+from vfxgb.party.messages import Hello, RowsKept, TrainRequest, Welcome
 from vfxgb.party.pace import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Session, training_talk, welcome
@@ -29,10 +30,18 @@ from vfxgb.train.messages import Setup
 from vfxgb.train.passive import PassiveInput
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.sides import FollowResult, follow
+from vfxgb.transport.messages import Abort
+
+# Messages that are exchanged before anything of a run is done.
+FIRST_WORDS = frozenset((Hello.TAG, Welcome.TAG, Abort.TAG))
 
 
 class Follower:
-    """One session of one run at a passive party."""
+    """One session of one run at a passive party.
+
+    `begin` makes the run's folder when something of the run is to be kept, and raises ConsentError where the peer has
+    too many unfinished runs. A request that goes no further than its first words leaves a line in the log only.
+    """
 
     def __init__(
         self,
@@ -42,6 +51,7 @@ class Follower:
         budget: Budget,
         folder: RunFolder,
         log: Log,
+        begin: Callable[[], None],
     ) -> None:
         self._config = config
         self._align = align
@@ -49,6 +59,7 @@ class Follower:
         self._budget = budget
         self._folder = folder
         self._log = log
+        self._begin = begin
         self._setup: Setup | None = None
         self._n_features = 0
         self._rounds = 0
@@ -56,7 +67,7 @@ class Follower:
 
     def take_part(self, session: Session, words: Hello, request: TrainRequest, held: PartyTable) -> None:
         """Align or take up again, train, store the share. Raises what goes wrong; run.json says so too."""
-        config, folder = self._config, self._folder.make()
+        config, folder = self._config, self._folder
         start = time.perf_counter()
         record = self._record(words, request, held)
         if folder.share_file.exists() and not request.resume:
@@ -81,10 +92,12 @@ class Follower:
             session.channel.send(welcome(-1 if known is None else self._rounds, offered.n_rows, len(offered.names)))
             session.speak(training_talk(request.protocol))
             session.channel.before_send = self._budget.send
-            folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
             if known is None:
                 known = self._agree(session, words.run, held)
+            folder.write(record)
+            if not request.resume:
+                session.channel.send(RowsKept())
             (positions,) = known.groups()
             record = msgspec.structs.replace(
                 record, rows={"common": len(positions), "own": held.table.n_rows}, features=offered.names
@@ -131,8 +144,8 @@ class Follower:
         found = align_passive(self._config.party, held.ids, session.channel, self._align, self._config.threads)
         self._consent.common_rows(found.sizes[0])
         rows = AgreedRows.of(run, found.positions, found.digest, self._files())
+        self._begin()
         save_rows(self._folder.rows_file, rows)
-        session.channel.send(RowsKept())
         return rows
 
     def _accept(self, setup: Setup) -> None:
@@ -181,6 +194,14 @@ class Follower:
         )
 
     def _end(self, session: Session, record: RunRecord, state: State, error: str, result: FollowResult | None) -> None:
+        if not self._folder.path.is_dir():
+            if all(entry.message in FIRST_WORDS for entry in session.ledger.entries):
+                return
+            # Alignment has begun: what it told is written down, unless the peer has used up its folders.
+            try:
+                self._begin()
+            except ConsentError:
+                return
         record = msgspec.structs.replace(record, state=state, error=error, ended=now())
         if result is not None:
             record = msgspec.structs.replace(

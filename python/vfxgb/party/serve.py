@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,22 @@ from vfxgb.align import AlignParams, Answerer, align_passive
 from vfxgb.data.parquet import parquet_files
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, ShareMismatchError, VfxgbError
+from vfxgb.errors import (
+    CheckpointError,
+    ConsentError,
+    MessageError,
+    PeerError,
+    ProtocolParameterError,
+    ShareMismatchError,
+    UnknownNameError,
+    VfxgbError,
+)
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import PassiveShare
 from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.consent import Consent, QueryCount, passive_epsilon
-from vfxgb.party.folder import PartyFolder, alone
+from vfxgb.party.folder import PartyFolder, RunFolder, alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello, PredictRequest, TrainRequest
@@ -169,7 +179,7 @@ class Server:
             self._check(live, words)
         elif words.kind == "train":
             request = need_train(words)
-            self._consent.training(request)
+            self._agree_to(request)
             budget = self._budget(peer)
             self._afford(budget, request)
             if request.parties[:1] != (peer,) or self.config.party not in request.parties:
@@ -180,13 +190,22 @@ class Server:
             self._need_run_of(peer, words.run)
             self._supersede(live, words.run)
             folder = self._folder.run(words.run)
-            Follower(self.config, self._align, self._consent, budget, folder, self.log).take_part(
-                live.session, words, request, self.table("train")
-            )
+            self._need_room(peer, folder)
+            Follower(
+                self.config, self._align, self._consent, budget, folder, self.log, partial(self._begin, peer, folder)
+            ).take_part(live.session, words, request, self.table("train"))
         elif words.kind == "predict":
             self._predict(live, words)
         else:
             raise MessageError(f"{self.config.party} answering {peer}: {words.kind!r} is nothing for a passive party")
+
+    def _agree_to(self, request: TrainRequest) -> None:
+        """Raise ConsentError for what this party does not agree to, and the error of a request that makes no sense."""
+        try:
+            self._consent.training(request)
+        except (ProtocolParameterError, UnknownNameError) as error:
+            # It is about what the peer wrote, and names nothing of this party.
+            raise error.for_peer() from None
 
     def _budget(self, peer: str) -> Budget:
         return Budget(self.config.consent, self._folder.account(self.config.party, peer))
@@ -200,7 +219,7 @@ class Server:
 
     def _check(self, live: Live, words: Hello) -> None:
         if words.train is not None:
-            self._consent.training(words.train)
+            self._agree_to(words.train)
             self._afford(self._budget(live.session.channel.peer), words.train)
         held = self.table("train")
         features = self._consent.features(held.table.names)
@@ -212,6 +231,22 @@ class Server:
         folder = self._folder.run(run)
         if folder.run_file.exists() and folder.read().parties[:1] != (peer,):
             raise ConsentError(f"{self.config.party} does not agree to {peer} using run {run[:8]}, which is another's")
+
+    def _begin(self, peer: str, folder: RunFolder) -> None:
+        """Make the folder of a run. Raises ConsentError if the peer has too many unfinished ones."""
+        with self._lock:
+            self._need_room(peer, folder)
+            folder.make()
+
+    def _need_room(self, peer: str, folder: RunFolder) -> None:
+        """Raise ConsentError if another unfinished run of the peer would be one too many; old ones may go on."""
+        most = self.config.max_unfinished_runs
+        if not folder.path.is_dir() and (unfinished := self._folder.count_unfinished(peer)) >= most:
+            raise ConsentError(
+                f"{self.config.party} does not agree to another run of {peer}: {unfinished} of its runs are unfinished "
+                f"here, wanted fewer than {most} (max_unfinished_runs); resume one, or have {self.config.party} remove "
+                "some (vfxgb clean)"
+            )
 
     def _supersede(self, live: Live, run: str) -> None:
         """End older sessions of the run, and wait until they let go of its files."""

@@ -167,7 +167,12 @@ class Trainer:
         """Train to the end. Raises ConsentError, PeerError (after [resume] resume_seconds) and what else goes wrong."""
         PartyFolder(self.config.folder).make()
         with alone(self.folder.make().lock_file, f"{self.config.party} trains run {self.run_id[:8]}"):
-            return self._persist()
+            try:
+                return self._persist()
+            finally:
+                if not self.folder.run_file.exists():
+                    # Nobody was met: there is nothing to keep and nothing to resume.
+                    self.folder.remove_empty()
 
     def _persist(self) -> RunRecord:
         patience = Patience(self._wait)

@@ -1,3 +1,4 @@
+import io
 import json
 import math
 import threading
@@ -185,3 +186,57 @@ def test_a_log_takes_lines_from_several_threads(tmp_path, capsys):
     assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
     Log(tmp_path / "nowhere" / "log.jsonl").error("event", text="lost")
     assert "cannot be written" in capsys.readouterr().err
+
+
+def _numbers(*files):
+    return [[json.loads(line)["number"] for line in file.read_text().splitlines()] for file in files]
+
+
+def test_a_log_is_bounded_and_old_files_are_kept(tmp_path):
+    file = tmp_path / "log.jsonl"
+    log = Log(file, most_bytes=1000, kept=2)
+    for number in range(100):
+        log.info("event", number=number, text="x" * 100)
+    old = [tmp_path / "log.jsonl.1", tmp_path / "log.jsonl.2"]
+    assert sorted(path.name for path in tmp_path.glob("log*")) == ["log.jsonl", "log.jsonl.1", "log.jsonl.2"]
+    for path in (file, *old):
+        assert path.stat().st_size <= 1000
+        assert path.stat().st_mode & 0o077 == 0
+    newest, older, oldest = _numbers(file, *old)
+    assert newest[-1] == 99
+    assert oldest + older + newest == list(range(oldest[0], 100))
+    # Fewer are kept from now on: those beyond go.
+    for number in range(20):
+        Log(file, most_bytes=1000, kept=1).info("event", number=number, text="x" * 100)
+    assert sorted(path.name for path in tmp_path.glob("log*")) == ["log.jsonl", "log.jsonl.1"]
+    for number in range(20):
+        Log(file, most_bytes=1000, kept=0).info("event", number=number, text="x" * 100)
+    assert [path.name for path in tmp_path.glob("log*")] == ["log.jsonl"]
+
+
+def test_a_log_that_several_writers_bound_loses_no_line(tmp_path):
+    """Each writer is as good as a process: it has a lock of its own."""
+    file = tmp_path / "log.jsonl"
+
+    def write(first):
+        log = Log(file, most_bytes=2000, kept=1000)
+        for number in range(first, first + 50):
+            log.info("event", number=number)
+
+    threads = [threading.Thread(target=write, args=(first,)) for first in (0, 50, 100, 150)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    numbers = [number for part in _numbers(*tmp_path.glob("log.jsonl*")) for number in part]
+    assert sorted(numbers) == list(range(200))
+
+
+def test_words_of_others_do_not_steer_the_terminal():
+    echo = io.StringIO()
+    log = Log(None, echo)
+    log.info("asked", purpose="x\n\x1b[2J10:00:00 trained run=FAKE\x07", text="first\nsecond\x1b[31m")
+    first, second = echo.getvalue().splitlines()
+    assert first.isprintable()
+    assert second == "second?[31m"
+    assert "purpose=x??[2J10:00:00 trained run=FAKE?" in first
