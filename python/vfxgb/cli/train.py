@@ -84,7 +84,7 @@ def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
         except BaseException:
             if shown is not None:
                 shown.stop()
-            if trainer.folder.rows_file.exists():
+            if trainer.can_resume:
                 _tell(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}")
             raise
         _print(record, trainer.folder)
@@ -132,8 +132,10 @@ def _live(at: int | None) -> Iterator[Callable[["RunFolder"], None]]:
 
 def _print(record: "RunRecord", folder: "RunFolder") -> None:
     print(f"trained {record.rounds} rounds in {record.seconds:.1f} s; run {record.run}")
-    for name, metrics in record.evals.items():
-        print(f"  {name}: " + ", ".join(f"{metric} {values[-1]:.5f}" for metric, values in metrics.items() if values))
+    if record.best_iteration is not None:
+        print(record.early_stopping())
+    for name, metrics in record.headline().items():
+        print(f"  {name}: " + ", ".join(f"{metric} {value:.5f}" for metric, value in metrics.items()))
     print(f"model: {folder.path / record.model}")
     print(f"what the run revealed: vfxgb report {folder.path}")
 

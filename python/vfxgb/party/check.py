@@ -25,7 +25,7 @@ from vfxgb.party.folder import PartyFolder, now
 from vfxgb.party.messages import Hello, TrainRequest, Welcome
 from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello
 from vfxgb.party.tables import read_table
-from vfxgb.party.train import read_params, training_request
+from vfxgb.party.training_input import check_classes, read_params, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.network import Listener, Peer, dial
@@ -119,6 +119,8 @@ def _data(config: PartyConfig) -> Generator[Finding, None, tuple[int, int] | Non
         try:
             held = read_table(config, path, what, labelled=labelled, in_files=config.engine.in_shards)
             _read_through(held.table)
+            if labelled and what == "train":
+                check_classes(held.labels, read_params(config), config.party, repr(str(path)))
         except (VfxgbError, OSError) as error:
             yield Finding("bad", f"data: {what}", str(error))
             continue

@@ -38,6 +38,7 @@ from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import ConfigError, FormatError
 from vfxgb.files import make_private, write_atomically
 from vfxgb.train.account import Account
+from vfxgb.train.callbacks import early_stopping_words
 from vfxgb.train.ledger import Ledger
 
 FORMAT = "vfxgb run"
@@ -73,8 +74,9 @@ class RunRecord(msgspec.Struct, frozen=True):
 
     `pace`: "seconds" and "bytes" of the run at the end of each round, from the first contact with the others on;
     alignment and set-up are in the first value, pauses and rounds that were not finished in none. `curves`: eval set ->
-    ROC and calibration after the last finished round (vfxgb.curves), of the party that has the labels; they tell other
-    parties nothing, and who reads the file the mean labels of groups of at least 20 rows, never of a row.
+    ROC and calibration (vfxgb.curves), of the party that has the labels; they tell other parties nothing, and who reads
+    the file the mean labels of groups of at least 20 rows, never of a row. `curves_round`: the round, counted from 0,
+    after which they were drawn, None for the last finished one.
 
     A metric that is not defined for the rows (AUC of one class) is NaN here and null in the file.
     """
@@ -110,8 +112,32 @@ class RunRecord(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
     pace: dict[str, list[float]] = {}
     curves: dict[str, dict[str, Any]] = {}
+    curves_round: int | None = None
     format: str = FORMAT
     version: int = VERSION
+
+    @property
+    def judged_round(self) -> int:
+        """The round, counted from 0, that predictions end with: the best if early stopping chose one, else the last."""
+        return max(0, self.rounds - 1) if self.best_iteration is None else self.best_iteration
+
+    def headline(self) -> dict[str, dict[str, float]]:
+        """Eval set -> metric -> its value after the judged round."""
+        place = self.judged_round
+        return {
+            name: {metric: values[place] for metric, values in metrics.items() if place < len(values)}
+            for name, metrics in self.evals.items()
+        }
+
+    def early_stopping(self) -> str:
+        """How early stopping ended the run, in words; "" without it."""
+        if self.best_iteration is None:
+            return ""
+        watched = ""
+        for name, metrics in self.evals.items():
+            for metric in metrics:
+                watched = f"{name} {metric}"
+        return early_stopping_words(self.rounds, self.planned_rounds, self.best_iteration, self.best_score, watched)
 
 
 class RunFolder:

@@ -6,7 +6,6 @@ it comes back by itself, for as long as [resume] says.
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,19 +14,17 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from vfxgb._native import random_bytes
 from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
+from vfxgb.errors import AlignmentError, CheckpointError, ConsentError, LabelError, PeerError
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
-from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, versions
@@ -39,6 +36,15 @@ from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Network, Session, greet, hello, need_role, training_talk
 from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.party.training_input import (
+    check_classes,
+    directions,
+    labels_of,
+    read_params,
+    secret_box,
+    training_request,
+    weights_of,
+)
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
@@ -46,7 +52,6 @@ from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.releases import PrivacyFolder
-from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
 from vfxgb.train.sides import LeadResult, lead
 from vfxgb.train.timings import Timings
@@ -98,6 +103,7 @@ class Trainer:
         self._count = self.folder.read().sessions if resume is not None else 0
         if resume is not None:
             self._check_settings()
+        check_classes(self.train.labels, self.params, config.party, f"{str(config.data.train)!r}")
 
     def _check_settings(self) -> None:
         """Raise CheckpointError, before anybody is dialled, if the run began with other settings than those of now."""
@@ -144,6 +150,11 @@ class Trainer:
     def run_id(self) -> str:
         """The id of the run."""
         return self.folder.run
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether a run that ended early can be taken up again: its rows are agreed on and fit to train on."""
+        return self.folder.rows_file.exists() and self.folder.read().state != "failed"
 
     @property
     def request(self) -> TrainRequest:
@@ -267,10 +278,20 @@ class Trainer:
 
     def _keep(self, look: Look, draft: Draft, state: ActiveState) -> None:
         self._pace.note(state.rounds, self.total_bytes())
-        state = msgspec.structs.replace(state, pace=self._pace.totals(), source=self._source())
+        best = self._best_margins(state)
+        state = msgspec.structs.replace(state, pace=self._pace.totals(), source=self._source(), best_margins=best)
         save_state(state, self.folder.checkpoint_file)
         self._kept = state
         look.take(state.events, draft.save)
+
+    def _best_margins(self, state: ActiveState) -> bytes:
+        """The margins after the best round, b"" where they are those of the state or not known."""
+        before = self._kept
+        if before is None or state.best_iteration is None or state.best_iteration == state.rounds - 1:
+            return b""
+        if before.best_iteration == state.best_iteration and before.best_iteration == before.rounds - 1:
+            return before.margins
+        return before.best_margins if before.best_iteration == state.best_iteration else b""
 
     def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
         config = self.config
@@ -294,17 +315,19 @@ class Trainer:
         groups = rows.groups()
         tables = [(part.table, group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
+        common = labels_of(self.train.labels, groups[0])
+        check_classes(common, self.params, self.config.party, f"the {n_train:,} rows that all parties have")
         evals = [("train", slice(0, n_train))]
         if n_rows > n_train:
             evals.append(("valid", slice(n_train, n_rows)))
         return ActiveInput(
             agreed(tables, rows.digest, engine),
-            np.concatenate([_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
-            _weights(held, groups),
+            np.concatenate([labels_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
+            weights_of(held, groups),
             n_train,
             evals,
             resolve_threads(self.config.threads or self.params.n_jobs),
-            constraints=_directions(self.params, self.train.table.names),
+            constraints=directions(self.params, self.train.table.names),
             engine=engine,
             privacy=PrivacyFolder(self.config.folder, self.config.party),
             ids=self.train.ids.digests[groups[0]],
@@ -352,14 +375,16 @@ class Trainer:
             best_iteration=kept.best_iteration,
             best_score=kept.best_score,
             curves=self._curves(kept),
+            curves_round=kept.best_iteration if kept.best_margins else max(0, kept.rounds - 1),
         )
 
     def _curves(self, kept: ActiveState) -> Curves:
+        """The curves after the round that predictions end with: the best one, or the last."""
         given = self._given
         if given is None or kept.rounds == 0:
             return {}
         assert isinstance(given.labels, np.ndarray)  # noqa: S101 - see _input
-        margins = np.frombuffer(kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
+        margins = np.frombuffer(kept.best_margins or kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
         return eval_curves(make_objective(self.params), given.evals, margins, given.labels, given.weights)
 
     def _end(self, record: RunRecord, state: State, error: str, ledger: Ledger) -> RunRecord:
@@ -369,80 +394,12 @@ class Trainer:
         return record
 
 
-def training_request(config: PartyConfig, params: TrainParams, resume: bool) -> TrainRequest:
-    """What the passive parties are asked for. Raises ConfigError for a party's own parameter among those it sends."""
-    spec = protocol_by_name(config.protocol.name)
-    for name in config.protocol.params:
-        if name in spec.local_params:
-            raise ConfigError(
-                f"reading the configuration {str(config.path)!r}: {name} of [protocol.params] is each party's own; "
-                "write it under [protocol.local]"
-            )
-    return TrainRequest(
-        protocol=spec.name,
-        protocol_params=dict(config.protocol.params),
-        n_trees=params.n_estimators * params.num_class,
-        max_depth=params.max_depth,
-        min_bucket_rows=params.min_bucket_rows,
-        parties=(config.party, *config.peers),
-        resume=resume,
-        told_sample=params.told_sample,
-    )
-
-
-def read_params(config: PartyConfig) -> TrainParams:
-    """[train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
-    params = TrainParams.from_dict(config.train)
-    where = f"reading the configuration {str(config.path)!r}: [train]"
-    if params.early_stopping_rounds is not None and config.data.valid is None:
-        raise ConfigError(f"{where} has early_stopping_rounds, which needs valid in [data]")
-    if params.monotone_constraints is not None and not isinstance(params.monotone_constraints, Mapping):
-        raise ConfigError(f"{where} has monotone_constraints as a list, wanted a table of this party's columns")
-    if params.num_class > 1 and params.objective != "multi:softprob":
-        raise ConfigError(f"{where} has num_class = {params.num_class}, which only multi:softprob has")
-    return params
-
-
-def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
-    """Where keys of the run are sealed, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
-    if config.resume.key_file is not None:
-        return SecretBox.by_key_file(folder.path, folder.run, config.resume.key_file)
-    name = config.resume.passphrase_env
-    if not name:
-        return None
-    passphrase = os.environ.get(name, "")
-    if not passphrase:
-        raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
-    return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
-
-
 def _save_draft(share: ActiveShare, folder: Path) -> None:
     """A share to look at: nobody has committed to it, so no passive party takes it for a model."""
     others = dict.fromkeys(share.parties, "")
     save_share(seal_active(share, new_salt(), others), RunFolder(folder).draft_file)
 
 
-def _of(values: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any]:
-    if values is None:
-        raise ConfigError("training: a table has no labels")
-    return values[rows]
-
-
-def _weights(held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float32] | None:
-    if all(part.weights is None for part in held):
-        return None
-    parts = [
-        np.ones(len(group), dtype=np.float32) if part.weights is None else part.weights[group]
-        for part, group in zip(held, groups, strict=True)
-    ]
-    return np.concatenate(parts)
-
-
-def _directions(params: TrainParams, names: Sequence[str]) -> NDArray[np.int8] | None:
-    signs = params.constraints(names)
-    return np.array(signs, dtype=np.int8) if signs else None
-
-
 def _state_after(error: BaseException) -> State:
-    """A run that was refused or whose rows do not meet cannot be resumed; any other can."""
-    return "failed" if isinstance(error, (ConsentError, AlignmentError)) else "stopped"
+    """A run that was refused, or whose rows do not meet or have one class, cannot be resumed; any other can."""
+    return "failed" if isinstance(error, (ConsentError, AlignmentError, LabelError)) else "stopped"

@@ -103,7 +103,8 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of the very first tree, int64 rows per node. `ledger`: totals so far. `opened_equations`: those of each passive
     party so far (protocols.base.equations_of). `pace`: added by who stores the state. `chosen`: the settings whose
     digest is `settings`, to say what differs when they change; empty in files of versions that did not keep them.
-    `source`: where the rows come from and how they are read, added by who stores the state.
+    `source`: where the rows come from and how they are read, added by who stores the state. `best_margins`: `margins`
+    as they were after the best round, likewise; empty while that is the last one.
     """
 
     KIND: ClassVar[bytes] = b"active\0"
@@ -135,6 +136,7 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pace: dict[str, list[float]] = {}
     chosen: dict[str, Any] = {}
     source: dict[str, Any] = {}
+    best_margins: bytes = b""
 
 
 class RoundMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
