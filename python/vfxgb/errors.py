@@ -5,9 +5,9 @@ step, the value found, the value wanted and what to do about it. No message cont
 beyond their size, nor factors of a modulus, nor randomness.
 """
 
-from typing import TypeVar
+import typing
 
-E = TypeVar("E", bound="VfxgbError")
+E = typing.TypeVar("E", bound="VfxgbError")
 
 
 class VfxgbError(Exception):

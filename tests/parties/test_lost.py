@@ -47,7 +47,7 @@ def test_the_active_party_says_that_the_passive_one_is_lost_and_what_follows(par
     line = next(line for line in out.read_text().splitlines() if "is lost" in line)
     assert re.search(
         r"^shop is lost: nothing was heard for 0\.4 seconds; trying to reconnect for another 5\d s; then dialling it "
-        r"anew for up to 20 s; ctrl-C and --resume [0-9a-f]{8} keep the \d+ rounds of trees so far$",
+        r"anew for up to 20 s; ctrl-C and --resume [0-9a-f]{8} keep the \d+ rounds? of trees so far$",
         line,
     )
     shop.process.send_signal(signal.SIGCONT)

@@ -1,11 +1,11 @@
 """What a party keeps on disk, below the folder its configuration names:
 
-    <folder>/log.jsonl              what happened, one JSON object per line (logs.py)
+    <folder>/log.jsonl              what happened, one JSON object per line (logs.py); log.jsonl.1, ... are older
     <folder>/queries.json           rows predicted per model, for the limit of consent
     <folder>/accounts/<peer>.json   what was shown and released to a peer, over all runs (vfxgb.train.account)
     <folder>/releases/              releases under differential privacy, to be used again (vfxgb.train.releases)
     <folder>/lock                   held by a party that serves
-    <folder>/runs/<run id>/
+    <folder>/runs/<run id>/         made when the run has met its parties, at a passive party when rows are agreed on
       run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
       ledger.json                   what every message revealed, and to whom
       share.json                    this party's share of the model

@@ -50,7 +50,7 @@ from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
-from vfxgb.train.ledger import Ledger
+from vfxgb.train.ledger import Ledger, counted
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
 from vfxgb.train.sides import LeadResult, lead
@@ -209,7 +209,7 @@ class Trainer:
         rounds = 0 if self._kept is None else self._kept.rounds
         if not self.folder.rows_file.exists():
             return f"{anew}ctrl-C loses nothing: no tree is grown yet"
-        return f"{anew}ctrl-C and --resume {self.run_id[:8]} keep the {rounds} rounds of trees so far"
+        return f"{anew}ctrl-C and --resume {self.run_id[:8]} keep the {counted(rounds, 'rounds')} of trees so far"
 
     def _place(self) -> tuple[bool, int]:
         """What changes whenever the run got further: are there agreed rows, when was the checkpoint written."""

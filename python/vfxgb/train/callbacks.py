@@ -178,7 +178,7 @@ def early_stopping_words(rounds: int, planned: int, best_iteration: int, best_sc
     `watched`: eval set and metric. Rounds are counted from 1 here: "after 28 rounds" is best_iteration 27.
     """
     score = "" if best_score is None else f" ({best_score:.6g})"
-    best = f"{watched or 'the metric'} was best after {best_iteration + 1} rounds{score}"
+    best = f"{watched or 'the metric'} was best after {best_iteration + 1} round{'s' if best_iteration else ''}{score}"
     if rounds < planned:
         return f"stopped early after {rounds} of {planned} rounds: {best}, and predictions use these"
     return f"early stopping did not end the training: {best}, and predictions use these"
