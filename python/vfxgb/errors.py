@@ -5,9 +5,24 @@ step, the value found, the value wanted and what to do about it. No message cont
 beyond their size, nor factors of a modulus, nor randomness.
 """
 
+import typing
+
+E = typing.TypeVar("E", bound="VfxgbError")
+
 
 class VfxgbError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    `peer_text`: what the other parties of a run are told when this error ends it. It is "" where the message may name
+    columns, values or files of this party; they are then told in general words (vfxgb.transport.last_words).
+    """
+
+    peer_text = ""
+
+    def for_peer(self: E, text: str = "") -> E:
+        """The same error, of which other parties may read the message, or `text` in its place."""
+        self.peer_text = text or str(self)
+        return self
 
 
 class KeySizeError(VfxgbError, ValueError):

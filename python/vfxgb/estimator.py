@@ -296,8 +296,9 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         sample_weight, may name columns of the active party's; with an engine other than this process's memory the
         files are read where the work is. sample_weight: one per row, 0 leaves the row out. eval_set: pairs (X, y),
         whose metrics go to evals_result_ under validation_0, validation_1, ...; `sample_weight_eval_set` has one entry
-        for each. callbacks: see vfxgb.callbacks. verbose: True shows progress, False nothing, None a bar on a terminal
-        if it takes longer than two seconds, a number metrics every so many rounds.
+        for each. callbacks: see vfxgb.callbacks. verbose: True shows progress with the metrics of the eval sets, or of
+        the training rows if there is none; False nothing, None a bar on a terminal if it takes longer than two seconds,
+        a number metrics every so many rounds.
         cuts: column -> ascending cut points to use instead of quantiles, or what xgboost's
         QuantileDMatrix.get_quantile_cut() returns.
         Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.

@@ -2,28 +2,43 @@
 
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from vfxgb.errors import VfxgbError
 
 
 def write_atomically(path: Path, data: bytes, *more: bytes | memoryview) -> None:
     """Put `data`, followed by `more`, at `path`: a reader sees the old file or the new one, also after a crash.
 
     The temporary file lies in the same folder, is readable by its owner only, and is removed when writing fails.
-    Raises OSError.
+    Raises OSError, which names `path`.
     """
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with naming(path):
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.writelines((data, *more))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).replace(path)
+            _sync_folder(path.parent)
+        except BaseException:
+            with suppress(OSError):
+                Path(temporary).unlink()
+            raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A block whose OSErrors name `path`: of a full disk the system tells a number and no file."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines((data, *more))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-        _sync_folder(path.parent)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
+        yield
+    except OSError as error:
+        if error.errno is None or isinstance(error, VfxgbError):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def make_private(path: Path) -> None:

@@ -143,9 +143,11 @@ def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
     error = tampered(change, "bank")
     assert isinstance(error, kind)
     assert re.search(match, str(error))
-    # The active party was told that, and nothing else.
+    # The active party was told that, in general words, and nothing else.
     assert isinstance(error.__cause__, PeerError)
-    assert f"{kind.__name__} at shop" in str(error.__cause__)
+    assert error.__cause__.kind == kind.__name__
+    assert str(error) not in str(error.__cause__)
+    assert "stopped the run: shop " in str(error.__cause__)
 
 
 def test_a_small_key_that_was_not_agreed(tampered) -> None:

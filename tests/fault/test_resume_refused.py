@@ -32,6 +32,12 @@ def states(folder: Path) -> tuple[ActiveState, PassiveState]:
     return active, passive
 
 
+def states_of_shop(folder: Path) -> PassiveState:
+    passive = load_state(PassiveState, folder / "shop.run")
+    assert passive is not None
+    return passive
+
+
 def other_table(training: Training, party: str) -> Training:
     table = training.tables[party]
     X = table.matrix().copy()
@@ -55,13 +61,13 @@ CHANGES: dict[str, tuple[Callable[[Training], Training], str, str]] = {
     "own data": (lambda t: other_table(t, "bank"), "bank", "other features, labels or weights"),
     "label": (other_label, "bank", "other features, labels or weights"),
     "the shop's data": (lambda t: other_table(t, "shop"), "shop", "found other features"),
-    "depth": (lambda t: other(t, max_depth=3), "bank", "found other settings"),
-    "seed": (lambda t: other(t, random_state=1), "bank", "found other settings"),
-    "rounds": (lambda t: other(t, n_estimators=9), "bank", "found other settings"),
+    "depth": (lambda t: other(t, max_depth=3), "bank", "max_depth was 2 when the run began and is 3 now"),
+    "seed": (lambda t: other(t, random_state=1), "bank", "random_state was 0 when the run began and is 1 now"),
+    "rounds": (lambda t: other(t, n_estimators=9), "bank", "n_estimators was 3 when the run began and is 9 now"),
     "protocol": (
         lambda t: replace(t, protocol="smm1", protocol_params={"insecure": True}),
         "bank",
-        "'plain' then, 'smm1' now",
+        'protocol was "plain" when the run began and is "smm1" now',
     ),
     "run": (lambda t: replace(t, run_id="cd" * 16), "bank", "is of run abababababababab at bank"),
 }
@@ -77,9 +83,35 @@ def test_other_data_or_settings(change: str, tmp_path: Path) -> None:
     assert match in str(found.errors[party])
     other_party = {"bank": "shop", "shop": "bank"}[party]
     assert isinstance(found.errors[other_party], PeerError)
-    assert "CheckpointError at" in str(found.errors[other_party])
+    told = str(found.errors[other_party])
+    assert found.errors[other_party].kind == "CheckpointError"
+    assert "Error" not in told
+    assert f"{party} stopped the run: {party} resuming run" in told
     # Nothing was spoilt: the run as it was begun still resumes.
     assert states(tmp_path) == before
+    assert not attempt(training, tmp_path).errors
+
+
+def test_the_passive_party_names_the_setting_to_both(tmp_path: Path) -> None:
+    """The active party has lost its checkpoint and begins anew, but with other settings than before."""
+    training = begun(tmp_path)
+    (tmp_path / "bank.run").unlink()
+    state = states_of_shop(tmp_path)
+    save_state(msgspec.structs.replace(state, marks=state.marks[:1]), tmp_path / "shop.run")
+    errors = attempt(other(training, max_depth=3), tmp_path).errors
+    assert isinstance(errors["shop"], CheckpointError)
+    for error in errors.values():
+        assert "max_depth was 2 when the run began and is 3 now; both sides must resume" in str(error)
+
+
+def test_a_checkpoint_without_the_settings_is_compared_by_their_digest(tmp_path: Path) -> None:
+    """Checkpoints of earlier versions hold a digest only."""
+    training = begun(tmp_path)
+    active, passive = states(tmp_path)
+    save_state(msgspec.structs.replace(active, chosen={}), tmp_path / "bank.run")
+    save_state(msgspec.structs.replace(passive, chosen={}), tmp_path / "shop.run")
+    error = attempt(other(training, max_depth=3), tmp_path).errors["bank"]
+    assert "found other settings than those it was begun with" in str(error)
     assert not attempt(training, tmp_path).errors
 
 

@@ -173,7 +173,7 @@ def test_rows_that_were_looked_up_are_not_asked_about_beside_their_path(guarded)
     records = np.arange(len(share.records), dtype=np.int32)
     sizes = np.full(len(records), 3, dtype=np.int32)
     session.channel.send(Route(0, 0, 3, pack_array(records), pack_array(sizes), pack_bytes(b"")))
-    with pytest.raises(PeerError, match="MessageError at shop"):
+    with pytest.raises(PeerError, match="received something that does not fit the state of the run"):
         session.channel.recv(Routed)
     session.link.close()
     assert guarded.account()["comparisons"] == before

@@ -87,7 +87,7 @@ def test_every_own_mistake_is_listed(world, spoilt, addresses, vfxgb, capsys):
 @pytest.mark.parametrize(
     ("label", "changes", "said"),
     [
-        ("one", {}, "every row of train has label 1, wanted at least two classes for binary:logistic"),
+        ("one", {}, "found 1 class, 1.0, in every row of train, wanted at least two classes"),
         ("multiclass", {}, "has label 2"),
         ("word", {}, "'word'"),
         ("binary", {"eval_metric": "mlogloss"}, "computing mlogloss"),

@@ -41,7 +41,8 @@ def _config(world, address, name, protocol="ot_shares"):
 def _after_round(config):
     """Whether the run that the process began has a checkpoint with a finished round."""
     folder = load_config(config, {}).folder / "runs"
-    return any(path.stat().st_size > 5000 for path in folder.glob("*/checkpoint.bin"))
+    states = [load_state(ActiveState, path) for path in folder.glob("*/checkpoint.bin")]
+    return any(state is not None and state.rounds > 0 for state in states)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -166,9 +167,23 @@ def test_a_run_with_other_data_or_settings_is_not_resumed(world, served, vfxgb, 
     monkeypatch.undo()
     run = last_run(config).run
     text = config.read_text()
-    config.write_text(text.replace("max_depth = 3", "max_depth = 2"))
-    assert vfxgb("train", config, "--quiet", "--resume", run) == 2
-    assert "settings" in capsys.readouterr().err
+    for before, after, said in (
+        ("max_depth = 3", "max_depth = 2", "max_depth was 3 when the run began and is 2 now"),
+        ("n_estimators = 30", "n_estimators = 40", "n_estimators was 30 when the run began and is 40 now"),
+        (
+            '"a0", "a1", "a2"',
+            '"a0", "a1"',
+            'features was ["a0", "a1", "a2"] when the run began and is ["a0", "a1"] now',
+        ),
+        ('label = "binary"', 'label = "multiclass"', 'label was "binary" when the run began and is "multiclass" now'),
+    ):
+        assert before in text
+        config.write_text(text.replace(before, after))
+        capsys.readouterr()
+        assert vfxgb("train", config, "--quiet", "--resume", run) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert "as it was, or start a new run" in told
     (world.folder / "changed.csv").write_bytes((world.folder / "bank.csv").read_bytes() + b"\n")
     config.write_text(text.replace("bank.csv", "changed.csv"))
     assert vfxgb("train", config, "--quiet", "--resume", run) == 2

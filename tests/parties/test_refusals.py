@@ -7,6 +7,7 @@ import time
 import pytest
 
 from processes import last_run
+from vfxgb.checksum import checksum
 from vfxgb.party.messages import TALK_VERSION
 from vfxgb.party.session import hello
 from vfxgb.transport.network.certificates import Authority, issue
@@ -65,7 +66,8 @@ def test_a_run_of_another_party_is_refused(world, addresses, vfxgb, tmp_path, ca
     config = world.active({"mill": addresses["mill"]}, name="owner", folder="owner-folder")
     assert vfxgb("train", config, "--quiet") == 0
     record = world.folder / "mill-folder" / "runs" / last_run(config).run / "run.json"
-    record.write_text(json.dumps({**json.loads(record.read_text()), "parties": ["another", "mill"]}))
+    document = {**json.loads(record.read_text()), "parties": ["another", "mill"]}
+    record.write_text(json.dumps({**document, "checksum": checksum(document)}))
     assert vfxgb("predict", config, world.folder / "bank.csv", tmp_path / "scores.csv") == 4
     assert "does not agree to bank using run" in capsys.readouterr().err
 

@@ -26,12 +26,14 @@ def align_active(
     params: AlignParams | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    may_be_none: bool = False,
 ) -> Alignment:
     """Find the ids that this party and all passive parties have, and agree on their order.
 
     groups: ids of the training rows, validation rows, ...; no id may stand in two of them. The common ids of the first
     come first. channels: one per passive party, by name. progress: called with (step, done, total). Returns one array
-    of positions per group, possibly empty but for the first.
+    of positions per group, possibly empty but for the first; `may_be_none`: the first may be empty too, which is a
+    result in prediction and an error in training.
 
     Raises AlignmentError (no common id in the first group, ids twice, other normalisation at a peer), MessageError,
     FrameError and PeerError. The channels stay open; abort them if the run ends here.
@@ -54,7 +56,7 @@ def align_active(
     hint = overlap_hint(sum(sizes), len(digests), min(message.n_ids for message in ready.values()))
     alignment = Alignment(tuple(positions), tuple(sizes), rows_digest(key, sizes, agreed), hint)
     _tell(key, alignment, agreed, channels)
-    if not sizes[0]:
+    if not sizes[0] and not may_be_none:
         counts = ", ".join(f"{peer} {message.n_ids}" for peer, message in ready.items())
         raise AlignmentError(
             f"{party} aligning ids: found no id of the first group that all parties have; {party} had "

@@ -32,6 +32,7 @@ def align_passive(
     threads: int | None = None,
     accept: Callable[[int], None] | None = None,
     enough: Callable[[int], None] | None = None,
+    may_be_none: bool = False,
 ) -> Alignment:
     """Take part in an alignment that the active party at the other end of `channel` leads.
 
@@ -41,8 +42,9 @@ def align_passive(
     "ecdh"); raises ConsentError for too few.
 
     Returns one array of positions: the rows of the common ids of all groups, in the agreed order; `sizes` says how many
-    belong to each group. Raises AlignmentError (no common id, other normalisation or parameters), MessageError,
-    FrameError and PeerError. The channel stays open; abort it if the run ends here.
+    belong to each group. `may_be_none`: no common id is a result and no error, as in prediction; both sides must say
+    so. Raises AlignmentError (no common id, other normalisation or parameters), MessageError, FrameError and PeerError.
+    The channel stays open; abort it if the run ends here.
     """
     params, threads = params or AlignParams(), resolve_threads(threads)
     step = f"{party} aligning ids with {channel.peer}"
@@ -61,7 +63,7 @@ def align_passive(
         end = PassiveEnd(modp_group(params.group_bits, params.insecure), threads)
         channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=end.offer))
         kkrt.compare_passive(ids, opened.n_ids, opened.n_passives, end, agreement, channel, threads)
-    return _find(ids, opened.n_ids, channel, party, step)
+    return _find(ids, opened.n_ids, channel, party, step, may_be_none)
 
 
 def _check_open(opened: OpenAlign, ids: Ids, params: AlignParams, party: str, step: str) -> None:
@@ -75,16 +77,16 @@ def _check_open(opened: OpenAlign, ids: Ids, params: AlignParams, party: str, st
         raise AlignmentError(
             f"{step}: the ids are normalised by other steps there than here ({', '.join(ids.steps) or 'none'}); agree "
             "on one list and write it into both configurations"
-        )
+        ).for_peer()
     if (opened.method, opened.group_bits) != (params.method, params.group_bits):
         raise AlignmentError(
             f"{step}: found method {opened.method!r} with {opened.group_bits} bits there, and {params.method!r} with "
             f"{params.group_bits} here; write the same [align] section into both configurations"
-        )
+        ).for_peer()
     params.check_parties(party, opened.n_passives)
 
 
-def _find(ids: Ids, n_active: int, channel: Channel, party: str, step: str) -> Alignment:
+def _find(ids: Ids, n_active: int, channel: Channel, party: str, step: str, may_be_none: bool) -> Alignment:
     """The rows of the common ids, from their tags."""
     told = channel.recv(CommonRows)
     check_bytes(told.key, KEY_BYTES, f"{step}: key of the tags")
@@ -100,11 +102,11 @@ def _find(ids: Ids, n_active: int, channel: Channel, party: str, step: str) -> A
         message = channel.recv(CommonTags)
         check_first(message.first, block.start, step)
         tags[block] = unpack_array(message.tags, np.uint8, (block.stop - block.start, TAG_BYTES), step)
-    if not told.sizes[0]:
+    if not told.sizes[0] and not may_be_none:
         raise AlignmentError(
             f"{party} aligning ids: found no id in common; {channel.peer} had {n_active}, {party} {len(ids)}; compare "
             "the id columns and the normalisation of all parties"
-        )
+        ).for_peer()
     positions = TagTable(tags_of(told.key, ids.digests)).find(tags)
     _check_order(positions, tags, told.sizes, step)
     digest = rows_digest(told.key, told.sizes, ids.digests[positions])

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from vfxgb.cli.arguments import build_parser
-from vfxgb.cli.exits import INTERRUPTED, OK, USAGE, exit_code
+from vfxgb.cli.exits import DISK, INTERRUPTED, OK, USAGE, exit_code
 from vfxgb.printable import printable_lines
 
 
@@ -29,6 +29,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if found is None:
             raise
         # Some of an error's text may come from another party.
-        print("vfxgb: " + ("interrupted" if found == INTERRUPTED else printable_lines(str(error))), file=sys.stderr)
+        print("vfxgb: " + ("interrupted" if found == INTERRUPTED else printable_lines(_said(error))), file=sys.stderr)
         return found
     return code
+
+
+def _said(error: BaseException) -> str:
+    """The error in words; of the system's errors, which file is meant and what to do about a full disk."""
+    if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
+        return str(error)
+    remedy = "; make room there" if exit_code(error) == DISK else ""
+    return f"{str(error.filename)!r}: {error.strerror} (error {error.errno}){remedy}"

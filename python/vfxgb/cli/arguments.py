@@ -21,6 +21,7 @@ COMMANDS = (
     "inspect",
     "report",
     "merge",
+    "clean",
     "bench",
     "audit",
 )

@@ -69,7 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     for party, consent in agreed.items():
         note = f": {consent.statement.note}" if consent.statement.note else ""
         print(f"{party} consented at {consent.statement.signed_at}{note}")
-    print(f"{arguments.output}: {model.n_trees} trees, {model.n_features} features of {', '.join(model.parties)}")
+    count = model.used_rounds * model.n_outputs
+    left = f" (of {model.n_trees} trained: those up to the best round)" if count < model.n_trees else ""
+    print(f"{arguments.output}: {count} trees{left}, {model.n_features} features of {', '.join(model.parties)}")
     return 0
 
 

@@ -43,10 +43,15 @@ def port(text: str) -> int:
 
 def seconds(text: str) -> float:
     """A number of seconds, 0 or more."""
+    return at_least_zero(text, "a number of seconds")
+
+
+def at_least_zero(text: str, what: str = "a number") -> float:
+    """A number of 0 or more; `what` it is, for the mistake."""
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted a number of seconds, 0 or more")
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted {what}, 0 or more")
     return value

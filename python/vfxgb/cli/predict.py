@@ -15,7 +15,8 @@ def add(commands: Commands) -> None:
         "predict",
         help="score a file of rows with the other parties",
         description="Scores the rows of a file with all parties of a model. The output has the ids of the input in "
-        "their order; the score is empty where a party does not have the row. Rows are matched by private set "
+        "their order; the score is empty where a party does not have the row, in all rows if they have none in common. "
+        "Rows are matched by private set "
         "intersection; with --lookup the passive parties see which ids are asked for, which is faster for few rows.",
     )
     parser.add_argument("config", metavar="PARTY.toml", type=Path)
@@ -33,6 +34,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, and say how many."""
+    from vfxgb.cli.output import warn_of_damage
     from vfxgb.cli.train_progress import make_progress
     from vfxgb.party.config import load_config
     from vfxgb.party.folder import PartyFolder
@@ -46,7 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("vfxgb predict: wanted a file of rows and a file for the scores; see vfxgb predict --help")
     config = load_config(arguments.config)
     check_output(arguments.output)
-    predictor = Predictor(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
+    warn_of_damage(PartyFolder(config.folder))
+    tell = _silent if arguments.quiet else _tell
+    predictor = Predictor(config, Log.of(config), arguments.model, tell)
     if arguments.dry_run:
         ids, _ = predictor.read(arguments.input)
         print(f"{config.party} would ask {', '.join(predictor.share.parties[1:])} to score {len(ids):,} rows")
@@ -61,8 +65,23 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         count = len(scores.ids) - scores.missing
         print(f"scored {count:,} of {len(scores.ids):,} rows, {scores.bytes:,} bytes: {arguments.output}")
-        if scores.missing:
+        if not count:
+            others = ", ".join(predictor.share.parties[1:])
+            print(
+                f"no row of {arguments.input} is at all of {config.party}, {others}, so every score is empty; compare "
+                "the id columns and the normalisation of all parties if that is not meant",
+                file=sys.stderr,
+            )
+        elif scores.missing:
             print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
         if scores.hint:
             print(scores.hint, file=sys.stderr)
     return OK
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _silent(line: str) -> None:  # noqa: ARG001 - stands in for _tell
+    return

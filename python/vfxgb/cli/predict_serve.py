@@ -48,7 +48,6 @@ def serve_scores(arguments: argparse.Namespace) -> int:
     from vfxgb.party.access import read_token, server_tls
     from vfxgb.party.config import load_config
     from vfxgb.party.endpoint import DEFAULT_PORT, Endpoint
-    from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
     from vfxgb.party.scoring import Scorer
 
@@ -59,7 +58,7 @@ def serve_scores(arguments: argparse.Namespace) -> int:
     config = load_config(arguments.config)
     token = read_token(arguments.token_file, arguments.token_env)
     tls = server_tls(arguments.tls_certificate, arguments.tls_key)
-    log = Log(PartyFolder(config.folder).make().log_file)
+    log = Log.of(config)
     scorer = Scorer(config, log, arguments.model, arguments.follow_latest)
     host = "127.0.0.1" if arguments.host is None else arguments.host
     if arguments.dry_run:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from vfxgb.cli.output import write_json
+from vfxgb.cli.output import warn_of_damage, write_json
 from vfxgb.cli.parser import Commands, UsageError
 from vfxgb.errors import FormatError
 from vfxgb.files import write_atomically
@@ -82,6 +82,7 @@ def find_run(path: Path) -> RunFolder:
         path = path.parent
     if (path / "run.json").is_file():
         return RunFolder(path)
+    warn_of_damage(PartyFolder(path))
     runs = PartyFolder(path).runs()
     if not runs:
         raise FormatError(
@@ -141,9 +142,17 @@ def _evals(record: RunRecord) -> list[str]:
             if values:
                 shown = ", ".join(f"{place}: {values[place]:.6g}" for place in _places(len(values)))
                 lines.append(f"  {name} {metric} by round: {shown}")
+    if lines:
+        model = ", ".join(
+            f"{name} {metric} {value:.6g}"
+            for name, metrics in record.headline().items()
+            for metric, value in metrics.items()
+        )
+        which = "the last" if record.best_iteration is None else "the best"
+        lines.insert(0, f"  the model, after round {record.judged_round}, {which}: {model}")
     if record.best_iteration is not None:
         score = "" if record.best_score is None else f" ({record.best_score:.6g})"
-        lines.append(f"  best round: {record.best_iteration}{score}")
+        lines += [f"  best round: {record.best_iteration}{score}", f"  {record.early_stopping()}"]
     return lines
 
 

@@ -37,11 +37,10 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal."""
     from vfxgb.party.config import load_config
-    from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
 
     config = load_config(arguments.config)
-    log = Log(PartyFolder(config.folder).make().log_file, None if arguments.quiet else sys.stderr)
+    log = Log.of(config, None if arguments.quiet else sys.stderr)
     return _take_part(arguments, config, log) if config.role == "user" else _serve(arguments, config, log)
 
 

@@ -50,11 +50,10 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train, and say how it went."""
     from vfxgb.party.config import load_config
-    from vfxgb.party.folder import PartyFolder
     from vfxgb.party.logs import Log
 
     config = load_config(arguments.config)
-    log = Log(PartyFolder(config.folder).make().log_file)
+    log = Log.of(config)
     signal.signal(signal.SIGTERM, _interrupt)
     if config.role == "server":
         return _train_users(arguments, config, log)
@@ -62,10 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> int:
+    from vfxgb.cli.output import warn_of_damage
     from vfxgb.cli.train_progress import make_progress
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.train import Trainer
 
+    if arguments.resume is not None:
+        warn_of_damage(PartyFolder(config.folder))
     trainer = Trainer(config, log, arguments.resume, arguments.wait, _silent if arguments.quiet else _tell)
     if arguments.dry_run:
         print(trainer.describe())
@@ -83,7 +85,7 @@ def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
         except BaseException:
             if shown is not None:
                 shown.stop()
-            if trainer.folder.rows_file.exists():
+            if trainer.can_resume:
                 _tell(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}")
             raise
         _print(record, trainer.folder)
@@ -131,8 +133,10 @@ def _live(at: int | None) -> Iterator[Callable[["RunFolder"], None]]:
 
 def _print(record: "RunRecord", folder: "RunFolder") -> None:
     print(f"trained {record.rounds} rounds in {record.seconds:.1f} s; run {record.run}")
-    for name, metrics in record.evals.items():
-        print(f"  {name}: " + ", ".join(f"{metric} {values[-1]:.5f}" for metric, values in metrics.items() if values))
+    if record.best_iteration is not None:
+        print(record.early_stopping())
+    for name, metrics in record.headline().items():
+        print(f"  {name}: " + ", ".join(f"{metric} {value:.5f}" for metric, value in metrics.items()))
     print(f"model: {folder.path / record.model}")
     print(f"what the run revealed: vfxgb report {folder.path}")
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from vfxgb.data.source import Source, StackedSource, check_rows, place_of, reading
 from vfxgb.data.table import Float32Array, Table
 from vfxgb.errors import TableError
+from vfxgb.files import naming
 
 # Little-endian wherever the files are read.
 FORMAT = np.dtype("<f4")
@@ -125,5 +126,6 @@ def _write(path: Path, values: NDArray[np.float32]) -> None:
     # A file that was there may be readable by others: its place is taken by a new one.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        values.tofile(file)
+    # Not by `tofile`, whose error does not say that the disk is full.
+    with naming(path), os.fdopen(descriptor, "wb") as file:
+        file.write(np.ascontiguousarray(values).data)

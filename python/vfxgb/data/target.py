@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.source import Source, join_values, stacked_ranges
 from vfxgb.errors import LabelError
+from vfxgb.files import naming
 
 Float32Array = NDArray[np.float32]
 
@@ -53,7 +54,8 @@ class ArrayTarget:
         for name, values in (("labels", self.labels), ("weights", self.weights)):
             path = folder / f"{name}.f32"
             if values is not None:
-                path.write_bytes(values.astype(np.float32).tobytes())
+                with naming(path):
+                    path.write_bytes(values.astype(np.float32).tobytes())
             paths.append(str(path) if values is not None else None)
         return FileTarget(str(paths[0]), paths[1], self.party)
 

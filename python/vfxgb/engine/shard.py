@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.binning.sketch import Survey, refine, survey
 from vfxgb.data.source import Source
+from vfxgb.files import naming
 
 Nodes = NDArray[np.int32]
 
@@ -119,6 +120,7 @@ def add_arrays(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 def write_file(path: str, data: bytes) -> str:
     """Write a file of the run's folder at once: who reads it sees the whole or nothing. Returns its name."""
     fresh = f"{path}.{uuid.uuid4().hex}"
-    Path(fresh).write_bytes(data)
-    Path(fresh).replace(path)
+    with naming(Path(path)):
+        Path(fresh).write_bytes(data)
+        Path(fresh).replace(path)
     return path

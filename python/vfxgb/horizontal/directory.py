@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vfxgb.errors import CertificateError, ConfigError, FormatError
-from vfxgb.files import write_atomically
+from vfxgb.files import naming, write_atomically
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.keys import KEY_BYTES
 
@@ -213,6 +213,6 @@ def make_identity(path: Path) -> tuple[bytes, bytes]:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise CertificateError(f"writing users: {str(path)!r} is there; choose another folder, or remove it") from None
-    with os.fdopen(descriptor, "wb") as file:
+    with naming(path), os.fdopen(descriptor, "wb") as file:
         file.write(data)
     return key.private_bytes_raw(), key.public_key().public_bytes_raw()

@@ -1,4 +1,4 @@
-"""A share as a file: one JSON document per party, versioned, written atomically, its digest checked when read."""
+"""A share as a file: one JSON document per party, versioned, written atomically, its digests checked when read."""
 
 import json
 from collections.abc import Iterable
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.files import write_atomically
 from vfxgb.model.seal import check_own
@@ -69,6 +70,10 @@ class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The document. `checksum` is that of the whole file; files of versions that wrote none and private last stages
+    lack it.
+    """
+
     format: str
     version: int
     role: str
@@ -78,12 +83,14 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     records: _Records
     model: _Model | None = None
     paths: _Paths | None = None
+    checksum: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def save_share(share: ActiveShare | PassiveShare, path: str | Path) -> None:
-    """Write a share to `path`, atomically. Raises OSError."""
-    text = json.dumps(msgspec.to_builtins(_document(share)), allow_nan=False, separators=(",", ":"))
-    write_atomically(Path(path), text.encode())
+    """Write a share to `path`, atomically and with a checksum. Raises OSError."""
+    document = msgspec.to_builtins(_document(share))
+    document[FIELD] = checksum(document)
+    write_atomically(Path(path), json.dumps(document, allow_nan=False, separators=(",", ":")).encode())
 
 
 def _document(share: ActiveShare | PassiveShare) -> _File:
@@ -148,7 +155,8 @@ def load_share(path: str | Path) -> ActiveShare | PassiveShare:
     data = Path(path).read_bytes()
     try:
         head = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        # ValueError: text that is no UTF-8.
         raise FormatError(f"{where}: it is no JSON document ({error}); is it the right file, and whole?") from None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise FormatError(f"{where}: it is no vfxgb model share")
@@ -159,6 +167,7 @@ def load_share(path: str | Path) -> ActiveShare | PassiveShare:
     try:
         document = msgspec.convert(head, _File)
         share = _share(document, where)
+        whole = is_whole(head)
     except (msgspec.ValidationError, OverflowError, ValueError) as error:
         if isinstance(error, FormatError):
             raise
@@ -166,6 +175,11 @@ def load_share(path: str | Path) -> ActiveShare | PassiveShare:
     check_own(share)
     if isinstance(share, ActiveShare) and share.private_stage is not None:
         check_own(share.private_stage)
+    if not whole:
+        raise ShareMismatchError(
+            f"{where}: it was damaged or changed after it was written: its contents do not match its checksum; use an "
+            "intact copy"
+        )
     return share
 
 

@@ -67,6 +67,11 @@ class PooledModel:
         self._take_records(records)
         self._forest: _native.Forest | None = None
 
+    @property
+    def used_rounds(self) -> int:
+        """Rounds that predictions use: up to the best one, where early stopping chose it."""
+        return self.n_rounds if self.best_iteration is None else self.best_iteration + 1
+
     def _take_trees(self, share: ActiveShare) -> None:
         trees = share.trees
         self.tree_start = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)

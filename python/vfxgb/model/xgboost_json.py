@@ -65,7 +65,7 @@ def xgboost_document(model: PooledModel) -> dict[str, Any]:
         )
     names = list(model.feature_names)
     outputs = model.n_outputs
-    rounds = model.n_rounds if model.best_iteration is None else model.best_iteration + 1
+    rounds = model.used_rounds
     trees = [_tree(model, tree, len(names)) for tree in range(rounds * outputs)]
     booster = {
         "name": "gbtree",

@@ -32,7 +32,7 @@ from vfxgb.party.mistakes import (
 )
 from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello, other_steps
 from vfxgb.party.tables import PartyTable, read_table
-from vfxgb.party.train import read_params, training_request
+from vfxgb.party.training_input import read_params, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.messages import CONTROL_BYTES

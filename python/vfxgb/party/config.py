@@ -166,8 +166,10 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `party`: this party's name, as in its certificate. `role`: active has the labels, passive further columns, a server
     trains over users' rows. `folder`: where runs, models, checkpoints and the log are kept. `listen`: "host:port" that
     passive parties and servers open. `purpose`: what the model is for, which others compare with their consent.
-    `threads`: absent: VFXGB_THREADS or all cores. `max_sessions`: sessions at a time, each of which may
-    hold max_session_bytes of [network].
+    `threads`: absent: VFXGB_THREADS or all cores. `max_sessions`: sessions at a time, each of which may hold
+    max_session_bytes of [network]. `max_unfinished_runs`: runs of a peer without a model that a passive party keeps to
+    be resumed. `log_bytes`: size from which on a new log.jsonl is begun. `log_files`: older log files that are kept,
+    log.jsonl.1 the latest.
 
     The sections `network`, `align` and `users` hold their keys as given; they are checked by those who use them, in
     vfxgb.transport.network.Limits, vfxgb.align and vfxgb.party.users.
@@ -181,6 +183,9 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     purpose: str = ""
     threads: int | None = None
     max_sessions: int = 8
+    max_unfinished_runs: int = 50
+    log_bytes: int = 10_000_000
+    log_files: int = 5
     peers: dict[str, PeerSection] = {}
     data: DataSection = DataSection()
     train: dict[str, Any] = {}
@@ -409,6 +414,9 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
         raise ConfigError(f"{where}: threads = {config.threads}, wanted at least 1")
     if config.max_sessions < 1:
         raise ConfigError(f"{where}: max_sessions = {config.max_sessions}, wanted at least 1")
+    for name, least in (("max_unfinished_runs", 1), ("log_bytes", 1000), ("log_files", 0)):
+        if getattr(config, name) < least:
+            raise ConfigError(f"{where}: {name} = {getattr(config, name)}, wanted at least {least}")
     if not 0 <= config.resume.resume_seconds < math.inf:
         raise ConfigError(f"{where}: resume_seconds = {config.resume.resume_seconds}, wanted 0 or more seconds")
     if config.resume.key_file is not None and config.resume.passphrase_env:

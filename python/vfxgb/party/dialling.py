@@ -8,7 +8,7 @@ from vfxgb.errors import PeerError
 from vfxgb.party.session import Network, Session
 from vfxgb.train.ledger import Ledger
 from vfxgb.transport.messages import CONTROL_BYTES
-from vfxgb.transport.network import dial
+from vfxgb.transport.network import StateObserver, dial
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
@@ -40,12 +40,17 @@ class Patience:
 
 
 @contextmanager
-def open_sessions(network: Network, ledger: Ledger) -> Iterator[dict[str, Session]]:
-    """A session with every peer, in the order of the configuration. When the block fails all of them are told."""
+def open_sessions(
+    network: Network, ledger: Ledger, on_state: StateObserver | None = None
+) -> Iterator[dict[str, Session]]:
+    """A session with every peer, in the order of the configuration. When the block fails all of them are told.
+
+    `on_state`: is told when a peer is lost and when it is back (NetworkLink.watch).
+    """
     sessions: dict[str, Session] = {}
     try:
         for name, peer in network.peers.items():
-            link = dial(network.identity, peer, network.limits, first_frame_bytes=CONTROL_BYTES)
+            link = dial(network.identity, peer, network.limits, on_state, first_frame_bytes=CONTROL_BYTES)
             sessions[name] = Session.over(network.identity.party, link, ledger)
         yield sessions
     except BaseException as error:

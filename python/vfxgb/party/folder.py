@@ -1,11 +1,11 @@
 """What a party keeps on disk, below the folder its configuration names:
 
-    <folder>/log.jsonl              what happened, one JSON object per line (logs.py)
+    <folder>/log.jsonl              what happened, one JSON object per line (logs.py); log.jsonl.1, ... are older
     <folder>/queries.json           rows predicted per model, for the limit of consent
     <folder>/accounts/<peer>.json   what was shown and released to a peer, over all runs (vfxgb.train.account)
     <folder>/releases/              releases under differential privacy, to be used again (vfxgb.train.releases)
     <folder>/lock                   held by a party that serves
-    <folder>/runs/<run id>/
+    <folder>/runs/<run id>/         made when the run has met its parties, at a passive party when rows are agreed on
       run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
       ledger.json                   what every message revealed, and to whom
       share.json                    this party's share of the model
@@ -34,13 +34,16 @@ from typing import Any, Literal
 import msgspec
 
 from vfxgb import __version__
+from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import ConfigError, FormatError
 from vfxgb.files import make_private, write_atomically
 from vfxgb.train.account import Account
+from vfxgb.train.callbacks import early_stopping_words
 from vfxgb.train.ledger import Entry, Ledger
 
 FORMAT = "vfxgb run"
 VERSION = 1
+DAMAGED_REMEDY = "restore a copy, or leave it: other runs and the model beside it are not affected"
 LEDGER_FORMAT = "vfxgb ledger"
 PACKAGES = ("numpy", "grpcio", "cryptography", "msgspec", "gmpy2", "zstandard")
 
@@ -71,8 +74,9 @@ class RunRecord(msgspec.Struct, frozen=True):
 
     `pace`: "seconds" and "bytes" of the run at the end of each round, from the first contact with the others on;
     alignment and set-up are in the first value, pauses and rounds that were not finished in none. `curves`: eval set ->
-    ROC and calibration after the last finished round (vfxgb.curves), of the party that has the labels; they tell other
-    parties nothing, and who reads the file the mean labels of groups of at least 20 rows, never of a row.
+    ROC and calibration (vfxgb.curves), of the party that has the labels; they tell other parties nothing, and who reads
+    the file the mean labels of groups of at least 20 rows, never of a row. `curves_round`: the round, counted from 0,
+    after which they were drawn, None for the last finished one.
 
     A metric that is not defined for the rows (AUC of one class) is NaN here and null in the file.
     """
@@ -108,8 +112,32 @@ class RunRecord(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
     pace: dict[str, list[float]] = {}
     curves: dict[str, dict[str, Any]] = {}
+    curves_round: int | None = None
     format: str = FORMAT
     version: int = VERSION
+
+    @property
+    def judged_round(self) -> int:
+        """The round, counted from 0, that predictions end with: the best if early stopping chose one, else the last."""
+        return max(0, self.rounds - 1) if self.best_iteration is None else self.best_iteration
+
+    def headline(self) -> dict[str, dict[str, float]]:
+        """Eval set -> metric -> its value after the judged round."""
+        place = self.judged_round
+        return {
+            name: {metric: values[place] for metric, values in metrics.items() if place < len(values)}
+            for name, metrics in self.evals.items()
+        }
+
+    def early_stopping(self) -> str:
+        """How early stopping ended the run, in words; "" without it."""
+        if self.best_iteration is None:
+            return ""
+        watched = ""
+        for name, metrics in self.evals.items():
+            for metric in metrics:
+                watched = f"{name} {metric}"
+        return early_stopping_words(self.rounds, self.planned_rounds, self.best_iteration, self.best_score, watched)
 
 
 class _Predictions(msgspec.Struct, frozen=True):
@@ -143,17 +171,29 @@ class RunFolder:
         return self
 
     def write(self, record: RunRecord) -> None:
-        """Write run.json. Raises OSError."""
-        text = json.dumps(_finite(msgspec.to_builtins(record)), indent=1, allow_nan=False, default=str)
-        write_atomically(self.run_file, text.encode() + b"\n")
+        """Write run.json, with a checksum. Raises OSError."""
+        # Through text once: what JSON cannot hold becomes a string, and the checksum is of what is read later.
+        text = json.dumps(_finite(msgspec.to_builtins(record)), allow_nan=False, default=str)
+        document = json.loads(text)
+        document[FIELD] = checksum(document)
+        write_atomically(self.run_file, json.dumps(document, indent=1).encode() + b"\n")
 
     def read(self) -> RunRecord:
-        """run.json. Raises FormatError for a file that is none, OSError."""
+        """run.json. Raises FormatError for a file that is none or was damaged, OSError."""
         where = f"reading {str(self.run_file)!r}"
+        data = self.run_file.read_bytes()
         try:
-            record = msgspec.convert(_with_nan(msgspec.json.decode(self.run_file.read_bytes())), RunRecord)
-        except msgspec.MsgspecError as error:
-            raise FormatError(f"{where}: it is no record of a run ({error})") from None
+            document = msgspec.json.decode(data)
+            whole = not isinstance(document, dict) or is_whole(document)
+            record = msgspec.convert(_with_nan(document), RunRecord)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            # ValueError: text that is no UTF-8.
+            raise FormatError(f"{where}: it is no record of a run, or damaged ({error}); {DAMAGED_REMEDY}") from None
+        if not whole:
+            raise FormatError(
+                f"{where}: it was damaged or changed after it was written: its contents do not match its checksum; "
+                f"{DAMAGED_REMEDY}"
+            )
         if record.format != FORMAT or record.version != VERSION:
             raise FormatError(
                 f"{where}: found {record.format!r} of version {record.version}, wanted {FORMAT!r} of version {VERSION}"
@@ -164,6 +204,13 @@ class RunFolder:
         """Remove what only a run that goes on needs. Raises OSError."""
         for file in (self.checkpoint_file, self.draft_file, *self.path.glob("*.sealed")):
             file.unlink(missing_ok=True)
+
+    def remove_empty(self) -> None:
+        """Remove a folder in which nothing but a lock has been made; leaves any other as it is."""
+        with suppress(OSError):
+            if all(path == self.lock_file for path in self.path.iterdir()):
+                self.lock_file.unlink(missing_ok=True)
+                self.path.rmdir()
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write ledger.json. Raises OSError."""
@@ -216,27 +263,64 @@ class PartyFolder:
 
     def runs(self) -> list[RunFolder]:
         """All runs with a record that can be read, the latest first."""
-        found: list[tuple[float, RunFolder]] = []
-        for path in (self.path / "runs").glob("*/run.json"):
-            # A record that was damaged must not keep others from being found; who asks for it by name is told.
-            with suppress(FormatError, OSError):
-                found.append((RunFolder(path.parent).read().started, RunFolder(path.parent)))
-        return [folder for _, folder in sorted(found, key=lambda one: one[0], reverse=True)]
+        return [folder for folder, _ in self.records()]
+
+    def records(self) -> list[tuple[RunFolder, RunRecord]]:
+        """All runs whose record can be read, with it, the latest first."""
+        # A record that was damaged must not keep others from being found; who asks for it by name is told.
+        read = [(folder, _read_or_error(folder)) for folder in self._folders()]
+        readable = [(folder, record) for folder, record in read if isinstance(record, RunRecord)]
+        return sorted(readable, key=lambda pair: pair[1].started, reverse=True)
+
+    def damaged(self) -> dict[str, str]:
+        """Run id -> what is wrong, of the runs whose record cannot be read."""
+        read = {folder.run: _read_or_error(folder) for folder in self._folders()}
+        return {run: result for run, result in read.items() if isinstance(result, str)}
+
+    def _folders(self) -> list[RunFolder]:
+        return [RunFolder(path.parent) for path in sorted((self.path / "runs").glob("*/run.json"))]
 
     def unfinished(self) -> list[RunFolder]:
         """Runs of an active party that can be resumed, the latest first."""
         return [folder for folder in self.runs() if folder.checkpoint_file.exists() and not folder.share_file.exists()]
 
+    def count_unfinished(self, peer: str) -> int:
+        """How many run folders without a model `peer` has made at this passive party.
+
+        A folder whose record cannot be read is counted for every peer: nobody can tell whose it is.
+        """
+        count = 0
+        for path in (self.path / "runs").glob("[!.]*"):
+            folder = RunFolder(path)
+            if not folder.share_file.exists():
+                record = _read_or_error(folder)
+                count += isinstance(record, str) or record.parties[:1] == (peer,)
+        return count
+
     def find(self, text: str) -> RunFolder:
-        """The run whose id begins with `text`; the latest for "latest". Raises ConfigError for none or several."""
+        """The run whose id begins with `text`; the latest for "latest".
+
+        Raises ConfigError for none or several, FormatError if the record of the one that is meant is damaged.
+        """
         found = self.runs()
         found = found[:1] if text == "latest" else [folder for folder in found if folder.run.startswith(text)]
         if len(found) != 1:
+            for run, wrong in self.damaged().items() if not found else ():
+                if text == "latest" or run.startswith(text):
+                    raise FormatError(wrong)
             known = ", ".join(folder.run[:8] for folder in self.runs()[:10]) or "none"
             raise ConfigError(
                 f"looking for run {text!r} in {str(self.path)!r}: found {len(found)}, wanted one; runs there: {known}"
             )
         return found[0]
+
+
+def _read_or_error(folder: RunFolder) -> RunRecord | str:
+    """The record of a run, or in words why it cannot be read."""
+    try:
+        return folder.read()
+    except (FormatError, OSError) as error:
+        return str(error)
 
 
 @contextmanager

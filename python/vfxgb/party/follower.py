@@ -1,6 +1,7 @@
 """A passive party in a training: from the words that ask for it to the share on disk."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from vfxgb.party.consent import Consent, passive_epsilon
 from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Look
-from vfxgb.party.messages import Hello, RowsKept, TrainRequest
+from vfxgb.party.messages import Hello, RowsKept, TrainRequest, Welcome
 from vfxgb.party.pace import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Session, training_talk, welcome
@@ -29,10 +30,18 @@ from vfxgb.train.messages import Setup
 from vfxgb.train.passive import PassiveInput
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.sides import FollowResult, follow
+from vfxgb.transport.messages import Abort
+
+# Messages that are exchanged before anything of a run is done.
+FIRST_WORDS = frozenset((Hello.TAG, Welcome.TAG, Abort.TAG))
 
 
 class Follower:
-    """One session of one run at a passive party."""
+    """One session of one run at a passive party.
+
+    `begin` makes the run's folder when something of the run is to be kept, and raises ConsentError where the peer has
+    too many unfinished runs. A request that goes no further than its first words leaves a line in the log only.
+    """
 
     def __init__(
         self,
@@ -42,6 +51,7 @@ class Follower:
         budget: Budget,
         folder: RunFolder,
         log: Log,
+        begin: Callable[[], None],
     ) -> None:
         self._config = config
         self._align = align
@@ -49,6 +59,7 @@ class Follower:
         self._budget = budget
         self._folder = folder
         self._log = log
+        self._begin = begin
         self._setup: Setup | None = None
         self._n_features = 0
         # How many ids the active party has brought to the alignment, if it was in this session.
@@ -58,7 +69,7 @@ class Follower:
 
     def take_part(self, session: Session, words: Hello, request: TrainRequest, held: PartyTable) -> None:
         """Align or take up again, train, store the share. Raises what goes wrong; run.json says so too."""
-        config, folder = self._config, self._folder.make()
+        config, folder = self._config, self._folder
         start = time.perf_counter()
         record = self._record(words, request, held)
         if folder.share_file.exists() and not request.resume:
@@ -85,10 +96,14 @@ class Follower:
             rounds = -1 if known is None else self._rounds
             session.channel.send(welcome(rounds, offered.n_rows, len(offered.names), held.ids.steps_digest))
             session.channel.before_send = self._budget.send
-            folder.write(record)
             self._log.info("resuming" if request.resume else "training", run=words.run, peer=session.channel.peer)
             if known is None:
-                known = self._agree(session, words.run, held, request.protocol)
+                known = self._agree(session, words.run, held)
+                folder.write(record)
+                session.speak(training_talk(request.protocol))
+                session.channel.send(RowsKept())
+            else:
+                folder.write(record)
             (positions,) = known.groups()
             record = msgspec.structs.replace(
                 record,
@@ -133,7 +148,7 @@ class Follower:
         self._rounds = rounds
         look.take(state.events)
 
-    def _agree(self, session: Session, run: str, held: PartyTable, protocol: str) -> AgreedRows:
+    def _agree(self, session: Session, run: str, held: PartyTable) -> AgreedRows:
         def accept(claimed: int) -> None:
             self._consent.alignment(claimed, len(held.ids), training=True)
             self._budget.align()
@@ -153,9 +168,8 @@ class Follower:
         if found.hint:
             self._log.warning("overlap", run=run, peer=session.channel.peer, text=found.hint)
         rows = AgreedRows.of(run, found.positions, found.digest, self._files())
+        self._begin()
         save_rows(self._folder.rows_file, rows)
-        session.speak(training_talk(protocol))
-        session.channel.send(RowsKept())
         return rows
 
     def _accept(self, setup: Setup) -> None:
@@ -204,6 +218,14 @@ class Follower:
         )
 
     def _end(self, session: Session, record: RunRecord, state: State, error: str, result: FollowResult | None) -> None:
+        if not self._folder.path.is_dir():
+            if all(entry.message in FIRST_WORDS for entry in session.ledger.entries):
+                return
+            # Alignment has begun: what it told is written down, unless the peer has used up its folders.
+            try:
+                self._begin()
+            except ConsentError:
+                return
         record = msgspec.structs.replace(record, state=state, error=error, ended=now())
         if result is not None:
             record = msgspec.structs.replace(

@@ -1,22 +1,30 @@
-"""A party's log: one JSON object per line, appended, readable by its owner only.
+"""A party's log: one JSON object per line, appended, readable by its owner only, bounded in size.
 
     {"time": "2026-05-01T10:00:00.123Z", "level": "info", "event": "refused", "peer": "bank", "run": "5f…", "text": "…"}
 
 `event` is one of a fixed set of words, everything else is a field. What is written are names, counts, run ids and the
 texts of errors, which never hold a secret (vfxgb.errors); no id, no key. Much of it comes from other parties, so
 characters that a terminal would obey are written as escapes (vfxgb.printable), on the screen and in the file. Several
-threads may write.
+threads and processes may write.
+
+A log that has grown too large becomes log.jsonl.1, the one before it log.jsonl.2, and so on; the oldest goes. So nobody
+fills the disk of a party by asking again and again.
 """
 
+import fcntl
 import json
 import os
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
+from vfxgb.party.folder import PartyFolder
 from vfxgb.printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from vfxgb.party.config import PartyConfig
 
 Level = Literal["info", "warning", "error"]
 Field = str | int | float | bool | None | list[str]
@@ -29,12 +37,24 @@ def _clean(value: Field) -> Field:
 
 
 class Log:
-    """Appends to a file, and shows the same as plain lines on `echo` if there is one."""
+    """Appends to a file, and shows the same as plain lines on `echo` if there is one.
 
-    def __init__(self, path: Path | None, echo: TextIO | None = None) -> None:
+    `most_bytes`: a file of this size is put aside and a new one begun; None: never. `kept`: files that are put aside.
+    """
+
+    def __init__(
+        self, path: Path | None, echo: TextIO | None = None, most_bytes: int | None = None, kept: int = 0
+    ) -> None:
         self._path = path
         self._echo = echo
+        self._most_bytes = most_bytes
+        self._kept = kept
         self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, config: "PartyConfig", echo: TextIO | None = None) -> "Log":
+        """The log of a party, in its folder, which is made. Raises OSError."""
+        return cls(PartyFolder(config.folder).make().log_file, echo, config.log_bytes, config.log_files)
 
     def write(self, level: Level, event: str, text: str = "", **fields: Field) -> None:
         """Write one line. A full disk is told on stderr and ends nothing: the run matters more than its log."""
@@ -46,6 +66,7 @@ class Log:
         with self._lock:
             if self._path is not None:
                 try:
+                    self._make_room(self._path, len(line) + 1)
                     descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
                     with os.fdopen(descriptor, "a", encoding="utf-8") as file:
                         file.write(line + "\n")
@@ -56,6 +77,40 @@ class Log:
                 print(
                     " ".join(part for part in (stamp[11:19], event, shown, text) if part), file=self._echo, flush=True
                 )
+
+    def _make_room(self, path: Path, more: int) -> None:
+        """Put the file aside if a line of so many bytes would make it too large. Raises OSError."""
+        if self._most_bytes is None or not self._too_large(path, more):
+            return
+        # Other processes of the party write to the same log: one of them puts it aside.
+        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if self._too_large(path, more):
+                self._put_aside(path)
+        finally:
+            os.close(descriptor)
+
+    def _too_large(self, path: Path, more: int) -> bool:
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            return False
+        return size > 0 and self._most_bytes is not None and size + more > self._most_bytes
+
+    def _put_aside(self, path: Path) -> None:
+        for old in path.parent.glob(f"{path.name}.*"):
+            ending = old.name.removeprefix(f"{path.name}.")
+            if ending.isdecimal() and int(ending) >= self._kept:
+                old.unlink(missing_ok=True)
+        for number in range(self._kept - 1, 0, -1):
+            older = path.with_name(f"{path.name}.{number}")
+            if older.exists():
+                older.replace(path.with_name(f"{path.name}.{number + 1}"))
+        if self._kept:
+            path.replace(path.with_name(f"{path.name}.1"))
+        else:
+            path.unlink()
 
     def info(self, event: str, text: str = "", **fields: Field) -> None:
         """Write a line of level info."""

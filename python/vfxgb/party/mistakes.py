@@ -24,10 +24,9 @@ from vfxgb.objective import make_objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.tables import PartyTable, column_names, feature_names, read_ids_of, read_numbers
+from vfxgb.party.training_input import check_classes
 
 MAX_PORT = 65535
-# Objectives whose labels are classes.
-CLASSES = ("binary:logistic", "multi:softprob")
 
 
 def table_mistakes(config: PartyConfig, path: Path | None, what: str, labelled: bool) -> list[str]:
@@ -115,11 +114,7 @@ def check_labels(params: TrainParams, held: PartyTable, party: str, what: str) -
     labels = objective.check_labels(held.labels, party)
     if what != "train":
         return
-    if params.objective in CLASSES and (labels == labels[0]).all():
-        raise LabelError(
-            f"labels of party {party!r}: every row of {what} has label {labels[0]:g}, wanted at least two classes for "
-            f"{params.objective}; check label in [data]"
-        )
+    check_classes(labels, params, party, f"every row of {what}")
     start_margin(objective, params, labels, held.weights)
 
 

@@ -20,7 +20,14 @@ from vfxgb.align.overlap import overlap_hint
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.table import Table
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import ConfigError, MissingPackageError, PartiesError, TableError
+from vfxgb.errors import (
+    ConfigError,
+    FormatError,
+    MissingPackageError,
+    PartiesError,
+    ShareMismatchError,
+    TableError,
+)
 from vfxgb.files import write_atomically
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import ActiveShare
@@ -29,6 +36,7 @@ from vfxgb.party.dialling import open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed, open_table
 from vfxgb.predict.sides import lead_prediction
@@ -62,13 +70,20 @@ class Scores:
 class Predictor:
     """Predictions with one model. Construction checks everything that needs no peer.
 
-    `model`: the run that made the model, "latest" for the last one that finished.
+    `model`: the run that made the model, "latest" for the last one that finished. `tell`: gets lines for people.
     """
 
-    def __init__(self, config: PartyConfig, log: Log, model: str = "latest") -> None:
+    def __init__(
+        self,
+        config: PartyConfig,
+        log: Log,
+        model: str = "latest",
+        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
+    ) -> None:
         need_role(config, "predict", "active")
         self.config = config
         self._log = log
+        self._tell = tell
         self._network = Network.of(config)
         self._align = section(AlignParams, config.align, "align", config.path)
         self.folder = find_model(PartyFolder(config.folder), model)
@@ -97,15 +112,21 @@ class Predictor:
             "predict", self.share.run, self.config.purpose, predict=PredictRequest(len(ids), matching=matching)
         )
         values = np.full((len(ids), self.share.n_outputs), np.nan)
-        with open_sessions(network, ledger) as sessions:
+        watch = PartnerWatch(
+            self._log, lambda: "then the prediction fails; run it again", lambda: self.share.run, self._tell
+        )
+        with open_sessions(network, ledger, watch) as sessions:
             for session in sessions.values():
                 need_same_steps(session, greet(session, words), config.data.normalise)
                 session.speak(prediction_talk())
             channels = {name: session.channel for name, session in sessions.items()}
             if matching == "psi":
-                found = align_active(config.party, [ids], channels, self._align, config.threads, progress)
+                found = align_active(
+                    config.party, [ids], channels, self._align, config.threads, progress, may_be_none=True
+                )
                 rows, hint = found.positions[0], found.hint
-                values[rows] = self._lead(table, rows, found.digest, channels)
+                if len(rows):
+                    values[rows] = self._lead(table, rows, found.digest, channels)
             else:
                 asker = Asker(config.party, channels, ids.steps)
                 rows = np.flatnonzero(asker.ask(ids))
@@ -152,6 +173,11 @@ def load_active(folder: RunFolder) -> ActiveShare:
         share = load_share(folder.share_file)
     except FileNotFoundError:
         raise ConfigError(f"predicting: run {folder.run[:8]} has no model; did it finish?") from None
+    except (FormatError, ShareMismatchError) as error:
+        runs = PartyFolder(folder.path.parents[1]).runs()
+        others = [run.run[:8] for run in runs if run.run != folder.run and run.share_file.exists()]
+        hint = f"; other models here: --model {' or '.join(others[:5])}" if others else ""
+        raise type(error)(f"{error}{hint}") from None
     if not isinstance(share, ActiveShare):
         raise ConfigError(f"predicting: {str(folder.share_file)!r} is a passive party's share, wanted the active one")
     return share

@@ -56,10 +56,12 @@ def load_rows(path: Path, run: str, files: tuple[Path, ...]) -> AgreedRows:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise CheckpointError(f"{where}: the file is not there; start a new run") from None
+        gone = f"resuming run {run[:8]}: it has no rows of this run; start a new run"
+        raise CheckpointError(f"{where}: the file is not there; start a new run").for_peer(gone) from None
     body, seal = data[:-SUM_BYTES], data[-SUM_BYTES:]
     if not body.startswith(MAGIC) or hashlib.sha256(body).digest() != seal:
-        raise CheckpointError(f"{where}: the file is damaged; start a new run")
+        damaged = f"resuming run {run[:8]}: what it kept of the rows is damaged; start a new run"
+        raise CheckpointError(f"{where}: the file is damaged; start a new run").for_peer(damaged)
     if int.from_bytes(body[len(MAGIC) : HEAD_BYTES], "little") != VERSION:
         raise CheckpointError(f"{where}: it was written by another version of vfxgb; resume with that one")
     try:
@@ -72,6 +74,9 @@ def load_rows(path: Path, run: str, files: tuple[Path, ...]) -> AgreedRows:
         if table_digest(file) != wanted:
             raise CheckpointError(
                 f"{where}: the table {str(file)!r} has changed since the run began; restore it or start a new run"
+            ).for_peer(
+                f"resuming run {run[:8]}: its table has changed since the run began; it must restore it, or start a "
+                "new run"
             )
     if len(files) != len(rows.tables):
         raise CheckpointError(f"{where}: the run had {len(rows.tables)} tables, now there are {len(files)}")

@@ -25,6 +25,7 @@ from vfxgb.party.folder import PartyFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
 from vfxgb.party.partner_health import Partners
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.predict import Predictor, find_model
 from vfxgb.party.session import Network, Session, greet, hello, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed
@@ -81,6 +82,7 @@ class Scorer:
         self._not_followed = ""
         self.share = Predictor(config, log, model).share
         self.partners = Partners(self.share.parties[1:])
+        self._watch = PartnerWatch(log, lambda: "then requests fail", lambda: self.share.run)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ class Scorer:
 
     def _meet(self) -> "_Conversation":
         if self._conversation is None:
-            self._conversation = _Conversation(self.config, self.share, self._steps, self.partners)
+            self._conversation = _Conversation(self.config, self.share, self._steps, self.partners, self._watch)
             self._log.info("scoring", run=self.share.run, peers=list(self.share.parties[1:]))
         return self._conversation
 
@@ -226,7 +228,7 @@ class Scorer:
                 return
             share = Predictor(self.config, self._log, run).share
             partners = Partners(share.parties[1:])
-            conversation = _Conversation(self.config, share, self._steps, partners)
+            conversation = _Conversation(self.config, share, self._steps, partners, self._watch)
         except (VfxgbError, OSError) as error:
             if not isinstance(error, (PeerError, ChannelClosedError)):
                 # Another attempt would end the same way.
@@ -243,7 +245,14 @@ class Scorer:
 class _Conversation:
     """Open sessions with all passive parties of a model, and the look-ups in them."""
 
-    def __init__(self, config: PartyConfig, share: ActiveShare, steps: tuple[str, ...], partners: Partners) -> None:
+    def __init__(
+        self,
+        config: PartyConfig,
+        share: ActiveShare,
+        steps: tuple[str, ...],
+        partners: Partners,
+        watch: PartnerWatch,
+    ) -> None:
         """Open them, and tell `partners` who could be reached. Raises ConsentError, PeerError and other errors."""
         network = Network.of(config)
         limits = replace(
@@ -259,7 +268,7 @@ class _Conversation:
             for name in share.parties[1:]:
                 asked = [name]
                 single = Network(network.identity, {name: network.peers[name]}, limits)
-                session = self._open.enter_context(open_sessions(single, Ledger()))[name]
+                session = self._open.enter_context(open_sessions(single, Ledger(), watch))[name]
                 self._sessions[name] = session
                 need_same_steps(session, greet(session, words), steps)
                 session.speak(prediction_talk())

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +20,26 @@ from vfxgb.align import Answerer, align_passive
 from vfxgb.data.parquet import parquet_files
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, ShareMismatchError, VfxgbError
+from vfxgb.errors import (
+    CheckpointError,
+    ConsentError,
+    MessageError,
+    PeerError,
+    ProtocolParameterError,
+    ShareMismatchError,
+    UnknownNameError,
+    VfxgbError,
+)
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import PassiveShare, SplitPaths
 from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Refusals, passive_epsilon
-from vfxgb.party.folder import PartyFolder, alone
+from vfxgb.party.folder import PartyFolder, RunFolder, alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello, PredictRequest, TrainRequest
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.reload import Settings, read_again
 from vfxgb.party.session import Session, check_talk, need_train, prediction_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed, read_table
@@ -157,6 +168,8 @@ class Server:
 
     def _start(self, arrival: Arrival) -> None:
         live = Live(Session.over(self.config.party, arrival.link, Ledger()))
+        after = "then the session ends, and a run that was under way can be resumed"
+        arrival.link.watch(PartnerWatch(self.log, lambda: after, lambda: live.run, dials=False))
         with self._lock:
             self._live.append(live)
         name = f"vfxgb-{self.config.party}-{arrival.peer}"
@@ -214,17 +227,27 @@ class Server:
                 raise MessageError(
                     f"{self.config.party} answering {peer}: found the parties {', '.join(request.parties)}, wanted "
                     f"{peer} first and {self.config.party} among them"
-                )
+                ).for_peer()
             self._need_run_of(peer, words.run)
             self._supersede(live, words.run)
             folder = self._folder.run(words.run)
-            Follower(self.config, self._align, self._consent, self._budget(peer), folder, self.log).take_part(
+            self._need_room(peer, folder)
+            begin = partial(self._begin, peer, folder)
+            Follower(self.config, self._align, self._consent, self._budget(peer), folder, self.log, begin).take_part(
                 live.session, words, request, self.table("train")
             )
         elif words.kind == "predict":
             self._predict(live, words)
         else:
             raise MessageError(f"{self.config.party} answering {peer}: {words.kind!r} is nothing for a passive party")
+
+    def _agree_to(self, request: TrainRequest) -> None:
+        """Raise ConsentError for what this party does not agree to, and the error of a request that makes no sense."""
+        try:
+            self._consent.training(request)
+        except (ProtocolParameterError, UnknownNameError) as error:
+            # It is about what the peer wrote, and names nothing of this party.
+            raise error.for_peer() from None
 
     def _budget(self, peer: str) -> Budget:
         return Budget(self.config.consent, self._folder.account(self.config.party, peer))
@@ -243,7 +266,7 @@ class Server:
             n_features = len(self._consent.features(held.table.names))
         if request is not None:
             with refusals.also():
-                self._consent.training(request)
+                self._agree_to(request)
             if self._consent.accepts(request):
                 with refusals.also():
                     budget.epsilon(passive_epsilon(request.protocol, request.protocol_params, n_features))
@@ -270,6 +293,22 @@ class Server:
         if folder.run_file.exists() and folder.read().parties[:1] != (peer,):
             raise ConsentError(f"{self.config.party} does not agree to {peer} using run {run[:8]}, which is another's")
 
+    def _begin(self, peer: str, folder: RunFolder) -> None:
+        """Make the folder of a run. Raises ConsentError if the peer has too many unfinished ones."""
+        with self._lock:
+            self._need_room(peer, folder)
+            folder.make()
+
+    def _need_room(self, peer: str, folder: RunFolder) -> None:
+        """Raise ConsentError if another unfinished run of the peer would be one too many; old ones may go on."""
+        most = self.config.max_unfinished_runs
+        if not folder.path.is_dir() and (unfinished := self._folder.count_unfinished(peer)) >= most:
+            raise ConsentError(
+                f"{self.config.party} does not agree to another run of {peer}: {unfinished} of its runs are unfinished "
+                f"here, wanted fewer than {most} (max_unfinished_runs); resume one, or have {self.config.party} remove "
+                "some (vfxgb clean)"
+            )
+
     def _supersede(self, live: Live, run: str) -> None:
         """End older sessions of the run, and wait until they let go of its files."""
         with self._lock:
@@ -281,7 +320,7 @@ class Server:
             if not other.done.wait(END_SECONDS):
                 raise CheckpointError(
                     f"{self.config.party} resuming run {run[:8]}: an older session of it is still computing; try again"
-                )
+                ).for_peer()
 
     def _predict(self, live: Live, words: Hello) -> None:
         session, request = live.session, words.predict
@@ -388,7 +427,9 @@ class Server:
             self.log.info("looked up", peer=peer, run=run, ids=asked, found=found)
 
         if request.matching == "psi":
-            found = align_passive(config.party, held.ids, session.channel, self._align, config.threads, align)
+            found = align_passive(
+                config.party, held.ids, session.channel, self._align, config.threads, align, may_be_none=True
+            )
             if found.hint:
                 self.log.warning("overlap", peer=peer, run=run, text=found.hint)
             with engines_for([config.party], config.engine, config.threads) as engines:

@@ -123,7 +123,7 @@ def check_talk(own: str, peer: str, talk: int, version: str) -> None:
         raise MessageError(
             f"{own} meeting {peer}: found version {talk} of the talk between parties (vfxgb {version}), wanted "
             f"{TALK_VERSION} (vfxgb {__version__}); install the same vfxgb on both sides"
-        )
+        ).for_peer()
 
 
 def training_talk(protocol: str) -> tuple[type[Message], ...]:

@@ -20,6 +20,11 @@ THREADS = """\
 """
 SESSIONS = """\
 # max_sessions = 8           # sessions at a time
+# max_unfinished_runs = 50   # runs without a model kept for a peer; `vfxgb clean` removes them
+"""
+LOGS = """\
+# log_bytes = 10000000       # a larger log.jsonl becomes log.jsonl.1, ...
+# log_files = 5              # of which so many are kept
 """
 OWN_TLS = """
 [tls]                        # `vfxgb certs` makes these files
@@ -160,12 +165,15 @@ aggregator = "masks"         # a run that protects sums in another way is declin
 
 PARTS: dict[str, tuple[str, ...]] = {
     "active": (
-        *(TOP, PURPOSE, THREADS, OWN_TLS, PEER, ADDRESS, ACTIVE_DATA, TRAIN, PROTOCOL),
+        *(TOP, PURPOSE, THREADS, LOGS, OWN_TLS, PEER, ADDRESS, ACTIVE_DATA, TRAIN, PROTOCOL),
         *(NETWORK, RESUME, ENGINE, ALIGN),
     ),
-    "passive": (TOP, LISTEN, THREADS, SESSIONS, OWN_TLS, PEER, PASSIVE_DATA, LOCAL, CONSENT, NETWORK, ENGINE, ALIGN),
-    "server": (TOP, LISTEN, PURPOSE, THREADS, OWN_TLS, SERVER_DATA, TRAIN, NETWORK, SERVER_USERS),
-    "user": (TOP, THREADS, OWN_TLS, PEER, ADDRESS, USER_DATA, USER_CONSENT, NETWORK, USER_USERS),
+    "passive": (
+        *(TOP, LISTEN, THREADS, SESSIONS, LOGS, OWN_TLS, PEER, PASSIVE_DATA, LOCAL, CONSENT),
+        *(NETWORK, ENGINE, ALIGN),
+    ),
+    "server": (TOP, LISTEN, PURPOSE, THREADS, LOGS, OWN_TLS, SERVER_DATA, TRAIN, NETWORK, SERVER_USERS),
+    "user": (TOP, THREADS, LOGS, OWN_TLS, PEER, ADDRESS, USER_DATA, USER_CONSENT, NETWORK, USER_USERS),
 }
 
 

@@ -5,7 +5,7 @@ checkpoint. So a run that ended early, whatever ended it, is taken up again by n
 it comes back by itself, for as long as [resume] says.
 """
 
-import os
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,19 +14,17 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from vfxgb._native import random_bytes
 from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
+from vfxgb.errors import AlignmentError, CheckpointError, ConsentError, LabelError, PeerError
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
-from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, versions
@@ -35,18 +33,27 @@ from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.mistakes import check_labels, check_metrics
 from vfxgb.party.pace import Pace
+from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, training_talk
 from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.party.training_input import (
+    check_classes,
+    directions,
+    labels_of,
+    read_params,
+    secret_box,
+    training_request,
+    weights_of,
+)
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
-from vfxgb.train.ledger import Ledger
+from vfxgb.train.ledger import Ledger, counted
 from vfxgb.train.releases import PrivacyFolder
-from vfxgb.train.secrets import SecretBox
-from vfxgb.train.settings import plain_params
+from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
 from vfxgb.train.sides import LeadResult, lead
 from vfxgb.train.timings import Timings
 from vfxgb.transport.frame import RUN_BYTES
@@ -96,16 +103,62 @@ class Trainer:
         self._given: ActiveInput | None = None
         self._pace = Pace()
         self._count = self.folder.read().sessions if resume is not None else 0
+        if resume is not None:
+            self._check_settings()
+        for what, held in (("train", self.train), ("valid", self.valid)):
+            if held is not None:
+                check_labels(self.params, held, config.party, what)
+
+    def _check_settings(self) -> None:
+        """Raise CheckpointError, before anybody is dialled, if the run began with other settings than those of now."""
+        kept = load_state(ActiveState, self.folder.checkpoint_file)
+        if kept is None or not kept.chosen:
+            return
+        before = {
+            "parties": kept.chosen["parties"],
+            "protocol": kept.protocol,
+            "protocol_params": kept.chosen["setup"]["protocol_params"],
+            "train": kept.chosen["params"],
+            "data": kept.source,
+        }
+        after = {
+            "parties": [self.config.party, *self.config.peers],
+            "protocol": self.spec.name,
+            "protocol_params": shared_params(self.spec, make_protocol_params(self.spec, self._protocol_params)),
+            "train": lasting_params(self.params),
+            "data": self._source(),
+        }
+        changes = changed_settings(before, after)
+        if changes:
+            raise CheckpointError(
+                f"{self.config.party} resuming run {self.run_id[:8]}: {'; '.join(changes)}; set it in "
+                f"{str(self.config.path)!r} as it was, or start a new run without --resume"
+            )
+
+    def _source(self) -> dict[str, Any]:
+        """How [data] has the rows read, as far as the model depends on it and the digests of files do not show it."""
+        data = self.config.data
+        return {
+            "id": data.id,
+            "label": data.label,
+            "weight": data.weight,
+            "features": list(self.train.table.names),
+            "normalise": list(data.normalise),
+            "missing": None if math.isnan(data.missing) else data.missing,
+        }
 
     def _read(self, path: Path | None, what: str) -> PartyTable:
-        held = read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
-        check_labels(self.params, held, self.config.party, what)
-        return held
+        return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
 
     @property
     def run_id(self) -> str:
         """The id of the run."""
         return self.folder.run
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether a run that ended early can be taken up again: its rows are agreed on and fit to train on."""
+        return self.folder.rows_file.exists() and self.folder.read().state != "failed"
 
     @property
     def request(self) -> TrainRequest:
@@ -130,7 +183,12 @@ class Trainer:
         """Train to the end. Raises ConsentError, PeerError (after [resume] resume_seconds) and what else goes wrong."""
         PartyFolder(self.config.folder).make()
         with alone(self.folder.make().lock_file, f"{self.config.party} trains run {self.run_id[:8]}"):
-            return self._persist()
+            try:
+                return self._persist()
+            finally:
+                if not self.folder.run_file.exists():
+                    # Nobody was met: there is nothing to keep and nothing to resume.
+                    self.folder.remove_empty()
 
     def _persist(self) -> RunRecord:
         patience = Patience(self._wait)
@@ -149,6 +207,15 @@ class Trainer:
                 self._tell(f"{error}\ntrying again in {wait:.1f} s")
                 time.sleep(wait)
 
+    def _when_lost(self) -> str:
+        """What follows if a partner stays away, in words."""
+        patience = self.config.resume.resume_seconds
+        anew = f"then dialling it anew for up to {patience:.0f} s; " if patience else ""
+        rounds = 0 if self._kept is None else self._kept.rounds
+        if not self.folder.rows_file.exists():
+            return f"{anew}ctrl-C loses nothing: no tree is grown yet"
+        return f"{anew}ctrl-C and --resume {self.run_id[:8]} keep the {counted(rounds, 'rounds')} of trees so far"
+
     def _place(self) -> tuple[bool, int]:
         """What changes whenever the run got further: are there agreed rows, when was the checkpoint written."""
         file = self.folder.checkpoint_file
@@ -159,7 +226,8 @@ class Trainer:
         start = time.perf_counter()
         self._pace = Pace()
         record = self._record()
-        with open_sessions(self._network, ledger) as sessions:
+        watch = PartnerWatch(self._log, self._when_lost, lambda: self.run_id, self._tell)
+        with open_sessions(self._network, ledger, watch) as sessions:
             self._sessions = sessions
             self._met = True
             self._count += 1
@@ -215,10 +283,20 @@ class Trainer:
 
     def _keep(self, look: Look, draft: Draft, state: ActiveState) -> None:
         self._pace.note(state.rounds, self.total_bytes())
-        state = msgspec.structs.replace(state, pace=self._pace.totals())
+        best = self._best_margins(state)
+        state = msgspec.structs.replace(state, pace=self._pace.totals(), source=self._source(), best_margins=best)
         save_state(state, self.folder.checkpoint_file)
         self._kept = state
         look.take(state.events, draft.save)
+
+    def _best_margins(self, state: ActiveState) -> bytes:
+        """The margins after the best round, b"" where they are those of the state or not known."""
+        before = self._kept
+        if before is None or state.best_iteration is None or state.best_iteration == state.rounds - 1:
+            return b""
+        if before.best_iteration == state.best_iteration and before.best_iteration == before.rounds - 1:
+            return before.margins
+        return before.best_margins if before.best_iteration == state.best_iteration else b""
 
     def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
         config = self.config
@@ -245,17 +323,19 @@ class Trainer:
         groups = rows.groups()
         tables = [(part.table, group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
+        common = labels_of(self.train.labels, groups[0])
+        check_classes(common, self.params, self.config.party, f"the {n_train:,} rows that all parties have")
         evals = [("train", slice(0, n_train))]
         if n_rows > n_train:
             evals.append(("valid", slice(n_train, n_rows)))
         return ActiveInput(
             agreed(tables, rows.digest, engine),
-            np.concatenate([_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
-            _weights(held, groups),
+            np.concatenate([labels_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
+            weights_of(held, groups),
             n_train,
             evals,
             resolve_threads(self.config.threads or self.params.n_jobs),
-            constraints=_directions(self.params, self.train.table.names),
+            constraints=directions(self.params, self.train.table.names),
             engine=engine,
             privacy=PrivacyFolder(self.config.folder, self.config.party),
             ids=self.train.ids.digests[groups[0]],
@@ -303,14 +383,16 @@ class Trainer:
             best_iteration=kept.best_iteration,
             best_score=kept.best_score,
             curves=self._curves(kept),
+            curves_round=kept.best_iteration if kept.best_margins else max(0, kept.rounds - 1),
         )
 
     def _curves(self, kept: ActiveState) -> Curves:
+        """The curves after the round that predictions end with: the best one, or the last."""
         given = self._given
         if given is None or kept.rounds == 0:
             return {}
         assert isinstance(given.labels, np.ndarray)  # noqa: S101 - see _input
-        margins = np.frombuffer(kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
+        margins = np.frombuffer(kept.best_margins or kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
         return eval_curves(make_objective(self.params), given.evals, margins, given.labels, given.weights)
 
     def _end(self, record: RunRecord, state: State, error: str, ledger: Ledger) -> RunRecord:
@@ -320,84 +402,12 @@ class Trainer:
         return record
 
 
-def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_ids: int = 0) -> TrainRequest:
-    """What the passive parties are asked for. `n_ids`: see TrainRequest.
-
-    Raises ConfigError for a party's own parameter among those it sends.
-    """
-    spec = protocol_by_name(config.protocol.name)
-    for name in config.protocol.params:
-        if name in spec.local_params:
-            raise ConfigError(
-                f"reading the configuration {str(config.path)!r}: {name} of [protocol.params] is each party's own; "
-                "write it under [protocol.local]"
-            )
-    return TrainRequest(
-        protocol=spec.name,
-        protocol_params=dict(config.protocol.params),
-        n_trees=params.n_estimators * params.num_class,
-        max_depth=params.max_depth,
-        min_bucket_rows=params.min_bucket_rows,
-        parties=(config.party, *config.peers),
-        resume=resume,
-        told_sample=params.told_sample,
-        n_ids=n_ids,
-    )
-
-
-def read_params(config: PartyConfig) -> TrainParams:
-    """[train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
-    params = TrainParams.from_dict(config.train)
-    where = f"reading the configuration {str(config.path)!r}: [train]"
-    if params.early_stopping_rounds is not None and config.data.valid is None:
-        raise ConfigError(f"{where} has early_stopping_rounds, which needs valid in [data]")
-    if params.monotone_constraints is not None and not isinstance(params.monotone_constraints, Mapping):
-        raise ConfigError(f"{where} has monotone_constraints as a list, wanted a table of this party's columns")
-    if params.num_class > 1 and params.objective != "multi:softprob":
-        raise ConfigError(f"{where} has num_class = {params.num_class}, which only multi:softprob has")
-    return params
-
-
-def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
-    """Where keys of the run are sealed, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
-    if config.resume.key_file is not None:
-        return SecretBox.by_key_file(folder.path, folder.run, config.resume.key_file)
-    name = config.resume.passphrase_env
-    if not name:
-        return None
-    passphrase = os.environ.get(name, "")
-    if not passphrase:
-        raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
-    return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
-
-
 def _save_draft(share: ActiveShare, folder: Path) -> None:
     """A share to look at: nobody has committed to it, so no passive party takes it for a model."""
     others = dict.fromkeys(share.parties, "")
     save_share(seal_active(share, new_salt(), others), RunFolder(folder).draft_file)
 
 
-def _of(values: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any]:
-    if values is None:
-        raise ConfigError("training: a table has no labels")
-    return values[rows]
-
-
-def _weights(held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float32] | None:
-    if all(part.weights is None for part in held):
-        return None
-    parts = [
-        np.ones(len(group), dtype=np.float32) if part.weights is None else part.weights[group]
-        for part, group in zip(held, groups, strict=True)
-    ]
-    return np.concatenate(parts)
-
-
-def _directions(params: TrainParams, names: Sequence[str]) -> NDArray[np.int8] | None:
-    signs = params.constraints(names)
-    return np.array(signs, dtype=np.int8) if signs else None
-
-
 def _state_after(error: BaseException) -> State:
-    """A run that was refused or whose rows do not meet cannot be resumed; any other can."""
-    return "failed" if isinstance(error, (ConsentError, AlignmentError)) else "stopped"
+    """A run that was refused, or whose rows do not meet or have one class, cannot be resumed; any other can."""
+    return "failed" if isinstance(error, (ConsentError, AlignmentError, LabelError)) else "stopped"

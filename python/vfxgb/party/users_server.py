@@ -17,7 +17,7 @@ from vfxgb.party.config import PartyConfig
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
 from vfxgb.party.logs import Log
 from vfxgb.party.session import Network, need_role
-from vfxgb.party.train import read_params
+from vfxgb.party.training_input import read_params
 from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
 from vfxgb.party.users_run import UsersRun
 from vfxgb.train.callbacks import TrainingCallback

@@ -39,7 +39,7 @@ from vfxgb.protocols.base import (
     ReleaseContext,
 )
 from vfxgb.train.active_keeper import ActiveKeeper, Grown
-from vfxgb.train.callbacks import TrainingCallback, TrainingState
+from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingCallback, TrainingState
 from vfxgb.train.checkpoint import ActiveState
 from vfxgb.train.digests import table_digest
 from vfxgb.train.ledger import Ledger
@@ -143,7 +143,7 @@ class ActiveParty:
             given.ids,
         )
         self._keeper.check(
-            lambda: active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
+            active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
             lambda: table_digest(given.table, self._checked(given.labels), given.weights),
         )
         self._released_labels: Float32Array | None = None
@@ -272,6 +272,7 @@ class ActiveParty:
         if save is not None:
             state.save = lambda folder: save(self._share(state), folder)
         state.maximised = maximised(self._metrics)
+        state.training_metrics = self._training_metrics
         run_rounds(n_rounds, state, callbacks, self._boost, self._evaluate, self._finish_round)
         return self._seal(state)
 
@@ -417,6 +418,12 @@ class ActiveParty:
                 self._metrics,
                 self._grown.target.rows,
             )
+
+    def _training_metrics(self) -> dict[str, float]:
+        log: EvalsLog = {}
+        rows = [(TRAINING_ROWS, slice(0, self._given.n_train))]
+        evaluate(log, rows, self._objective, self._metrics, self._grown.target.rows)
+        return {name: values[-1] for name, values in log[TRAINING_ROWS].items()}
 
     def _share(self, state: TrainingState) -> ActiveShare:
         feature, cut, default_left = zip(*self._own.records, strict=True) if self._own.records else ((), (), ())

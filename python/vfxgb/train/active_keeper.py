@@ -33,10 +33,11 @@ from vfxgb.train.checkpoint import (
     restore_records,
     restore_tree,
 )
-from vfxgb.train.digests import START, trees_link
+from vfxgb.train.digests import START, settings_digest, trees_link
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import EndRound, Ready, RoundKept, Setup
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
+from vfxgb.train.settings import Settings, other_settings
 from vfxgb.train.target import Target
 from vfxgb.transport.channel import Channel
 
@@ -102,24 +103,26 @@ class ActiveKeeper:
         """Whether the run was begun before: then there is a state already, perhaps with a release."""
         return self._resumed is not None
 
-    def check(self, settings: Callable[[], bytes], data: Callable[[], bytes]) -> None:
+    def check(self, settings: Settings, data: Callable[[], bytes]) -> None:
         """Take over events and ledger of a run that goes on. Raises CheckpointError unless it is this run."""
         self._settings, self._data = settings, data
         state, setup = self._resumed, self._setup
         if state is None:
             return
         if (state.run, state.party) != (setup.run, self._party):
-            raise CheckpointError(f"{self._what}: the checkpoint is of run {state.run[:16]} at {state.party}")
-        if state.protocol != setup.protocol or state.settings != settings():
             raise CheckpointError(
-                f"{self._what}: found other settings than those it was begun with (protocol {state.protocol!r} then, "
-                f"{setup.protocol!r} now); resume with the same parameters, parties and rows, or start a new run"
-            )
+                f"{self._what}: the checkpoint is of run {state.run[:16]} at {state.party}"
+            ).for_peer()
+        if state.protocol != setup.protocol or state.settings != settings_digest(settings):
+            # What is chosen here is this party's; the others hear only that it was changed.
+            raise CheckpointError(
+                f"{self._what}: {other_settings(state.chosen, settings)}; set it as it was, or start a new run"
+            ).for_peer(f"{self._what}: its settings are not those that the run began with; it must set them as before")
         if state.data != data():
             raise CheckpointError(
                 f"{self._what}: found other features, labels or weights than those it was begun with; resume with the "
                 "same data, or start a new run"
-            )
+            ).for_peer(f"{self._what}: its data is not what the run began with; it must restore it, or start a new run")
         self._opened.update(state.opened_equations)
         self._ledger.restore(state.ledger, state.rounds)
 
@@ -204,8 +207,8 @@ class ActiveKeeper:
         if ready.state_digest != known:
             raise CheckpointError(
                 f"{self._what}: {party} goes on from state {ready.state_digest.hex()[:16] or 'none'}, wanted "
-                f"{known.hex()[:16] or 'none'}"
-            )
+                f"{known.hex()[:16] or 'none'}; restore the checkpoints that belong together, or start a new run"
+            ).for_peer()
 
     def begin_round(self) -> None:
         """A round is about to be grown."""
@@ -255,7 +258,7 @@ class ActiveKeeper:
             run=self._setup.run,
             party=self._party,
             protocol=self._setup.protocol,
-            settings=self._settings() if last is None else last.settings,
+            settings=settings_digest(self._settings) if last is None else last.settings,
             data=self._data() if last is None else last.data,
             rounds=len(grown.trees) // self._setup.n_outputs,
             stopped=stopped,
@@ -276,6 +279,7 @@ class ActiveKeeper:
             events=list(self._events),
             ledger=self._ledger.totals(),
             opened_equations=dict(self._opened),
+            chosen=dict(self._settings),
         )
         self._keep(self._last)
 

@@ -25,6 +25,9 @@ from vfxgb.metric import METRICS, maximised
 # name of the eval set -> name of the metric -> one value per finished round
 EvalsLog = dict[str, dict[str, list[float]]]
 
+# What the training rows are called where metrics are shown without an eval set.
+TRAINING_ROWS = "train"
+
 # Built-in metrics of which more is better.
 MAXIMISED = maximised(tuple(METRICS.values()))
 
@@ -46,7 +49,9 @@ class TrainingState:
     before it. `learning_rate` scales the leaves of the next round. `best_iteration` and `best_score` are what early
     stopping found, None without it. `maximised` names the metrics of which more is better. `save(folder)` writes the
     share of every party as it stands (the shares known to this process) to `<folder>/<party>.json`, each atomically.
-    `start`: rounds that were done before this process resumed the run, 0 for a run in one piece.
+    `start`: rounds that were done before this process resumed the run, 0 for a run in one piece. `watched`: the eval
+    set and metric that early stopping compares, "" without it. `training_metrics()`: metric -> its value now on the
+    training rows, which is computed when it is asked for; empty where whoever trains does not see the rows.
     """
 
     n_estimators: int
@@ -58,6 +63,15 @@ class TrainingState:
     maximised: frozenset[str] = MAXIMISED
     save: Callable[[Path], None] = _cannot_save
     start: int = 0
+    watched: str = ""
+    training_metrics: Callable[[], dict[str, float]] = dict
+
+    def shown_metrics(self) -> EvalsLog:
+        """What to show of the last round: metrics of the eval sets or, where there is none, of the training rows."""
+        if self.evals_log:
+            return self.evals_log
+        metrics = self.training_metrics()
+        return {TRAINING_ROWS: {name: [value] for name, value in metrics.items()}} if metrics else {}
 
 
 class TrainingCallback:
@@ -154,37 +168,64 @@ class EarlyStopping(TrainingCallback):
                 "add it to eval_metric"
             )
         maximize = self.maximize if self.maximize is not None else metric in state.maximised
+        state.watched = f"{data} {metric}"
         return metrics[metric][-1], 1 if maximize else -1
 
 
+def early_stopping_words(rounds: int, planned: int, best_iteration: int, best_score: float | None, watched: str) -> str:
+    """How early stopping ended a training of `rounds` rounds, in words; "" parts are left out.
+
+    `watched`: eval set and metric. Rounds are counted from 1 here: "after 28 rounds" is best_iteration 27.
+    """
+    score = "" if best_score is None else f" ({best_score:.6g})"
+    best = f"{watched or 'the metric'} was best after {best_iteration + 1} round{'s' if best_iteration else ''}{score}"
+    if rounds < planned:
+        return f"stopped early after {rounds} of {planned} rounds: {best}, and predictions use these"
+    return f"early stopping did not end the training: {best}, and predictions use these"
+
+
+def told_early_stopping(state: TrainingState) -> str:
+    """The same of a state after the last round; "" without early stopping."""
+    if state.best_iteration is None:
+        return ""
+    rounds = state.iteration + 1
+    return early_stopping_words(rounds, state.n_estimators, state.best_iteration, state.best_score, state.watched)
+
+
 class EvaluationMonitor(TrainingCallback):
-    """Prints the metrics of every `period`-th round and of the last, in XGBoost's format, to `stream` (stdout)."""
+    """Prints the metrics of every `period`-th round and of the last, in XGBoost's format, to `stream` (stdout).
+
+    Without an eval set they are those of the training rows. At the end it says how early stopping ended the training.
+    """
 
     def __init__(self, period: int = 1, stream: TextIO | None = None) -> None:
         if not is_int(period) or period < 1:
             raise CallbackError(f"evaluation monitor: found period={period!r}, wanted an integer of at least 1")
         self.period = period
         self.stream = stream
-        self._pending: str | None = None
+        self._is_due = False
 
     def after_iteration(self, state: TrainingState) -> bool:
-        """Print the round, or keep its line in case it was the last."""
-        parts = [f"[{state.iteration}]"]
-        for data, metrics in state.evals_log.items():
-            parts += [f"{data}-{metric}:{values[-1]:.5f}" for metric, values in metrics.items()]
-        line = "\t".join(parts)
-        if state.iteration % self.period == 0:
-            self._print(line)
-            self._pending = None
-        else:
-            self._pending = line
+        """Print the round if its number is a multiple of the period."""
+        self._is_due = state.iteration % self.period != 0
+        if not self._is_due:
+            self._print(self._line(state))
         return False
 
     def after_training(self, state: TrainingState) -> None:
-        """Print the last round if its number was no multiple of the period."""
-        if self._pending is not None:
-            self._print(self._pending)
-            self._pending = None
+        """Print the last round if its number was no multiple of the period, and how early stopping ended."""
+        if self._is_due:
+            self._print(self._line(state))
+            self._is_due = False
+        words = told_early_stopping(state)
+        if words:
+            self._print(words)
+
+    def _line(self, state: TrainingState) -> str:
+        parts = [f"[{state.iteration}]"]
+        for data, metrics in state.shown_metrics().items():
+            parts += [f"{data}-{metric}:{values[-1]:.5f}" for metric, values in metrics.items()]
+        return "\t".join(parts)
 
     def _print(self, line: str) -> None:
         # Looked up at the call: tests and notebooks replace sys.stdout.

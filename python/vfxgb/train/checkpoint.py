@@ -108,7 +108,10 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
     released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
     of the very first tree, int64 rows per node. `ledger`: totals so far. `opened_equations`: those of each passive
-    party so far (protocols.base.equations_of). `pace`: added by who stores the state.
+    party so far (protocols.base.equations_of). `pace`: added by who stores the state. `chosen`: the settings whose
+    digest is `settings`, to say what differs when they change; empty in files of versions that did not keep them.
+    `source`: where the rows come from and how they are read, added by who stores the state. `best_margins`: `margins`
+    as they were after the best round, likewise; empty while that is the last one.
     """
 
     KIND: ClassVar[bytes] = b"active\0"
@@ -138,6 +141,9 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ledger: list[Entry]
     opened_equations: dict[str, int]
     pace: dict[str, list[float]] = {}
+    chosen: dict[str, Any] = {}
+    source: dict[str, Any] = {}
+    best_margins: bytes = b""
 
 
 class RoundMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -170,7 +176,7 @@ class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `releases`: what its role released under differential privacy and must never draw again (releases.py).
     `begun`, `disclosed` (protocols.base.Disclosed by field) and `ledger` count everything that was shown, rounds that
-    broke off included. `pace`: added by who stores the state.
+    broke off included. `pace`: added by who stores the state. `chosen`: as in ActiveState.
     """
 
     KIND: ClassVar[bytes] = b"passive"
@@ -189,6 +195,7 @@ class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     begun: BegunRounds
     disclosed: dict[str, int]
     pace: dict[str, list[float]] = {}
+    chosen: dict[str, Any] = {}
 
 
 S = TypeVar("S", ActiveState, PassiveState)
@@ -223,7 +230,9 @@ def load_state(kind: type[S], path: str | Path) -> S | None:
         raise CheckpointError(f"{where}: it is one of the other side, wanted one of the {_side(kind)} party")
     body = memoryview(data)[:-DIGEST_BYTES]
     if hashlib.sha256(body).digest() != data[-DIGEST_BYTES:]:
-        raise CheckpointError(f"{where}: it is truncated or damaged; restore a copy, or start a new run")
+        raise CheckpointError(f"{where}: it is truncated or damaged; restore a copy, or start a new run").for_peer(
+            "its checkpoint of the run is damaged; it must restore a copy, or start a new run"
+        )
     try:
         return msgspec.msgpack.decode(body[len(head) :], type=kind)
     except (msgspec.MsgspecError, ValueError) as error:

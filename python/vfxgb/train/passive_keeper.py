@@ -19,10 +19,11 @@ from vfxgb.errors import CheckpointError
 from vfxgb.model.seal import new_salt
 from vfxgb.protocols.base import Disclosed
 from vfxgb.train.checkpoint import BegunRounds, PassiveState, RoundMark
-from vfxgb.train.digests import START, state_link
+from vfxgb.train.digests import START, settings_digest, state_link
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import Setup
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
+from vfxgb.train.settings import Settings, other_settings
 from vfxgb.train.split_log import SplitLog
 
 _BEGINNING = RoundMark(-1, 0, b"", b"")
@@ -76,7 +77,9 @@ class PassiveKeeper:
         """Where the party stands: the mark of the last round, or that of the beginning."""
         return self._marks[-1] if self._marks else _BEGINNING
 
-    def go_back(self, setup: Setup, peer: str, settings: bytes, data: Callable[[], bytes], n_features: int) -> SplitLog:
+    def go_back(
+        self, setup: Setup, peer: str, settings: Settings, data: Callable[[], bytes], n_features: int
+    ) -> SplitLog:
         """The splits to go on with: stand where the active party, `peer`, stands, or refuse.
 
         Raises CheckpointError, which names what differs: run, settings, data, or the digests of the round.
@@ -93,13 +96,13 @@ class PassiveKeeper:
             raise CheckpointError(
                 f"{what}: {peer} goes on after {wanted} rounds with this party, of which {len(marks)} are kept here; "
                 "restore this party's checkpoint, or start a new run"
-            )
+            ).for_peer()
         if len(marks) > wanted + 1:
             # The active party keeps a round before it begins the next: honest checkpoints are never further apart.
             raise CheckpointError(
                 f"{what}: {peer} goes back to {wanted} rounds with this party, of which {len(marks)} are kept here, "
                 "wanted at most one less; restore the active party's checkpoint, or start a new run"
-            )
+            ).for_peer()
         self._marks = list(marks[:wanted])
         last = self.last
         found, own = (setup.trees_digest, setup.state_digest), (last.trees_digest, last.state_digest)
@@ -107,7 +110,7 @@ class PassiveKeeper:
             raise CheckpointError(
                 f"{what}: after {wanted} rounds {peer} has state {_short(found)}, found {_short(own)} here; the two "
                 "checkpoints are not of one run: restore those that belong together, or start a new run"
-            )
+            ).for_peer()
         if state is None:
             return SplitLog()
         for name, count in state.disclosed.items():
@@ -118,21 +121,25 @@ class PassiveKeeper:
     def _check(self, state: PassiveState, what: str) -> None:
         setup = self._setup
         if (state.run, state.party) != (self._run_id, self._party):
-            raise CheckpointError(f"{what}: the checkpoint is of run {state.run[:16]} at {state.party}")
-        if (state.protocol, state.settings) != (setup.protocol, self._settings):
-            raise CheckpointError(
-                f"{what}: found other settings than those it was begun with (protocol {state.protocol!r} then, "
-                f"{setup.protocol!r} now); both sides must resume with the same parameters and rows, or start a new run"
+            raise CheckpointError(f"{what}: the checkpoint is of run {state.run[:16]} at {state.party}").for_peer()
+        if (state.protocol, state.settings) != (setup.protocol, settings_digest(self._settings)):
+            # What the active party asks for it may hear again; the cuts and constraints are this party's own.
+            asked = other_settings(_asked(state.chosen), _asked(self._settings))
+            remedy = "both sides must resume with the settings of then, or start a new run"
+            raise CheckpointError(f"{what}: {other_settings(state.chosen, self._settings)}; {remedy}").for_peer(
+                f"{what}: {asked}; {remedy}"
             )
         if state.data != self._data:
             raise CheckpointError(
                 f"{what}: found other features than those it was begun with; resume with the same data, or start a new "
                 "run"
-            )
+            ).for_peer()
         rounds = [mark.round for mark in state.marks]
         counts = [0, *(mark.n_records for mark in state.marks)]
         if rounds != list(range(setup.first_round, setup.first_round + len(rounds))) or counts != sorted(counts):
-            raise CheckpointError(f"{what}: the rounds of the checkpoint do not follow one another; start a new run")
+            raise CheckpointError(
+                f"{what}: the rounds of the checkpoint do not follow one another; start a new run"
+            ).for_peer()
 
     def begin_round(self, round_index: int, splits: SplitLog) -> None:
         """Keep that a round has begun; called before anything of it is answered."""
@@ -170,7 +177,7 @@ class PassiveKeeper:
                 run=self._run_id,
                 party=self._party,
                 protocol=self._setup.protocol,
-                settings=self._settings,
+                settings=settings_digest(self._settings),
                 data=self._data,
                 salt=self.salt,
                 records=splits.keep(0, self.last.n_records),
@@ -180,8 +187,13 @@ class PassiveKeeper:
                 ledger=self._ledger.totals(),
                 begun=self.begun,
                 disclosed=dict(vars(self._disclosed)),
+                chosen=dict(self._settings),
             )
         )
+
+
+def _asked(settings: Settings) -> Settings:
+    return {name: value for name, value in settings.items() if name == "setup"}
 
 
 def _short(digests: tuple[bytes, bytes]) -> str:

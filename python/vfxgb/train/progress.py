@@ -10,7 +10,7 @@ import sys
 import time
 from typing import TextIO
 
-from vfxgb.train.callbacks import EvaluationMonitor, TrainingCallback, TrainingState
+from vfxgb.train.callbacks import EvalsLog, EvaluationMonitor, TrainingCallback, TrainingState, told_early_stopping
 
 BAR_CELLS = 20
 REDRAW_SECONDS = 0.1
@@ -20,11 +20,15 @@ ERASE_LINE = "\r\x1b[K"
 
 
 class ProgressBar(TrainingCallback):
-    """Draws the state of the run on `stream` (stderr), from `patience` seconds after its start on."""
+    """Draws the state of the run on `stream` (stderr), from `patience` seconds after its start on.
 
-    def __init__(self, stream: TextIO | None = None, patience: float = 0.0) -> None:
+    `training`: where there is no eval set, the metric of the training rows is computed to be shown.
+    """
+
+    def __init__(self, stream: TextIO | None = None, patience: float = 0.0, training: bool = False) -> None:
         self.stream = stream
         self.patience = patience
+        self.training = training
         self._start = 0.0
         self._step_start: float | None = None
         self._drawn: float | None = None
@@ -39,7 +43,8 @@ class ProgressBar(TrainingCallback):
         now = time.perf_counter()
         if self._due(now):
             self._drawn = now
-            self._write(ERASE_LINE + progress_line(state, now - self._start))
+            shown = state.shown_metrics() if self.training else state.evals_log
+            self._write(ERASE_LINE + progress_line(state, now - self._start, shown))
         return False
 
     def progress(self, state: TrainingState, step: str, done: int, total: int) -> None:
@@ -55,9 +60,10 @@ class ProgressBar(TrainingCallback):
         return now - self._start >= self.patience if self._drawn is None else now - self._drawn >= REDRAW_SECONDS
 
     def after_training(self, state: TrainingState) -> None:
-        """Erase the bar: what follows starts on a clean line."""
+        """Erase the bar, and say how early stopping ended: what follows starts on a clean line."""
         if self._drawn is not None:
-            self._write(ERASE_LINE)
+            words = told_early_stopping(state)
+            self._write(ERASE_LINE + (f"{words}\n" if words else ""))
 
     def _write(self, text: str) -> None:
         stream = self.stream if self.stream is not None else sys.stderr
@@ -65,16 +71,17 @@ class ProgressBar(TrainingCallback):
         stream.flush()
 
 
-def progress_line(state: TrainingState, elapsed: float) -> str:
+def progress_line(state: TrainingState, elapsed: float, shown: EvalsLog | None = None) -> str:
     """The bar as text, `elapsed` seconds after the first round (of this process) began.
 
-    Rounds to come are taken to cost as much each as those since then.
+    Rounds to come are taken to cost as much each as those since then. `shown`: metrics, None for those of eval sets.
     """
+    log = state.evals_log if shown is None else shown
     done, total = state.iteration + 1, max(state.n_estimators, 1)
     filled = BAR_CELLS * done // total
     parts = [f"[{'#' * filled}{'-' * (BAR_CELLS - filled)}]", f"{done}/{total} rounds"]
-    if state.evals_log:
-        data, metrics = next(reversed(state.evals_log.items()))
+    if log:
+        data, metrics = next(reversed(log.items()))
         if metrics:
             metric, values = next(reversed(metrics.items()))
             parts.append(f"{data}-{metric} {values[-1]:.5f}")
@@ -93,12 +100,13 @@ def make_monitor(verbose: bool | int | None) -> list[TrainingCallback]:
     """The callbacks that `verbose` asks for.
 
     False: none. None: a bar if stderr is a terminal and the run takes longer than two seconds. True: a bar on a
-    terminal, else a line of metrics per round. A number: a line every so many rounds.
+    terminal, else a line of metrics per round. A number: a line every so many rounds. With True and numbers the metrics
+    are those of the training rows where there is no eval set.
     """
     if verbose is False or (verbose == 0 and verbose is not None):
         return []
     if (verbose is None or verbose is True) and sys.stderr.isatty():
-        return [ProgressBar(patience=PATIENCE_SECONDS if verbose is None else 0.0)]
+        return [ProgressBar(patience=PATIENCE_SECONDS if verbose is None else 0.0, training=verbose is True)]
     return [] if verbose is None else [EvaluationMonitor(period=int(verbose))]
 
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from vfxgb._native import random_bytes
 from vfxgb.errors import CheckpointError
-from vfxgb.files import write_atomically
+from vfxgb.files import naming, write_atomically
 
 MAGIC = b"VFXGBKEY"
 VERSION = 1
@@ -126,5 +126,5 @@ class SecretBox:
 def make_key_file(path: str | Path) -> None:
     """Write 32 random bytes to a new file that its owner alone can read. Raises FileExistsError, OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with naming(Path(path)), os.fdopen(descriptor, "wb") as file:
         file.write(random_bytes(KEY_BYTES))

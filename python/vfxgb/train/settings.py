@@ -1,5 +1,6 @@
-"""What a run was asked to do, in a form that two runs can be compared by."""
+"""What a run was asked to do, in a form that two runs can be compared by, and what differs in words."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -10,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.params import TrainParams
-from vfxgb.train.digests import settings_digest
+from vfxgb.protocols.base import ProtocolSpec
 from vfxgb.train.messages import Setup
+
+Settings = Mapping[str, Any]
 
 # Fields of Setup that say where a run goes on, not what it is.
 _PLACE = ("start_round", "trees_digest", "state_digest")
@@ -49,25 +52,78 @@ def active_settings(
     evals: Sequence[tuple[str, slice]],
     cuts: Mapping[str, Any] | None,
     constraints: NDArray[np.int8] | None,
-) -> bytes:
-    """The digest of everything the active party's model depends on beside its data. Threads are not among it."""
+) -> Settings:
+    """Everything the active party's model depends on beside its data, as JSON holds it. Threads are not among it."""
+    return {
+        "setup": _lasting(setup),
+        "parties": list(parties),
+        "params": lasting_params(params),
+        "evals": [[name, *rows.indices(setup.n_rows)] for name, rows in evals],
+        "cuts": _plain(cuts),
+        "constraints": _plain(constraints),
+    }
+
+
+def lasting_params(params: TrainParams) -> dict[str, Any]:
+    """The parameters that must be the same when a run goes on: all but the number of threads."""
     chosen = plain_params(params)
     del chosen["n_jobs"]
-    return settings_digest(
-        {
-            "setup": _lasting(setup),
-            "parties": list(parties),
-            "params": chosen,
-            "evals": [[name, *rows.indices(setup.n_rows)] for name, rows in evals],
-            "cuts": _plain(cuts),
-            "constraints": _plain(constraints),
-        }
-    )
+    return chosen
 
 
-def passive_settings(setup: Setup, cuts: Mapping[str, Any] | None, constraints: NDArray[np.int8] | None) -> bytes:
-    """The digest of what a passive party was asked for, and of its own settings."""
-    return settings_digest({"setup": _lasting(setup), "cuts": _plain(cuts), "constraints": _plain(constraints)})
+def shared_params(spec: ProtocolSpec, params: Any) -> dict[str, Any]:
+    """The parameters of a protocol that all parties are told, as JSON holds them: without those of each party's own."""
+    plain: dict[str, Any] = _plain(msgspec.to_builtins(params))
+    return {name: value for name, value in plain.items() if name not in spec.local_params}
+
+
+def passive_settings(setup: Setup, cuts: Mapping[str, Any] | None, constraints: NDArray[np.int8] | None) -> Settings:
+    """What a passive party was asked for, and its own settings, as JSON holds them."""
+    return {"setup": _lasting(setup), "cuts": _plain(cuts), "constraints": _plain(constraints)}
+
+
+def other_settings(before: Settings, after: Settings) -> str:
+    """In words what differs between the settings a run began with and those of now; in general where it is not known.
+
+    `before`: {} if the checkpoint is of a version that did not keep them.
+    """
+    changes = changed_settings(before, after) if before else []
+    return "; ".join(changes) or "found other settings than those it was begun with: parameters, parties or rows"
+
+
+def changed_settings(before: Settings, after: Settings) -> list[str]:
+    """What differs, each setting once and in words: "max_depth was 5 when the run began and is 6 now".
+
+    Names of sections, such as "params", are left out. Digests are named without their values, which tell nobody
+    anything. Settings that only one side has are compared with nothing.
+    """
+    found: dict[str, str] = {}
+    for key in [*before, *(key for key in after if key not in before)]:
+        old, new = before.get(key, ABSENT), after.get(key, ABSENT)
+        name = _USERS_NAMES.get(key, key)
+        if old == new:
+            continue
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            for line in changed_settings(old, new):
+                found.setdefault(line.split(" ", 1)[0], line)
+        elif key == "rows_digest":
+            found[name] = "rows or their order are not those that the run began with"
+        else:
+            found[name] = f"{name} was {_shown(old)} when the run began and is {_shown(new)} now"
+    return list(found.values())
+
+
+ABSENT = object()
+# Fields of Setup that users know by another name.
+_USERS_NAMES = {"n_rounds": "n_estimators"}
+_MOST_SHOWN = 80
+
+
+def _shown(value: Any) -> str:
+    if value is ABSENT:
+        return "not set"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _lasting(setup: Setup) -> dict[str, Any]:

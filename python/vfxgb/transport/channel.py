@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar, overload
 from vfxgb.errors import ChannelClosedError, ConsentError, FrameError, MessageError, PeerError, VfxgbError
 from vfxgb.printable import printable
 from vfxgb.transport.frame import Header, read_header, write_header
+from vfxgb.transport.last_words import last_words
 from vfxgb.transport.link import Link, LinkClosed, LinkTimeout, memory_links
 from vfxgb.transport.messages import BULK_BYTES, MAX_REASON, Abort, Catalogue, Message, encode
 from vfxgb.transport.traffic import Traffic
@@ -160,16 +161,13 @@ class Channel:
     def abort(self, error: BaseException) -> None:
         """Tell the peer that this side has failed, and close. Never raises.
 
-        Only the kind of the error travels: its text may name columns or values. A ConsentError's text is written for
-        the peer, and is sent.
+        A sentence that is fit for the peer travels (last_words.py), and the class of the error, by which the peer knows
+        whether another attempt can help.
         """
         if self._open:
-            reason = f"{type(error).__name__} at {self.own}"
-            if isinstance(error, ConsentError):
-                reason = str(error)
             # A peer that is gone, or refused us, needs no telling.
             with suppress(VfxgbError):
-                self.send(Abort(reason=reason[:MAX_REASON], kind=type(error).__name__))
+                self.send(Abort(reason=last_words(error, self.own)[:MAX_REASON], kind=type(error).__name__))
             self.close()
 
     def close(self) -> None:
@@ -186,17 +184,17 @@ class Channel:
                     return message
         return None
 
-    def _stopped(self, step: str, last_words: Abort) -> PeerError | ConsentError:
-        reason = printable(last_words.reason)
-        if last_words.kind == ConsentError.__name__:
+    def _stopped(self, step: str, told: Abort) -> PeerError | ConsentError:
+        reason = printable(told.reason)
+        if told.kind == ConsentError.__name__:
             return ConsentError(f"{self.own} {step}: {reason}")
         error = PeerError(f"{self.own} {step}: {self.peer} stopped the run: {reason}")
-        error.kind = last_words.kind
+        error.kind = told.kind
         return error
 
-    def _gone(self, step: str, ended: LinkClosed, last_words: Abort | None = None) -> PeerError | ConsentError:
-        if last_words is not None:
-            return self._stopped(step, last_words)
+    def _gone(self, step: str, ended: LinkClosed, told: Abort | None = None) -> PeerError | ConsentError:
+        if told is not None:
+            return self._stopped(step, told)
         if str(ended):
             return PeerError(f"{self.own} {step}: {ended}; look for the cause at {self.peer}")
         return PeerError(f"{self.own} {step}: {self.peer} has closed the channel; look for the cause at {self.peer}")

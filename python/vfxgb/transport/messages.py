@@ -55,10 +55,12 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Abort(Message, frozen=True, forbid_unknown_fields=True):
-    """The sender has stopped the run. `reason` never holds a value of the data; `kind`: the class of the error."""
+    """The sender has stopped the run. `reason`: a sentence for people, without any value of the data or local path
+    (last_words.py); `kind`: the class of the error.
+    """
 
     TAG: ClassVar[str] = "abort"
-    REVEALS: ClassVar[Reveals] = Reveals("that the sender stopped, and the kind of failure")
+    REVEALS: ClassVar[Reveals] = Reveals("that the sender stopped, and why, in general words")
 
     reason: str
     kind: str = ""

@@ -34,9 +34,9 @@ def check_rows(party: str, peer: str, own: tuple[int, bytes], theirs: tuple[int,
         raise AlignmentError(
             f"{party} comparing rows with {peer}: found {theirs[0]} rows there and {own[0]} here, wanted the same; "
             "align the tables first"
-        )
+        ).for_peer()
     if own[1] and theirs[1] and own[1] != theirs[1]:
         raise AlignmentError(
             f"{party} comparing rows with {peer}: the row ids or their order differ; align the tables first, or drop "
             "the ids (reset_index) if row i is the same person in both"
-        )
+        ).for_peer()

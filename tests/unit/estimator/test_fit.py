@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from vfxgb import VFXGBClassifier, VFXGBRegressor
+from vfxgb.errors import CallbackError
 from vfxgb.train.callbacks import Checkpoint, EarlyStopping, LearningRateScheduler, TrainingCallback, TrainingState
 
 NAMES = ["f0", "f1", "f2", "f3"]
@@ -245,6 +246,36 @@ def test_verbose_prints_metrics(make: Any, problem: Any, capsys: pytest.CaptureF
     assert [line.split("\t")[0] for line in lines] == ["[0]", "[2]", "[4]"]
     make().fit(X, y, eval_set=[(X, y)])
     assert capsys.readouterr().out == ""
+
+
+def test_verbose_without_an_eval_set_prints_the_training_metric(
+    make: Any, problem: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, y = problem
+    wanted = make().fit(X, y, eval_set=[(X, y)], verbose=False).evals_result_["validation_0"]
+    metric, values = next(iter(wanted.items()))
+    capsys.readouterr()
+    model = make().fit(X, y, verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"[{place}]\ttrain-{metric}:{value:.5f}" for place, value in enumerate(values)]
+    # It is shown, not kept: what was not asked for is no eval set, and nothing to stop early by.
+    assert model.evals_result_ == {}
+    with pytest.raises(CallbackError, match="no eval set to watch"):
+        make(early_stopping_rounds=2).fit(X, y, verbose=True)
+
+
+def test_early_stopping_is_told(make: Any, problem: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = problem
+    half = len(y) // 2
+    model = make(n_estimators=200, learning_rate=1.0, early_stopping_rounds=2)
+    model.fit(X[:half], y[:half], eval_set=[(X[half:], y[half:])], verbose=50)
+    metric, values = next(iter(model.evals_result_["validation_0"].items()))
+    best = model.best_iteration_
+    assert len(values) == best + 3 < 200
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"stopped early after {best + 3} of 200 rounds: validation_0 {metric} was best after {best + 1} rounds "
+        f"({values[best]:.6g}), and predictions use these"
+    )
 
 
 def test_a_second_fit_starts_afresh(make: Any, problem: Any) -> None:

@@ -95,6 +95,32 @@ def test_an_altered_file_is_refused(result, tmp_path, path) -> None:
         load_share(file)
 
 
+def test_a_share_without_a_checksum_is_read(result, tmp_path) -> None:
+    file = tmp_path / "bank.json"
+    for share in (result.active_share, result.passive_shares["shop"]):
+        save_share(share, file)
+        document = json.loads(file.read_text())
+        assert len(document.pop("checksum")) == 64
+        file.write_text(json.dumps(document))
+        assert load_share(file).seal == share.seal
+
+
+def test_every_flipped_byte_of_a_share_is_noticed_or_harmless(result, tmp_path) -> None:
+    file = tmp_path / "shop.json"
+    save_share(result.passive_shares["shop"], file)
+    whole, wanted = file.read_bytes(), load_share(file)
+    for place in range(len(whole)):
+        for bit in (1, 128):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+            try:
+                share = load_share(file)
+            except (FormatError, ShareMismatchError):
+                continue
+            # Digits beyond what a number holds.
+            assert share.seal == wanted.seal
+            assert share.records.cut.tolist() == wanted.records.cut.tolist()
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [

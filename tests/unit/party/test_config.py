@@ -84,6 +84,9 @@ WRONG = {
     "users of an active party": ({"users": {"directory": "x"}}, "[users] is for server and user"),
     "threads": ({"threads": 0}, "threads = 0"),
     "sessions": ({"max_sessions": 0}, "max_sessions = 0"),
+    "unfinished runs": ({"max_unfinished_runs": 0}, "max_unfinished_runs = 0, wanted at least 1"),
+    "log bytes": ({"log_bytes": 10}, "log_bytes = 10, wanted at least 1000"),
+    "log files": ({"log_files": -1}, "log_files = -1, wanted at least 0"),
     "patience": ({"resume": {"resume_seconds": -1.0}}, "resume_seconds"),
     "two seals": ({"resume": {"key_file": "k", "passphrase_env": "P"}}, "wanted one of them"),
 }

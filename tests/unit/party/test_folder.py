@@ -1,9 +1,13 @@
+import io
 import json
+import math
 import threading
 
+import msgspec
 import numpy as np
 import pytest
 
+from vfxgb.checksum import checksum
 from vfxgb.errors import CheckpointError, ConfigError, FormatError
 from vfxgb.party.folder import PartyFolder, RunRecord, ledger_document
 from vfxgb.party.logs import Log
@@ -49,9 +53,55 @@ def test_a_record_that_is_none(tmp_path, text):
 def test_a_record_of_another_version(tmp_path):
     folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
     folder.write(_record("aa"))
-    folder.run_file.write_text(folder.run_file.read_text().replace('"version": 1', '"version": 9'))
+    document = {**json.loads(folder.run_file.read_text()), "version": 9}
+    folder.run_file.write_text(json.dumps({**document, "checksum": checksum(document)}))
     with pytest.raises(FormatError, match="of version 9"):
         folder.read()
+
+
+def test_every_flipped_byte_of_a_record_is_noticed_or_harmless(tmp_path):
+    folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
+    record = _record("aa")
+    record = msgspec.structs.replace(record, purpose="crédit", evals={"train": {"auc": [math.nan, 0.5]}})
+    folder.write(record)
+    whole = folder.run_file.read_bytes()
+    noticed = 0
+    for place in range(len(whole)):
+        for bit in (1, 128):
+            folder.run_file.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+            try:
+                # Spaces may become other spaces, and the name of the checksum another.
+                assert msgspec.structs.replace(folder.read(), evals={}) == msgspec.structs.replace(record, evals={})
+            except FormatError:
+                noticed += 1
+    assert noticed > len(whole)
+
+
+def test_a_record_without_a_checksum_is_read_and_one_that_was_edited_is_not(tmp_path):
+    folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
+    folder.write(_record("aa"))
+    document = json.loads(folder.run_file.read_text())
+    assert len(document.pop("checksum")) == 64
+    folder.run_file.write_text(json.dumps(document))
+    assert folder.read() == _record("aa")
+    folder.write(_record("aa"))
+    folder.run_file.write_text(folder.run_file.read_text().replace('"rounds": 0', '"rounds": 7'))
+    with pytest.raises(FormatError, match="contents do not match its checksum; restore a copy"):
+        folder.read()
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xfe", b"", b"{" * 100_000, b'{"run": "\xff"}', b"[" * 100_000])
+def test_a_damaged_run_hides_no_other(tmp_path, damage):
+    folder = PartyFolder(tmp_path / "bank").make()
+    for number, run in enumerate(("aa01", "bb01", "cc01")):
+        folder.run(run).make().write(_record(run, float(number)))
+    folder.run("bb01").run_file.write_bytes(damage)
+    assert [found.run for found in folder.runs()] == ["cc01", "aa01"]
+    assert folder.find("aa").run == "aa01"
+    assert folder.find("latest").run == "cc01"
+    assert list(folder.damaged()) == ["bb01"]
+    with pytest.raises(FormatError, match=r"bb01/run\.json.*other runs"):
+        folder.find("bb")
 
 
 def test_a_ledger_as_a_document():
@@ -136,3 +186,57 @@ def test_a_log_takes_lines_from_several_threads(tmp_path, capsys):
     assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
     Log(tmp_path / "nowhere" / "log.jsonl").error("event", text="lost")
     assert "cannot be written" in capsys.readouterr().err
+
+
+def _numbers(*files):
+    return [[json.loads(line)["number"] for line in file.read_text().splitlines()] for file in files]
+
+
+def test_a_log_is_bounded_and_old_files_are_kept(tmp_path):
+    file = tmp_path / "log.jsonl"
+    log = Log(file, most_bytes=1000, kept=2)
+    for number in range(100):
+        log.info("event", number=number, text="x" * 100)
+    old = [tmp_path / "log.jsonl.1", tmp_path / "log.jsonl.2"]
+    assert sorted(path.name for path in tmp_path.glob("log*")) == ["log.jsonl", "log.jsonl.1", "log.jsonl.2"]
+    for path in (file, *old):
+        assert path.stat().st_size <= 1000
+        assert path.stat().st_mode & 0o077 == 0
+    newest, older, oldest = _numbers(file, *old)
+    assert newest[-1] == 99
+    assert oldest + older + newest == list(range(oldest[0], 100))
+    # Fewer are kept from now on: those beyond go.
+    for number in range(20):
+        Log(file, most_bytes=1000, kept=1).info("event", number=number, text="x" * 100)
+    assert sorted(path.name for path in tmp_path.glob("log*")) == ["log.jsonl", "log.jsonl.1"]
+    for number in range(20):
+        Log(file, most_bytes=1000, kept=0).info("event", number=number, text="x" * 100)
+    assert [path.name for path in tmp_path.glob("log*")] == ["log.jsonl"]
+
+
+def test_a_log_that_several_writers_bound_loses_no_line(tmp_path):
+    """Each writer is as good as a process: it has a lock of its own."""
+    file = tmp_path / "log.jsonl"
+
+    def write(first):
+        log = Log(file, most_bytes=2000, kept=1000)
+        for number in range(first, first + 50):
+            log.info("event", number=number)
+
+    threads = [threading.Thread(target=write, args=(first,)) for first in (0, 50, 100, 150)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    numbers = [number for part in _numbers(*tmp_path.glob("log.jsonl*")) for number in part]
+    assert sorted(numbers) == list(range(200))
+
+
+def test_words_of_others_do_not_steer_the_terminal():
+    echo = io.StringIO()
+    log = Log(None, echo)
+    log.info("asked", purpose="x\n\x1b[2J10:00:00 trained run=FAKE\x07", text="first\nsecond\x1b[31m")
+    first, second = echo.getvalue().splitlines()
+    assert first.isprintable()
+    assert second == "    second\\x1b[31m"
+    assert "purpose=x\\n\\x1b[2J10:00:00 trained run=FAKE\\x07" in first

@@ -20,7 +20,7 @@ from vfxgb.party.messages import TALK_VERSION, Hello, TrainRequest
 from vfxgb.party.predict import Scores, check_output, find_model, write_scores
 from vfxgb.party.session import check_talk, hello, need_role, need_train, welcome
 from vfxgb.party.tables import agreed, column_names, read_table
-from vfxgb.party.train import read_params, secret_box, training_request
+from vfxgb.party.training_input import read_params, secret_box, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_protocols
 from vfxgb.train.callbacks import TrainingState
 from vfxgb.train.ledger import Ledger

@@ -79,12 +79,15 @@ def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     run = document["run"]
     planned = run["planned_rounds"]
     found = [("Rounds", f"{run['rounds']:,}", f"of {planned:,}" if planned else "")]
+    # The numbers are of the model that predicts: the rounds up to the best one, where early stopping chose it.
+    best = run["best_iteration"]
+    place, which = (-1, "after the last round") if best is None else (best, "after the best round")
     # What the model was not trained on says more: it is the last set.
     for name, metrics in reversed(run["evals"].items()):
         found += [
-            (f"{name} {metric}", "none" if values[-1] is None else number(values[-1]), "after the last round")
+            (f"{name} {metric}", "none" if values[place] is None else number(values[place]), which)
             for metric, values in metrics.items()
-            if values
+            if place < len(values) and values
         ]
     if run["best_iteration"] is not None:
         score = "" if run["best_score"] is None else number(run["best_score"])

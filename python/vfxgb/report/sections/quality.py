@@ -42,12 +42,20 @@ def curves(document: dict[str, Any]) -> Markup:
             tag("h2", "Calibration and ROC"),
             tag(
                 "p",
-                "After the last finished round. Calibration puts what the model predicts next to what came true, for "
+                f"{_after(document['run'])} Calibration puts what the model predicts next to what came true, for "
                 "groups of rows with similar predictions; a model that means what it says lies on the dashed line.",
             ),
             tag("div", found, class_="charts"),
         )
     )
+
+
+def _after(run: dict[str, Any]) -> str:
+    """Which round the curves are of."""
+    best = run["best_iteration"]
+    if best is not None and run["curves_round"] == best:
+        return f"After round {best}, the best, with which predictions end."
+    return "After the last finished round."
 
 
 def _by_metric(evals: dict[str, dict[str, list[float | None]]]) -> dict[str, list[Series]]:

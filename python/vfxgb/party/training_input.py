@@ -1,0 +1,107 @@
+"""What an active party's configuration comes to: parameters, the request to the others, labels and weights of rows."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.errors import ConfigError, LabelError
+from vfxgb.params import TrainParams
+from vfxgb.party.config import PartyConfig
+from vfxgb.party.folder import RunFolder
+from vfxgb.party.messages import TrainRequest
+from vfxgb.party.tables import PartyTable
+from vfxgb.protocols import protocol_by_name
+from vfxgb.train.secrets import SecretBox
+
+# Objectives that tell classes apart.
+CLASSIFYING = ("binary:logistic", "multi:softprob")
+
+
+def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_ids: int = 0) -> TrainRequest:
+    """What the passive parties are asked for. `n_ids`: see TrainRequest.
+
+    Raises ConfigError for a party's own parameter among those it sends.
+    """
+    spec = protocol_by_name(config.protocol.name)
+    for name in config.protocol.params:
+        if name in spec.local_params:
+            raise ConfigError(
+                f"reading the configuration {str(config.path)!r}: {name} of [protocol.params] is each party's own; "
+                "write it under [protocol.local]"
+            )
+    return TrainRequest(
+        protocol=spec.name,
+        protocol_params=dict(config.protocol.params),
+        n_trees=params.n_estimators * params.num_class,
+        max_depth=params.max_depth,
+        min_bucket_rows=params.min_bucket_rows,
+        parties=(config.party, *config.peers),
+        resume=resume,
+        told_sample=params.told_sample,
+        n_ids=n_ids,
+    )
+
+
+def read_params(config: PartyConfig) -> TrainParams:
+    """[train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
+    params = TrainParams.from_dict(config.train)
+    where = f"reading the configuration {str(config.path)!r}: [train]"
+    if params.early_stopping_rounds is not None and config.data.valid is None:
+        raise ConfigError(f"{where} has early_stopping_rounds, which needs valid in [data]")
+    if params.monotone_constraints is not None and not isinstance(params.monotone_constraints, Mapping):
+        raise ConfigError(f"{where} has monotone_constraints as a list, wanted a table of this party's columns")
+    if params.num_class > 1 and params.objective != "multi:softprob":
+        raise ConfigError(f"{where} has num_class = {params.num_class}, which only multi:softprob has")
+    return params
+
+
+def check_classes(labels: NDArray[Any] | None, params: TrainParams, party: str, where: str) -> None:
+    """Raise LabelError for labels of a single class where classes are to be told apart; `where`: whose labels."""
+    if params.objective not in CLASSIFYING or labels is None:
+        return
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise LabelError(
+            f"reading labels of party {party!r}: found 1 class, {classes[0].item()!r}, in {where}, wanted at least two "
+            "classes; check label in [data], and train on rows that have both"
+        )
+
+
+def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
+    """Where keys of the run are sealed, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
+    if config.resume.key_file is not None:
+        return SecretBox.by_key_file(folder.path, folder.run, config.resume.key_file)
+    name = config.resume.passphrase_env
+    if not name:
+        return None
+    passphrase = os.environ.get(name, "")
+    if not passphrase:
+        raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
+    return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
+
+
+def labels_of(values: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """The labels of some rows. Raises ConfigError for a table that has none."""
+    if values is None:
+        raise ConfigError("training: a table has no labels")
+    return values[rows]
+
+
+def weights_of(held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float32] | None:
+    """The weights of some rows of each table, one table's after the other's; None if no table has any."""
+    if all(part.weights is None for part in held):
+        return None
+    parts = [
+        np.ones(len(group), dtype=np.float32) if part.weights is None else part.weights[group]
+        for part, group in zip(held, groups, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def directions(params: TrainParams, names: Sequence[str]) -> NDArray[np.int8] | None:
+    """The monotone directions of columns, None if there is none."""
+    signs = params.constraints(names)
+    return np.array(signs, dtype=np.int8) if signs else None
