@@ -104,6 +104,11 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     without a limit. `total_opened_sums`: gradient sums that a peer may open, over all runs; absent: counted without a
     limit. `max_epsilon`: what a run may release about one row of this party under differential privacy.
     `max_total_epsilon`: the same over all runs for a peer; a release that is used again costs nothing.
+    `hide_among`: a user's: sums that can be compared are over the same users, or over sets that differ by at least so
+    many; absent: ten or a tenth of all users, whichever is more; 1: sets are not compared. `compare`: a user's: "tree"
+    compares sums of the same tree, "run" all sums of a run. `max_quantile_bits`: a user's: how many of the 32 bits of a
+    value the search for cut points may tell. `max_calls`: a user's: sums it helps to open in a run; absent: twice what
+    the training can need.
     """
 
     protocols: tuple[str, ...] | None = None
@@ -122,6 +127,10 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_opened_sums: int | None = None
     max_epsilon: float = 8.0
     max_total_epsilon: float = 32.0
+    hide_among: int | None = None
+    compare: Literal["tree", "run"] = "tree"
+    max_quantile_bits: int = 22
+    max_calls: int | None = None
 
 
 class ResumeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -361,6 +370,10 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
         # NaN would be no limit at all.
         if not getattr(consent, key) >= 0:
             raise ConfigError(f"{where}: {key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)")
+    for key, least in (("hide_among", 1), ("max_quantile_bits", 1), ("max_calls", 1)):
+        limit = getattr(consent, key)
+        if limit is not None and limit < least:
+            raise ConfigError(f"{where}: {key} = {limit} in [consent], wanted at least {least}")
     try:
         config.engine.check()
     except EngineError as error:
