@@ -5,19 +5,24 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
 from vfxgb.cli.parser import Commands, UsageError
+
+if TYPE_CHECKING:
+    from vfxgb.party.config import PartyConfig
 
 
 def add(commands: Commands) -> None:
     """Add `predict` to the commands."""
     parser = commands.add_parser(
         "predict",
-        help="score a file of rows with the other parties",
+        help="score a file of rows, with the other parties where the model needs them",
         description="Scores the rows of a file with all parties of a model. The output has the ids of the input in "
         "their order; the score is empty where a party does not have the row. Rows are matched by private set "
-        "intersection; with --lookup the passive parties see which ids are asked for, which is faster for few rows.",
+        "intersection; with --lookup the passive parties see which ids are asked for, which is faster for few rows. A "
+        "user and a server of users hold the whole model: they score rows of their own and ask nobody.",
     )
     parser.add_argument("config", metavar="PARTY.toml", type=Path)
     what = "rows to score: .csv, .csv.gz, .parquet, or a folder of .parquet files"
@@ -49,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("vfxgb predict: wanted a file of rows and a file for the scores; see vfxgb predict --help")
     config = load_config(arguments.config)
     check_output(arguments.output)
+    if config.role in ("user", "server"):
+        return _score_alone(arguments, config)
     predictor = Predictor(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
     if arguments.dry_run:
         ids, _ = predictor.read(arguments.input)
@@ -66,6 +73,29 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"scored {count:,} of {len(scores.ids):,} rows, {scores.bytes:,} bytes: {arguments.output}")
         if scores.missing:
             print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
+    return OK
+
+
+def _score_alone(arguments: argparse.Namespace, config: "PartyConfig") -> int:
+    """A user, or a server of users, scores with the model it has."""
+    from vfxgb.party.folder import PartyFolder
+    from vfxgb.party.logs import Log
+    from vfxgb.party.own_model import OwnModel
+    from vfxgb.party.predict import write_scores
+
+    if arguments.lookup:
+        raise UsageError(f"vfxgb predict: --lookup asks other parties, and role {config.role} has the whole model")
+    model = OwnModel(config, Log(PartyFolder(config.folder).make().log_file), arguments.model)
+    if arguments.dry_run:
+        _, ids, _ = model.read(arguments.input)
+        print(
+            f"{config.party} would score {len(ids):,} rows with the model of run {model.share.run[:8]}, asking nobody"
+        )
+        return OK
+    name, scores = model.run(arguments.input)
+    write_scores(arguments.output, scores, name)
+    if not arguments.quiet:
+        print(f"scored {len(scores.ids):,} rows: {arguments.output}")
     return OK
 
 
