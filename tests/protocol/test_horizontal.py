@@ -457,6 +457,16 @@ def test_many_users_hide_one_that_leaves() -> None:
     assert second.cover[0] == 240
 
 
+def test_when_too_few_are_left_beside_those_that_hide_others() -> None:
+    """Ten of 40 are left out at depth 1; four more leave at depth 2, and 26 are too few: the tree ends, not the run."""
+    many = np.arange(N_ROWS) % 40
+    drops = [Drop(17, 1, depth=1, stage=MASK), *(Drop(user, 1, depth=2, stage=MASK) for user in range(20, 32))]
+    clf = fed("number", "masks", dropout=drops).fit(X, LABELS["number"], users=many, cuts=CUTS)
+    assert [depth_of(tree) for tree in clf.model_.active_share.trees] == [3, 2, 3]
+    assert "1 times users left in the middle of a tree" in clf.ledger_.text()
+    assert "the trees of 1 rounds ended above their full depth" in clf.ledger_.text()
+
+
 def test_one_cohort_for_the_whole_run(robust: str) -> None:
     """With compare="run" a user that leaves after the first round ends the run; its rounds are kept."""
     clf = fed("binary", robust, compare="run", n_estimators=4, dropout=[Drop(2, 1, stage=MASK)])

@@ -93,6 +93,7 @@ class Calls:
     nearest: int | None = None
     benched: int = 0
     _cohort: frozenset[int] | None = None
+    _left_out: bool = False
     _asking: frozenset[int] | None = None
     _team: list[int] = field(default_factory=list)
     _published: list[Plan | Trees] = field(default_factory=list)
@@ -152,6 +153,11 @@ class Calls:
                 with self.timings.phase("sum over users"):
                     # The whole team, so that thresholds do not shrink with it; who is away does not answer.
                     return self.role.aggregate(data, task.entries(), self._team, spares, accept)
+            except AggregationError as error:
+                if cohort is None or not self._left_out or isinstance(error, CohortError | MessageError):
+                    raise
+                # Enough users may be there, but some of them are left out to hide others.
+                raise CohortError(str(error)) from error
             finally:
                 self._asking = None
 
@@ -159,8 +165,8 @@ class Calls:
         self.ledger.record(TOGETHER, "server", task, 0)
         self._count(frozenset(answer.users), protected or self.rules.hide_among <= NOT_COMPARED)
         self._replace(answer.users)
-        if protected:
-            self._cohort = frozenset(answer.users)
+        if protected and self._cohort is None:
+            self._cohort, self._left_out = frozenset(answer.users), False
         return answer
 
     def asks(self, user: int) -> bool:
@@ -203,12 +209,13 @@ class Calls:
         """Go on without users that have left, and without as many others as hide them; False if too few were left."""
         assert self._cohort is not None  # noqa: S101 - somebody of it is missing
         count = max(self.rules.hide_among, len(missing))
-        if len(self._cohort) - count < self.rules.wanted(len(self._team)):
+        if not missing or len(self._cohort) - count < self.rules.wanted(len(self._team)):
             return False
         present = sorted(self._cohort - missing)
         words = random_words(self.seed, len(present), "hidden among", self.calls)
         others = [present[place] for place in np.argsort(words, kind="stable")[: count - len(missing)]]
         self._cohort = self._cohort - missing - frozenset(others)
+        self._left_out = True
         self.benched += 1
         for user in sorted(missing):
             self.note(user, f"left in {self.clock}; until the next tree {count} users are left out, to hide it")

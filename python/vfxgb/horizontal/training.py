@@ -237,7 +237,7 @@ def _say(ledger: Ledger, calls: Calls, ended_early: int) -> None:
     if calls.changes:
         ledger.notes.append(
             f"server: in {calls.changes:,} calls the users were others than in the call before, by as few as "
-            f"{calls.nearest}; differences of such sums tell of these users alone"
+            f"{calls.nearest}; differences of such sums tell of these users together"
         )
     if calls.benched:
         ledger.notes.append(
