@@ -25,6 +25,7 @@ from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import MASK, SETUP, Dealt, UserContext, UserRole, threshold_of
 from vfxgb.secagg.fpe.scheme import Scheme, Seeds
+from vfxgb.secagg.guard import NOT_COMPARED, GuardRules, SetGuard
 from vfxgb.secagg.ibmhom.threshold import deal_from_primes
 from vfxgb.secagg.keys import verify
 from vfxgb.secagg.simulation import Handler, Parties, simulate
@@ -192,6 +193,8 @@ def make_parties(job: Job, plan: Plan) -> tuple[Parties, "Watch"]:
         lambda user, task: job.vector(user, plan.call.entries),
         lambda stage, user: stage == MASK and user >= job.users - round(plan.call.dropout * job.users),
         shared_checks=True,
+        # Calls with and without drops follow each other, for their time and not for their sums.
+        guard=lambda user: SetGuard(GuardRules(hide_among=NOT_COMPARED)),
     )
     return parties, Watch(job, parties)
 

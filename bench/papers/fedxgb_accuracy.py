@@ -126,6 +126,8 @@ def run_users(
     model = FedXGBClassifier(
         aggregator=aggregator,
         dropout={"rate": rate, "every": EVERY} if rate else None,
+        # The paper's levels go on with the users that are left, whatever the difference of sums tells.
+        hide_among=1,
         n_estimators=task.rounds,
         max_depth=task.max_depth,
         learning_rate=task.learning_rate,

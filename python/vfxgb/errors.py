@@ -208,6 +208,14 @@ class AggregationError(VfxgbError, RuntimeError):
     """A sum over users cannot be opened: too few of them are left, or one of them is needed and gone."""
 
 
+class CohortError(AggregationError):
+    """A sum cannot be opened without a user that is in the sums it would be compared with. `missing`: such users."""
+
+    def __init__(self, text: str, missing: frozenset[int] = frozenset()) -> None:
+        super().__init__(text)
+        self.missing = missing
+
+
 class SpoiledSumError(MessageError, AggregationError):
     """A sum over users cannot be opened: something that users sent does not fit together, whoever of them lied."""
 

@@ -30,13 +30,22 @@ _LEAST_PROBABILITY = 1e-16
 class Metric:
     """A named metric. `maximize`: larger is better. `outputs`: the shape of prediction it takes.
 
-    `outputs`: "one" for [n], "many" for [n, K], "any" for both.
+    `outputs`: "one" for [n], "many" for [n, K], "any" for both. `loss`: labels, predictions -> a number per row, where
+    the metric is the weighted mean of these, or with `root` its square root; None where it is no mean.
     """
 
     name: str
     maximize: bool
     function: MetricFunction
     outputs: str = "one"
+    loss: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+    root: bool = False
+
+    def of_sums(self, losses: float, weight: float) -> float:
+        """The metric of a weighted sum of losses over rows of that weight together."""
+        if not weight > 0:
+            return math.nan
+        return math.sqrt(losses / weight) if self.root else losses / weight
 
     def __call__(self, labels: NDArray[Any], predictions: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
         """The metric of predictions [n] or [n, K] against labels [n].
@@ -118,34 +127,44 @@ def _log(p: FloatArray) -> FloatArray:
     return np.log(np.maximum(p, _LEAST_PROBABILITY))
 
 
-def _logloss(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
-    return _mean(-(y * _log(p) + (1.0 - y) * _log(1.0 - p)), w)
+def _logloss(y: FloatArray, p: FloatArray) -> FloatArray:
+    return -(y * _log(p) + (1.0 - y) * _log(1.0 - p))
 
 
-def _error(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
-    return _mean(np.where(p > 0.5, 1.0 - y, y), w)
+def _error(y: FloatArray, p: FloatArray) -> FloatArray:
+    return np.where(p > 0.5, 1.0 - y, y)
 
 
-def _mlogloss(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
-    return _mean(-_log(p[np.arange(len(y)), y.astype(np.int64)]), w)
+def _mlogloss(y: FloatArray, p: FloatArray) -> FloatArray:
+    return -_log(p[np.arange(len(y)), y.astype(np.int64)])
 
 
-def _merror(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
-    return _mean((p.argmax(axis=1) != y).astype(np.float64), w)
+def _merror(y: FloatArray, p: FloatArray) -> FloatArray:
+    return np.asarray(p.argmax(axis=1) != y, dtype=np.float64)
 
 
-def _rmse(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
-    return math.sqrt(_mean((y - p) ** 2, w))
+def _squared(y: FloatArray, p: FloatArray) -> FloatArray:
+    return np.asarray((y - p) ** 2)
 
 
-def _mae(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
-    return _mean(np.abs(y - p), w)
+def _absolute(y: FloatArray, p: FloatArray) -> FloatArray:
+    return np.abs(y - p)
 
 
-def _poisson_nloglik(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+def _poisson_nloglik(y: FloatArray, p: FloatArray) -> FloatArray:
     counts, place = np.unique(y, return_inverse=True)
     log_factorials = np.array([math.lgamma(count + 1.0) for count in counts])
-    return _mean(log_factorials[place] + p - y * _log(p), w)
+    return np.asarray(log_factorials[place] + p - y * _log(p))
+
+
+def _mean_loss(
+    name: str, loss: Callable[[FloatArray, FloatArray], FloatArray], outputs: str = "one", root: bool = False
+) -> Metric:
+    def function(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+        mean = _mean(loss(y, p), w)
+        return math.sqrt(mean) if root else mean
+
+    return Metric(name, False, function, outputs, loss, root)
 
 
 def threshold_weights(y: FloatArray, p: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -189,13 +208,13 @@ METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric("auc", True, _auc, "any"),
-        Metric("logloss", False, _logloss),
-        Metric("error", False, _error),
-        Metric("mlogloss", False, _mlogloss, "many"),
-        Metric("merror", False, _merror, "many"),
-        Metric("rmse", False, _rmse),
-        Metric("mae", False, _mae),
+        _mean_loss("logloss", _logloss),
+        _mean_loss("error", _error),
+        _mean_loss("mlogloss", _mlogloss, "many"),
+        _mean_loss("merror", _merror, "many"),
+        _mean_loss("rmse", _squared, root=True),
+        _mean_loss("mae", _absolute),
         Metric("ks", True, _ks),
-        Metric("poisson-nloglik", False, _poisson_nloglik),
+        _mean_loss("poisson-nloglik", _poisson_nloglik),
     )
 }

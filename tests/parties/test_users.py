@@ -10,10 +10,14 @@ import pytest
 
 from processes import DEADLINE, start, to_toml, wait_until
 from user_files import NAMES, USERS, Users
+from vfxgb.cli import main
 from vfxgb.errors import ConsentError, MessageError, VfxgbError
 from vfxgb.horizontal.estimator import FedXGBClassifier
 from vfxgb.horizontal.meeting import Invites
+from vfxgb.model.dataframe import to_columns
+from vfxgb.model.drawing import describe
 from vfxgb.model.file import load_share
+from vfxgb.model.importance import importance
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.xgboost_json import xgboost_json
 from vfxgb.party.config import load_config, tomllib
@@ -190,3 +194,106 @@ def test_a_model_that_is_none(users, tmp_path) -> None:
     with pytest.raises(MessageError, match="the model that the server sent"):
         user._check_model(file, "")
     assert not file.exists()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Users:
+    """Users that have been through a run, with the metrics of their rows."""
+    users = Users(tmp_path_factory.mktemp("trained"))
+    path = users.server(n_estimators=2, eval_metric=["auc", "logloss"])
+    values = tomllib.loads(path.read_text())
+    values["users"]["eval_users"] = True
+    path.write_text(to_toml(values))
+    users.run(UsersServer(load_config(path, {}), Log(None)))
+    return users
+
+
+def _share(users: Users, party: str) -> Path:
+    return PartyFolder(users.folder / f"{party}-folder").find("latest").share_file
+
+
+def test_metrics_of_the_users_rows(trained) -> None:
+    record = PartyFolder(trained.folder / "server-folder").find("latest").read()
+    assert [list(record.evals["train"]), list(record.evals["valid"])] == [["logloss"], ["auc", "logloss"]]
+    model = PooledModel(load_share(_share(trained, "user-1")), {})
+    X, y = (np.concatenate([trained.tables[f"user-{user}"][part] for user in range(USERS)]) for part in (0, 1))
+    p = 1 / (1 + np.exp(-model.margins(X.astype(np.float32))[:, 0]))
+    assert record.evals["train"]["logloss"][-1] == pytest.approx(-np.log(np.where(y, p, 1 - p)).mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("party", ["user-1", "server"])
+def test_users_and_the_server_predict_alone(trained, tmp_path, party: str, capsys) -> None:
+    """Nobody listens: they have the whole model."""
+    config = trained.folder / f"{party}.toml"
+    out = tmp_path / "scores.csv"
+    table = trained.folder / "valid.csv"
+    assert main(["predict", str(config), str(table), str(out), "--dry-run"]) == 0
+    assert "would score 60 rows with the model of run" in capsys.readouterr().out
+    assert main(["predict", str(config), str(table), str(out)]) == 0
+    assert f"scored 60 rows: {out}" in capsys.readouterr().out
+    header, *lines = out.read_text().splitlines()
+    assert header == "row,score"
+    X = trained.tables["valid"][0].astype(np.float32)
+    margins = PooledModel(load_share(_share(trained, party)), {}).margins(X)[:, 0]
+    found = [tuple(map(float, line.split(","))) for line in lines]
+    assert [row for row, _ in found] == list(range(60))
+    assert [score for _, score in found] == pytest.approx((1 / (1 + np.exp(-margins))).tolist(), rel=1e-6)
+
+
+def test_rows_with_names_keep_them(trained, tmp_path) -> None:
+    named = tmp_path / "named.csv"
+    named.write_text("id,a,b\nann,0.5,0.1\nbob,-0.5,0.2\n")
+    assert main(["predict", str(trained.folder / "user-0.toml"), str(named), str(tmp_path / "out.csv")]) == 0
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["id", "ann", "bob"]
+
+
+def test_mistakes_in_predicting_alone(trained, tmp_path, capsys) -> None:
+    config, table = str(trained.folder / "user-0.toml"), str(trained.folder / "valid.csv")
+    out = str(tmp_path / "out.csv")
+    narrow = tmp_path / "narrow.csv"
+    narrow.write_text("a\n1\n")
+    for arguments, says in (
+        ([config, table, out, "--lookup"], "--lookup asks other parties, and role user has the whole model"),
+        ([config, table, out, "--model", "ffff"], "looking for run 'ffff'"),
+        ([config, str(narrow), out], "'b'"),
+        ([config, str(tmp_path / "nothing.csv"), out], "there is no file"),
+        ([config, "--serve"], "has role 'user', wanted 'active'"),
+    ):
+        assert main(["predict", *arguments]) != 0
+        told = capsys.readouterr().err
+        assert says in told
+        assert "Traceback" not in told
+
+
+def test_merging_what_everybody_has(trained, tmp_path, capsys) -> None:
+    """A user's copy is the model; XGBoost predicts the same with it."""
+    for party, gains in (("user-2", True), ("server", False)):
+        out = tmp_path / f"{party}.json"
+        assert main(["merge", str(_share(trained, party)), "-o", str(out)]) == 0
+        told = capsys.readouterr().out
+        assert "is the whole model, which everybody who trained it has: no consent is needed" in told
+        assert ("gains and covers are not shared with users" in told) == gains
+        assert out.read_text().startswith("{")
+    certificate = str(trained.folder / "certs" / "server.pem")
+    assert main(["merge", str(_share(trained, "server")), "--certificate", certificate, "-o", str(out)]) != 0
+    assert "leave them out" in capsys.readouterr().err
+
+
+def test_gains_that_are_not_shared(trained, capsys) -> None:
+    assert main(["inspect", str(_share(trained, "user-0"))]) == 0
+    text = capsys.readouterr().out
+    assert "splits  gain not shared" in text
+    assert "[gain not shared, cover not shared]" in text
+    assert "features of server, by splits:" in text
+    assert main(["inspect", str(_share(trained, "server"))]) == 0
+    assert "not shared" not in capsys.readouterr().out
+    user, server = (PooledModel(load_share(_share(trained, party)), {}) for party in ("user-0", "server"))
+    columns = to_columns(user)
+    leaf = np.array(columns["Feature"]) == "Leaf"
+    assert np.isnan(columns["Gain"][~leaf]).all()
+    assert np.isnan(columns["Cover"]).all()
+    assert columns["Gain"][leaf].tolist() == to_columns(server)["Gain"][leaf].tolist()
+    assert np.isnan(importance(user, "gain")).all()
+    assert importance(user, "weight").tolist() == importance(server, "weight").tolist()
+    assert describe(load_share(_share(trained, "user-0")), {})["importance"]["parties"]["server"]["total_gain"] is None

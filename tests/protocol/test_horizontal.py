@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vfxgb import FedXGBClassifier, FedXGBRegressor, VFXGBClassifier, VFXGBRegressor
-from vfxgb.errors import AggregationError, ParameterError
+from vfxgb.errors import AggregationError, CohortError, ParameterError
 from vfxgb.horizontal.dropout import Drop
 from vfxgb.horizontal.messages import LevelTask
 from vfxgb.model.pooled import PooledModel
@@ -160,6 +160,9 @@ def test_a_user_away_all_along_is_as_if_it_had_no_rows(robust: str, stage: str) 
     rest = USERS != 4
     y = LABELS["number"]
     settings = {"n_estimators": 1, "max_depth": 2, "base_score": 0.1}
+    if STAGES.index(stage) > STAGES.index(MASK):
+        # Its rows are counted already, and the others have to agree that they can be told apart from theirs.
+        settings["hide_among"] = 1
     found = fitted("number", robust, cuts=CUTS, dropout=[Drop(4, -1, stage=stage, until=99)], **settings)
     without = fed("number", **settings).fit(X[rest], y[rest], users=USERS[rest], cuts=CUTS)
     assert model_of(found) == model_of(without)
@@ -215,7 +218,8 @@ def test_levels_of_different_users_against_loops() -> None:
         return round_index == 0 and (depth, user) in away and stage in STAGES
 
     y = LABELS["number"]
-    found = fed("number", n_estimators=1, max_depth=4, learning_rate=1.0, base_score=0.0, dropout=absent)
+    settings = {"n_estimators": 1, "max_depth": 4, "learning_rate": 1.0, "base_score": 0.0, "hide_among": 1}
+    found = fed("number", dropout=absent, **settings)
     found.fit(X, y, users=USERS, cuts={f"f{i}": cuts for i in range(N_FEATURES)})
     g, h = -y.astype(np.float32).astype(np.float64), np.ones(N_ROWS)
     naive = naive_round(lambda depth, user: (depth, user) not in away, g, h, cuts, 4)
@@ -237,8 +241,9 @@ def test_levels_of_different_users_against_loops() -> None:
 
 def test_siblings_are_subtracted_where_users_stay() -> None:
     """Half of the nodes of a level are asked for; with another user away at each level, all of them."""
-    stays = fitted("number", max_depth=4, n_estimators=1)
-    changes = fitted("number", max_depth=4, n_estimators=1, dropout=lambda r, d, _, user: r == 0 and user == d + 2)
+    settings = {"max_depth": 4, "n_estimators": 1, "hide_among": 1}
+    stays = fitted("number", **settings)
+    changes = fitted("number", dropout=lambda r, d, _, user: r == 0 and user == d + 2, **settings)
     amounts = [
         next(entry.amount for entry in one.ledger_.entries if entry.message == "level") for one in (stays, changes)
     ]
@@ -258,7 +263,20 @@ def test_a_rate_of_drops_every_round(robust: str, labels: str) -> None:
     assert model_of(found) != model_of(steady)
     y = LABELS[labels]
     assert found.score(GAPS, y) > steady.score(GAPS, y) - 0.1
-    assert f"at least {N_USERS - 2} of {N_USERS} users" in found.ledger_.text()
+    # No level is summed without a user that is in the level above: the trees of that round are flatter.
+    assert "the trees of 1 rounds ended above their full depth" in found.ledger_.text()
+    assert "others than in the call before" not in found.ledger_.text()
+    depths = [depth_of(tree) for tree in found.model_.active_share.trees]
+    assert set(depths[:outputs]) == {3}
+    assert max(depths[outputs:]) < 3
+
+
+def depth_of(tree: Any) -> int:
+    """Levels of splits."""
+    depth = np.zeros(len(tree.parent), dtype=int)
+    for node in range(1, len(depth)):
+        depth[node] = depth[tree.parent[node]] + 1
+    return int(depth.max())
 
 
 def test_the_same_drops_give_the_same_model_whatever_protects_the_sums(robust: str) -> None:
@@ -284,7 +302,10 @@ def test_a_user_that_returns_reads_what_it_missed() -> None:
 
 @pytest.mark.parametrize("stage", [JOIN, SHARE])
 def test_spares_step_in(stage: str) -> None:
-    """With spares a sum is over as many users as were asked for, whoever leaves before its vector is."""
+    """With spares a sum is over as many users as were asked for, whoever leaves before its vector is.
+
+    The first tree is grown with the users of the set-up, hence all of them.
+    """
     asked: list[int] = []
 
     class Watch(TrainingCallback):
@@ -293,7 +314,7 @@ def test_spares_step_in(stage: str) -> None:
             return False
 
     clf = fed("binary", "masks", users_per_round=4, dropout={"rate": 0.3, "every": 1})
-    drops = [Drop(user, 0, stage=stage, until=2) for user in (0, 5)]
+    drops = [Drop(user, 1, stage=stage, until=3) for user in (0, 5)]
     clf.set_params(dropout=drops).fit(X, LABELS["binary"], users=USERS, callbacks=[Watch()])
     assert asked == [0, 1, 2]
     assert f"at least 4 of {N_USERS} users" in clf.ledger_.text()
@@ -393,3 +414,112 @@ def test_users_that_leave_after_masking_still_count(robust: str) -> None:
     drops = [Drop(user, 0, depth=2, stage=UNMASK) for user in (0, 3)]
     found = fitted("number", robust, cuts=CUTS, n_estimators=1, dropout=drops)
     assert model_of(found) == model_of(fitted("number", cuts=CUTS, n_estimators=1))
+
+
+def test_a_user_that_leaves_in_a_tree_ends_it_there(robust: str) -> None:
+    """The tree is the one of all users, as far as its levels are complete; the next one is the others'."""
+    found = fitted("number", robust, cuts=CUTS, n_estimators=2, dropout=[Drop(4, 0, depth=1, stage=MASK, until=9)])
+    whole = fitted("number", cuts=CUTS, n_estimators=1, max_depth=1)
+    first, second = found.model_.active_share.trees
+    assert first.value.tolist() == whole.model_.active_share.trees[0].value.tolist()
+    assert depth_of(second) == 3
+    # The second tree is that of the pooled rows of those who are left, after the first.
+    rest = USERS != 4
+    y = LABELS["number"]
+    g = found.model_.pooled.margins(X, 1)[:, 0] - y
+    assert second.cover[0] == rest.sum()
+    assert second.value[0] == pytest.approx(0.3 * -g[rest].sum() / (rest.sum() + 1), rel=1e-4)
+
+
+def test_a_user_that_leaves_before_the_first_tree_ends_a_small_run(robust: str) -> None:
+    """Its rows are counted: the first tree without it would tell its labels."""
+    clf = fed("number", robust, dropout=[Drop(4, 0, stage=MASK)])
+    with pytest.raises(
+        CohortError, match=r"round 0, depth 0.*user 4 has left.*the same 7 users, or 10 fewer"
+    ) as caught:
+        clf.fit(X, LABELS["number"], users=USERS, cuts=CUTS)
+    assert caught.value.missing == {4}
+
+
+def test_many_users_hide_one_that_leaves() -> None:
+    """Of 80 users one leaves in the first tree: nine others are left out with it, and the tree is whole."""
+    many = np.arange(N_ROWS) % 80
+    drops = [Drop(17, 0, depth=1, stage=MASK), Drop(18, 0, depth=2, stage=JOIN)]
+    settings = {"n_estimators": 2, "max_depth": 3, "min_child_weight": 0.0}
+    clf = fed("number", "masks", dropout=drops, **settings).fit(X, LABELS["number"], users=many, cuts=CUTS)
+    told = "2 times users left in the middle of a tree, and others were left out with them, 10 or more"
+    assert told in clf.ledger_.text()
+    assert "in 2 calls the users were others than in the call before, by as few as 10" in clf.ledger_.text()
+    first, second = clf.model_.active_share.trees
+    assert depth_of(first) == depth_of(second) == 3
+    # Every user has three rows; ten users fewer at each depth, and all of them in the second tree.
+    assert [first.cover[0], first.cover[1:3].sum(), first.cover[3:7].sum()] == [240, 210, 180]
+    assert second.cover[0] == 240
+
+
+def test_when_too_few_are_left_beside_those_that_hide_others() -> None:
+    """Ten of 40 are left out at depth 1; four more leave at depth 2, and 26 are too few: the tree ends, not the run."""
+    many = np.arange(N_ROWS) % 40
+    drops = [Drop(17, 1, depth=1, stage=MASK), *(Drop(user, 1, depth=2, stage=MASK) for user in range(20, 32))]
+    clf = fed("number", "masks", dropout=drops).fit(X, LABELS["number"], users=many, cuts=CUTS)
+    assert [depth_of(tree) for tree in clf.model_.active_share.trees] == [3, 2, 3]
+    assert "1 times users left in the middle of a tree" in clf.ledger_.text()
+    assert "the trees of 1 rounds ended above their full depth" in clf.ledger_.text()
+
+
+def test_one_cohort_for_the_whole_run(robust: str) -> None:
+    """With compare="run" a user that leaves after the first round ends the run; its rounds are kept."""
+    clf = fed("binary", robust, compare="run", n_estimators=4, dropout=[Drop(2, 1, stage=MASK)])
+    with pytest.raises(AggregationError, match=r"round 1, depth 0.*user 2 has left.*The 1 finished rounds") as caught:
+        clf.fit(X, LABELS["binary"], users=USERS, cuts=CUTS)
+    assert isinstance(caught.value.__cause__, CohortError)
+    assert model_of(clf)["value"] == model_of(fitted("binary", cuts=CUTS, n_estimators=1))["value"]
+    with pytest.raises(ParameterError, match="users_per_round=4 with compare='run'"):
+        fitted("binary", compare="run", users_per_round=4)
+    with pytest.raises(ParameterError, match="compare='always', wanted 'tree' or 'run'"):
+        fitted("binary", compare="always")
+    with pytest.raises(ParameterError, match="hide_among=0"):
+        fitted("binary", hide_among=0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "metrics"),
+    [("binary", ["logloss", "error"]), ("classes", ["mlogloss", "merror"]), ("number", ["rmse", "mae"])],
+)
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_metrics_of_the_users_rows(aggregator: str, labels: str, metrics: list[str], weights: Any) -> None:
+    """They are those of the pooled rows, though the server sees sums of losses only."""
+    settings = {"n_estimators": 2, "max_depth": 2, "eval_metric": metrics}
+    clf = fed(labels, aggregator, eval_users=True, **settings)
+    clf.fit(X, LABELS[labels], users=USERS, cuts=CUTS, sample_weight=weights)
+    kind = VFXGBClassifier if labels in ("binary", "classes") else VFXGBRegressor
+    pooled = kind(**(SMALL | settings)).fit(
+        X,
+        LABELS[labels],
+        sample_weight=weights,
+        cuts=CUTS,
+        eval_set=[(X, LABELS[labels])],
+        sample_weight_eval_set=None if weights is None else [weights],
+    )
+    (expected,) = pooled.evals_result_.values()
+    assert list(clf.evals_result_) == ["train"]
+    for name in metrics:
+        assert clf.evals_result_["train"][name] == pytest.approx(expected[name], rel=1e-6)
+
+
+def test_metrics_that_are_no_sums() -> None:
+    with pytest.raises(ParameterError, match=r"auc compares rows of different users.*wanted one of logloss, error"):
+        fitted("binary", eval_users=True, eval_metric="auc")
+    some = fitted("binary", eval_users=True, eval_metric=["auc", "error"], n_estimators=1)
+    assert list(some.evals_result_["train"]) == ["error"]
+
+
+def test_metrics_of_a_round_without_enough_users_are_not_a_number() -> None:
+    """Losses are asked for after the last level."""
+    settings = {"n_estimators": 3, "max_depth": 2, "eval_users": True}
+    clf = fed("binary", dropout=lambda r, depth, _, user: r == 1 and depth == 2 and user > 1, **settings)
+    clf.fit(X, LABELS["binary"], users=USERS, cuts=CUTS)
+    steady = fitted("binary", cuts=CUTS, **settings)
+    first, second, third = clf.evals_result_["train"]["logloss"]
+    assert np.isnan(second)
+    assert [first, third] == steady.evals_result_["train"]["logloss"][::2]

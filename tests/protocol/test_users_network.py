@@ -1,6 +1,8 @@
 """Horizontal training with users over real links: the model of one process, and users that leave, return or lie."""
 
 import random
+import re
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,18 +15,30 @@ import numpy as np
 import pytest
 
 from user_runs import Crowd, make_consortium, make_job, make_rows, simulated, with_rows
-from vfxgb.errors import AggregationError, ColumnNameError, ConfigError, ConsentError, LabelError, PeerError
+from vfxgb.errors import (
+    AggregationError,
+    CohortError,
+    ColumnNameError,
+    ConfigError,
+    ConsentError,
+    FormatError,
+    LabelError,
+    PeerError,
+)
 from vfxgb.horizontal import network, remote
+from vfxgb.horizontal.guard import topic_of
 from vfxgb.horizontal.meeting import MEETING, Declines, Invites, TurnsAway
 from vfxgb.horizontal.network import Deadlines
-from vfxgb.horizontal.remote import UserOutcome, UserSide
+from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide
 from vfxgb.horizontal.server import CutRules
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.horizontal.training import UsersResult
 from vfxgb.model.file import load_share
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.xgboost_json import xgboost_json
+from vfxgb.secagg import network as exchange_module
 from vfxgb.secagg.double_mask.messages import MaskedVector, MaskKey, Signed
+from vfxgb.secagg.guard import GuardRules, SetGuard
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.settings import plain_params
 from vfxgb.transport.link import LinkClosed
@@ -52,7 +66,11 @@ def consortium(tmp_path_factory):
 def crowd(consortium) -> Callable[..., Crowd]:
     def make(aggregator: str = "masks", own: Any = None, rows: Any = None, **settings: Any) -> Crowd:
         folder, directory = consortium(aggregator)
-        return Crowd(folder, directory, make_job(aggregator, own, **settings), rows or make_rows(USERS))
+        k = settings.pop("hide_among", None)
+        job = replace(make_job(aggregator, own, **settings), hide_among=k)
+        run = Crowd(folder, directory, job, rows or make_rows(USERS))
+        run.allows = UserAllows(hide_among=k)
+        return run
 
     return make
 
@@ -135,9 +153,10 @@ def _breaking(side: UserSide, *counts: int) -> UserSide:
     return replace(side, dial=call)
 
 
-@pytest.mark.parametrize("at", [1, 9, 22])
-def test_a_user_that_dies_is_left_out(crowd, at: int) -> None:
-    run = crowd(own={"threshold": 3})
+@pytest.mark.parametrize(("at", "hide_among"), [(1, None), (9, 1), (22, None)])
+def test_a_user_that_dies_is_left_out(crowd, at: int, hide_among: int | None) -> None:
+    """Before the first sum, between sums of the set-up, and in the first tree."""
+    run = crowd(own={"threshold": 3}, hide_among=hide_among)
     run.change = lambda number, side: _breaking(side, at) if number == 2 else side
     result = run.run()
     assert result.failure is None
@@ -150,8 +169,19 @@ def test_a_user_that_dies_is_left_out(crowd, at: int) -> None:
         assert _text(result) == _text(simulated(run.job, [one for n, one in enumerate(run.rows) if n != 2]))
 
 
-def test_a_user_that_comes_back_catches_up(crowd) -> None:
+def test_a_user_that_dies_in_the_set_up_of_a_few(crowd, monkeypatch) -> None:
+    """Its labels would be the difference between the start sums and those of the first tree: the run ends."""
+    monkeypatch.setattr(network, "RETRY_SECONDS", 99.0)
+    run = crowd(own={"threshold": 3})
+    run.change = lambda number, side: _breaking(side, 14) if number == 2 else side
+    with pytest.raises(CohortError, match=r"user 2 has left in the middle.*wanted the same 5 users, or 10 fewer"):
+        run.run()
+    assert all("the server stopped the run: CohortError" in str(run.outcomes[user]) for user in (0, 1, 3, 4))
+
+
+def test_a_user_that_comes_back_catches_up(crowd, monkeypatch) -> None:
     """It loses its connection for good several times, and dials again with all it knows."""
+    monkeypatch.setattr(network, "RETRY_SECONDS", 0.05)
     run = crowd(own={"threshold": 3}, n_estimators=3)
     run.change = lambda number, side: _breaking(side, 12, 9, 20, 1000) if number == 1 else side
     result = run.run()
@@ -207,7 +237,7 @@ def test_a_user_that_lies_again_and_again_is_left_out(crowd, changes, monkeypatc
         return msgspec.structs.replace(message, commitment=bytes(32)) if isinstance(message, MaskKey) else message
 
     changes["user-2"] = change
-    run = crowd(own={"threshold": 3})
+    run = crowd(own={"threshold": 3}, hide_among=1)
     run.deadlines = Deadlines(gather=15.0, stage=5.0, greet=5.0, patience=10.0)
     result = run.run()
     assert result.failure is None
@@ -348,12 +378,16 @@ def test_too_few_users_come(crowd) -> None:
 
 def test_who_is_killed_and_started_again_is_turned_away(crowd) -> None:
     run = crowd(own={"threshold": 3}, n_estimators=3)
-    run.change = lambda number, side: replace(_breaking(side, 12), reach_seconds=0.0) if number == 0 else side
+    run.change = lambda number, side: replace(_breaking(side, 22), reach_seconds=0.0) if number == 0 else side
     run.restarted = frozenset({0})
     result = run.run([_Pause(0.5)])
     assert result.share.n_rounds == 3
     assert "the run has begun" in str(run.outcomes[0])
     assert "did not come in: the run has begun" in run.said(0)
+
+
+def _allowing(**allows: Any) -> Callable[[UserSide], UserSide]:
+    return lambda side: replace(side, allows=UserAllows(**allows))
 
 
 OBJECTIONS: dict[str, tuple[Callable[[UserSide], UserSide], type[Exception], str]] = {
@@ -371,6 +405,10 @@ OBJECTIONS: dict[str, tuple[Callable[[UserSide], UserSide], type[Exception], str
         "weighs its rows",
     ),
     "labels": (lambda side: with_rows(side, labels=side.rows.labels + 7), LabelError, "user-4"),
+    "hidden among": (_allowing(hide_among=11), ConsentError, "may differ by 10 users, this user wants at least 11"),
+    "compared": (_allowing(compare="run"), ConsentError, "within each tree, this user wants the whole run"),
+    "cells": (_allowing(quantile_bits=20), ConsentError, "22 bits of 32, this user wants at most 20"),
+    "calls": (_allowing(max_calls=3), ConsentError, "about 4 sums, this user wants at most 3"),
 }
 
 
@@ -412,6 +450,9 @@ def test_what_a_user_objects_to(crowd, objection: str) -> None:
         columns=list(job.names),
         weighted=False,
         directory=directory.digest(),
+        hide_among=10,
+        least=4,
+        quantile_bits=22,
     )
     sent: list[Message] = []
 
@@ -460,3 +501,50 @@ def test_a_user_that_says_nothing_is_sent_away(crowd) -> None:
     assert run.run().share.n_rounds == 2
     assert "it said nothing for 1 s" in run.said(0)
     silent[0].close()
+
+
+def test_who_is_late_is_named_and_not_waited_for(crowd, changes, monkeypatch) -> None:
+    """Enough users have answered: the stage ends after the grace, long before its deadline."""
+    monkeypatch.setattr(exchange_module, "LATE_SECONDS", 0.2)
+    run = crowd(own={"threshold": 3}, n_estimators=1)
+    run.deadlines = Deadlines(gather=15.0, stage=600.0, greet=5.0, patience=0.0, grace=3.0)
+
+    def change(message: Message, channel: Any) -> Message:
+        del channel
+        if isinstance(message, MaskedVector):
+            over.wait(60)
+        return message
+
+    over = threading.Event()
+    changes["user-4"] = change
+    try:
+        result = run.run([_After(over)])
+    finally:
+        over.set()
+    assert result.share.n_rounds == 1
+    assert "is late in stage 'mask': no answer for 0.2 s" in run.said(4)
+    assert re.search(r"no answer in stage 'mask' within \d(\.\d)? s", run.said(4))
+    assert _text(result) == _text(simulated(run.job, run.rows[:4]))
+
+
+class _After(TrainingCallback):
+    """Lets go when the training is over."""
+
+    def __init__(self, event: threading.Event) -> None:
+        self._event = event
+
+    def after_training(self, state: Any) -> None:
+        del state
+        self._event.set()
+
+
+def test_a_user_remembers_what_it_signed_when_it_is_started_again(crowd, tmp_path: Path) -> None:
+    """The same run, another process: the file has the sets of the first one."""
+    run = crowd()
+    run.change = lambda number, side: replace(side, memory=lambda _: tmp_path / f"{number}.json")
+    run.run()
+    again = SetGuard(GuardRules(hide_among=10), topic_of, tmp_path / "0.json")
+    assert again.calls == 3 + 2 * 2
+    (tmp_path / "0.json").write_text("{")
+    with pytest.raises(FormatError, match="without them this user takes no part"):
+        SetGuard(GuardRules(hide_among=10), topic_of, tmp_path / "0.json")

@@ -12,6 +12,7 @@ import numpy as np
 from vfxgb.errors import AggregationError
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import MASK, RECOVER, STAGES, UNMASK, Aggregate, Dealt, threshold_of
+from vfxgb.secagg.guard import NOT_COMPARED, GuardRules, SetGuard
 from vfxgb.secagg.simulation import Handler, Parties, simulate
 from vfxgb.transport.messages import Message
 
@@ -24,7 +25,8 @@ class Run:
 
     `drops`: user -> the stage it does not answer, to be changed between calls. `late`:
     users whose vectors arrive when the server has given them up. `asked`, `replied`: (user,
-    message) of the last call, as they arrived. Spares have ids from `n_users` on.
+    message) of the last call, as they arrived. Spares have ids from `n_users` on. `compared`: users remember the sets
+    of their sums, as real ones do; else one run serves many tests with other users in each call.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Run:
         n_entries: int = 4,
         n_spares: int = 0,
         set_up: bool = True,
+        compared: bool = False,
         **params: Any,
     ) -> None:
         spec = aggregator_by_name(aggregator)
@@ -53,6 +56,7 @@ class Run:
             lambda user, _: self.x[user],
             self._absent,
             shared_checks=True,
+            guard=None if compared else lambda _: SetGuard(GuardRules(hide_among=NOT_COMPARED)),
         )
         self._honest = dict(self.parties.exchange.handlers)
         self._ask = self.parties.exchange.ask
@@ -61,13 +65,15 @@ class Run:
         if set_up:
             self.parties.server.set_up()
 
-    def call(self, users: Sequence[int] | None = None, spares: Sequence[int] | None = None) -> Aggregate:
+    def call(
+        self, users: Sequence[int] | None = None, spares: Sequence[int] | None = None, task: bytes = b"task"
+    ) -> Aggregate:
         """One call over everybody, unless told otherwise."""
         self.asked.clear()
         self.replied.clear()
         users = range(self.n_users) if users is None else users
         spares = self.spares if spares is None else spares
-        return self.parties.server.aggregate(b"task", self.x.shape[1], users, spares)
+        return self.parties.server.aggregate(task, self.x.shape[1], users, spares)
 
     def call_after(self, **drops: str) -> Aggregate:
         """A call in which users drop out: user_2="mask"."""

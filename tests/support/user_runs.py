@@ -12,7 +12,7 @@ import numpy as np
 from vfxgb.horizontal.directory import UserDirectory, read_identity, read_users, user_names, write_users
 from vfxgb.horizontal.dropout import Nobody
 from vfxgb.horizontal.network import Deadlines, serve_users
-from vfxgb.horizontal.remote import UserOutcome, UserSide, take_part
+from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide, take_part
 from vfxgb.horizontal.server import CutRules, EvalRows
 from vfxgb.horizontal.simulation import UserRows, fit_users
 from vfxgb.horizontal.training import Job, UsersResult
@@ -86,6 +86,7 @@ class Crowd:
     outcomes: dict[int, UserOutcome | BaseException] = field(default_factory=dict)
     links: dict[int, list[NetworkLink]] = field(default_factory=dict)
     address: str = ""
+    allows: UserAllows = field(default_factory=UserAllows)
 
     def run(self, callbacks: Sequence[Any] = ()) -> UsersResult:
         """Train; afterwards every user has ended, with an outcome."""
@@ -137,6 +138,7 @@ class Crowd:
             accept=lambda invitation: None,
             dial=call,
             reach_seconds=1.0,
+            allows=self.allows,
         )
 
     def _user(self, number: int) -> None:

@@ -4,7 +4,10 @@
     vfxgb merge bank.json shop.json bank.consent.json shop.consent.json --certificate bank.pem --certificate shop.pem \
         -o model.json
 
-The first writes a party's consent, the second merges. Shares and consents are told apart by what they say they are.
+The first writes a party's consent, the second merges. Shares and consents are told apart by what they say they are. A
+model that was trained with users is in one piece at the server and at every user, and needs no consent:
+
+    vfxgb merge share.json -o model.json
 """
 
 import argparse
@@ -26,6 +29,7 @@ from vfxgb.model.consent import (
 )
 from vfxgb.model.file import load_share, load_shares
 from vfxgb.model.pooled import PooledModel
+from vfxgb.model.shares import ActiveShare
 from vfxgb.model.xgboost_json import export_xgboost
 
 
@@ -36,7 +40,8 @@ def add(commands: Commands) -> None:
         help="all shares into one XGBoost model, by consent of every party",
         description="Merges the shares of all parties into XGBoost's JSON. THE FILE SHOWS EVERY PARTY'S FEATURES AND "
         "CUT POINTS, and whoever has it predicts alone: so each party must have signed a consent for this very model. "
-        "With --consent a party writes its own.",
+        "With --consent a party writes its own. A model trained with users is whole at each of them: one share is "
+        "enough, and no consent is needed.",
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="shares and consents of all parties")
     parser.add_argument("--consent", metavar="SHARE", default=None, help="write the consent of this share's party")
@@ -60,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     if active is None:
         raise ShareMismatchError("merging: the share of the active party is missing, which holds the trees")
     model = PooledModel(active, passive)
+    if active.parties == (active.party,):
+        return _write_whole(active, model, consents, arguments)
     certificates = {}
     for path in map(Path, arguments.certificate):
         certificate = read_certificate(path)
@@ -72,6 +79,23 @@ def run(arguments: argparse.Namespace) -> int:
     count = model.used_rounds * model.n_outputs
     left = f" (of {model.n_trees} trained: those up to the best round)" if count < model.n_trees else ""
     print(f"{arguments.output}: {count} trees{left}, {model.n_features} features of {', '.join(model.parties)}")
+    return 0
+
+
+def _write_whole(
+    active: ActiveShare, model: PooledModel, consents: list[Consent], arguments: argparse.Namespace
+) -> int:
+    """One party's share is the whole model: nobody else has splits in it."""
+    if consents or arguments.certificate:
+        raise ConsentError(
+            f"merging: found consents or certificates, and the share of {active.party!r} is the whole model already; "
+            "leave them out"
+        )
+    export_xgboost(model, arguments.output)
+    print(f"the share of {active.party} is the whole model, which everybody who trained it has: no consent is needed")
+    if not active.gains_shared:
+        print("gains and covers are not shared with users: they are 0 in the file, and predictions are the same")
+    print(f"{arguments.output}: {model.n_trees} trees, {model.n_features} features")
     return 0
 
 

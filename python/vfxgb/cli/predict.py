@@ -3,21 +3,26 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
 from vfxgb.cli.parser import Commands, UsageError
 from vfxgb.cli.predict_serve import add_serve_options, need_no_options, serve_scores
+
+if TYPE_CHECKING:
+    from vfxgb.party.config import PartyConfig
 
 
 def add(commands: Commands) -> None:
     """Add `predict` to the commands."""
     parser = commands.add_parser(
         "predict",
-        help="score a file of rows with the other parties",
+        help="score a file of rows, with the other parties where the model needs them",
         description="Scores the rows of a file with all parties of a model. The output has the ids of the input in "
         "their order; the score is empty where a party does not have the row, in all rows if they have none in common. "
-        "Rows are matched by private set "
-        "intersection; with --lookup the passive parties see which ids are asked for, which is faster for few rows.",
+        "Rows are matched by private set intersection; with --lookup the passive parties see which ids are asked for, "
+        "which is faster for few rows. A user and a server of users hold the whole model: they score rows of their own "
+        "and ask nobody.",
     )
     parser.add_argument("config", metavar="PARTY.toml", type=Path)
     what = "rows to score: .csv, .csv.gz, .parquet, or a folder of .parquet files"
@@ -49,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     config = load_config(arguments.config)
     check_output(arguments.output)
     warn_of_damage(PartyFolder(config.folder))
+    if config.role in ("user", "server"):
+        return _score_alone(arguments, config)
     tell = _silent if arguments.quiet else _tell
     predictor = Predictor(config, Log.of(config), arguments.model, tell)
     if arguments.dry_run:
@@ -76,6 +83,28 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
         if scores.hint:
             print(scores.hint, file=sys.stderr)
+    return OK
+
+
+def _score_alone(arguments: argparse.Namespace, config: "PartyConfig") -> int:
+    """A user, or a server of users, scores with the model it has."""
+    from vfxgb.party.logs import Log
+    from vfxgb.party.own_model import OwnModel
+    from vfxgb.party.predict import write_scores
+
+    if arguments.lookup:
+        raise UsageError(f"vfxgb predict: --lookup asks other parties, and role {config.role} has the whole model")
+    model = OwnModel(config, Log.of(config), arguments.model)
+    if arguments.dry_run:
+        _, ids, _ = model.read(arguments.input)
+        print(
+            f"{config.party} would score {len(ids):,} rows with the model of run {model.share.run[:8]}, asking nobody"
+        )
+        return OK
+    name, scores = model.run(arguments.input)
+    write_scores(arguments.output, scores, name)
+    if not arguments.quiet:
+        print(f"scored {len(scores.ids):,} rows: {arguments.output}")
     return OK
 
 

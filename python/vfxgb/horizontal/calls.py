@@ -3,6 +3,11 @@
 A *team* of users takes part in a round; the others are spares, who step in for a user that leaves before its vector
 was asked for. Everything published is numbered. A user is asked for a vector only when it has read all of it: one that
 was away is told first what it missed.
+
+The users of the first sum of a tree are its *cohort*: all further sums of the tree are over the same users, because
+sums over nearly the same users could be subtracted (secagg/guard.py, where users see to it themselves). The set-up and
+the first tree have one cohort. When a user of the cohort is gone, it is waited for; then as many others are left out
+with it as it takes to hide it among them. If that would leave too few, CohortError ends the tree at the levels it has.
 """
 
 import time
@@ -13,9 +18,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from vfxgb.errors import AggregationError, MessageError
-from vfxgb.horizontal.messages import Plan, Received, Task, Trees, write_task
-from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, collect, require_users
+from vfxgb.errors import AggregationError, CohortError, MessageError
+from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
+from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
+from vfxgb.secagg.guard import NOT_COMPARED, Compare
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.timings import Timings
 from vfxgb.tree.sampling import random_words
@@ -38,10 +44,22 @@ class Clock:
         return "set-up" if self.round == SETTING_UP else f"round {self.round}, depth {self.depth}"
 
 
-def give_up(seconds: float) -> bool:
+def give_up(seconds: float, briefly: bool) -> bool:
     """What a simulation does: who is away stays away."""
-    del seconds
+    del seconds, briefly
     return False
+
+
+@dataclass(frozen=True)
+class CohortRules:
+    """What the server keeps to when it chooses the users of a sum, see vfxgb.secagg.guard.GuardRules.
+
+    `wanted`: size of a team -> fewest of its users in a sum.
+    """
+
+    hide_among: int
+    compare: Compare
+    wanted: Callable[[int], int]
 
 
 @dataclass
@@ -50,8 +68,10 @@ class Calls:
 
     `team_size`: users of a round, None for all. For the ledger: `calls` so far; `smallest`: fewest users of one;
     `changes`: how often the users of a call were others than those of the call before in the same round, and `nearest`:
-    by how many at least. `again`: whether to try a call once more that failed because too few users were left,
-    given the seconds since it was tried first; nothing of such a call was opened.
+    by how many at least; `benched`: how often users were left out to hide one that had gone. `again`: whether to try a
+    call once more that failed because too few users were left, given the seconds since it was tried first; nothing of
+    such a call was opened. Its second argument: whether to wait briefly only, because there is another way to go on.
+    `note`: told (user, what happened to it).
     """
 
     role: ServerRole
@@ -61,14 +81,20 @@ class Calls:
     n_users: int
     timings: Timings
     least: int
+    rules: CohortRules
     team_size: int | None = None
     seed: int = 0
-    again: Callable[[float], bool] = give_up
+    again: Callable[[float, bool], bool] = give_up
+    note: Callable[[int, str], None] = lambda user, what: None  # noqa: ARG005 - nobody listens
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
     changes: int = 0
     nearest: int | None = None
+    benched: int = 0
+    _cohort: frozenset[int] | None = None
+    _left_out: bool = False
+    _asking: frozenset[int] | None = None
     _team: list[int] = field(default_factory=list)
     _published: list[Plan | Trees] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
@@ -87,9 +113,11 @@ class Calls:
         return users
 
     def begin_round(self, round_index: int) -> None:
-        """Draw the team of a round."""
+        """Draw the team of a round; one whose sums can be compared with earlier ones has the same users."""
         self.clock.round, self.clock.depth = round_index, 0
         self._last = None
+        if self._cohort is not None:
+            return
         size = len(self.users) if self.team_size is None else min(self.team_size, len(self.users))
         words = random_words(self.seed, len(self.users), "team", round_index)
         drawn = np.sort(np.argsort(words, kind="stable")[:size])
@@ -98,41 +126,106 @@ class Calls:
     def publish(self, message: Plan | Trees) -> None:
         """For every user, as soon as it is there."""
         self._published.append(message)
+        if self.rules.compare == "tree" and isinstance(message, Trees) and message.changes_gradients():
+            self._cohort = None
 
     def finish(self) -> None:
         """After the last round: the users that are there get the last trees."""
         self.clock.round, self.clock.depth = self.clock.round + 1, 0
         self._deliver()
 
-    def sum(self, task: Task) -> Aggregate:
-        """The sum of the users' vectors for `task`. Raises AggregationError, naming the place in the run."""
+    def sum(self, task: Task, needed: bool = True) -> Aggregate:
+        """The sum of the users' vectors for `task`. Raises AggregationError, naming the place in the run.
+
+        Raises CohortError where users of the cohort are missing; `needed`: only when they have been waited for as long
+        as for users without whom there are too few.
+        """
         data = write_task(task)
+        compared = self.rules.compare == "run" or not isinstance(task, ScaleTask | MetricTask)
+        protected = compared and self.rules.hide_among > NOT_COMPARED
 
         def attempt() -> Aggregate:
             self._deliver()
-            spares = sorted(set(self.users) - set(self._team))
-            with self.timings.phase("sum over users"):
-                # The whole team, so that thresholds do not shrink with it; who is away does not answer.
-                return self.role.aggregate(data, task.entries(), self._team, spares)
+            cohort = self._asking = self._cohort if protected else None
+            spares = sorted(set(self.users) - set(self._team)) if cohort is None else []
+            accept = accept_any if cohort is None else self._require_cohort
+            try:
+                with self.timings.phase("sum over users"):
+                    # The whole team, so that thresholds do not shrink with it; who is away does not answer.
+                    return self.role.aggregate(data, task.entries(), self._team, spares, accept)
+            except AggregationError as error:
+                if cohort is None or not self._left_out or isinstance(error, CohortError | MessageError):
+                    raise
+                # Enough users may be there, but some of them are left out to hide others.
+                raise CohortError(str(error)) from error
+            finally:
+                self._asking = None
 
-        found = self._checked(lambda: self._patient(attempt))
+        answer = self._checked(lambda: self._patient(attempt, needed))
         self.ledger.record(TOGETHER, "server", task, 0)
-        self._note(frozenset(found.users))
-        self._replace(found.users)
-        return found
+        self._count(frozenset(answer.users), protected or self.rules.hide_among <= NOT_COMPARED)
+        self._replace(answer.users)
+        if protected and self._cohort is None:
+            self._cohort, self._left_out = frozenset(answer.users), False
+        return answer
 
-    def _patient(self, attempt: Callable[[], T]) -> T:
+    def asks(self, user: int) -> bool:
+        """Whether the call under way is for this user: it is in the cohort, if there is one."""
+        return self._asking is None or user in self._asking
+
+    def _require_cohort(self, users: Sequence[int]) -> None:
+        """Raise CohortError unless the whole cohort is there."""
+        assert self._cohort is not None  # noqa: S101 - asked for with a cohort only
+        missing = self._cohort.difference(users)
+        if missing:
+            names = ", ".join(map(str, sorted(missing)[:5])) + (", ..." if len(missing) > 5 else "")
+            who = f"user {names} has" if len(missing) == 1 else f"users {names} have"
+            raise CohortError(
+                f"summing over users: {who} left in the middle; a sum without {'it' if len(missing) == 1 else 'them'} "
+                f"beside the earlier ones would show what is hidden, so nothing was opened; wanted the same "
+                f"{len(self._cohort)} users, or {self.rules.hide_among} fewer. Begin a new run with the users that "
+                "stay; or let all users agree to a smaller hide_among",
+                missing,
+            )
+
+    def _patient(self, attempt: Callable[[], T], needed: bool) -> T:
         start = time.monotonic()
         while True:
             try:
                 return attempt()
-            except AggregationError:  # noqa: PERF203 - hardly ever
-                if not self.again(time.monotonic() - start):
+            except CohortError as error:  # noqa: PERF203 - hardly ever
+                seconds = time.monotonic() - start
+                if self.again(seconds, True):
+                    continue
+                if self._leave_out(error.missing):
+                    start = time.monotonic()
+                elif not (needed and self.again(seconds, False)):
                     raise
+            except AggregationError:
+                if not self.again(time.monotonic() - start, False):
+                    raise
+
+    def _leave_out(self, missing: frozenset[int]) -> bool:
+        """Go on without users that have left, and without as many others as hide them; False if too few were left."""
+        assert self._cohort is not None  # noqa: S101 - somebody of it is missing
+        count = max(self.rules.hide_among, len(missing))
+        if not missing or len(self._cohort) - count < self.rules.wanted(len(self._team)):
+            return False
+        present = sorted(self._cohort - missing)
+        words = random_words(self.seed, len(present), "hidden among", self.calls)
+        others = [present[place] for place in np.argsort(words, kind="stable")[: count - len(missing)]]
+        self._cohort = self._cohort - missing - frozenset(others)
+        self._left_out = True
+        self.benched += 1
+        for user in sorted(missing):
+            self.note(user, f"left in {self.clock}; until the next tree {count} users are left out, to hide it")
+        return True
 
     def _checked(self, call: Callable[[], T]) -> T:
         try:
             return call()
+        except CohortError as error:
+            raise CohortError(f"horizontal training, {self.clock}: {error}", error.missing) from error
         except AggregationError as error:
             raise AggregationError(f"horizontal training, {self.clock}: {error}") from error
 
@@ -162,9 +255,11 @@ class Calls:
         left = sorted(set(self._team) - set(users))[: len(came)]
         self._team = sorted((set(self._team) - set(left)) | set(came))
 
-    def _note(self, users: frozenset[int]) -> None:
+    def _count(self, users: frozenset[int], compared: bool) -> None:
         self.calls += 1
         self.smallest = len(users) if self.smallest is None else min(self.smallest, len(users))
+        if not compared:
+            return
         if self._last is not None and users != self._last:
             by = len(users ^ self._last)
             self.changes += 1

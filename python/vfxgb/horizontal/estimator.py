@@ -14,6 +14,10 @@ training have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
     dropout            who drops out when: None, {"rate": 0.1, "every": 10}, a list of Drop, or a callable
                        (round, depth, stage, user) -> bool; see vfxgb.horizontal.dropout
     users_per_round    so many users, drawn each round, take part; the others step in for those who leave; None: all
+    hide_among         sums that can be compared are over the same users, or over sets that differ by so many; None: ten
+                       or a tenth of the users, whichever is more; 1: sets are not compared (vfxgb.secagg.guard)
+    compare            "tree": sums of the set-up and the first tree, then those of each tree; "run": all of a run
+    eval_users         measure the metrics on the users' rows, by sums over users; in evals_result_ under "train"
     quantile_bits      cut points are searched among values rounded down to so many bits of 32 (32: among the values)
     fine_cells         where ranges are given: evenly spaced cells per column
     objective          None: binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers
@@ -36,10 +40,11 @@ from vfxgb.estimator_base import EstimatorBase, FitOptions, hide_unknown, read_t
 from vfxgb.estimator_data import read_cuts, read_eval_sets, stack_weights
 from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
 from vfxgb.horizontal.data import UsersData, read_users
+from vfxgb.horizontal.directory import MAX_USERS
 from vfxgb.horizontal.dropout import make_dropout
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
 from vfxgb.horizontal.server import SERVER, CutRules, EvalRows
-from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_whole
+from vfxgb.horizontal.settings import REFUSED, check_missing, read_compare, read_ranges, read_whole
 from vfxgb.horizontal.simulation import UserRows, fit_users
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
@@ -64,6 +69,9 @@ class UserEstimator(EstimatorBase):
         "threshold",
         "dropout",
         "users_per_round",
+        "hide_among",
+        "compare",
+        "eval_users",
         "quantile_bits",
         "fine_cells",
         "importance_type",
@@ -78,6 +86,9 @@ class UserEstimator(EstimatorBase):
         threshold: int | float | None = None,
         dropout: Any = None,
         users_per_round: int | None = None,
+        hide_among: int | None = None,
+        compare: str = "tree",
+        eval_users: bool = False,
         quantile_bits: int = CutRules.bits,
         fine_cells: int = CutRules.cells,
         n_estimators: int = D.n_estimators,
@@ -136,6 +147,8 @@ class UserEstimator(EstimatorBase):
         )
         if own["users_per_round"] is not None:
             read_whole(own, "users_per_round", 2, len(data.ids))
+        if own["hide_among"] is not None:
+            read_whole(own, "hide_among", 1, MAX_USERS)
         hooks = [*as_callbacks(options.callbacks), *make_monitor(options.verbose)]
         users = [
             UserRows(X, labels[start:stop], weights)
@@ -154,6 +167,9 @@ class UserEstimator(EstimatorBase):
             _eval_rows(sets, len(data.names)),
             hooks,
             own["users_per_round"],
+            own["hide_among"],
+            read_compare(own["compare"]),
+            bool(own["eval_users"]),
         )
         self._layout = layout
         self._ran = ("server", str(own["aggregator"]), self._aggregator_params())

@@ -4,6 +4,9 @@ A level of all trees is one call: the vector holds the sums of every open node, 
 brother's are the parent's minus its own. That is right only if the same users took part in both calls; where they did
 not, the brother's sums are asked for in a further call. All sums of a node come from one call, its total with them, and
 the weight of a leaf comes from the last call that covered it.
+
+A user that leaves in the middle of a tree cannot be left out of the next level alone: its sums would be the difference
+(calls.py). Where it cannot be hidden among others, the trees of the round end at the last level that is complete.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.errors import CohortError
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.messages import LevelTask, TreeTask
 from vfxgb.horizontal.sums import NodeSums
@@ -74,7 +78,10 @@ class _Found:
 
 
 class Grower:
-    """Grows the trees of one round after the other; `records`: (feature, cut, default left) of every split so far."""
+    """Grows the trees of one round after the other; `records`: (feature, cut, default left) of every split so far.
+
+    `ended_early`: rounds whose trees have fewer levels than they could, because a user had left.
+    """
 
     def __init__(self, params: TrainParams, columns: Columns, calls: Calls, threads: int, timings: Timings) -> None:
         self._params = params
@@ -85,6 +92,7 @@ class Grower:
         self._sampler = ColumnSampler(len(columns.cuts), params)
         self._by_node = min(params.colsample_bylevel, params.colsample_bynode) < 1.0
         self.records: list[tuple[int, float, bool]] = []
+        self.ended_early = 0
 
     def grow(self, round_index: int, n_outputs: int, fixed: FixedPoint) -> list[Growing]:
         """The trees of a round, one per output. A round that fails leaves no records."""
@@ -101,6 +109,14 @@ class Grower:
                     break
                 self._calls.clock.depth = depth
                 self._grow_level(round_index, depth, grown, rule, fixed)
+        except CohortError as error:
+            if self._calls.clock.depth == 0:
+                del self.records[n_records:]
+                raise
+            # Nothing of the level was used: its nodes stay leaves, whose sums came with the splits above.
+            self.ended_early += 1
+            for user in sorted(error.missing):
+                self._calls.note(user, f"left in {self._calls.clock}; the trees of this round end at this depth")
         except BaseException:
             del self.records[n_records:]
             raise
@@ -171,7 +187,8 @@ class Grower:
                     bits=fixed.bits,
                     n_entries=sum(lengths),
                     trees=tasks,
-                )
+                ),
+                needed=depth == 0,
             )
             with self._timings.phase("choose splits"):
                 begin = 0

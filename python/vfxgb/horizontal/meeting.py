@@ -12,7 +12,9 @@ Kept              ->
 from typing import Any, ClassVar
 
 from vfxgb.horizontal.messages import PUBLISHED
+from vfxgb.horizontal.quantiles import KEY_BITS, RangeCells
 from vfxgb.secagg.base import AggregatorSpec
+from vfxgb.secagg.guard import NOT_COMPARED
 from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Catalogue, Message, Reveals
 
 
@@ -29,7 +31,10 @@ class Arrives(Message, frozen=True, forbid_unknown_fields=True):
 class Invites(Message, frozen=True, forbid_unknown_fields=True):
     """Server to user. `run`: 16 bytes. `params`: TrainParams, as JSON holds them. `directory`: digest of the users.
 
-    `weighted`: whether rows may have weights.
+    `weighted`: whether rows may have weights. `hide_among`, `compare`: which sets of users the server will not put side
+    by side (vfxgb.secagg.guard); what is left out counts as the weakest. `least`: fewest users in a sum.
+    `quantile_bits`: how many bits of a value are told, of 32; `ranges`: cells of columns whose range is public.
+    `metrics`: what is measured on users' rows.
     """
 
     TAG: ClassVar[str] = "user-invited"
@@ -45,6 +50,12 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     columns: list[str]
     weighted: bool
     directory: bytes
+    hide_among: int = NOT_COMPARED
+    compare: str = "tree"
+    least: int = 2
+    quantile_bits: int = KEY_BITS
+    ranges: tuple[RangeCells, ...] = ()
+    metrics: tuple[str, ...] = ()
 
 
 class TurnsAway(Message, frozen=True, forbid_unknown_fields=True):

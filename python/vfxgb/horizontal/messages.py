@@ -12,6 +12,7 @@ from typing import ClassVar
 import msgspec
 
 from vfxgb.errors import MessageError
+from vfxgb.horizontal.losses import LIMBS
 from vfxgb.horizontal.quantiles import Cells
 from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Catalogue, Message, Reveals, encode
 
@@ -74,6 +75,10 @@ class Trees(Message, frozen=True, forbid_unknown_fields=True):
 
     round: int
     trees: list[PublishedTree]
+
+    def changes_gradients(self) -> bool:
+        """Whether some tree has a split; without one the next round's sums say what those of this round said."""
+        return any(tree.levels for tree in self.trees)
 
     def amount(self) -> int:
         """Nodes of all trees."""
@@ -165,6 +170,27 @@ class ScaleTask(Message, frozen=True, forbid_unknown_fields=True):
         return EXPONENTS
 
 
+class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
+    """Losses of the user's training rows after `round` rounds: for each metric the weighted sum; last, the weights.
+
+    Each is LIMBS integers (losses.py), so that no scale has to be agreed on.
+    """
+
+    TAG: ClassVar[str] = "losses"
+    REVEALS: ClassVar[Reveals] = Reveals("sums of losses over the rows of all users together, and their weight", "sums")
+
+    round: int
+    metrics: list[str]
+
+    def entries(self) -> int:
+        """Length of the vector."""
+        return LIMBS * (len(self.metrics) + 1)
+
+    def amount(self) -> int:
+        """One sum per metric, and the weight."""
+        return len(self.metrics) + 1
+
+
 class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
     """Gradient sums of nodes, per node: its total, then per feature and bin; units of 2**exponent / 2**bits."""
 
@@ -190,9 +216,9 @@ class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
         return self.n_entries
 
 
-Task = CountTask | StartTask | CellTask | ScaleTask | LevelTask
+Task = CountTask | StartTask | CellTask | ScaleTask | MetricTask | LevelTask
 PUBLISHED = (Plan, Trees, Received)
-TASKS = Catalogue((CountTask, StartTask, CellTask, ScaleTask, LevelTask))
+TASKS = Catalogue((CountTask, StartTask, CellTask, ScaleTask, MetricTask, LevelTask))
 
 
 def write_task(task: Task) -> bytes:

@@ -37,13 +37,15 @@ class Deadlines:
     """Seconds. `gather`: to wait for users before the run begins without those who are missing. `stage`: for replies.
 
     `greet`: for a user to accept the invitation. `patience`: when too few users are left, to try again before the run
-    is given up.
+    is given up. `grace`: for the others when enough users have answered; also for a user of a tree that has left to
+    come back, before the run goes on without it.
     """
 
     gather: float = 600.0
     stage: float = 120.0
     greet: float = 30.0
     patience: float = 300.0
+    grace: float = 10.0
 
 
 def serve_users(
@@ -80,10 +82,16 @@ def serve_users(
         columns=list(job.names),
         weighted=job.weighted,
         directory=directory.digest(),
+        hide_among=job.hidden(n_users),
+        compare=job.compare,
+        least=least,
+        quantile_bits=job.rules.bits,
+        ranges=tuple(job.rules.range_cells(job.names)),
+        metrics=tuple(job.metric_names()),
     )
     watch = Watch()
     door = UserDoor(listener, directory, catalogue_of(spec), invitation, deadlines.greet, note, watch.ledger.record)
-    exchange = NetworkExchange(deadlines.stage, door, Declines, note=note)
+    exchange = NetworkExchange(deadlines.stage, door, Declines, note=note, enough=least, grace=deadlines.grace)
     timings = Timings()
     failure: BaseException | None = None
     try:
@@ -104,7 +112,7 @@ def serve_users(
             )
         )
         result = lead_users(
-            job, run, n_users, role, exchange, timings, watch, callbacks, partial(_wait, deadlines.patience)
+            job, run, n_users, role, exchange, timings, watch, callbacks, partial(_wait, deadlines), note
         )
         failure = result.failure
         if failure is None:
@@ -138,9 +146,9 @@ def _hand_out(share: ActiveShare, exchange: NetworkExchange) -> None:
         exchange.dismiss(user)
 
 
-def _wait(patience: float, seconds: float) -> bool:
+def _wait(deadlines: Deadlines, seconds: float, briefly: bool) -> bool:
     """Whether to try a call again that has been tried for so many seconds; some users may come back meanwhile."""
-    if seconds + RETRY_SECONDS > patience:
+    if seconds + RETRY_SECONDS > (deadlines.grace if briefly else deadlines.patience):
         return False
     time.sleep(RETRY_SECONDS)
     return True

@@ -30,6 +30,8 @@ Wide = NDArray[np.uint64]
 
 KEY_BITS = 32
 FIRST_BITS = 8
+# How far values are told apart unless somebody says otherwise.
+DEFAULT_BITS = 22
 # Cells a column is divided into per call, about, and least bits gained by it; the more, the fewer calls.
 CELLS_PER_COLUMN = 1024
 LEAST_STEP = 3

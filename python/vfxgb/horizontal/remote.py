@@ -1,12 +1,14 @@
 """A real user: it dials the server, answers what an honest server may ask, and comes back when the connection is lost.
 
 What the user knows of a run (its keys, its margins) lives in this process. A process that was killed cannot take part
-in the same run again: the others hold keys that are gone.
+in the same run again: the others hold keys that are gone. What it has signed is kept in a file all the same, so that a
+server that would let it in again gets nothing more.
 """
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from vfxgb import __version__
@@ -20,15 +22,18 @@ from vfxgb.errors import (
     VfxgbError,
 )
 from vfxgb.horizontal.directory import UserDirectory
+from vfxgb.horizontal.guard import TaskLimits, most_calls, topic_of
 from vfxgb.horizontal.meeting import Accepts, Arrives, Declines, Finishes, Invites, Kept, TurnsAway, catalogue_of
 from vfxgb.horizontal.messages import Plan, Trees
+from vfxgb.horizontal.quantiles import DEFAULT_BITS
 from vfxgb.horizontal.rows import Float32Array
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.horizontal.user import User, UserSettings
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
-from vfxgb.secagg.base import UserContext
+from vfxgb.secagg.base import UserContext, threshold_of
+from vfxgb.secagg.guard import Compare, GuardRules, SetGuard, default_hidden
 from vfxgb.transport.channel import Channel, Observer
 from vfxgb.transport.messages import MAX_REASON, Abort, Message
 from vfxgb.transport.network import NetworkLink
@@ -38,13 +43,29 @@ FIRST_PAUSE, LAST_PAUSE = 0.2, 10.0
 
 
 @dataclass(frozen=True)
+class UserAllows:
+    """What a user agrees to beside the training itself; an invitation beyond it is declined.
+
+    `hide_among`: None: ten users or a tenth of them, whichever is more. `compare`: "run" wants one set of users for the
+    whole run. `quantile_bits`: of 32, that cells may tell of a value. `max_calls`: sums in a run; None: twice what the
+    training can need.
+    """
+
+    hide_among: int | None = None
+    compare: Compare = "tree"
+    quantile_bits: int = DEFAULT_BITS
+    max_calls: int | None = None
+
+
+@dataclass(frozen=True)
 class UserSide:
     """What a user brings to a run.
 
     `columns`: the names of the columns of `rows.X`. `aggregator`, `aggregator_params`: how sums have to be protected;
     an invitation that says otherwise is declined. `accept`: raises ConsentError for an invitation beyond consent.
     `dial`: a new link to the server; raises PeerError. `reach_seconds`: how long to try, at first and after a loss.
-    `observer`: told of every message. `said`: told what happens, in plain words.
+    `observer`: told of every message. `said`: told what happens, in plain words. `allows`: how far the server may go.
+    `memory`: run -> the file that keeps which sets of users were signed in it; None: this process remembers them.
     """
 
     party: str
@@ -60,6 +81,8 @@ class UserSide:
     threads: int = 1
     observer: Observer | None = None
     said: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody listens
+    allows: UserAllows = field(default_factory=UserAllows)
+    memory: Callable[[bytes], Path] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +137,13 @@ class _Part:
         params = _train_params(side.party, invitation)
         objective = make_objective(params)
         labels = objective.check_labels(side.rows.labels, side.party)
-        settings = UserSettings(objective, params.subsample, params.random_state, side.threads)
+        limits = TaskLimits.of(params, invitation.quantile_bits, invitation.ranges)
+        settings = UserSettings(objective, params.subsample, params.random_state, side.threads, limits)
+        self._guard = SetGuard(
+            _guard_rules(side, invitation, limits, objective.n_outputs),
+            topic_of,
+            None if side.memory is None else side.memory(invitation.run),
+        )
         rows: Float32Array = side.rows.X[:, [side.columns.index(name) for name in invitation.columns]]
         self._user = User(invitation.number, rows, labels, side.rows.weights, settings)
         self._role = spec.user(
@@ -127,6 +156,7 @@ class _Part:
                 inputs=self._user.vector,
                 threads=side.threads,
                 public=side.directory.public,
+                guard=self._guard,
             )
         )
 
@@ -142,7 +172,7 @@ class _Part:
     def _answer(self, message: Message, said: Callable[[str], None]) -> Message:
         try:
             if isinstance(message, Plan | Trees):
-                received = self._user.read(message)
+                received = self._user.read_with(self._guard, message)
                 self.rounds = received.rounds
                 return received
             return self._role.handle(message)
@@ -209,11 +239,54 @@ def _check(side: UserSide, invitation: Invites) -> None:
             f"{what}: found aggregator parameters {invitation.aggregator_params}, this user has "
             f"{dict(side.aggregator_params)}; write the same at all sides"
         )
+    _check_allowed(side, invitation, what)
     missing = [name for name in invitation.columns if name not in side.columns]
     if missing:
         raise ColumnNameError(f"{what}: its table has no column {missing[0]!r}, which the run needs")
     if side.rows.weights is not None and not invitation.weighted:
         raise ConsentError(f"{what}: this user weighs its rows and the run has no weights; set weight at the server")
+
+
+def _check_allowed(side: UserSide, invitation: Invites, what: str) -> None:
+    """Raise ConsentError for a run in which less is hidden than this user wants."""
+    allows, n_users = side.allows, len(side.directory.parties)
+    wanted = default_hidden(n_users) if allows.hide_among is None else allows.hide_among
+    own = make_aggregator_params(aggregator_by_name(side.aggregator), side.aggregator_params)
+    least = min(wanted, max(threshold_of(own.threshold, n_users), own.min_users))
+    if invitation.hide_among < wanted:
+        raise ConsentError(
+            f"{what}: sets of users that are summed may differ by {invitation.hide_among} users, this user wants at "
+            f"least {wanted}; raise hide_among at the server, or allow less in [consent] of this user"
+        )
+    if invitation.least < least:
+        raise ConsentError(
+            f"{what}: a sum may be over {invitation.least} users, this user wants at least {least}; ask more users in "
+            "a round, or allow a smaller hide_among in [consent] of this user"
+        )
+    if invitation.compare not in ("tree", "run") or (allows.compare == "run" and invitation.compare != "run"):
+        raise ConsentError(
+            f"{what}: sets of users are compared within each {invitation.compare[:20]}, this user wants the whole run; "
+            "set compare at the server, or in [consent] of this user"
+        )
+    if not 0 < invitation.quantile_bits <= allows.quantile_bits:
+        raise ConsentError(
+            f"{what}: cut points are searched to {invitation.quantile_bits} bits of 32, this user wants at most "
+            f"{allows.quantile_bits}; lower quantile_bits at the server, or raise max_quantile_bits in [consent]"
+        )
+
+
+def _guard_rules(side: UserSide, invitation: Invites, limits: TaskLimits, n_outputs: int) -> GuardRules:
+    """What this user sees to in a run that it takes part in; it has compared the invitation with what it allows."""
+    needed = most_calls(limits, n_outputs)
+    most = needed if side.allows.max_calls is None else side.allows.max_calls
+    shortest = (limits.rounds or 0) * (limits.depth or 1)
+    if most < shortest:
+        raise ConsentError(
+            f"{side.party} declines run {invitation.run.hex()}: it needs about {shortest} sums, this user wants at "
+            f"most {most}; train fewer or flatter trees, or raise max_calls in [consent]"
+        )
+    compare: Compare = "run" if invitation.compare == "run" else "tree"
+    return GuardRules(invitation.hide_among, min(invitation.hide_among, invitation.least), most, compare)
 
 
 def _train_params(party: str, invitation: Invites) -> TrainParams:

@@ -5,6 +5,7 @@ round by round trees, which every user gets. The server may hold eval rows of it
 users' rows do.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +18,26 @@ from vfxgb.binning.cuts import check_cuts, cuts_with_missing
 from vfxgb.errors import AggregationError, SpoiledSumError
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.grower import Columns, Grower
+from vfxgb.horizontal.losses import LIMBS, from_limbs, summable
 from vfxgb.horizontal.messages import (
     LEAST_EXPONENT,
     CellTask,
     CountTask,
+    MetricTask,
     Plan,
     PublishedTree,
     ScaleTask,
     StartTask,
     Trees,
 )
-from vfxgb.horizontal.quantiles import ColumnSearch, RangeCells, cuts_of_counts, fine_starts, pack_cells
+from vfxgb.horizontal.quantiles import (
+    DEFAULT_BITS,
+    ColumnSearch,
+    RangeCells,
+    cuts_of_counts,
+    fine_starts,
+    pack_cells,
+)
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.metric import make_metrics, maximised
 from vfxgb.model.seal import new_salt, seal_active
@@ -42,6 +52,8 @@ from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
 from vfxgb.tree.grower import pack_bits
 
 SERVER = "server"
+# The name under which the metrics of users' rows are found.
+TRAIN = "train"
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,17 @@ class CutRules:
     given: Mapping[str, Any] | None = None
     ranges: Mapping[str, tuple[float, float]] | None = None
     cells: int = 256
-    bits: int = 22
+    bits: int = DEFAULT_BITS
+
+    def range_cells(self, names: Sequence[str]) -> list[RangeCells]:
+        """The cells of columns with a public range, by column; none where all cuts are given."""
+        if self.given is not None:
+            return []
+        by_column = sorted((list(names).index(name), ends) for name, ends in (self.ranges or {}).items())
+        return [
+            RangeCells(column=column, low=float(low), high=float(high), cells=self.cells)
+            for column, (low, high) in by_column
+        ]
 
 
 @dataclass(frozen=True)
@@ -66,7 +88,10 @@ class EvalRows:
 
 
 class Server:
-    """One run of the server. `names`: the columns; `weighted`: users weigh their rows."""
+    """One run of the server. `names`: the columns; `weighted`: users weigh their rows.
+
+    `eval_users`: measure the metrics on the users' rows as well, by sums over users.
+    """
 
     def __init__(
         self,
@@ -78,6 +103,7 @@ class Server:
         weighted: bool,
         calls: Calls,
         threads: int,
+        eval_users: bool = False,
     ) -> None:
         self._run = run
         self._names = tuple(names)
@@ -88,6 +114,7 @@ class Server:
         self._threads = threads
         self._objective = make_objective(params)
         self._metrics = make_metrics(params.eval_metric, self._objective.default_metric)
+        self._summed_metrics = summable(self._metrics) if eval_users else ()
         self._eval_labels = self._objective.check_labels(evals.labels, SERVER)
         # Else every |g| and h is at most 1, which needs no asking.
         self._asks_scale = weighted or not self._objective.unit_gradients
@@ -99,6 +126,11 @@ class Server:
     def n_rounds(self) -> int:
         """Rounds finished so far."""
         return len(self._trees) // self._objective.n_outputs
+
+    @property
+    def ended_early(self) -> int:
+        """Rounds whose trees ended above their full depth because a user had left."""
+        return 0 if self._grower is None else self._grower.ended_early
 
     @property
     def margins(self) -> Float32Array:
@@ -167,12 +199,7 @@ class Server:
         if rules.given is not None:
             given = check_cuts(rules.given, self._names)
             return [given[name] for name in self._names]
-        ranges = [
-            RangeCells(column=column, low=float(low), high=float(high), cells=rules.cells)
-            for column, (low, high) in sorted(
-                (self._names.index(name), ends) for name, ends in (rules.ranges or {}).items()
-            )
-        ]
+        ranges = rules.range_cells(self._names)
         known = {one.column for one in ranges}
         searches = [
             ColumnSearch(column, max_bin, rules.bits) for column in range(len(self._names)) if column not in known
@@ -223,6 +250,8 @@ class Server:
         self._trees += shapes
 
     def _evaluate(self, state: TrainingState) -> None:
+        if self._summed_metrics:
+            self._evaluate_users(state)
         with self._calls.timings.phase("evaluate"):
             evaluate(
                 state.evals_log,
@@ -231,6 +260,21 @@ class Server:
                 self._metrics,
                 self._eval_rows,
             )
+
+    def _evaluate_users(self, state: TrainingState) -> None:
+        """The metrics of the users' rows, as far as they are sums; NaN for a round in which too few users were left."""
+        of_users = state.evals_log.setdefault(TRAIN, {})
+        names = [metric.name for metric in self._summed_metrics]
+        self._calls.clock.depth = self._params.max_depth
+        try:
+            sums = self._calls.sum(MetricTask(round=self.n_rounds, metrics=names), needed=False).sums
+        except AggregationError:
+            for name in names:
+                of_users.setdefault(name, []).append(math.nan)
+            return
+        *losses, weight = (from_limbs(limbs) for limbs in sums.reshape(-1, LIMBS))
+        for metric, loss in zip(self._summed_metrics, losses, strict=True):
+            of_users.setdefault(metric.name, []).append(metric.of_sums(loss, weight))
 
     def _eval_rows(self, rows: slice) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32] | None]:
         weights = self._evals.weights

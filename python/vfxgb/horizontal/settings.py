@@ -8,6 +8,7 @@ import numpy as np
 from vfxgb.checks import is_int
 from vfxgb.errors import ColumnNameError, ParameterError
 from vfxgb.params import TrainParams
+from vfxgb.secagg.guard import Compare
 
 # Training parameters that have no meaning over users' rows, and why.
 REFUSED: Mapping[str, str] = {
@@ -47,6 +48,15 @@ def read_ranges(
             raise ParameterError(f"reading ranges: column {column!r} has {pair!r}, wanted (low, high), low below high")
         found[str(name)] = (low, high)
     return found
+
+
+def read_compare(given: object) -> Compare:
+    """Over which sums users compare sets. Raises ParameterError."""
+    if given == "tree":
+        return "tree"
+    if given == "run":
+        return "run"
+    raise ParameterError(f"reading parameters: compare={given!r}, wanted 'tree' or 'run'")
 
 
 def read_whole(params: Mapping[str, Any], name: str, low: int, high: int) -> int:

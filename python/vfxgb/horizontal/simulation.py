@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vfxgb.errors import ParameterError
 from vfxgb.horizontal.dropout import Dropout, Nobody
+from vfxgb.horizontal.guard import topic_of
 from vfxgb.horizontal.messages import PUBLISHED, Plan, Trees
 from vfxgb.horizontal.rows import Float32Array
 from vfxgb.horizontal.server import CutRules, EvalRows
@@ -19,6 +20,7 @@ from vfxgb.horizontal.training import Job, UsersResult, Watch, lead_users
 from vfxgb.horizontal.user import User, UserSettings
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
+from vfxgb.secagg.guard import Compare, SetGuard
 from vfxgb.secagg.simulation import Handler, simulate
 from vfxgb.threads import resolve_threads
 from vfxgb.train.callbacks import TrainingCallback
@@ -45,10 +47,25 @@ def fit_users(
     evals: EvalRows,
     callbacks: Sequence[TrainingCallback],
     users_per_round: int | None = None,
+    hide_among: int | None = None,
+    compare: Compare = "tree",
+    eval_users: bool = False,
 ) -> UsersResult:
     """Train on the rows of all users, numbered in their order; see lead_users."""
     weighted = any(one.weights is not None for one in users)
-    job = Job(names, params, aggregator, aggregator_params, rules, evals, weighted, users_per_round)
+    job = Job(
+        names,
+        params,
+        aggregator,
+        aggregator_params,
+        rules,
+        evals,
+        weighted,
+        users_per_round,
+        hide_among,
+        compare,
+        eval_users,
+    )
     spec, own_params = job.read_aggregator()
     job.least(len(users))
     if not spec.survives_drops and not isinstance(dropout, Nobody):
@@ -57,15 +74,18 @@ def fit_users(
             "another aggregator, or dropout=None"
         )
     objective = make_objective(params)
-    settings = UserSettings(objective, params.subsample, params.random_state)
+    settings = UserSettings(objective, params.subsample, params.random_state, limits=job.limits())
     people = [
         User(number, one.X, objective.check_labels(one.labels, f"user {number}"), one.weights, settings)
         for number, one in enumerate(users)
     ]
     watch = Watch()
+    guards = [SetGuard(job.guard_rules(len(people), objective.n_outputs), topic_of) for _ in people]
 
     def handle(user: int, message: Message, aggregate: Handler) -> Message:
-        return people[user].read(message) if isinstance(message, Plan | Trees) else aggregate(message)
+        if isinstance(message, Plan | Trees):
+            return people[user].read_with(guards[user], message)
+        return aggregate(message)
 
     parties = simulate(
         spec,
@@ -78,6 +98,7 @@ def fit_users(
         messages=PUBLISHED,
         handle=handle,
         observer=watch.ledger.record,
+        guard=guards.__getitem__,
     )
     return lead_users(
         job, parties.exchange.run, len(people), parties.server, parties.exchange, parties.timings, watch, callbacks

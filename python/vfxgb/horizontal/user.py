@@ -5,19 +5,22 @@ published trees, and for the round under way its gradients and the node of every
 was published meanwhile before it takes part again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.errors import MessageError
+from vfxgb.errors import MessageError, ParameterError
+from vfxgb.horizontal.guard import TaskGuard, TaskLimits
+from vfxgb.horizontal.losses import to_limbs
 from vfxgb.horizontal.messages import (
     EXPONENTS,
     LEAST_EXPONENT,
     CellTask,
     CountTask,
     LevelTask,
+    MetricTask,
     Plan,
     Received,
     ScaleTask,
@@ -29,7 +32,9 @@ from vfxgb.horizontal.messages import (
 from vfxgb.horizontal.quantiles import column_keys, count_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.horizontal.sums import NodeSums
+from vfxgb.metric import METRICS
 from vfxgb.objective import Objective
+from vfxgb.secagg.guard import SetGuard
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, unpack_array
 from vfxgb.tree.fixed_point import MAX_FRACTION_BITS, FixedPoint, power_of_two_above
 from vfxgb.tree.sampling import random_words
@@ -40,12 +45,13 @@ MAX_ENTRIES = BULK_BYTES // 8
 
 @dataclass(frozen=True)
 class UserSettings:
-    """What the users of a run agree on before it: the loss, and how rows are sampled."""
+    """What the users of a run agree on before it: the loss, how rows are sampled, how much the server may ask."""
 
     objective: Objective
     subsample: float
     random_state: int
     threads: int = 1
+    limits: TaskLimits = field(default_factory=TaskLimits)
 
 
 class User:
@@ -68,6 +74,7 @@ class User:
         self._weights = weights
         self._settings = settings
         self._objective = settings.objective
+        self._guard = TaskGuard(self._name, settings.limits)
         self._rounds = -1
         self._rows: BinnedRows | None = None
         self._has_missing: NDArray[np.bool_] = np.zeros(self._n_features, dtype=np.bool_)
@@ -94,18 +101,29 @@ class User:
             raise MessageError(f"{self._name}: found message {message.TAG!r}, wanted the plan or trees")
         return Received(rounds=self._rounds)
 
+    def read_with(self, guard: SetGuard, message: Message) -> Received:
+        """The same; `guard` is told when sums that follow cannot be compared with earlier ones any more."""
+        before = self._rounds
+        received = self.read(message)
+        if isinstance(message, Trees) and self._rounds > before and message.changes_gradients():
+            guard.next_phase()
+        return received
+
     def vector(self, data: memoryview) -> NDArray[np.int64]:
-        """The vector of the task in `data`."""
+        """The vector of the task in `data`. Raises MessageError for one that the training does not need now."""
         task = read_task(data)
+        if isinstance(task, LevelTask):
+            return self._level(task, data)
+        self._guard.check(data, task)
         if isinstance(task, CountTask):
             return self._count(task)
         if isinstance(task, StartTask):
             return self._start(task)
         if isinstance(task, CellTask):
             return self._cells(task)
-        if isinstance(task, ScaleTask):
-            return self._scale(task)
-        return self._level(task)
+        if isinstance(task, MetricTask):
+            return self._losses(task)
+        return self._scale(task)
 
     @property
     def _name(self) -> str:
@@ -163,6 +181,7 @@ class User:
 
     def _read_trees(self, message: Trees) -> None:
         rows = self._binned(message.round, "reading trees")
+        self._guard.next_round(self._rounds + 1)
         if not rows.begun:
             rows.begin(None)
         rows.finish([(tree.levels, tree.values) for tree in message.trees])
@@ -201,11 +220,31 @@ class User:
         g, h = self._gradients
         return _vote(self._objective.gradient_scale(g, h) if g.any() or h.any() else 0.0)
 
-    def _level(self, task: LevelTask) -> NDArray[np.int64]:
+    def _losses(self, task: MetricTask) -> NDArray[np.int64]:
+        """Weighted sums of the losses of all rows, and the sum of weights."""
+        what = f"{self._name}, summing losses"
+        rows = self._binned(task.round, "summing losses")
+        losses = {name: metric.loss for name in task.metrics if (metric := METRICS.get(name)) is not None}
+        labels, predictions = self._labels.astype(np.float64), self._objective.transform(rows.margins)
+        weights = np.ones(self._n) if self._weights is None else self._weights.astype(np.float64)
+        sums = []
+        for name in task.metrics:
+            loss = losses.get(name)
+            if loss is None:
+                raise MessageError(f"{what}: asked for {name!r}, which is no sum of losses of rows")
+            try:
+                METRICS[name](labels[:0], predictions[:0])
+            except ParameterError as error:
+                raise MessageError(f"{what}: {error}") from None
+            sums.append(float(loss(labels, np.asarray(predictions, dtype=np.float64)) @ weights))
+        return np.concatenate([to_limbs(value) for value in (*sums, float(weights.sum()))])
+
+    def _level(self, task: LevelTask, data: memoryview) -> NDArray[np.int64]:
         rows = self._begin(task.round, "summing gradients")
         fixed = self._fixed_point(task.exponent, task.bits)
         if self._fixed is not None and fixed != self._fixed:
             raise MessageError(f"{self._name}, summing gradients: found another fixed point than before in the round")
+        self._guard.check(data, task)
         self._fixed = fixed
         if not 0 <= task.n_entries <= MAX_ENTRIES:
             raise MessageError(f"{self._name}, summing gradients: asked for {task.n_entries} entries")

@@ -5,6 +5,7 @@
     Yes, No, Missing   IDs of the children, and of the one that rows with a missing value go to
     Gain               loss change of a split, weight of a leaf (learning rate applied), as xgboost has it
     Cover              sum of the hessians of the node's training rows
+                       (Gain of splits and Cover are NaN in a user's copy of a model: the server does not share them)
     Category           always NaN: there are no categorical splits
     Party              who holds the split's feature; None for a leaf
 
@@ -56,8 +57,8 @@ def to_columns(model: PooledModel) -> dict[str, Any]:
         "Yes": ids(model.left),
         "No": ids(model.right),
         "Missing": ids(missing),
-        "Gain": np.where(leaf, model.value, model.gain),
-        "Cover": model.cover.copy(),
+        "Gain": np.where(leaf, model.value, model.gain if model.gains_shared else np.nan),
+        "Cover": model.cover.copy() if model.gains_shared else np.full(len(tree), np.nan),
         "Category": np.full(len(tree), np.nan),
         "Party": [None if f < 0 else model.feature_party[f] for f in model.feature],
     }

@@ -12,6 +12,7 @@ import numpy as np
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, SplitRecords, TreeShape
 
+NOT_SHARED = "not shared"
 # Drawn before the children of a node: of one with a sibling below it, and of the last.
 _BRANCH, _LAST = ("├─ ", "│  "), ("└─ ", "   ")
 
@@ -58,17 +59,23 @@ def known_records(active: ActiveShare | None, passive: Mapping[str, PassiveShare
     return known
 
 
-def party_importance(active: ActiveShare) -> dict[str, dict[str, float]]:
-    """Per party: splits, total gain and total cover of its splits, and its share of all gain. Needs no other share."""
+def party_importance(active: ActiveShare) -> dict[str, dict[str, Any]]:
+    """Per party: splits, total gain and total cover of its splits, and its share of all gain. Needs no other share.
+
+    Gains and covers are None in a share that does not have them.
+    """
     owner = np.concatenate([tree.party for tree in active.trees]) if active.trees else np.zeros(0, dtype=np.int16)
     inner = owner != LEAF
     gain = np.concatenate([tree.gain for tree in active.trees])[inner] if len(owner) else np.zeros(0)
     cover = np.concatenate([tree.cover for tree in active.trees])[inner] if len(owner) else np.zeros(0)
     owner = owner[inner]
     everything = float(gain.sum())
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for place, party in enumerate(active.parties):
         own = owner == place
+        if not active.gains_shared:
+            found[party] = {"splits": int(own.sum()), "total_gain": None, "total_cover": None, "share_of_gain": None}
+            continue
         total = float(gain[own].sum())
         found[party] = {
             "splits": int(own.sum()),
@@ -79,11 +86,13 @@ def party_importance(active: ActiveShare) -> dict[str, dict[str, float]]:
     return found
 
 
-def feature_importance(
-    active: ActiveShare, known: Mapping[str, SplitRecords]
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Per party whose records are known and feature that a split uses: splits, total gain and total cover."""
-    found: dict[str, dict[str, dict[str, float]]] = {party: {} for party in known}
+def feature_importance(active: ActiveShare, known: Mapping[str, SplitRecords]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Per party whose records are known and feature that a split uses: splits, total gain and total cover.
+
+    By gain, the largest first; by splits, and None for gains and covers, in a share that does not have them.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {party: {} for party in known}
+    shared = active.gains_shared
     for tree in active.trees:
         for node in np.flatnonzero(tree.party != LEAF):
             party = active.parties[tree.party[node]]
@@ -91,14 +100,14 @@ def feature_importance(
                 continue
             records = known[party]
             name = records.features[records.feature[tree.record[node]]]
-            entry = found[party].setdefault(name, {"splits": 0, "total_gain": 0.0, "total_cover": 0.0})
+            nothing = 0.0 if shared else None
+            entry = found[party].setdefault(name, {"splits": 0, "total_gain": nothing, "total_cover": nothing})
             entry["splits"] += 1
-            entry["total_gain"] += float(tree.gain[node])
-            entry["total_cover"] += float(tree.cover[node])
-    return {
-        party: dict(sorted(entries.items(), key=lambda item: -item[1]["total_gain"]))
-        for party, entries in found.items()
-    }
+            if shared:
+                entry["total_gain"] += float(tree.gain[node])
+                entry["total_cover"] += float(tree.cover[node])
+    by = "total_gain" if shared else "splits"
+    return {party: dict(sorted(entries.items(), key=lambda item: -item[1][by])) for party, entries in found.items()}
 
 
 def draw_text(active: ActiveShare | None, passive: Mapping[str, PassiveShare], trees: Sequence[int]) -> str:
@@ -108,15 +117,13 @@ def draw_text(active: ActiveShare | None, passive: Mapping[str, PassiveShare], t
         return "\n".join(_passive_lines(passive))
     lines = _head(active)
     for party, entry in party_importance(active).items():
-        lines.append(
-            f"  {party:<16} {entry['splits']:>6} splits  {entry['share_of_gain']:>6.1%} of the gain"
-            + ("" if party in known else "  (masked)")
-        )
+        of_all = f"{entry['share_of_gain']:>6.1%} of the gain" if active.gains_shared else f"gain {NOT_SHARED}"
+        lines.append(f"  {party:<16} {entry['splits']:>6} splits  {of_all}" + ("" if party in known else "  (masked)"))
     for party, entries in feature_importance(active, known).items():
         if entries:
-            lines += ["", f"features of {party}, by gain:"]
+            lines += ["", f"features of {party}, by {'gain' if active.gains_shared else 'splits'}:"]
             lines += [
-                f"  {name:<24} {int(entry['splits']):>6} splits  gain {entry['total_gain']:.6g}"
+                f"  {name:<24} {int(entry['splits']):>6} splits  gain {_amount(active, entry['total_gain'])}"
                 for name, entry in entries.items()
             ]
     for number in trees:
@@ -182,13 +189,18 @@ def _record_text(records: SplitRecords, number: int) -> str:
 
 
 def _node_text(active: ActiveShare, tree: TreeShape, node: int, known: Mapping[str, SplitRecords]) -> str:
-    cover = f"cover {tree.cover[node]:.6g}"
+    cover = f"cover {_amount(active, tree.cover[node])}"
     if tree.party[node] == LEAF:
         return f"leaf {tree.value[node]:+.6g}  [{cover}]"
     party, number = active.parties[tree.party[node]], int(tree.record[node])
     records = known.get(party)
     split = f"record {number}, masked" if records is None else _record_text(records, number)
-    return f"{party}: {split}  [gain {tree.gain[node]:.6g}, {cover}]"
+    return f"{party}: {split}  [gain {_amount(active, tree.gain[node])}, {cover}]"
+
+
+def _amount(active: ActiveShare, value: Any) -> str:
+    """A gain or cover in a drawing."""
+    return f"{value:.6g}" if active.gains_shared else NOT_SHARED
 
 
 def _records(records: SplitRecords) -> list[dict[str, Any]]:
@@ -207,7 +219,7 @@ def _tree(active: ActiveShare, tree: TreeShape, known: Mapping[str, SplitRecords
     """Nodes in their order; a masked split has no feature and no cut."""
     nodes: list[dict[str, Any]] = []
     for node in range(tree.n_nodes):
-        entry: dict[str, Any] = {"node": node, "cover": float(tree.cover[node])}
+        entry: dict[str, Any] = {"node": node, "cover": float(tree.cover[node]) if active.gains_shared else None}
         if tree.party[node] == LEAF:
             nodes.append(entry | {"leaf": float(tree.value[node])})
             continue
@@ -217,7 +229,7 @@ def _tree(active: ActiveShare, tree: TreeShape, known: Mapping[str, SplitRecords
             "record": number,
             "yes": int(tree.left[node]),
             "no": int(tree.right[node]),
-            "gain": float(tree.gain[node]),
+            "gain": float(tree.gain[node]) if active.gains_shared else None,
         }
         records = known.get(party)
         if records is not None:

@@ -4,8 +4,8 @@
     gain, cover    mean gain, mean cover of the feature's splits
     total_gain, total_cover    their sums
 
-as xgboost defines them. Importances are the active party's to compute with consent: they show which features of which
-party the model uses.
+as xgboost defines them. In a user's copy of a model gains and covers are not shared: all but `weight` are NaN.
+Importances are the active party's to compute with consent: they show which features of which party the model uses.
 """
 
 import numpy as np
@@ -30,6 +30,8 @@ def importance(model: PooledModel, kind: str = "gain") -> NDArray[np.float64]:
     counts = np.bincount(used, minlength=n_features).astype(np.float64)
     if kind == "weight":
         return counts
+    if not model.gains_shared:
+        return np.full(n_features, np.nan)
     amounts = model.gain if kind.endswith("gain") else model.cover
     totals = np.bincount(used, weights=amounts[split], minlength=n_features).astype(np.float64)
     if kind.startswith("total"):

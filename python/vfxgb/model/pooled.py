@@ -59,6 +59,7 @@ class PooledModel:
         self.missing_strategy = active_share.missing_strategy
         self.params = active_share.params
         self.best_iteration = active_share.best_iteration
+        self.gains_shared = active_share.gains_shared
         self.has_private_stage = active_share.private_stage is not None
         self._take_trees(active_share)
         records = [

@@ -143,6 +143,11 @@ class ActiveShare:
         return replace(self, private_stage=None)
 
     @property
+    def gains_shared(self) -> bool:
+        """Whether gains and covers are in the share. Users of a server get a copy without: they are sums over all."""
+        return not self.trees or any(float(tree.cover.sum()) > 0.0 for tree in self.trees)
+
+    @property
     def n_rounds(self) -> int:
         """Boosting rounds in the model."""
         return len(self.trees) // self.n_outputs

@@ -110,6 +110,11 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     without a limit. `total_opened_sums`: gradient sums that a peer may open, over all runs; absent: counted without a
     limit. `max_epsilon`: what a run may release about one row of this party under differential privacy.
     `max_total_epsilon`: the same over all runs for a peer; a release that is used again costs nothing.
+    `hide_among`: a user's: sums that can be compared are over the same users, or over sets that differ by at least so
+    many; absent: ten or a tenth of all users, whichever is more; 1: sets are not compared. `compare`: a user's: "tree"
+    compares sums of the same tree, "run" all sums of a run. `max_quantile_bits`: a user's: how many of the 32 bits of a
+    value the search for cut points may tell. `max_calls`: a user's: sums it helps to open in a run; absent: twice what
+    the training can need.
     """
 
     protocols: tuple[str, ...] | None = None
@@ -135,6 +140,10 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_opened_sums: int | None = None
     max_epsilon: float = 8.0
     max_total_epsilon: float = 32.0
+    hide_among: int | None = None
+    compare: Literal["tree", "run"] = "tree"
+    max_quantile_bits: int = 22
+    max_calls: int | None = None
 
 
 class ResumeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -406,6 +415,10 @@ def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
             f"{where}: max_claimed_ids = {most} and min_claimed_ids = {consent.min_claimed_ids} of [consent] would "
             "refuse every alignment; wanted max_claimed_ids to be no less, and at least 1"
         )
+    for key, least in (("hide_among", 1), ("max_quantile_bits", 1), ("max_calls", 1)):
+        limit = getattr(consent, key)
+        if limit is not None and limit < least:
+            raise ConfigError(f"{where}: {key} = {limit} in [consent], wanted at least {least}")
     try:
         config.engine.check()
     except EngineError as error:

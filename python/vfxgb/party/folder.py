@@ -10,6 +10,7 @@
       ledger.json                   what every message revealed, and to whom
       share.json                    this party's share of the model
       draft.json                    while a run goes on: the active party's or server's share as it stood a moment ago
+      signed.json                   at a user: which sets of users it has signed for (vfxgb.secagg.guard)
       rows.bin                      which rows take part, in the agreed order (rows.py)
       checkpoint.bin                the state after the last finished round (vfxgb.train.checkpoint); the active party's
                                     goes when the run has finished, a passive party's stays: it may have to seal again
@@ -156,6 +157,7 @@ class RunFolder:
         self.predictions_file = path / "predictions.json"
         self.share_file = path / "share.json"
         self.draft_file = path / "draft.json"
+        self.signed_file = path / "signed.json"
         self.rows_file = path / "rows.bin"
         self.lock_file = path / "lock"
         self.checkpoint_file = path / "checkpoint.bin"

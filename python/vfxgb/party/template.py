@@ -109,6 +109,9 @@ USER_CONSENT = """
 purposes = ["credit scoring"]
 # features = ["age"]         # columns offered; all in use if absent
 # max_trees = 500
+# hide_among = 10            # sums of a tree are over the same users, or differ by so many; a tenth if that is more
+# compare = "tree"           # "run": the same users in all sums of a run, also against a server that makes up trees
+# max_quantile_bits = 22     # of 32 that the search for cut points may tell of a value
 """
 NETWORK = """
 [network]
@@ -155,6 +158,8 @@ aggregator = "masks"         # how sums are protected: masks or bcp
 # users_per_round = 100      # all if absent
 # gather_seconds = 60        # how long to wait for all users before the run begins
 # stage_seconds = 60         # how long for a reply; who is later has dropped out of the call
+# grace_seconds = 10         # how long for the others when enough users have answered
+# eval_users = false         # metrics on the users' rows, by sums of losses
 """
 USER_USERS = """
 [users]

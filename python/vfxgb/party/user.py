@@ -12,7 +12,7 @@ from vfxgb.errors import ConfigError, ConsentError, FormatError, MessageError, S
 from vfxgb.files import write_atomically
 from vfxgb.horizontal.directory import read_identity, read_users
 from vfxgb.horizontal.meeting import Invites
-from vfxgb.horizontal.remote import UserOutcome, UserSide, take_part
+from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide, take_part
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.model.file import load_share
 from vfxgb.party.config import PartyConfig
@@ -88,6 +88,8 @@ class UserParty:
     def _side(self, ledger: Ledger) -> UserSide:
         server = next(iter(self._network.peers.values()))
 
+        consent, folder = self.config.consent, PartyFolder(self.config.folder).make()
+
         def call() -> NetworkLink:
             return dial(self._network.identity, server, self._network.limits, first_frame_bytes=CONTROL_BYTES)
 
@@ -105,6 +107,8 @@ class UserParty:
             threads=resolve_threads(self.config.threads),
             observer=ledger.record,
             said=self._said,
+            allows=UserAllows(consent.hide_among, consent.compare, consent.max_quantile_bits, consent.max_calls),
+            memory=lambda run: folder.run(run.hex()).make().signed_file,
         )
 
     def _check_model(self, file: Path, run: str) -> None:

@@ -6,7 +6,7 @@ run leaves a folder at every side, with the model, as between other parties.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -33,7 +33,11 @@ class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     users may weigh their rows. `gather_seconds`: how long to wait for all users before the run begins without those
     who are missing. `stage_seconds`: how long for replies, then a user has dropped out of the call. `greet_seconds`:
     how long for a user to accept. `patience_seconds`: how long to try again, when too few users are left, before the
-    run is given up.
+    run is given up. `grace_seconds`: how long to wait for the others once enough users have answered, and for a user
+    that has left in the middle of a tree. `hide_among`: sums of a tree are over the same users, or over sets that
+    differ by at least so many; absent: ten or a tenth of all users, whichever is more; users may want more. `compare`:
+    "run" keeps to the same users in the whole run, not only in a tree. `eval_users`: measure the metrics on the users'
+    rows after every round, by sums over users.
     """
 
     directory: Path
@@ -48,6 +52,10 @@ class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stage_seconds: float = Deadlines.stage
     greet_seconds: float = Deadlines.greet
     patience_seconds: float = Deadlines.patience
+    grace_seconds: float = Deadlines.grace
+    hide_among: int | None = None
+    compare: Literal["tree", "run"] = "tree"
+    eval_users: bool = False
 
 
 class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from vfxgb.errors import ConfigError
-from vfxgb.horizontal.directory import read_users
+from vfxgb.horizontal.directory import MAX_USERS, read_users
 from vfxgb.horizontal.network import Deadlines, serve_users
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
 from vfxgb.horizontal.server import CutRules, EvalRows
@@ -121,7 +121,13 @@ class UsersServer:
                 self.job,
                 self.directory,
                 listener,
-                Deadlines(users.gather_seconds, users.stage_seconds, users.greet_seconds, users.patience_seconds),
+                Deadlines(
+                    users.gather_seconds,
+                    users.stage_seconds,
+                    users.greet_seconds,
+                    users.patience_seconds,
+                    users.grace_seconds,
+                ),
                 config.purpose,
                 self._note,
                 callbacks,
@@ -133,7 +139,9 @@ class UsersServer:
         self._log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
 
     def _note(self, user: int, what: str) -> None:
-        self._log.warning("user", text=what, peer=self.directory.parties[user])
+        party = self.directory.parties[user]
+        self._log.warning("user", text=what, peer=party)
+        self._tell(f"{party}: {what}")
 
     def _read_job(self) -> Job:
         config, users = self.config, self._users
@@ -145,6 +153,8 @@ class UsersServer:
         given = msgspec.structs.asdict(users)
         if users.users_per_round is not None:
             read_whole(given, "users_per_round", 2, len(self.directory.parties))
+        if users.hide_among is not None:
+            read_whole(given, "hide_among", 1, MAX_USERS)
         check_seconds(config, given)
         names, evals = self._read_evals()
         ranges: Mapping[str | int, tuple[float, float]] = dict((users.ranges or {}).items())
@@ -156,7 +166,21 @@ class UsersServer:
         )
         if config.threads is not None:
             params = replace(params, n_jobs=config.threads)
-        return Job(names, params, users.aggregator, users.params, rules, evals, users.weighted, users.users_per_round)
+        job = Job(
+            names,
+            params,
+            users.aggregator,
+            users.params,
+            rules,
+            evals,
+            users.weighted,
+            users.users_per_round,
+            users.hide_among,
+            users.compare,
+            users.eval_users,
+        )
+        job.metric_names()
+        return job
 
     def _read_evals(self) -> tuple[tuple[str, ...], EvalRows]:
         """The columns of the run, and the server's own rows if it has a table."""

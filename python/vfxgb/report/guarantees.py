@@ -28,7 +28,8 @@ _PARTIES = {
 }
 _USERS = {
     "active": "The protection holds even against a server that lies to its users, as long as fewer users than "
-    "the threshold side with it: the server learns sums over many users and no single user's numbers.",
+    "the threshold side with it: the server learns sums over many users and no single user's numbers. Users refuse "
+    'sums of a tree that could be subtracted; sums of different trees are compared only with compare = "run".',
     "semi-honest": "The protection holds against a server that follows the protocol and tries to learn more from what "
     "it receives. A server that departs from the protocol is not covered.",
     "none": "There is no protection: the server sees the numbers of every user.",

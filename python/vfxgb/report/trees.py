@@ -51,7 +51,7 @@ def describe_model(active: ActiveShare | None, passive: Mapping[str, PassiveShar
         "base_score": active.base_score.tolist(),
         "missing_strategy": active.missing_strategy,
         "features": features,
-        "gains": any(float(tree.gain.sum()) > 0.0 for tree in active.trees),
+        "gains": active.gains_shared,
         "trees": trees,
         "n_trees": len(active.trees),
         "importance": {"parties": party_importance(active), "features": feature_importance(active, known)},

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -30,10 +30,22 @@ from vfxgb.secagg.keys import Verify, verify
 from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Message
 
+if TYPE_CHECKING:
+    from vfxgb.secagg.guard import SetGuard
+
 M = TypeVar("M", bound=Message)
 
 JOIN, SHARE, MASK, SIGN, UNMASK, RECOVER = STAGES = ("join", "share", "mask", "sign", "unmask", "recover")
 SETUP = "set-up"
+
+# The users whose sum is about to be opened -> nothing; raises AggregationError if that must not be.
+Accept: TypeAlias = Callable[[Sequence[int]], None]
+
+
+def accept_any(users: Sequence[int]) -> None:
+    """Every set of users will do."""
+    del users
+
 
 # User id -> 32-byte public identity key (Ed25519): the public-key infrastructure that every side starts from.
 Directory: TypeAlias = Mapping[int, bytes]
@@ -69,11 +81,19 @@ class ServerRole(Protocol):
     def set_up(self) -> tuple[int, ...]:
         """Once, before the first call. Returns the users that took part and can be asked from now on, ascending."""
 
-    def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
+    def aggregate(
+        self,
+        task: bytes,
+        n_entries: int,
+        users: Sequence[int],
+        spares: Sequence[int] = (),
+        accept: Accept = accept_any,
+    ) -> Aggregate:
         """The sum of the vectors int64[n_entries] that `users` make of `task`; every true sum lies in (-2**62, 2**62).
 
         `users`, `spares`: distinct ids of users that were set up; a spare takes the place of a user that drops out
-        before its vector is asked for. Raises AggregationError when too few are left; nothing is opened then, and a
+        before its vector is asked for. `accept`: called with the users whose vectors are there, before anything is
+        opened. Raises AggregationError when too few are left, and what `accept` raises; nothing is opened then, and a
         later call may be tried.
         """
 
@@ -116,7 +136,8 @@ class ServerContext:
 class UserContext:
     """What user `user`'s role gets. `inputs`: task -> its vector int64[m]. `identity`: its private key, 32 bytes.
 
-    `verify`: how signatures are checked; a simulation may check each once for all of its users.
+    `verify`: how signatures are checked; a simulation may check each once for all of its users. `guard`: what the user
+    remembers of sums it has helped to open; None: a memory of its own, by the default rules.
     """
 
     run: bytes
@@ -129,6 +150,7 @@ class UserContext:
     public: bytes = b""
     secret: bytes = b""
     verify: Verify = verify
+    guard: "SetGuard | None" = None
 
 
 class AggregatorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,14 +1,16 @@
 """An Exchange over the network: users are parties of their own, each at the other end of a link.
 
-Requests go out to all users of a stage at once, and replies are taken as they arrive until the stage's deadline. Who
-has not answered by then, whose link has ended, or whose reply cannot be right has dropped out of the call; the run goes
-on without it. A user answers every request once and in order. So one that owes a reply is not asked anything else: its
-late reply is read when it comes, and thrown away.
+Requests go out to all users of a stage at once, and replies are taken as they arrive until the stage's deadline, or
+until some time after enough users have answered. Users that keep the others waiting are named. Who has not answered by
+then, whose link has ended, or whose reply cannot be right has dropped out of the call; the run goes on without it. A
+user answers every request once and in order. So one that owes a reply is not asked anything else: its late reply is
+read when it comes, and thrown away.
 
 New and returning users come in through a `Door`, which is looked at between replies. There is one thread, however many
 users there are.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -24,6 +26,8 @@ from vfxgb.transport.network import NetworkLink, Selector
 
 # How long to wait for a reply before the door is looked at again.
 GLANCE_SECONDS = 0.1
+# After how long users that have not answered are named.
+LATE_SECONDS = 5.0
 # A user that has sent so many replies that cannot be right is left out for the rest of the run.
 MAX_WRONG = 3
 
@@ -59,7 +63,8 @@ class Door(Protocol):
 class NetworkExchange:
     """An Exchange over links. `seconds`: how long a stage may take. `declines`: the message that stands for "no".
 
-    `absent`: who is not to be asked now. `costs`: as in a simulation, without the seconds at users.
+    `enough`: so many replies let a stage end `grace` seconds after the last of them was there. None: all are waited
+    for. `absent`: who is not to be asked now. `costs`: as in a simulation, without the seconds at users.
     """
 
     seconds: float
@@ -67,6 +72,8 @@ class NetworkExchange:
     declines: type[Message]
     absent: Absence = nobody
     note: Note = unheard
+    enough: int | None = None
+    grace: float = math.inf
     costs: dict[str, StageCost] = field(default_factory=dict)
     members: dict[int, Member] = field(default_factory=dict)
     _wrong: dict[int, int] = field(default_factory=dict)
@@ -77,9 +84,14 @@ class NetworkExchange:
         """See Exchange."""
         cost = self.costs.setdefault(stage, StageCost())
         cost.times += 1
-        deadline = time.monotonic() + self.seconds
+        start = time.monotonic()
+        deadline, late_at = start + self.seconds, start + LATE_SECONDS
         self.admit()
         waiting = self._send(stage, requests, cost)
+        if self.enough is not None and len(waiting) < self.enough:
+            # A few that are behind the others, who are enough: they are not waited for any longer than in company.
+            deadline = min(deadline, start + self.grace)
+        answered = 0
         while waiting and (left := deadline - time.monotonic()) > 0:
             for member in self._ready(min(left, GLANCE_SECONDS)):
                 late = member.owed > 0
@@ -92,15 +104,27 @@ class NetworkExchange:
                 del waiting[member.user]
                 if self._fits(stage, member.user, answer, reply):
                     assert isinstance(answer, reply)  # noqa: S101 - _fits has looked
+                    answered += 1
+                    if answered == self.enough:
+                        deadline = min(deadline, time.monotonic() + self.grace)
                     yield member.user, answer
+            if time.monotonic() >= late_at:
+                late_at = math.inf
+                self._name_late(stage, waiting, deadline)
             self.admit()
             # Also those whose links have ended meanwhile, or were replaced by new ones.
             for user, member in list(waiting.items()):
                 if self.members.get(user) is not member:
                     del waiting[user]
+        waited = min(self.seconds, round(time.monotonic() - start, 1))
         for user, member in waiting.items():
             member.owed += 1
-            self.note(user, f"no answer in stage {stage!r} within {self.seconds:g} s; it has dropped out of the call")
+            self.note(user, f"no answer in stage {stage!r} within {waited:g} s; it has dropped out of the call")
+
+    def _name_late(self, stage: str, waiting: Mapping[int, Member], deadline: float) -> None:
+        left = max(0.0, deadline - time.monotonic())
+        for user in waiting:
+            self.note(user, f"is late in stage {stage!r}: no answer for {LATE_SECONDS:g} s, at most {left:.0f} s more")
 
     def gather(self, count: int, seconds: float, progress: Callable[[int], None]) -> None:
         """Wait until `count` users are there or have declined, at most so long.

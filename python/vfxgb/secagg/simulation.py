@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.secagg.base import AggregatorSpec, Dealt, M, ServerContext, ServerRole, UserContext, UserRole
+from vfxgb.secagg.guard import SetGuard
 from vfxgb.secagg.keys import verify
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Observer
@@ -145,12 +146,14 @@ def simulate(
     messages: Sequence[type[Message]] = (),
     handle: Callable[[int, Message, Handler], Message] | None = None,
     observer: Observer | None = None,
+    guard: Callable[[int], SetGuard] | None = None,
 ) -> Parties:
     """A server and its users, each with keys of its own. `inputs`: (user, task) -> its vector.
 
     `shared_checks`: all users get the same signatures to check; check each once for all of them. Their time is then
     less than it would be at users of their own. An application that talks to its users besides names its `messages` and
-    a `handle`: (user, message, the role's own way to answer) -> reply.
+    a `handle`: (user, message, the role's own way to answer) -> reply. `guard`: user -> its memory of the sums it has
+    helped to open; None: each has one of its own, by the default rules.
     """
     check = lru_cache(maxsize=4 * len(users))(verify) if shared_checks else verify
     run = _native.random_bytes(RUN_BYTES)
@@ -170,6 +173,7 @@ def simulate(
                 public=dealt.public,
                 secret=dealt.users.get(user, b""),
                 verify=check,
+                guard=None if guard is None else guard(user),
             )
         )
 

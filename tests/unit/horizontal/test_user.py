@@ -138,7 +138,7 @@ def test_features_and_nodes_that_are_not_asked_for() -> None:
         *sums_of(np.ones(40, bool), np.zeros(40))[8:12],
     ]
     some = msgspec.structs.replace(ROOT, allowed=pack_array(np.array([0b001], np.uint8)))
-    assert vector(user, msgspec.structs.replace(LEVEL, n_entries=8, trees=[some])).tolist() == [
+    assert vector(ready(), msgspec.structs.replace(LEVEL, n_entries=8, trees=[some])).tolist() == [
         *sums_of(np.ones(40, bool), np.zeros(40))[:8]
     ]
 

@@ -170,8 +170,8 @@ function tabulate(data, tree, number) {
   const body = table.createTBody();
   for (let node = 0; node < tree.owner.length; node++) {
     const said = describe(data, tree, node);
-    const cover = data.gains ? digits(tree.cover[node]) : "";
-    const gain = data.gains && !said.leaf ? digits(tree.gain[node]) : "";
+    const cover = data.gains ? digits(tree.cover[node]) : "not shared";
+    const gain = said.leaf ? "" : data.gains ? digits(tree.gain[node]) : "not shared";
     fill(
       body.insertRow(),
       said.leaf

@@ -105,7 +105,7 @@ def _splits(document: dict[str, Any], features: dict[str, dict[str, dict[str, fl
     return markup(
         (
             tag("h2", "Importance"),
-            tag("p", "By number of splits: gains are not known to this party."),
+            tag("p", "By number of splits: gains are not shared with users."),
             table("Splits by feature", ("feature", "splits", ""), rows, numeric=(1,), wide=2),
         )
     )

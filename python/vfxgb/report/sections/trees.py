@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from vfxgb.model.drawing import NOT_SHARED
 from vfxgb.report.charts import bar
 from vfxgb.report.html import Child, Markup, json_block, markup, more, table, tag
 from vfxgb.report.owners import badge, letter, places, style
@@ -117,7 +118,7 @@ def _plain(document: dict[str, Any], model: dict[str, Any]) -> list[Markup]:
 
 
 def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[Any]], node: int) -> list[Child]:
-    cover = number(tree["cover"][node]) if model["gains"] else ""
+    cover = number(tree["cover"][node]) if model["gains"] else NOT_SHARED
     if tree["owner"][node] < 0:
         return [node, "", "leaf", "", "", "", "", cover, f"{tree['value'][node]:+.4g}"]
     masked = tree["name"][node] < 0
@@ -134,7 +135,7 @@ def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[A
         tree["yes"][node],
         tree["no"][node],
         missing,
-        number(tree["gain"][node]) if model["gains"] else "",
+        number(tree["gain"][node]) if model["gains"] else NOT_SHARED,
         cover,
         "",
     ]

@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from functools import partial
 
 from vfxgb.errors import AggregationError, MessageError
-from vfxgb.secagg.base import JOIN, SETUP, SHARE, Aggregate, ServerContext, collect, require_users, threshold_of
+from vfxgb.secagg.base import (
+    JOIN,
+    SETUP,
+    SHARE,
+    Accept,
+    Aggregate,
+    ServerContext,
+    accept_any,
+    collect,
+    require_users,
+    threshold_of,
+)
 from vfxgb.secagg.double_mask.messages import EncryptionKey, Hello, KeyDirectory, Ready
 from vfxgb.secagg.double_mask.modes import ServerMasking
 from vfxgb.secagg.double_mask.peers import key_statement
@@ -62,7 +73,14 @@ class DoubleMaskServer:
         self._ready = frozenset(ready)
         return tuple(sorted(ready))
 
-    def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
+    def aggregate(
+        self,
+        task: bytes,
+        n_entries: int,
+        users: Sequence[int],
+        spares: Sequence[int] = (),
+        accept: Accept = accept_any,
+    ) -> Aggregate:
         """See ServerRole."""
         self._check_users(users, spares)
         params = self._context.params
@@ -81,7 +99,9 @@ class DoubleMaskServer:
             members = sorted([*shared, *waiting[:lost]])
             del waiting[:lost]
         require_users(SHARE, len(shared), len(users), wanted)
-        return call.finish(task, n_entries)
+        # What is not wanted then needs no vectors.
+        accept(shared)
+        return call.finish(task, n_entries, accept)
 
     def _next_call(self, threshold: int, wanted: int) -> ServerCall:
         self._calls += 1

@@ -22,6 +22,7 @@ from vfxgb.secagg.base import (
     SHARE,
     SIGN,
     UNMASK,
+    Accept,
     Aggregate,
     M,
     ServerContext,
@@ -112,11 +113,12 @@ class ServerCall:
         self._shared = tuple(sorted(shared))
         return self._shared
 
-    def finish(self, task: bytes, n_entries: int) -> Aggregate:
-        """All that follows."""
+    def finish(self, task: bytes, n_entries: int, accept: Accept) -> Aggregate:
+        """All that follows. `accept`: told whose vectors have arrived, before any of them is opened."""
         vectors = self._masking.begin(n_entries, self._vector_context)
         survivors = self._collect_vectors(vectors, task, n_entries)
         require_users(MASK, len(survivors), len(self._joined), self._wanted)
+        accept(survivors)
         statement = Statement(
             run=self._context.run,
             call=self._number,

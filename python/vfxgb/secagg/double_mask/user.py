@@ -18,6 +18,7 @@ from vfxgb.secagg.double_mask.messages import (
 from vfxgb.secagg.double_mask.modes import UserMasking
 from vfxgb.secagg.double_mask.peers import Peers
 from vfxgb.secagg.double_mask.user_call import UserCall
+from vfxgb.secagg.guard import GuardRules, SetGuard
 from vfxgb.transport.messages import Message
 
 # What follows the opening of a call, each once and in this order.
@@ -34,6 +35,7 @@ class DoubleMaskUser:
         self._context = context
         self._masking = masking
         self._peers = Peers(context)
+        self._guard = context.guard or SetGuard(GuardRules.default(len(context.directory)))
         self._set_up: list[type[Message]] = [Hello, KeyDirectory]
         self._last_call = 0
         self._call: UserCall | None = None
@@ -81,7 +83,7 @@ class DoubleMaskUser:
                 f"{step}: found call number {message.call}, wanted one above {self._last_call}; a number is used once"
             )
         self._last_call = message.call
-        self._call = UserCall(self._context, self._masking, self._peers, message.call)
+        self._call = UserCall(self._context, self._masking, self._peers, self._guard, message.call)
         self._expected = _ORDER
         return self._call.join()
 

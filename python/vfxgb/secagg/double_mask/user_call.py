@@ -35,16 +35,18 @@ from vfxgb.secagg.double_mask.shares import (
     record_parts,
     vector_context,
 )
+from vfxgb.secagg.guard import SetGuard
 from vfxgb.secagg.keys import sign
 from vfxgb.secagg.lists import Statement, check_signatures, read_users, require_within, task_digest
-from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 
 
 class UserCall:
     """The state of a call. Its methods are called once each, in the order of the stages."""
 
-    def __init__(self, context: UserContext, masking: UserMasking, peers: Peers, call: int) -> None:
+    def __init__(self, context: UserContext, masking: UserMasking, peers: Peers, guard: SetGuard, call: int) -> None:
         self.number = call
+        self._guard = guard
         self._context = context
         self._masking = masking
         self._peers = peers
@@ -56,6 +58,7 @@ class UserCall:
         self._others: tuple[int, ...] = ()  # who else shared; rows of the next two go with it
         self._key_shares: Rows = np.empty((0, 0), np.uint8)
         self._seed_shares: Rows = np.empty((0, 0), np.uint8)
+        self._task: Bulk = pack_bytes(b"")
         self._statement: Statement | None = None
 
     def join(self) -> MaskKey:
@@ -86,6 +89,8 @@ class UserCall:
         context = self._context
         shared = self._list(request.users, self._joined, step, "users who joined the call")
         self._require_enough(len(shared), step)
+        self._task = request.task
+        self._guard.hear(step, self._task, shared, self._threshold)
         self._others = tuple(user for user in shared if user != context.user)
         public_keys = self._open_records(request, step)
         pairs = self._pair_keys(public_keys, step)
@@ -114,6 +119,7 @@ class UserCall:
         before = self._known_statement()
         survivors = self._list(request.users, before.shared, step, "users who shared their keys")
         self._require_enough(len(survivors), step)
+        self._guard.admit(step, self._task, survivors)
         self._statement = statement = before.with_survivors(survivors)
         return Signed(call=self.number, signature=sign(self._context.identity, statement.signed_bytes()))
 

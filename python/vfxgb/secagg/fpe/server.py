@@ -6,7 +6,7 @@ import numpy as np
 
 from vfxgb.crypto.ints import unpack_unsigned
 from vfxgb.errors import AggregationError, InvalidCiphertextError, MessageError
-from vfxgb.secagg.base import MASK, Aggregate, ServerContext, require_users
+from vfxgb.secagg.base import MASK, Accept, Aggregate, ServerContext, accept_any, require_users
 from vfxgb.secagg.fpe.messages import FunctionalTask, FunctionalVector
 from vfxgb.secagg.fpe.scheme import SEED_BYTES, RunningSum, read_scheme
 from vfxgb.secagg.slots import slots_of, split_entries
@@ -31,7 +31,14 @@ class FpeServer:
         """Keys were dealt: nothing to agree on."""
         return self._context.users
 
-    def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
+    def aggregate(
+        self,
+        task: bytes,
+        n_entries: int,
+        users: Sequence[int],
+        spares: Sequence[int] = (),
+        accept: Accept = accept_any,
+    ) -> Aggregate:
         """See ServerRole. All users of the run are needed."""
         del spares
         context, params = self._context, self._context.params
@@ -56,6 +63,7 @@ class FpeServer:
                 self._add(total, user, reply, count)
             answered.append(user)
         require_users(MASK, len(answered), len(users), max(params.min_users, len(users)))
+        accept(sorted(answered))
         with context.timings.phase("open"):
             plaintexts = total.open(pads, context.threads)
         return Aggregate(split_entries(plaintexts, self._slots, n_entries), tuple(sorted(answered)))

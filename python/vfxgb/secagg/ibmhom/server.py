@@ -4,7 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from vfxgb.crypto import CiphertextArray
 from vfxgb.errors import AggregationError, MessageError
-from vfxgb.secagg.base import MASK, UNMASK, Aggregate, ServerContext, require_users, threshold_of
+from vfxgb.secagg.base import (
+    MASK,
+    UNMASK,
+    Accept,
+    Aggregate,
+    ServerContext,
+    accept_any,
+    require_users,
+    threshold_of,
+)
 from vfxgb.secagg.ibmhom.messages import EncryptedVector, EncryptTask, PartialDecryptions, SumToOpen
 from vfxgb.secagg.ibmhom.threshold import combine, read_key
 from vfxgb.secagg.slots import slots_of, split_entries
@@ -24,7 +33,14 @@ class IbmhomServer:
         """Keys were dealt: nothing to agree on."""
         return self._context.users
 
-    def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
+    def aggregate(
+        self,
+        task: bytes,
+        n_entries: int,
+        users: Sequence[int],
+        spares: Sequence[int] = (),
+        accept: Accept = accept_any,
+    ) -> Aggregate:
         """See ServerRole. Nobody drops out before the vectors are asked for, so spares only help to open."""
         del spares
         self._check_users(users)
@@ -35,6 +51,7 @@ class IbmhomServer:
         require_users(
             MASK, len(answered), len(users), max(params.min_users, threshold_of(params.threshold, len(users)))
         )
+        accept(answered)
         assert total is not None  # noqa: S101 - min_users and thresholds are at least 1
         asked = set(users)
         helpers = [*answered, *(user for user in self._context.users if user not in asked)]

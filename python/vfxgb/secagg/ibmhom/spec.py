@@ -27,6 +27,7 @@ SPEC = AggregatorSpec(
     deal=deal_shares,
     attacks=(
         "a server that sends a single user's ciphertexts to be opened gets them: users cannot tell them from a sum",
+        "users are told no lists of users: a server that asks for two sums that differ by one user gets the difference",
         "a threshold of users that collude open every vector; so does who dealt the key and did not forget its factors",
     ),
     quick_params={"key_bits": 128, "insecure": True},

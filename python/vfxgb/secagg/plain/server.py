@@ -6,7 +6,16 @@ from functools import partial
 import numpy as np
 
 from vfxgb.errors import MessageError
-from vfxgb.secagg.base import MASK, Aggregate, ServerContext, collect, require_users, threshold_of
+from vfxgb.secagg.base import (
+    MASK,
+    Accept,
+    Aggregate,
+    ServerContext,
+    accept_any,
+    collect,
+    require_users,
+    threshold_of,
+)
 from vfxgb.secagg.plain.messages import PlainTask, PlainVector
 from vfxgb.transport.messages import pack_bytes, unpack_array
 
@@ -22,7 +31,14 @@ class PlainServer:
         """Nothing to agree on."""
         return self._context.users
 
-    def aggregate(self, task: bytes, n_entries: int, users: Sequence[int], spares: Sequence[int] = ()) -> Aggregate:
+    def aggregate(
+        self,
+        task: bytes,
+        n_entries: int,
+        users: Sequence[int],
+        spares: Sequence[int] = (),
+        accept: Accept = accept_any,
+    ) -> Aggregate:
         """See ServerRole. Nobody drops out before the vectors are asked for, so spares stay spares."""
         del spares
         self._call += 1
@@ -43,4 +59,5 @@ class PlainServer:
         collect(self._context.exchange, MASK, dict.fromkeys(users, request), PlainVector, take, phase)
         wanted = max(params.min_users, threshold_of(params.threshold, len(users)))
         require_users(MASK, len(answered), len(users), wanted)
+        accept(sorted(answered))
         return Aggregate(sums, tuple(sorted(answered)))

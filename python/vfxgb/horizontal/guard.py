@@ -1,0 +1,152 @@
+"""Which tasks a user makes vectors of: those that the training it agreed to needs, and each of them once.
+
+An honest server counts, asks for start sums, searches cut points cell by cell down to a known depth, then asks for each
+node of each tree once. What goes beyond that is refused before a vector is made: cells finer than agreed on, another
+look at cells of a column that was searched already, a node a second time, a level below the deepest. The same task may
+be asked again word by word, because a call can fail; which *users* may be in its sum is for secagg/guard.py to say.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vfxgb.errors import MessageError
+from vfxgb.horizontal.messages import CellTask, LevelTask, MetricTask, ScaleTask, Task
+from vfxgb.horizontal.quantiles import DEFAULT_BITS, RangeCells
+from vfxgb.params import TrainParams
+from vfxgb.transport.messages import Bulk, unpack_array
+
+# Trees deeper than this are not counted node by node.
+MOST_COUNTED_DEPTH = 20
+SUMS = "sums"
+
+
+@dataclass(frozen=True)
+class TaskLimits:
+    """What a user was told of a run before it agreed.
+
+    `rounds`, `depth`: the training's n_estimators and max_depth; None: not bounded. `cell_bits`: how many of the 32
+    bits of a value cells may tell. `ranges`: column -> the cells of its public range; None: any, once per column.
+    """
+
+    rounds: int | None = None
+    depth: int | None = None
+    cell_bits: int = DEFAULT_BITS
+    ranges: Mapping[int, RangeCells] | None = None
+
+    @staticmethod
+    def of(params: TrainParams, cell_bits: int, ranges: Sequence[RangeCells] | None) -> "TaskLimits":
+        """The limits of a training."""
+        by_column = None if ranges is None else {cells.column: cells for cells in ranges}
+        return TaskLimits(params.n_estimators, params.max_depth, cell_bits, by_column)
+
+
+def topic_of(task: Bulk) -> str:
+    """What the sums of a task can be compared with: votes and losses each with their like, everything else together.
+
+    Counts, start sums and cells belong with the levels of the first tree: its gradients are the labels, moved by a
+    constant.
+    """
+    tag = bytes(task[1 : 1 + task[0]]).decode("ascii", "replace") if len(task) else ""
+    return tag if tag in (ScaleTask.TAG, MetricTask.TAG) else SUMS
+
+
+def most_calls(limits: TaskLimits, n_outputs: int) -> int:
+    """How many sums a user helps to open in a run: twice what the longest honest run asks for.
+
+    That one asks for a single node in each call. Calls that fail and are asked again are in the other half.
+    """
+    nodes = n_outputs * ((1 << min(limits.depth or MOST_COUNTED_DEPTH, MOST_COUNTED_DEPTH)) - 1)
+    return 2 * (2 + limits.cell_bits + (limits.rounds or 10_000) * (nodes + 2))
+
+
+class TaskGuard:
+    """The memory of user `name`, of `n_features` columns, about what it was asked."""
+
+    def __init__(self, name: str, limits: TaskLimits) -> None:
+        self._name = name
+        self._limits = limits
+        self._answered: set[bytes] = set()
+        # Set-up: how many bits of a column's values the cells so far have told.
+        self._bits: dict[int, int] = {}
+        self._tags: set[str] = set()
+        # Of the round under way: nodes asked for, by tree.
+        self._nodes: dict[int, set[int]] = {}
+
+    def check(self, data: Bulk, task: Task) -> None:
+        """Raise MessageError for a task that an honest server would not ask for now; else remember it."""
+        digest = hashlib.sha256(data).digest()
+        if digest in self._answered:
+            return
+        if isinstance(task, CellTask):
+            self._check_cells(task)
+        elif isinstance(task, LevelTask):
+            self._check_level(task)
+        elif task.TAG in self._tags:
+            raise MessageError(
+                f"{self._name}: asked for {task.TAG!r} a second time with other settings, wanted it once"
+            )
+        else:
+            self._tags.add(task.TAG)
+        self._answered.add(digest)
+
+    def next_round(self, rounds: int) -> None:
+        """Trees were published; `rounds` are known now. Raises MessageError beyond the last."""
+        limit = self._limits.rounds
+        if limit is not None and rounds > limit:
+            raise MessageError(f"{self._name}: found trees of round {rounds}, wanted at most {limit} rounds")
+        self._answered.clear()
+        self._tags.clear()
+        self._nodes.clear()
+
+    def _check_cells(self, task: CellTask) -> None:
+        what = f"{self._name}, counting rows in cells"
+        limits, cells = self._limits, task.cells
+        columns = unpack_array(cells.columns, np.int32, (len(cells.columns) // 16, 4), what)
+        told: dict[int, int] = {}
+        for column, bits, step, _ in columns.tolist():
+            if bits + step > limits.cell_bits:
+                raise MessageError(
+                    f"{what}: column {column} is to be told to {bits + step} bits of 32, wanted at most "
+                    f"{limits.cell_bits}; finer cells show values of single rows"
+                )
+            before = self._bits.get(column, 0)
+            if bits != before or step < 1:
+                raise MessageError(
+                    f"{what}: found cells of {bits} bits of column {column}, wanted {before}: each depth is asked for "
+                    "once, from the first on"
+                )
+            told[column] = bits + step
+        for one in cells.ranges:
+            agreed = one if limits.ranges is None else limits.ranges.get(one.column)
+            if one != agreed or one.column in self._bits or one.column in told:
+                raise MessageError(
+                    f"{what}: found cells of column {one.column} from {one.low:g} to {one.high:g}, wanted those of its "
+                    "public range, once"
+                )
+            told[one.column] = limits.cell_bits
+        self._bits.update(told)
+
+    def _check_level(self, task: LevelTask) -> None:
+        what = f"{self._name}, summing gradients"
+        asked: dict[int, set[int]] = {}
+        for tree in task.trees:
+            depth = len(tree.levels)
+            if self._limits.depth is not None and depth >= self._limits.depth:
+                raise MessageError(
+                    f"{what}: asked for nodes at depth {depth} of tree {tree.tree}, wanted less than "
+                    f"{self._limits.depth}"
+                )
+            nodes = unpack_array(tree.nodes, np.int32, (len(tree.nodes) // 4,), what).tolist()
+            known = self._nodes.get(tree.tree, set()) | asked.get(tree.tree, set())
+            again = sorted(known.intersection(nodes))
+            if again or len(set(nodes)) < len(nodes):
+                raise MessageError(
+                    f"{what}: asked for node {again[0] if again else nodes[0]} of tree {tree.tree} a second time with "
+                    "other settings, wanted each node once"
+                )
+            asked.setdefault(tree.tree, set()).update(nodes)
+        for number, nodes_asked in asked.items():
+            self._nodes.setdefault(number, set()).update(nodes_asked)
