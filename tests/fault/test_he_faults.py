@@ -68,7 +68,8 @@ def nothing_left():
     train(rounds=1, pool=False)
     before = settled_threads()
     yield
-    assert settled_threads() == before
+    # Fewer is fine: one of an earlier test may have ended meanwhile.
+    assert all(now <= then for now, then in zip(settled_threads(), before, strict=True))
 
 
 class Watch(TrainingCallback):

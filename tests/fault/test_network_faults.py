@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from interrupts import interruptible
 from network_runs import DEADLINE, Town
 from proxy import Proxy
 from vfxgb.errors import FrameError, PeerError
@@ -405,7 +405,7 @@ else:
 def child(town: Town, address: str, what: str) -> "subprocess.Popen[str]":
     town.identity("bank")
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(town.folder), address, what],
+        interruptible("-c", CHILD, str(town.folder), address, what),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -239,8 +239,8 @@ def test_inspect_takes_the_folder_of_a_run_or_of_a_party(world, addresses, vfxgb
 
 def test_a_damaged_run_leaves_the_others_to_be_used(world, addresses, vfxgb, tmp_path, capsys):
     """Listed, resumed and predicted with; the damaged one is named."""
-    config = world.active({"shop": addresses["shop"]}, name="damaged", folder="damaged-folder")
-    folder = PartyFolder(world.folder / "damaged-folder")
+    config = world.active({"shop": addresses["shop"]}, name="damaged-run", folder="damaged-run-folder")
+    folder = PartyFolder(world.folder / "damaged-run-folder")
     for _ in range(2):
         assert vfxgb("train", config, "--quiet") == 0
     trainer = Trainer(load_config(config, {}), Log(None))
