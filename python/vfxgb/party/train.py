@@ -341,8 +341,6 @@ def read_params(config: PartyConfig) -> TrainParams:
         raise ConfigError(f"{where} has early_stopping_rounds, which needs valid in [data]")
     if params.monotone_constraints is not None and not isinstance(params.monotone_constraints, Mapping):
         raise ConfigError(f"{where} has monotone_constraints as a list, wanted a table of this party's columns")
-    if params.num_class > 1 and params.objective != "multi:softprob":
-        raise ConfigError(f"{where} has num_class = {params.num_class}, which only multi:softprob has")
     return params
 
 

@@ -392,9 +392,10 @@ class ActiveParty:
             self._keeper.keep(state, stopped, self._grown, self._own.records, self._released_labels)
 
     def leaf_purity(self) -> dict[str, LeafPurity]:
-        """Per passive party what the leaves of the first tree say about labels; empty but for binary:logistic."""
+        """Per passive party what the leaves of the first tree say about labels; empty unless there are two classes."""
         grown = self._grown
-        if self._objective.name != "binary:logistic" or grown.first_rows is None:
+        spec = self._objective.spec
+        if spec.labels != "two classes" or not spec.residual or grown.first_rows is None:
             return {}
         params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()
