@@ -9,7 +9,7 @@ from typing import Any
 
 from speed_tables import RESULTS, load, number
 
-from vfxgb.cli.scale_points import (
+from vfxgb.bench.scale.points import (
     PROJECTED_BINS,
     PROJECTED_DEPTH,
     PROJECTED_FEATURES,
@@ -20,8 +20,8 @@ from vfxgb.cli.scale_points import (
     points,
     projections,
 )
-from vfxgb.cli.scale_report import about
-from vfxgb.cli.scale_results import read_costs, read_trained
+from vfxgb.bench.scale.report import about
+from vfxgb.bench.scale.results import read_costs, read_trained
 
 FILE = "scale.json"
 SCHEMES = {"paillier": "Paillier", "ou": "Okamoto-Uchiyama"}

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.real_trees import assert_real_trees
-from vfxgb.cli.train_data import ACTIVE, load
+from vfxgb.bench.datasets import ACTIVE, load
+from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.codec.batchcrypt import BatchCryptCode
 from vfxgb.codec.code import PairCode
 from vfxgb.codec.plan import Lane, plan_slots

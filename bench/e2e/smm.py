@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 
 from vfxgb import _native
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.memory import start_peak
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.memory import start_peak
 from vfxgb.errors import BenchmarkError
 from vfxgb.protocols.smm.cells import NodeMatrix
 from vfxgb.protocols.smm.chunks import pieces

@@ -35,10 +35,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.cli.bench_papers import NEEDED, USER_RESULTS, missing_packages, results_folder
+from vfxgb.bench.datasets import Loaded, load
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.papers import NEEDED, USER_RESULTS, missing_packages
+from vfxgb.bench.script_folders import results_folder
 from vfxgb.cli.exits import INTERRUPTED, USAGE
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.train_data import Loaded, load
 from vfxgb.errors import VfxgbError
 
 FOLDER = Path(__file__).resolve().parent
@@ -67,7 +68,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) ->
     if missing:
         sys.exit(f"{' and '.join(missing)} missing: pip install 'vfxgb[bench]'")
     if args.out is None:
-        args.out = results_folder(args.quick, FOLDER)
+        args.out = results_folder(args.quick, FOLDER, USER_RESULTS)
     args.out.mkdir(parents=True, exist_ok=True)
     return args
 

@@ -1,8 +1,8 @@
-"""`vfxgb bench scale`: training on rows in shards. The measurements; arguments and printing are in scale_report.py.
+"""`vfxgb bench scale`: training on rows in shards. The measurements; their tables are in report.py.
 
 Two parties, a bank with the labels and a shop, `batch_he`, data in Parquet files. Parts:
 
-    costs        the constants of the cost model (scale_model.py)
+    costs        the constants of the cost model (model.py)
     shards       one training with rows in the memory of one process, and with rows on a Dask cluster of this machine in
                  1, 2 and 4 shards, in turn; the models must be equal
     memory       what the parties' own process takes while tables of growing size are worked on by a cluster
@@ -21,13 +21,13 @@ from typing import Any
 
 import msgspec
 
-from vfxgb.cli.children import ask
-from vfxgb.cli.scale_cluster import Cluster
-from vfxgb.cli.scale_costs import key_costs, row_costs, typical
-from vfxgb.cli.scale_data import ScaleData, write_data
-from vfxgb.cli.scale_job import ScaleJob, ScaleRun
-from vfxgb.cli.scale_points import predicted_seconds
-from vfxgb.cli.scale_results import Costs, Trained
+from vfxgb.bench.children import ask
+from vfxgb.bench.scale.cluster import Cluster
+from vfxgb.bench.scale.costs import key_costs, row_costs, typical
+from vfxgb.bench.scale.data import ScaleData, write_data
+from vfxgb.bench.scale.job import ScaleJob, ScaleRun
+from vfxgb.bench.scale.points import predicted_seconds
+from vfxgb.bench.scale.results import Costs, Trained
 from vfxgb.crypto.sizes import DEFAULT_BITS, MIN_BITS, check_requested_bits
 from vfxgb.errors import VfxgbError
 from vfxgb.threads import available_cores
@@ -218,7 +218,7 @@ def _train(
 
 
 def _ask(job: ScaleJob, name: str) -> ScaleRun:
-    return ask("vfxgb.cli.scale_job", job, ScaleRun, name)
+    return ask("vfxgb.bench.scale.job", job, ScaleRun, name)
 
 
 def _about(settings: ScaleSettings, way: Trained, costs: Costs | None) -> str:

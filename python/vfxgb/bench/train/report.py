@@ -1,16 +1,13 @@
-"""`vfxgb bench train`: tables and the JSON file of the measurements made by bench_train.py."""
+"""`vfxgb bench train`: tables and the JSON of the measurements made by measure.py."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from vfxgb.cli.bench_train import BATCH, SINGLE, Measurement, TrainSettings, check, measure
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.train_job import XGBOOST
+from vfxgb.bench.train.job import XGBOOST
+from vfxgb.bench.train.measure import BATCH, SINGLE, Measurement, TrainSettings
 from vfxgb.protocols import protocol_by_name
 
 NAME_WIDTH = 36
@@ -23,24 +20,6 @@ MEMORY_GOAL = 2.5
 BATCH_GOAL = 0.55
 OPERATIONS = ("encryptions", "additions", "packing", "rerandomisations", "decryptions")
 PLAIN_SUMS = "row additions"
-
-
-def run(settings: TrainSettings, json_file: str | None) -> int:
-    """Measure, print, and write the JSON file if asked. Always 0; mistakes raise."""
-    check(settings)
-    path = None if json_file is None else Path(json_file)
-    if path is not None:
-        # A path that cannot be written should fail now, not after the measurement.
-        path.touch()
-    facts = machine_facts()
-    for name, value in facts.items():
-        print(f"{name:<14} {value}")
-    print(flush=True)
-    parts = measure(settings)
-    print("\n".join(report_lines(settings, parts)))
-    if path is not None:
-        path.write_text(json.dumps(to_json(settings, facts, parts), indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 def report_lines(settings: TrainSettings, parts: dict[str, list[Measurement]]) -> list[str]:

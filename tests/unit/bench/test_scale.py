@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vfxgb.cli import bench_scale, children, main, scale_cluster, scale_data
-from vfxgb.cli.bench_scale import ScaleSettings, quick
-from vfxgb.cli.scale_cluster import Cluster
-from vfxgb.cli.scale_costs import key_costs, row_costs, typical
-from vfxgb.cli.scale_job import ScaleJob, ScaleRun, run_job
-from vfxgb.cli.scale_model import KeyCosts, RowCosts
-from vfxgb.cli.scale_points import points, projections
-from vfxgb.cli.scale_results import Costs, Trained
+from vfxgb.bench import children
+from vfxgb.bench.scale import cluster, data, measure
+from vfxgb.bench.scale.cluster import Cluster
+from vfxgb.bench.scale.costs import key_costs, row_costs, typical
+from vfxgb.bench.scale.job import ScaleJob, ScaleRun, run_job
+from vfxgb.bench.scale.measure import ScaleSettings, quick
+from vfxgb.bench.scale.model import KeyCosts, RowCosts
+from vfxgb.bench.scale.points import points, projections
+from vfxgb.bench.scale.results import Costs, Trained
+from vfxgb.cli import main
 from vfxgb.errors import MissingPackageError, ParameterError, VfxgbError
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -45,8 +47,8 @@ def fewer_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def ask(module: str, job: ScaleJob, result: type[ScaleRun], name: str) -> ScaleRun:
         return children.ask(module, job, result, name) if "memory_limit" in job.engine else run_job(job)
 
-    monkeypatch.setattr(bench_scale, "ask", ask)
-    monkeypatch.setattr(bench_scale, "Cluster", SharedCluster)
+    monkeypatch.setattr(measure, "ask", ask)
+    monkeypatch.setattr(measure, "Cluster", SharedCluster)
     with Cluster(2, 1) as cluster:
         monkeypatch.setattr(SharedCluster, "address", cluster.address)
         yield
@@ -73,7 +75,8 @@ def test_everything_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     # One ciphertext per row, and one for each node to build.
     assert all(1500 < run["operations"]["encryptions"] < 1510 for run in runs)
     assert runs[0]["cluster_cpu_seconds"] == 0 < runs[1]["cluster_cpu_seconds"]
-    assert all(run["seconds"] > 0 < run["cpu_seconds"] for run in runs)
+    # Processor time leaves out the key as if one thread had made it, by the clock: on a busy machine that can be more.
+    assert all(run["seconds"] > 0 < run["cpu_seconds"] + run["key_seconds"] for run in runs)
     (memory,), (large,) = document["memory"]["found"], document["out-of-core"]["found"]
     assert (memory["shards"], len(memory["runs"][0]["worker_peak_bytes"])) == (4, 2 if sys.platform == "linux" else 0)
     assert large["rows"] == 1600
@@ -95,7 +98,7 @@ def test_a_file_keeps_what_was_not_measured(tmp_path: Path, monkeypatch: pytest.
     document = json.loads(file.read_text())
     assert list(document) == ["shards", "costs"]
     assert [key["scheme"] for key in document["costs"]["found"]["keys"]] == ["ou", "paillier"]
-    found = projections(document, bench_scale.QUICK_BITS)
+    found = projections(document, measure.QUICK_BITS)
     assert len(found) == 8
     fewer, more = found[0], found[1]
     assert (fewer.workers, more.workers) == (10, 100)
@@ -136,7 +139,7 @@ def test_quick_leaves_what_was_asked_for() -> None:
     settings = quick(ScaleSettings(rows=7, shards=(4,)))
     assert (settings.rows, settings.shards, settings.features) == (7, (4,), 4)
     assert settings.insecure
-    assert settings.key_bits == bench_scale.QUICK_BITS
+    assert settings.key_bits == measure.QUICK_BITS
 
 
 def test_models_that_differ_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,20 +150,20 @@ def test_models_that_differ_are_an_error(tmp_path: Path, monkeypatch: pytest.Mon
         way.runs.append(run)
         return way
 
-    monkeypatch.setattr(bench_scale, "_train", pretend)
+    monkeypatch.setattr(measure, "_train", pretend)
     with pytest.raises(VfxgbError, match="models differ"):
-        bench_scale.measure(quick(ScaleSettings(parts=("shards",))), tmp_path)
+        measure.measure(quick(ScaleSettings(parts=("shards",))), tmp_path)
 
 
 def test_data_is_the_same_every_time_and_in_groups(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    first, second = (scale_data.write_data(tmp_path / name, 1000, 5) for name in ("a", "b"))
+    first, second = (data.write_data(tmp_path / name, 1000, 5) for name in ("a", "b"))
     assert first.features == (2, 3)
     for party, path in first.paths.items():
         table, again = pq.read_table(path), pq.read_table(second.paths[party])
         assert table.equals(again)
-        assert pq.ParquetFile(path).num_row_groups == scale_data.LEAST_GROUPS
+        assert pq.ParquetFile(path).num_row_groups == data.LEAST_GROUPS
     bank, shop = (pq.read_table(path).to_pydict() for path in first.paths.values())
     assert list(bank) == ["label", "bank_0", "bank_1"]
     assert list(shop) == ["shop_0", "shop_1", "shop_2"]
@@ -170,22 +173,22 @@ def test_data_is_the_same_every_time_and_in_groups(tmp_path: Path) -> None:
     assert np.corrcoef(labels, bank["bank_0"])[0, 1] > 0.2
     assert np.corrcoef(labels, shop["shop_0"])[0, 1] < -0.2
     stamp = Path(first.bank).stat().st_mtime_ns
-    assert scale_data.write_data(tmp_path / "a", 1000, 5) == first
+    assert data.write_data(tmp_path / "a", 1000, 5) == first
     assert Path(first.bank).stat().st_mtime_ns == stamp
     with pytest.raises(ParameterError, match="found 1 features"):
-        scale_data.write_data(tmp_path, 10, 1)
+        data.write_data(tmp_path, 10, 1)
 
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def absent(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(scale_cluster, "import_module", absent)
+    monkeypatch.setattr(cluster, "import_module", absent)
     with pytest.raises(MissingPackageError, match=r"pip install 'vfxgb\[dask\]'"):
         Cluster(1, 1)
-    monkeypatch.setattr(scale_data, "import_module", absent)
+    monkeypatch.setattr(data, "import_module", absent)
     with pytest.raises(MissingPackageError, match="pip install pyarrow"):
-        scale_data.write_data(tmp_path, 10, 2)
+        data.write_data(tmp_path, 10, 2)
 
 
 def test_a_cluster_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +200,7 @@ def test_a_cluster_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_error_of_a_training_names_it() -> None:
     job = ScaleJob({"bank": "none.parquet", "shop": "none.parquet"}, None, {}, None, {}, 1, 2, 4, 1)
     with pytest.raises(VfxgbError, match=r"measuring a table: .*none.parquet"):
-        children.ask("vfxgb.cli.scale_job", job, ScaleRun, "a table")
+        children.ask("vfxgb.bench.scale.job", job, ScaleRun, "a table")
 
 
 def test_constants_are_sensible(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from vfxgb.cli.scale_model import (
+from vfxgb.bench.scale.model import (
     KeyCosts,
     Place,
     Shape,
@@ -21,7 +21,7 @@ from vfxgb.cli.scale_model import (
     sent_bytes,
     work,
 )
-from vfxgb.cli.scale_results import Costs, Trained, read_costs, read_trained
+from vfxgb.bench.scale.results import Costs, Trained, read_costs, read_trained
 
 # What the tables of docs/scale.md project to: rows, workers of each party, and cores of a worker.
 PROJECTED_ROWS = (10**8, 10**9)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.real_trees import assert_real_booster, assert_real_predictions, assert_real_trees, splits_by_party
+from vfxgb.bench.real_trees import assert_real_booster, assert_real_predictions, assert_real_trees, splits_by_party
 from vfxgb.errors import BenchmarkError
 
 xgboost = pytest.importorskip("xgboost")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vfxgb import _native
-from vfxgb.cli.scale_model import (
+from vfxgb.bench.scale.model import (
     KeyCosts,
     Place,
     RowCosts,

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from vfxgb import _native
-from vfxgb.cli.bench_ops import Operation
+from vfxgb.bench.ops.measure import Operation
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import Lane, plan_slots
 from vfxgb.crypto import PrivateKey

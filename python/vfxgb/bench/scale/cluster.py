@@ -27,7 +27,7 @@ class Cluster:
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> "Cluster":
-        code = f"import vfxgb.cli.scale_cluster as cluster; cluster.main({self.workers}, {self.threads})"
+        code = f"import vfxgb.bench.scale.cluster as cluster; cluster.main({self.workers}, {self.threads})"
         command = [sys.executable, "-c", code]
         # Ctrl-C is for the process that measures; the cluster ends with it.
         self._process = subprocess.Popen(  # noqa: S603

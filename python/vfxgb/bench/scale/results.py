@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from vfxgb.cli.scale_job import ScaleRun
-from vfxgb.cli.scale_model import KeyCosts, RowCosts
+from vfxgb.bench.scale.job import ScaleRun
+from vfxgb.bench.scale.model import KeyCosts, RowCosts
 
 
 class Costs(msgspec.Struct, frozen=True):

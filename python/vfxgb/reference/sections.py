@@ -8,14 +8,13 @@ from typing import Any
 import vfxgb.estimator
 import vfxgb.horizontal.estimator
 from vfxgb.align.params import AlignParams
-from vfxgb.cli import exits
-from vfxgb.cli.parameter_docs import defaults, forms, meanings, shown, table_meanings
 from vfxgb.estimator_base import EstimatorBase
 from vfxgb.horizontal.settings import REFUSED
 from vfxgb.params import Rule, TrainParams, parameter_names
 from vfxgb.party.config import ONLY, ROLES, SECTIONS, PartyConfig, PeerSection
 from vfxgb.party.users import ServerSection, UserSection
 from vfxgb.protocols import protocol_by_name, protocol_names, shipped_protocols
+from vfxgb.reference.docstrings import defaults, forms, meanings, shown, table_meanings
 from vfxgb.secagg import aggregator_by_name, aggregator_names
 from vfxgb.transport.network.limits import BOUNDS, Limits
 
@@ -55,8 +54,8 @@ class Section:
     heading: str = "name"
 
 
-def sections(shipped_only: bool = False) -> tuple[Section, ...]:
-    """All of them. `shipped_only`: without protocols and aggregators of other packages."""
+def sections(exit_codes: Mapping[int, str], shipped_only: bool = False) -> tuple[Section, ...]:
+    """All of them, and what the command's exit codes mean. `shipped_only`: without protocols of other packages."""
     protocols = shipped_protocols() if shipped_only else protocol_names()
     return (
         _training(),
@@ -76,7 +75,7 @@ def sections(shipped_only: bool = False) -> tuple[Section, ...]:
             "Environment and exit codes",
             "Exit codes",
             "",
-            tuple(Entry(str(code), "", "", meaning) for code, meaning in exits.MEANING.items()),
+            tuple(Entry(str(code), "", "", meaning) for code, meaning in exit_codes.items()),
             heading="code",
         ),
     )

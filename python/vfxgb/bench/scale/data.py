@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.cli.train_data import ACTIVE, LABEL, PASSIVE
+from vfxgb.bench.datasets import ACTIVE, LABEL, PASSIVE
 from vfxgb.errors import MissingPackageError, ParameterError
 
 SEED = 20_260_411

@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli import train_costs
-from vfxgb.cli.bench_ops import Operation
-from vfxgb.cli.children import answer
-from vfxgb.cli.memory import start_peak
-from vfxgb.cli.progress import Progress
-from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
-from vfxgb.cli.train_data import ACTIVE, PASSIVE, Loaded, load
+from vfxgb.bench.children import answer
+from vfxgb.bench.datasets import ACTIVE, PASSIVE, Loaded, load
+from vfxgb.bench.memory import start_peak
+from vfxgb.bench.ops.measure import Operation
+from vfxgb.bench.progress import Progress
+from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
+from vfxgb.bench.train.costs import operations as timed_operations
 from vfxgb.crypto import generate
 from vfxgb.errors import MissingPackageError
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
@@ -123,7 +123,7 @@ def run_job(job: TrainJob) -> JobResult:
     if job.cost_batch:
         wanted = {name: job.params[name] for name in ("scheme", "randomness", "insecure")}
         key = generate(bits=job.params["key_bits"], **wanted)
-        costs = train_costs.operations(key, len(data.y), job.cost_batch)
+        costs = timed_operations(key, len(data.y), job.cost_batch)
         for operation in costs:
             operation.run(job.threads)  # makes the tables
         wire_bytes, element_bytes = key.public_key.wire_bytes, key.public_key.native.element_bytes

@@ -1,6 +1,6 @@
 import pytest
 
-from vfxgb.cli import progress
+from vfxgb.bench import progress
 
 
 def test_silent_at_first_then_says_how_long_is_left(

@@ -1,43 +1,25 @@
-"""`vfxgb bench ops`: the table and the JSON file of the measurements made by bench_ops.py."""
+"""`vfxgb bench ops`: the table and the JSON of the measurements made by measure.py."""
 
-import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from vfxgb.cli import phe_peer
-from vfxgb.cli.bench_ops import BenchResult, BenchSettings, Memory, Operation, measure
-from vfxgb.cli.machine import machine_facts
+from vfxgb.bench.ops import phe_peer
+from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
 
 NAME_WIDTH = 32
 COLUMN_WIDTH = 12
 
 
-def run(settings: BenchSettings, json_file: str | None) -> int:
-    """Measure, print, and write the JSON file if asked. Always 0; mistakes raise."""
-    path = None if json_file is None else Path(json_file)
-    if path is not None:
-        # A path that cannot be written should fail now, not after the measurement.
-        path.touch()
-    facts = machine_facts()
-    for name, value in facts.items():
-        print(f"{name:<14} {value}")
-    print(
-        f"\n{settings.bits}-bit keys, batches of {settings.count}, median of {settings.repeats}; "
-        "microseconds per operation\n",
-        flush=True,
+def heading(settings: BenchSettings) -> str:
+    """What is measured."""
+    return (
+        f"{settings.bits}-bit keys, batches of {settings.count}, median of {settings.repeats}; "
+        "microseconds per operation"
     )
-    result = measure(settings)
-    print("\n".join(table_lines(result)))
-    if not result.phe:
-        print(f"\n{phe_peer.INSTALL_HINT}")
-    if path is not None:
-        path.write_text(json.dumps(to_json(result, facts), indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 def table_lines(result: BenchResult) -> list[str]:
-    """The printed table: one line per operation, then phe's own times, then memory."""
+    """The printed table: one line per operation, then phe's own times, memory, and how to have phe."""
     threads = result.settings.threads
     peers = {peer.name: peer.microseconds(threads[0]) for peer in result.phe}
     headings = [f"{count} thread{'s' if count > 1 else ''}" for count in threads]
@@ -50,6 +32,8 @@ def table_lines(result: BenchResult) -> list[str]:
     lines += [_line(f"phe, raw: {peer.name}", [_number(peer.microseconds(threads[0]))]) for peer in result.phe]
     lines.append("")
     lines += [_memory_line(memory) for memory in result.memory]
+    if not result.phe:
+        lines += ["", phe_peer.INSTALL_HINT]
     return lines
 
 

@@ -5,6 +5,7 @@ stdout, both as JSON: `answer`. `ask` starts it.
 """
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,8 +13,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from vfxgb.cli.exits import INTERRUPTED, OK, USAGE
 from vfxgb.errors import VfxgbError
+
+# What a process ends with that ctrl-C has ended, and one that has written an error.
+INTERRUPTED = 128 + signal.SIGINT
+FAILED = 2
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -44,8 +48,8 @@ def answer(kind: type[Job], run: Callable[[Job], Any]) -> int:
         result = run(msgspec.json.decode(sys.stdin.buffer.read(), type=kind))
     except VfxgbError as error:
         print(msgspec.json.encode({"error": str(error)}).decode())
-        return USAGE
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     print(msgspec.json.encode(result).decode())
-    return OK
+    return 0

@@ -1,4 +1,4 @@
-"""`vfxgb bench train`: what training costs, per tree. The measurements; printing is in train_report.py.
+"""`vfxgb bench train`: what training costs, per tree. The measurements; their tables are in report.py.
 
 Every configuration is trained in a process of its own (train_job.py), all parties in memory, one after the other.
 Parts:
@@ -20,10 +20,10 @@ from typing import Any
 
 import msgspec
 
-from vfxgb.cli.children import ask
-from vfxgb.cli.train_costs import floor_seconds
-from vfxgb.cli.train_data import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
-from vfxgb.cli.train_job import SETUP_BYTES, XGBOOST, JobResult, TrainJob, TrainRun
+from vfxgb.bench.children import ask
+from vfxgb.bench.datasets import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
+from vfxgb.bench.train.costs import floor_seconds
+from vfxgb.bench.train.job import SETUP_BYTES, XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.crypto.sizes import check_requested_bits
 from vfxgb.errors import ParameterError, ProtocolParameterError
 from vfxgb.protocols import make_protocol_params, protocol_by_name
@@ -311,7 +311,7 @@ def _job(
 
 def run_in_child(job: TrainJob, name: str) -> JobResult:
     """Run a job in a new process. Raises VfxgbError with its error, KeyboardInterrupt when it was interrupted."""
-    return ask("vfxgb.cli.train_job", job, JobResult, name)
+    return ask("vfxgb.bench.train.job", job, JobResult, name)
 
 
 def make_measurement(name: str, job: TrainJob, result: JobResult) -> Measurement:

@@ -1,22 +1,13 @@
-"""`vfxgb bench scale`: arguments, tables and the JSON file of the measurements made by bench_scale.py."""
+"""`vfxgb bench scale`: tables and the JSON of the measurements made by measure.py."""
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import msgspec
-
-from vfxgb.cli.bench_scale import PARTS, SCHEMES, ScaleSettings, measure, quick
-from vfxgb.cli.exits import OK
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.output import write_json
-from vfxgb.cli.parser import Commands, positive_int
-from vfxgb.cli.scale_points import cpu_seconds, points
-from vfxgb.cli.scale_results import Costs, Trained, read_costs, read_trained
+from vfxgb.bench.scale.points import cpu_seconds, points
+from vfxgb.bench.scale.results import Costs, Trained, read_costs, read_trained
 from vfxgb.errors import FormatError
 
 NAME_WIDTH = 34
@@ -27,88 +18,18 @@ MEGA = 1e6
 OVERHEAD_GOAL = 1.15
 
 
-def add(topics: Commands) -> None:
-    """Add `scale` to the topics of `vfxgb bench`."""
-    default = ScaleSettings()
-    scale = topics.add_parser(
-        "scale",
-        help="rows in shards: on a Dask cluster of this machine, and in memory-mapped files",
-        description="Trains with batch_he from Parquet files: with rows in one process and on a Dask cluster of this "
-        "machine in several shards, in turn, and compares time and models; with growing tables, for the memory of the "
-        "process that is not a worker; and, if asked, under a limit of memory. Needs vfxgb[dask] and pyarrow. With "
-        "--json, parts that are not measured stay in the file as they are.",
-    )
-    scale.add_argument("--parts", type=part_list, default=default.parts, help=f"of {','.join(PARTS)} (the first three)")
-    scale.add_argument("--out-of-core", action="store_true", help="that part too: many rows, some gigabytes on disk")
-    scale.add_argument("--scheme", choices=SCHEMES, default=default.scheme, help="(%(default)s)")
-    scale.add_argument("--key-bits", type=positive_int, default=default.key_bits, help="(%(default)s)")
-    scale.add_argument("--rows", type=positive_int, default=default.rows, help="of part shards (%(default)s)")
-    scale.add_argument("--features", type=positive_int, default=default.features, help="of both parties (%(default)s)")
-    scale.add_argument("--trees", type=positive_int, default=default.trees, help="(%(default)s)")
-    scale.add_argument("--depth", type=positive_int, default=default.depth, help="(%(default)s)")
-    scale.add_argument("--bins", type=positive_int, default=default.bins, help="(%(default)s)")
-    scale.add_argument("--shards", type=int_list, default=default.shards, help="comma-separated (1,2,4)")
-    scale.add_argument("--repeats", type=positive_int, default=default.repeats, help="of part shards (%(default)s)")
-    scale.add_argument(
-        "--memory-rows", type=int_list, default=default.memory_rows, help="of part memory (250000,1000000,4000000)"
-    )
-    scale.add_argument(
-        "--large-rows", type=positive_int, default=default.large_rows, help="of part out-of-core (%(default)s)"
-    )
-    scale.add_argument("--memory-limit", default=default.memory_limit, help="of part out-of-core (%(default)s)")
-    scale.add_argument("--folder", type=Path, default=None, help="for the data, which stays there (a temporary one)")
-    scale.add_argument("--quick", action="store_true", help="few rows, keys that protect nothing: a minute at most")
-    scale.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
-    scale.set_defaults(run=run)
-
-
-def int_list(text: str) -> tuple[int, ...]:
-    """A comma-separated list of positive integers, without repeats."""
-    found = tuple(positive_int(part) for part in text.split(","))
-    if len(set(found)) != len(found):
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted every number once")
-    return found
-
-
-def part_list(text: str) -> tuple[str, ...]:
-    """A comma-separated list of parts, without repeats."""
-    found = tuple(text.split(","))
-    if len(set(found)) != len(found) or not set(found) <= set(PARTS):
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(PARTS)}")
-    return found
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Measure, print, and write the JSON file if asked. Raises for mistakes and for models that differ."""
-    given = {name: value for name, value in vars(arguments).items() if name in ScaleSettings.__dataclass_fields__}
-    if arguments.out_of_core:
-        given["parts"] = tuple(dict.fromkeys([*given["parts"], PARTS[-1]]))
-    settings = quick(ScaleSettings(**given)) if arguments.quick else ScaleSettings(**given)
-    document = _read(arguments.json)
-    facts = machine_facts()
-    for name, value in facts.items():
-        print(f"{name:<14} {value}")
-    print(flush=True)
-    for part, found in measure(settings, arguments.folder, read_costs(document)).items():
-        document[part] = {"machine": facts, "settings": asdict(settings), "found": msgspec.to_builtins(found)}
-    print("\n".join(report_lines(document, settings.parts)))
-    if arguments.json is not None:
-        write_json(document, arguments.json)
-    return OK
-
-
-def _read(json_file: str | None) -> dict[str, Any]:
-    """What the file holds already; a path that cannot be written fails now, not after the measurement."""
+def read_document(json_file: str | None) -> dict[str, Any]:
+    """What the file of results holds already; a path that cannot be written fails now, not after the measurement."""
     if json_file is None or json_file == "-":
         return {}
     path = Path(json_file)
     path.touch()
     text = path.read_text(encoding="utf-8")
     try:
-        found: dict[str, Any] = json.loads(text) if text else {}
+        document: dict[str, Any] = json.loads(text) if text else {}
     except json.JSONDecodeError as error:
         raise FormatError(f"bench scale: {path.name} is not a file of results ({error}); name another one") from None
-    return found
+    return document
 
 
 def report_lines(document: Mapping[str, Any], parts: Sequence[str]) -> list[str]:

@@ -1,8 +1,9 @@
 """`vfxgb bench papers`: the scripts that reproduce tables and figures of papers, one process each.
 
-They are in bench/papers of the source tree; a wheel holds them as vfxgb/bench/papers. A script is a file of that folder
-that can be run; what it is about is the first line of its docstring, and its MINUTES say how long it takes on two idle
-cores with --quick and without. Each writes its own files; the index papers.md is written here, from what is there.
+They are in bench/papers of the source tree; script_folders.py says where a wheel has them. A script is a file of that
+folder that can be run; what it is about is the first line of its docstring, and its MINUTES say how long it takes on
+two idle cores with --quick and without. Each writes its own files; the index papers.md is written here, from what is
+there.
 """
 
 import ast
@@ -18,10 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import vfxgb
-from vfxgb.cli.exits import BUG, INTERRUPTED, OK
-from vfxgb.cli.parser import UsageError
-from vfxgb.errors import VfxgbError
+from vfxgb.bench.children import INTERRUPTED
+from vfxgb.bench.script_folders import results_folder, scripts_folder
+from vfxgb.errors import UnknownNameError, VfxgbError
 
 INDEX = "papers.md"
 USER_RESULTS = Path("vfxgb-papers")
@@ -41,24 +41,6 @@ class Script:
     path: Path
     about: str
     minutes: tuple[float, float]
-
-
-def scripts_folder() -> Path:
-    """Where the scripts are: in the package if it was installed, else in the source tree around it.
-
-    Raises VfxgbError where they are not.
-    """
-    package = Path(vfxgb.__file__).resolve().parent
-    for folder in (package / "bench/papers", package.parents[1] / "bench/papers"):
-        if folder.is_dir():
-            return folder
-    raise VfxgbError("bench papers: the scripts are not in this installation; install vfxgb again from a wheel")
-
-
-def results_folder(quick: bool, scripts: Path) -> Path:
-    """Where results go if nobody says: docs/results of a source tree, but never what --quick measures."""
-    committed = scripts.parents[1] / "docs/results"
-    return committed if committed.is_dir() and not quick else USER_RESULTS
 
 
 def missing_packages() -> list[str]:
@@ -93,10 +75,10 @@ def _paper(about: str) -> str:
 
 
 def chosen_scripts(scripts: dict[str, Script], names: Sequence[str]) -> list[Script]:
-    """Those asked for, each once; all of them if none is named. Raises UsageError for a name that is no script."""
+    """Those asked for, each once; all if none is named. Raises UnknownNameError for a name that is no script."""
     unknown = [name for name in names if name not in scripts]
     if unknown:
-        raise UsageError(f"bench papers: found {', '.join(unknown)}, wanted some of {', '.join(scripts)}")
+        raise UnknownNameError(f"bench papers: found {', '.join(unknown)}, wanted some of {', '.join(scripts)}")
     return [scripts[name] for name in dict.fromkeys(names or scripts)]
 
 
@@ -113,20 +95,20 @@ def list_scripts(scripts: dict[str, Script]) -> str:
 
 def run(
     names: Sequence[str], quick: bool, out: Path | None, threads: int | None = None, folder: Path | None = None
-) -> int:
-    """Run scripts one after the other and write the index; the exit code is 1 if one of them failed.
+) -> list[str]:
+    """Run scripts one after the other and write the index; gives the names of those that failed.
 
     `out`: None for `results_folder`. `threads`: of each party, None for the scripts' default. `folder`: where the
-    scripts are. Raises UsageError for a name that is no script, VfxgbError if a package is missing, KeyboardInterrupt
-    after the index of what was finished is written.
+    scripts are. Raises UnknownNameError for a name that is no script, VfxgbError if a package is missing,
+    KeyboardInterrupt after the index of what was finished is written.
     """
-    folder = folder or scripts_folder()
+    folder = folder or scripts_folder("papers")
     scripts = find_scripts(folder)
     asked = chosen_scripts(scripts, names)
     missing = missing_packages()
     if missing:
         raise VfxgbError(f"bench papers: {' and '.join(missing)} missing: pip install 'vfxgb[bench]'")
-    out = out or results_folder(quick, folder)
+    out = out or results_folder(quick, folder, USER_RESULTS)
     out.mkdir(parents=True, exist_ok=True)
     options = ["--out", str(out), *(["--quick"] if quick else [])]
     options += [] if threads is None else ["--threads", str(threads)]
@@ -147,7 +129,7 @@ def run(
         write_index(scripts, out)
     if failed:
         _say(f"failed: {', '.join(failed)}")
-    return BUG if failed else OK
+    return failed
 
 
 class Clock:

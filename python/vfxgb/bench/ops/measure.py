@@ -1,4 +1,4 @@
-"""`vfxgb bench ops`: the measurements. Printing is in bench_report.py.
+"""`vfxgb bench ops`: the measurements. Their tables are in report.py.
 
 Repeats are interleaved (every operation once, then every operation again), so that a busy moment of the machine
 does not hit one operation only; phe runs inside the same loop with the same key.
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vfxgb.cli import phe_peer
-from vfxgb.cli.progress import Progress
+from vfxgb.bench.ops import phe_peer
+from vfxgb.bench.progress import Progress
 from vfxgb.crypto import CiphertextArray, PrivateKey, generate
 
 # Slow operations run on a part of the batch: public encryption costs about ten times the owner's.

@@ -1,4 +1,4 @@
-"""The constants of the cost model (scale_model.py), measured on this machine.
+"""The constants of the cost model (model.py), measured on this machine.
 
 The operations are those of training itself, on some thousand rows: what they cost there holds for any number of rows.
 Processor time is counted, with all cores at work, so that other programs on the machine do not count.
@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 
 from vfxgb import _native
-from vfxgb.cli.scale_data import write_data
-from vfxgb.cli.scale_model import KeyCosts, RowCosts
-from vfxgb.cli.scale_results import Costs
-from vfxgb.cli.train_costs import SLOW_SHARE, lane_for
-from vfxgb.cli.train_data import ACTIVE, LABEL
+from vfxgb.bench.datasets import ACTIVE, LABEL
+from vfxgb.bench.scale.data import write_data
+from vfxgb.bench.scale.model import KeyCosts, RowCosts
+from vfxgb.bench.scale.results import Costs
+from vfxgb.bench.train.costs import SLOW_SHARE, lane_for
 from vfxgb.codec.exact import ExactCode
 from vfxgb.crypto import generate
 from vfxgb.data.parquet import ParquetSource

@@ -18,12 +18,12 @@ import msgspec
 import numpy as np
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.children import answer
-from vfxgb.cli.memory import known_bytes, start_peak
-from vfxgb.cli.real_trees import assert_real_trees
-from vfxgb.cli.scale_cluster import distributed
-from vfxgb.cli.train_data import ACTIVE, LABEL, PASSIVE
-from vfxgb.cli.train_job import ONCE_PHASES, all_operations
+from vfxgb.bench.children import answer
+from vfxgb.bench.datasets import ACTIVE, LABEL, PASSIVE
+from vfxgb.bench.memory import known_bytes, start_peak
+from vfxgb.bench.real_trees import assert_real_trees
+from vfxgb.bench.scale.cluster import distributed
+from vfxgb.bench.train.job import ONCE_PHASES, all_operations
 from vfxgb.protocols import protocol_names
 
 IO = Path("/proc/self/io")
