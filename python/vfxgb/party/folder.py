@@ -34,7 +34,7 @@ from typing import Any, Literal
 import msgspec
 
 from vfxgb import __version__
-from vfxgb.errors import ConfigError, FormatError
+from vfxgb.errors import AlignmentError, ConfigError, ConsentError, FormatError
 from vfxgb.files import make_private, write_atomically
 from vfxgb.train.account import Account
 from vfxgb.train.ledger import Ledger
@@ -45,6 +45,11 @@ LEDGER_FORMAT = "vfxgb ledger"
 PACKAGES = ("numpy", "grpcio", "cryptography", "msgspec", "gmpy2", "zstandard")
 
 State = Literal["running", "stopped", "failed", "finished"]
+
+
+def state_after(error: BaseException) -> State:
+    """A run that was refused or whose rows do not meet cannot be resumed; any other can."""
+    return "failed" if isinstance(error, (ConsentError, AlignmentError)) else "stopped"
 
 
 class TrafficRecord(msgspec.Struct, frozen=True):

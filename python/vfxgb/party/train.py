@@ -21,7 +21,7 @@ from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import AlignmentError, CheckpointError, ConfigError, ConsentError, PeerError
+from vfxgb.errors import CheckpointError, ConfigError, PeerError
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare
@@ -29,7 +29,7 @@ from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, versions
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, state_after, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
@@ -165,7 +165,7 @@ class Trainer:
             try:
                 result = self._train(sessions, ledger, timings, view)
             except BaseException as error:
-                self._end(view(), _state_after(error), f"{type(error).__name__}: {error}", ledger)
+                self._end(view(), state_after(error), f"{type(error).__name__}: {error}", ledger)
                 raise
         save_share(result.share, self.folder.share_file)
         record = self._end(msgspec.structs.replace(view(), model=self.folder.share_file.name), "finished", "", ledger)
@@ -382,8 +382,3 @@ def _weights(held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]) ->
 def _directions(params: TrainParams, names: Sequence[str]) -> NDArray[np.int8] | None:
     signs = params.constraints(names)
     return np.array(signs, dtype=np.int8) if signs else None
-
-
-def _state_after(error: BaseException) -> State:
-    """A run that was refused or whose rows do not meet cannot be resumed; any other can."""
-    return "failed" if isinstance(error, (ConsentError, AlignmentError)) else "stopped"

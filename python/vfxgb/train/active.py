@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.data.impute import STRATEGIES, fit_imputer
+from vfxgb.data.impute import filled
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
@@ -327,10 +327,7 @@ class ActiveParty:
             return self._shards.bin(params.max_bin, given.cuts)
         table = given.table
         assert isinstance(table, Table)  # noqa: S101 - see ActiveInput
-        if params.missing_strategy in STRATEGIES:
-            imputer = fit_imputer(table, params.missing_strategy, given.n_train)
-            table = imputer.apply(table)
-            self._fill = tuple(imputer.values[name] for name in table.names)
+        table, self._fill = filled(table, params.missing_strategy, given.n_train)
         return BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
 
     def _layout(self, n_own: int) -> Layout:

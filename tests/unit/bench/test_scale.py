@@ -146,7 +146,7 @@ def test_models_that_differ_are_an_error(tmp_path: Path, monkeypatch: pytest.Mon
     made = iter("abcdef")
 
     def pretend(settings: ScaleSettings, way: Trained, *_: Any) -> Trained:
-        run = ScaleRun(1.0, 0.0, 1.0, 0.0, None, None, None, None, None, [], [], {}, {}, 0, 0, next(made))
+        run = ScaleRun(1.0, 0.0, 1.0, 0.0, None, None, None, None, None, [], {}, {}, 0, 0, next(made))
         way.runs.append(run)
         return way
 

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
+from vfxgb.bench.lines import Columns
 from vfxgb.bench.ops import phe_peer
 from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
 
-NAME_WIDTH = 32
-COLUMN_WIDTH = 12
+COLUMNS = Columns(name_width=32, width=12)
 
 
 def heading(settings: BenchSettings) -> str:
@@ -27,9 +27,9 @@ def table_lines(result: BenchResult) -> list[str]:
         headings.append("speed-up")
     if peers:
         headings.append("x phe")
-    lines = [_line("", headings)]
-    lines += [_line(f"{op.scheme}: {op.name}", _cells(op, threads, peers)) for op in result.operations]
-    lines += [_line(f"phe, raw: {peer.name}", [_number(peer.microseconds(threads[0]))]) for peer in result.phe]
+    lines = [COLUMNS.line("", headings)]
+    lines += [COLUMNS.line(f"{op.scheme}: {op.name}", _cells(op, threads, peers)) for op in result.operations]
+    lines += [COLUMNS.line(f"phe, raw: {peer.name}", [_number(peer.microseconds(threads[0]))]) for peer in result.phe]
     lines.append("")
     lines += [_memory_line(memory) for memory in result.memory]
     if not result.phe:
@@ -62,10 +62,6 @@ def _cells(operation: Operation, threads: tuple[int, ...], peers: dict[str, floa
 
 def _number(microseconds: float | None) -> str:
     return "" if microseconds is None else f"{microseconds:,.2f}"
-
-
-def _line(name: str, cells: list[str]) -> str:
-    return (f"{name:<{NAME_WIDTH}}" + "".join(f"{cell:>{COLUMN_WIDTH}}" for cell in cells)).rstrip()
 
 
 def _memory_line(memory: Memory) -> str:

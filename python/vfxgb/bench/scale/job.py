@@ -58,8 +58,8 @@ class ScaleRun(msgspec.Struct, frozen=True):
 
     Of this process: `start_bytes`: resident when training began; `peak_bytes`: by how much that rose;
     `anonymous_bytes`: the most that was not pages of files, looked at now and then; `read_bytes`, `written_bytes`: from
-    and to disks. Of each worker: `worker_start_bytes`, `worker_peak_bytes`: resident when training began, and the most.
-    None and empty where the system does not tell.
+    and to disks. `worker_peak_bytes`: the most that each worker had resident. None and empty where the system
+    does not tell.
 
     `phases`: party -> phase -> seconds. `operations`: of all parties. `sent`, `received`: bytes as the active party
     counts them. `model`: a digest of the pooled model.
@@ -74,7 +74,6 @@ class ScaleRun(msgspec.Struct, frozen=True):
     anonymous_bytes: int | None
     read_bytes: int | None
     written_bytes: int | None
-    worker_start_bytes: list[int]
     worker_peak_bytes: list[int]
     phases: dict[str, dict[str, float]]
     operations: dict[str, int]
@@ -123,7 +122,6 @@ def _run(job: ScaleJob, engine: dict[str, Any], client: Any) -> ScaleRun:
         client.run(load_modules)
     if job.warm_up is not None:
         _fit(job, engine, job.warm_up)
-    worker_start = _on_workers(client, "VmRSS")
     cluster_cpu = _cluster_cpu(client)
     start_bytes, peak = known_bytes("VmRSS"), start_peak()
     disk, cpu, wall = _disk(), time.process_time(), time.perf_counter()
@@ -147,7 +145,6 @@ def _run(job: ScaleJob, engine: dict[str, Any], client: Any) -> ScaleRun:
         anonymous_bytes=anonymous.bytes,
         read_bytes=read,
         written_bytes=written,
-        worker_start_bytes=worker_start,
         worker_peak_bytes=_on_workers(client, "VmHWM"),
         phases={party: dict(counted.seconds) for party, counted in parties.items()},
         operations=operations,

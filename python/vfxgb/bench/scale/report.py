@@ -6,14 +6,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from vfxgb.bench.lines import MEGA, Columns, megabytes
 from vfxgb.bench.scale.points import cpu_seconds, points
 from vfxgb.bench.scale.results import Costs, Trained, read_costs, read_trained
 from vfxgb.errors import FormatError
 
-NAME_WIDTH = 34
-COLUMN_WIDTH = 11
+COLUMNS = Columns(name_width=34, width=11)
 POINT_WIDTH = 72
-MEGA = 1e6
 # What the numbers should not exceed: wall time on a cluster, as a part of that in one process.
 OVERHEAD_GOAL = 1.15
 
@@ -43,21 +42,21 @@ def report_lines(document: Mapping[str, Any], parts: Sequence[str]) -> list[str]
             lines += [*show(read_trained(document, part)), ""]
     compared = points(document)
     if compared:
-        heads = _line("", ["predicted", "measured", "ratio"])
-        lines.append(f"{'the cost model':<{POINT_WIDTH}}{heads[NAME_WIDTH:]}")
+        heads = COLUMNS.line("", ["predicted", "measured", "ratio"])
+        lines.append(f"{'the cost model':<{POINT_WIDTH}}{heads[COLUMNS.name_width :]}")
         for point in compared:
-            cells = _line("", [f"{point.predicted:,.2f}", f"{point.measured:,.2f}", f"{point.ratio:.2f}"])
+            cells = COLUMNS.line("", [f"{point.predicted:,.2f}", f"{point.measured:,.2f}", f"{point.ratio:.2f}"])
             name = f"{point.name}: {point.what}, {point.unit}"
-            lines.append(f"{name:<{POINT_WIDTH}}{cells[NAME_WIDTH:]}")
+            lines.append(f"{name:<{POINT_WIDTH}}{cells[COLUMNS.name_width :]}")
     return lines
 
 
 def _cost_lines(costs: Costs) -> list[str]:
     names = ("encrypt", "encrypt_public", "read", "add", "pack", "rerandomise", "decrypt")
-    lines = [_line("microseconds, one core", [*names, "wire bytes"])]
+    lines = [COLUMNS.line("microseconds, one core", [*names, "wire bytes"])]
     for key in costs.keys:
         cells = [f"{1e6 * getattr(key, name):,.2f}" for name in names]
-        lines.append(_line(f"{key.scheme}, {key.key_bits} bits", [*cells, str(key.wire_bytes)]))
+        lines.append(COLUMNS.line(f"{key.scheme}, {key.key_bits} bits", [*cells, str(key.wire_bytes)]))
     row = costs.rows
     lines.append(
         f"nanoseconds: bins {1e9 * row.bin_cell:.1f} and plain sums {1e9 * row.sum_cell:.1f} per row and feature, "
@@ -79,13 +78,13 @@ def _shard_lines(ways: Sequence[Trained]) -> list[str]:
     cpu = median(cpu_seconds(run) for run in ways[0].runs)
     lines = [
         f"{about(ways[0])}; from Parquet to the model, without keys; medians",
-        _line("", ["workers", "threads", "seconds", "ratio", "CPU s", "ratio", "worker MB"]),
+        COLUMNS.line("", ["workers", "threads", "seconds", "ratio", "CPU s", "ratio", "worker MB"]),
     ]
     for way in ways:
         wall, used = median(run.seconds for run in way.runs), median(cpu_seconds(run) for run in way.runs)
         peak = max((max(run.worker_peak_bytes, default=0) for run in way.runs), default=0)
         cells = [str(way.workers or ""), str(way.threads), f"{wall:.2f}", f"{wall / base:.3f}", f"{used:.2f}"]
-        lines.append(_line(way.name, [*cells, f"{used / cpu:.3f}", f"{peak / MEGA:.0f}" if peak else ""]))
+        lines.append(COLUMNS.line(way.name, [*cells, f"{used / cpu:.3f}", f"{peak / MEGA:.0f}" if peak else ""]))
     lines.append(f"all models are equal; goal: ratio of seconds at most {OVERHEAD_GOAL} where the key is not withheld")
     return lines
 
@@ -93,13 +92,13 @@ def _shard_lines(ways: Sequence[Trained]) -> list[str]:
 def _memory_lines(ways: Sequence[Trained]) -> list[str]:
     lines = [
         f"the process that is not a worker, both parties in it; {about(ways[0]).split(' x ')[1]}",
-        _line("", ["shards", "seconds", "start MB", "peak + MB", "worker MB"]),
+        COLUMNS.line("", ["shards", "seconds", "start MB", "peak + MB", "worker MB"]),
     ]
     for way in ways:
         (run,) = way.runs
         peak = max(run.worker_peak_bytes, default=None)
-        cells = [str(way.shards), f"{run.seconds:.2f}", _megabytes(run.start_bytes), _megabytes(run.peak_bytes)]
-        lines.append(_line(way.name, [*cells, _megabytes(peak)]))
+        cells = [str(way.shards), f"{run.seconds:.2f}", megabytes(run.start_bytes), megabytes(run.peak_bytes)]
+        lines.append(COLUMNS.line(way.name, [*cells, megabytes(peak)]))
     lines.append("start: resident with everything loaded and connected; peak: by how much it rose while training")
     return lines
 
@@ -111,19 +110,10 @@ def _out_of_core_lines(ways: Sequence[Trained]) -> list[str]:
     lines = [
         f"{about(way)}; {way.name}, both parties in one process",
         f"{run.seconds:.1f} s without the key ({run.key_seconds:.1f} s); processor time {cpu_seconds(run):.1f} s",
-        f"peak memory {_megabytes(peak)} MB, of which at most {_megabytes(run.anonymous_bytes)} MB not pages of files",
-        f"disk: {_megabytes(run.read_bytes)} MB read, {_megabytes(run.written_bytes)} MB written",
+        f"peak memory {megabytes(peak)} MB, of which at most {megabytes(run.anonymous_bytes)} MB not pages of files",
+        f"disk: {megabytes(run.read_bytes)} MB read, {megabytes(run.written_bytes)} MB written",
     ]
     for party, phases in run.phases.items():
         shown = [f"{phase} {seconds:.1f} s" for phase, seconds in phases.items() if seconds >= run.seconds / 1000]
         lines.append(f"{party}: {', '.join(shown)}")
     return lines
-
-
-def _line(name: str, cells: Sequence[str]) -> str:
-    wide = [f"{cell:>{max(COLUMN_WIDTH, len(cell) + 1)}}" for cell in cells]
-    return (f"{name:<{NAME_WIDTH}}" + "".join(wide)).rstrip()
-
-
-def _megabytes(count: float | None) -> str:
-    return "unknown" if count is None else f"{count / MEGA:.1f}"

@@ -6,13 +6,12 @@ from typing import Any
 
 import msgspec
 
+from vfxgb.bench.lines import MEGA, Columns, megabytes
 from vfxgb.bench.train.job import XGBOOST
 from vfxgb.bench.train.measure import BATCH, SINGLE, Measurement, TrainSettings
 from vfxgb.protocols import protocol_by_name
 
-NAME_WIDTH = 36
-COLUMN_WIDTH = 12
-MEGA = 1e6
+COLUMNS = Columns(name_width=36, width=12)
 # What the numbers should not exceed.
 FLOOR_GOAL = 1.4
 TRAFFIC_GOAL = 1.1
@@ -60,14 +59,14 @@ def _config_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _time_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [_line("seconds per tree", ["seconds", "floor", "ratio", "busy floor", "ratio", "CPU"])]
+    lines = [COLUMNS.line("seconds per tree", ["seconds", "floor", "ratio", "busy floor", "ratio", "CPU"])]
     for found in measurements:
         cells = [f"{found.seconds:.3f}"]
         if found.result.costs:
             cells += [f"{found.floor:.3f}", f"{found.seconds / found.floor:.2f}"]
             cells += [f"{found.loaded_floor:.3f}", f"{found.seconds / found.loaded_floor:.2f}"]
             cells.append(f"{found.cpu_seconds:.3f}")
-        lines.append(_line(found.name, cells))
+        lines.append(COLUMNS.line(found.name, cells))
     lines.append(f"floor: operations x cost of one on one thread / threads (goal: ratio at most {FLOOR_GOAL})")
     lines.append(
         "busy floor: the same at the cost measured with all threads at work; CPU: processor time of all threads"
@@ -76,28 +75,28 @@ def _time_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _operation_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [_line("operations per tree", [*OPERATIONS[:2], "per feature", "saved", *OPERATIONS[2:]])]
+    lines = [COLUMNS.line("operations per tree", [*OPERATIONS[:2], "per feature", "saved", *OPERATIONS[2:]])]
     for found in measurements:
         counts = found.operations
         cells = [f"{counts.get(name, 0):,.0f}" for name in OPERATIONS]
         without = counts.get(PLAIN_SUMS, 0.0)
         saved = f"{without / counts['additions']:.2f}x" if counts.get("additions") else ""
-        lines.append(_line(found.name, [*cells[:2], f"{without:,.0f}", saved, *cells[2:]]))
+        lines.append(COLUMNS.line(found.name, [*cells[:2], f"{without:,.0f}", saved, *cells[2:]]))
     lines.append("per feature: additions if every row of a node to build were added once per feature")
     lines.append("saved: what joint buckets and node totals bring, marginals and left sums counted")
     return lines
 
 
 def _cost_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [_line("microseconds each, one thread", OPERATIONS)]
+    lines = [COLUMNS.line("microseconds each, one thread", OPERATIONS)]
     for found in measurements:
         cells = [f"{1e6 * found.costs[name]:,.2f}" if name in found.costs else "" for name in OPERATIONS]
-        lines.append(_line(found.name, cells))
+        lines.append(COLUMNS.line(found.name, cells))
     return lines
 
 
 def _traffic_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [_line("megabytes per tree", ["sent", "received", "ciphertexts", "ratio"])]
+    lines = [COLUMNS.line("megabytes per tree", ["sent", "received", "ciphertexts", "ratio"])]
     for found in measurements:
         if found.job.protocol == XGBOOST:
             continue
@@ -105,16 +104,16 @@ def _traffic_lines(measurements: Sequence[Measurement]) -> list[str]:
         if found.result.costs:
             ratio = (found.sent + found.received) / found.ciphertext_bytes
             cells += [f"{found.ciphertext_bytes / MEGA:.2f}", f"{ratio:.3f}"]
-        lines.append(_line(found.name, cells))
+        lines.append(COLUMNS.line(found.name, cells))
     lines.append(f"ciphertexts: rows x ciphertext + packed sums (goal: ratio at most {TRAFFIC_GOAL})")
     return lines
 
 
 def _once_lines(measurements: Sequence[Measurement]) -> list[str]:
     return [
-        _line("once per training", ["seconds", "MB"]),
+        COLUMNS.line("once per training", ["seconds", "MB"]),
         *(
-            _line(found.name, [f"{found.once_seconds:.3f}", f"{found.once_bytes / MEGA:.2f}"])
+            COLUMNS.line(found.name, [f"{found.once_seconds:.3f}", f"{found.once_bytes / MEGA:.2f}"])
             for found in measurements
             if found.once_seconds
         ),
@@ -123,14 +122,16 @@ def _once_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [_line("peak memory, megabytes", ["one tree", "fixed", "with pool", "rows x ct", "ratio", "less fixed"])]
+    lines = [
+        COLUMNS.line("peak memory, megabytes", ["one tree", "fixed", "with pool", "rows x ct", "ratio", "less fixed"])
+    ]
     for found in measurements:
         fixed = found.result.fixed_bytes
-        cells = [_megabytes(found.peak_bytes), _megabytes(fixed), _megabytes(found.peak_with_pool)]
+        cells = [megabytes(found.peak_bytes), megabytes(fixed), megabytes(found.peak_with_pool)]
         if found.result.costs and found.peak_bytes is not None:
-            cells += [_megabytes(found.gradients_bytes), f"{found.peak_bytes / found.gradients_bytes:.2f}"]
+            cells += [megabytes(found.gradients_bytes), f"{found.peak_bytes / found.gradients_bytes:.2f}"]
             cells.append(f"{(found.peak_bytes - (fixed or 0)) / found.gradients_bytes:.2f}")
-        lines.append(_line(found.name, cells))
+        lines.append(COLUMNS.line(found.name, cells))
     return [
         *lines,
         "of both parties together with the messages on their way, beyond the table; one tree: nothing large in it but",
@@ -140,7 +141,7 @@ def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = ["", _line("", ["s a tree", "x all on", "CPU", *OPERATIONS, "MB"])]
+    lines = ["", COLUMNS.line("", ["s a tree", "x all on", "CPU", *OPERATIONS, "MB"])]
     base = measurements[0]
     batch = measurements[0]
     for found in measurements:
@@ -148,7 +149,7 @@ def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
             base = found
         cells = [f"{found.seconds:.3f}", f"{found.seconds / base.seconds:.2f}", f"{found.cpu_seconds:.3f}"]
         cells += [f"{found.operations.get(name, 0):,.0f}" for name in OPERATIONS]
-        lines.append(_line(found.name, [*cells, f"{(found.sent + found.received) / MEGA:.2f}"]))
+        lines.append(COLUMNS.line(found.name, [*cells, f"{(found.sent + found.received) / MEGA:.2f}"]))
         if found.name.endswith("all off") and found.job.protocol == BATCH:
             batch = found
         if found.job.protocol == SINGLE:
@@ -165,13 +166,13 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [
         "the first tree, key generation and set-up left out and, where there is one, beside it",
         "",
-        _line("", ["s a tree", "us a row", "us a cell", "additions", "MB", "peak MB", "set-up s", "set-up MB"]),
+        COLUMNS.line("", ["s a tree", "us a row", "us a cell", "additions", "MB", "peak MB", "set-up s", "set-up MB"]),
     ]
     for found in measurements:
         rows = found.result.rows
         cells = rows * found.result.features[1]
         lines.append(
-            _line(
+            COLUMNS.line(
                 found.name,
                 [
                     f"{found.seconds:.3f}",
@@ -179,7 +180,7 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
                     f"{1e6 * found.seconds / cells:.2f}",
                     f"{found.operations.get('additions', 0):,.0f}",
                     f"{(found.sent + found.received - found.once_bytes) / MEGA:.2f}",
-                    _megabytes(found.peak_bytes),
+                    megabytes(found.peak_bytes),
                     *([f"{found.once_seconds:.3f}", f"{found.once_bytes / MEGA:.2f}"] if found.once_bytes else []),
                 ],
             )
@@ -190,12 +191,12 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
     first = measurements[0]
-    lines = ["", _line("", ["s a tree", "x first", "CPU", "x first", "MB", "peak MB"])]
+    lines = ["", COLUMNS.line("", ["s a tree", "x first", "CPU", "x first", "MB", "peak MB"])]
     for found in measurements:
         cells = [f"{found.seconds:.4f}", f"{found.seconds / first.seconds:.2f}"]
         cells += [f"{found.cpu_seconds:.4f}", f"{found.cpu_seconds / first.cpu_seconds:.2f}"]
-        cells += [f"{(found.sent + found.received) / MEGA:.2f}", _megabytes(found.peak_bytes)]
-        lines.append(_line(found.name, cells))
+        cells += [f"{(found.sent + found.received) / MEGA:.2f}", megabytes(found.peak_bytes)]
+        lines.append(COLUMNS.line(found.name, cells))
     for name in dict.fromkeys(found.job.protocol for found in measurements):
         spec = protocol_by_name(name)
         if spec.security == "broken":
@@ -236,12 +237,3 @@ def _measurement_json(found: Measurement) -> dict[str, Any]:
         "job": msgspec.to_builtins(found.job),
         "result": msgspec.to_builtins(found.result),
     }
-
-
-def _line(name: str, cells: Sequence[str]) -> str:
-    wide = [f"{cell:>{max(COLUMN_WIDTH, len(cell) + 1)}}" for cell in cells]
-    return (f"{name:<{NAME_WIDTH}}" + "".join(wide)).rstrip()
-
-
-def _megabytes(count: float | None) -> str:
-    return "unknown" if count is None else f"{count / MEGA:.1f}"
