@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from origins import at_commit
 from speed_tables import RESULTS, load, number
 
-from vfxgb.cli.scale_points import (
+from vfxgb.bench.scale.points import (
     PROJECTED_BINS,
     PROJECTED_DEPTH,
     PROJECTED_FEATURES,
@@ -20,8 +21,8 @@ from vfxgb.cli.scale_points import (
     points,
     projections,
 )
-from vfxgb.cli.scale_report import about
-from vfxgb.cli.scale_results import read_costs, read_trained
+from vfxgb.bench.scale.report import about
+from vfxgb.bench.scale.results import read_costs, read_trained
 
 FILE = "scale.json"
 SCHEMES = {"paillier": "Paillier", "ou": "Okamoto-Uchiyama"}
@@ -72,7 +73,7 @@ def constants_section(folder: Path = RESULTS) -> str:
     rows += [f"| {title} | {per} | {number(1e9 * getattr(costs.rows, name))} |" for name, title, per in ROW_COSTS]
     text = (
         f"Processor time, all {machine['cores']} cores at work, medians of several times, before and after trainings; "
-        f"{machine['processor']}, {machine['kernels'].split()[0]} kernels."
+        f"{machine['processor']}, {machine['kernels'].split()[0]} kernels{at_commit(machine)}."
     )
     return "\n\n".join([text, "\n".join(lines), "\n".join(rows)])
 
@@ -89,7 +90,8 @@ def shards_section(folder: Path = RESULTS) -> str:
     text = (
         f"{about(ways[0])}; trees: {part['settings']['trees']}; from Parquet to the model, key generation left out; "
         f"both parties on one machine of {part['machine']['cores']} cores; medians of {len(ways[0].runs)}, in turn; "
-        f"load average {part['machine'].get('load average', 'unknown')} before them. All models are equal."
+        f"load average {part['machine'].get('load average', 'unknown')} before them{at_commit(part['machine'])}. "
+        "All models are equal."
     )
     lines = [
         "| | workers | threads of each | wall s | ratio | processor s | ratio |",

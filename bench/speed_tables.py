@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from origins import COMMANDS, at_commit, origin
+
 RESULTS = Path(__file__).resolve().parent.parent / "docs/results"
 DATA = ("give_credit", "default_credit")
 COMPARED = (*DATA, "adult")
@@ -83,6 +85,7 @@ def operations_section(folder: Path = RESULTS) -> str:
         head,
         "\n".join(operation_lines(small)),
         "\n".join(operation_lines(large)),
+        f"{origin('ops_2048.json', small)} The other by `--bits 3072`{at_commit(large['machine'])}.",
         kernel_line(load("montgomery.json", folder)),
     ]
     return "\n\n".join(parts)
@@ -104,7 +107,12 @@ def training_section(folder: Path = RESULTS) -> str:
 
 
 def from_file(path: Path, write: Callable[[dict[str, Any]], list[str]]) -> list[str]:
-    return write(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+    """The parts that `write` makes of a file, and where its numbers come from; nothing if there is no such file."""
+    if not path.is_file():
+        return []
+    results = json.loads(path.read_text(encoding="utf-8"))
+    # Results of papers have pages of their own, which say it.
+    return [*write(results), *([origin(path.name, results)] if path.name in COMMANDS else [])]
 
 
 def training_parts(results: dict[str, Any]) -> list[str]:

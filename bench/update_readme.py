@@ -1,29 +1,8 @@
 """Writes the tables of README.md and docs/{speed,choosing,audit,scale}.md from the result files in docs/results.
 
-    vfxgb bench ops --bits 2048 --json docs/results/ops_2048.json
-    vfxgb bench ops --bits 3072 --json docs/results/ops_3072.json
-    build/release/bench/cpp/bench_montgomery --benchmark_out=docs/results/montgomery.json \
-        --benchmark_filter='^(product/avx2|openssl)' --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
-    vfxgb bench train --data give_credit --json docs/results/train_give_credit.json
-    vfxgb bench train --data default_credit --trees 6 --json docs/results/train_default_credit.json
-    vfxgb bench train --data synthetic --rows 30000 --features 5 50 --bins 64 --json docs/results/train_wide.json
-    vfxgb bench train --data give_credit --ablation --json docs/results/ablation_give_credit.json
-    vfxgb bench train --linear --json docs/results/linear.json
-    vfxgb bench train --data default_credit --protocols PROTOCOLS --json docs/results/protocols_default_credit.json
-    vfxgb bench train --data adult --protocols PROTOCOLS --json docs/results/protocols_adult.json
-    vfxgb bench train --data give_credit --protocols PROTOCOLS --json docs/results/protocols_give_credit.json
-    python bench/e2e/smm.py
-    python bench/e2e/overflow.py
-    python bench/e2e/solve.py
-    python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json
-    python bench/e2e/network.py --json docs/results/network.json
-    vfxgb bench papers dp batch_he fedxgb_aggregation
-    python bench/e2e/noise_cost.py
-    vfxgb bench peers --out docs/results
-    vfxgb bench scale --out-of-core --memory-rows 250000,1000000,4000000,16000000 --json docs/results/scale.json
-    vfxgb demo > docs/results/demo.txt
     python bench/update_readme.py
 
+COMMANDS of origins.py says how the files are made; `vfxgb bench papers` makes those of the papers.
 A test compares the pages with what this script would write, so no table can differ from the files.
 """
 
@@ -34,6 +13,7 @@ from statistics import mean
 from typing import Any
 
 import scale_tables
+from origins import origin
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,7 +78,7 @@ def peers_section(folder: Path = RESULTS) -> str:
     about = "In brackets: how many times as fast vfxgb is. Trainings, settings and notes: [peers.md](results/peers.md)."
     named = dict.fromkeys(one["peer"] for one in results["operations"])
     notes = [f"- {results['peers'][peer]['title']}: {'; '.join(results['peers'][peer]['notes'])}." for peer in named]
-    return "\n\n".join([about, *parts, "\n".join(notes)])
+    return "\n\n".join([about, *parts, "\n".join(notes), origin("peers.json", results)])
 
 
 def peer_operations(results: dict[str, Any], bits: int) -> list[str]:
@@ -179,7 +159,7 @@ def costs_section(folder: Path = RESULTS) -> str:
         cells = [duration(seconds), f"{traffic / 1e6:,.0f} MB"]
         cells += [duration(seconds + 8 * traffic / (megabits * 1e6)) for megabits, _ in LINES]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    return "\n\n".join([about, "\n".join(lines)])
+    return "\n\n".join([about, "\n".join(lines), origin("train_give_credit.json", results)])
 
 
 def duration(seconds: float) -> str:
@@ -211,6 +191,7 @@ def noise_section(folder: Path = RESULTS) -> str:
         f"`private_stage_trees = {settings['private_stage_trees']}` in the last stage. "
         "Epsilon of `ldp` is for the labels and the whole training, that of FederBoost for each feature:\n\n"
         + "\n".join(lines)
+        + f"\n\n{origin('noise_cost.json', results)}"
     )
 
 
@@ -233,7 +214,9 @@ def solve_section(folder: Path = RESULTS) -> str:
         lines.append(f"| {rows:,} | {trees} | {equations:,} | {equations / rows:.2f} | {shares} | {guess} |")
     return (
         f"Depth {settings['depth']}, {settings['bins']} bins, {settings['features'][1]} columns at the passive party; "
-        "guess: naming the commonest bin of each column.\n\n" + "\n".join(lines)
+        "guess: naming the commonest bin of each column.\n\n"
+        + "\n".join(lines)
+        + f"\n\n{origin('solve.json', results)}"
     )
 
 

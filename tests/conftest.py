@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from property_tests import load_profile
-from vfxgb import protocols
+from vfxgb import objective, protocols
+from vfxgb.audit import attack
 from vfxgb.crypto import PrivateKey, generate
 from vfxgb.registry import Registry
 
@@ -34,6 +35,22 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     """A registry of protocols that no other test sees: what is registered in it is gone after the test."""
     made = Registry(protocols.__name__, str(protocols.__file__), "protocol", "ProtocolSpec")
     monkeypatch.setattr(protocols, "_REGISTRY", made)
+    return made
+
+
+@pytest.fixture
+def objectives(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """The same for objectives."""
+    made = objective.make_registry()
+    monkeypatch.setattr(objective, "_REGISTRY", made)
+    return made
+
+
+@pytest.fixture
+def attacks(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """The same for attacks."""
+    made = attack.make_registry()
+    monkeypatch.setattr(attack, "_REGISTRY", made)
     return made
 
 

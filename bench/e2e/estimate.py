@@ -11,7 +11,7 @@ import time
 import numpy as np
 from scipy.optimize import nnls
 
-from vfxgb.cli.real_trees import assert_real_trees
+from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
 from vfxgb.party.estimate import KEY_BITS, Shape, terms

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.real_trees import assert_real_trees
+from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.data.table import Table
 from vfxgb.metric import make_metric
 

@@ -26,10 +26,10 @@ from unittest import mock
 import numpy as np
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.real_trees import assert_real_trees
-from vfxgb.cli.train_data import load
-from vfxgb.cli.train_job import ONCE_PHASES
+from vfxgb.bench.datasets import load
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.real_trees import assert_real_trees
+from vfxgb.bench.train.job import ONCE_PHASES
 from vfxgb.data.table import Table
 from vfxgb.errors import BenchmarkError
 from vfxgb.predict.messages import PREDICTION_MESSAGES

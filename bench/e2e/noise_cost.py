@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.train_data import ACTIVE
+from vfxgb.bench.datasets import ACTIVE
+from vfxgb.bench.machine import machine_facts
 from vfxgb.metric import make_metrics
 from vfxgb.model.fitted import FittedModel
 

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.real_trees import assert_real_trees
-from vfxgb.cli.train_data import ACTIVE, load
+from vfxgb.bench.datasets import ACTIVE, load
+from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.codec.batchcrypt import BatchCryptCode
 from vfxgb.codec.code import PairCode
 from vfxgb.codec.plan import Lane, plan_slots
@@ -133,7 +133,7 @@ def main() -> None:
         f"Written by bench/e2e/overflow.py: {data.source}; {args.trials:,} plaintexts of two pairs of sums each. left: "
         "sums that have left their slot, so that the neighbour is wrong; missed: those of them whose padding does not "
         "read '11'; false alarm: plaintexts refused although no sum has left its slot; silent: plaintexts that decode "
-        "to wrong numbers without an alarm."
+        "to wrong numbers without an alarm. Raw numbers: [overflow.json](overflow.json)."
     )
     lines = ["# Padded slots: overflows, and what the '11' check misses", "", about]
     for name, code in codes.items():

@@ -26,8 +26,8 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
 
 FEW, MANY = 10, 60
 RATIO_GOAL = 4.0

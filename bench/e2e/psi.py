@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from vfxgb.align import ALIGN_MESSAGES, AlignParams, Ids, align_active, align_passive, make_ids
-from vfxgb.cli.machine import machine_facts
+from vfxgb.bench.machine import machine_facts
 from vfxgb.transport.channel import memory_channels
 from vfxgb.transport.messages import Catalogue
 

@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 
 from vfxgb import _native
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.memory import start_peak
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.memory import start_peak
 from vfxgb.errors import BenchmarkError
 from vfxgb.protocols.smm.cells import NodeMatrix
 from vfxgb.protocols.smm.chunks import pieces
@@ -93,12 +93,14 @@ def measure(step: str, args: argparse.Namespace) -> dict[str, object]:
     return {"step": step, "seconds": [seconds for seconds, _ in found], "peak_bytes": max(peaks) if peaks else None}
 
 
-def table(found: list[dict[str, object]], args: argparse.Namespace) -> list[str]:
+def table(found: list[dict[str, object]], args: argparse.Namespace, machine: dict[str, str]) -> list[str]:
     u_bytes = 8 * args.rank * args.rows
     lines = [
         (
             f"secure matrix multiplication in one node: {args.rows:,} rows, l = {FEATURES * (BINS - 1)}, "
-            f"r = {args.rank}, {args.threads} threads; U takes {u_bytes / 1e6:.1f} MB (bench/e2e/smm.py)"
+            f"r = {args.rank}, {args.threads} threads; U takes {u_bytes / 1e6:.1f} MB. "
+            f"Made by `python bench/e2e/smm.py` on {machine['processor']}, {machine['cores']} cores"
+            f"{', commit ' + machine['commit'] if 'commit' in machine else ''}; raw numbers: [smm.json](smm.json)."
         ),
         "",
         "| step | seconds | bar | peak MB | U plus a block, MB |",
@@ -126,12 +128,13 @@ def main() -> None:
         print(json.dumps(one(args.step, args.rows, args.rank, args.threads)))
         return
     found = [measure(step, args) for step in STEPS]
-    lines = table(found, args)
+    machine = machine_facts()
+    lines = table(found, args, machine)
     print("\n".join(lines))
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "smm.md").write_text("\n".join(lines) + "\n")
     settings = {name: getattr(args, name) for name in ("rows", "rank", "threads", "repeats")}
-    raw = {"machine": machine_facts(), "settings": settings, "steps": found}
+    raw = {"machine": machine, "settings": settings, "steps": found}
     (args.out / "smm.json").write_text(json.dumps(raw, indent=1) + "\n")
 
 

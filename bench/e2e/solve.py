@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.machine import machine_facts
+from vfxgb.bench.machine import machine_facts
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "docs" / "results"
 PARTIES = {"bank": [0, 1, 2], "shop": [3, 4, 5, 6, 7]}

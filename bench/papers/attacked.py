@@ -15,7 +15,7 @@ from vfxgb.audit.attack import attack_by_name
 from vfxgb.audit.auditor import view_of
 from vfxgb.audit.claims import Claim
 from vfxgb.audit.truth import Truth
-from vfxgb.cli.train_data import ACTIVE, PASSIVE, Loaded
+from vfxgb.bench.datasets import ACTIVE, PASSIVE, Loaded
 from vfxgb.train.transcript import Transcript
 
 

@@ -27,8 +27,8 @@ import common
 from batch_he_data import Split, split
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
-from vfxgb.cli.train_data import ACTIVE
+from vfxgb.bench.datasets import ACTIVE
+from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.metric import make_metric
 
 NAME = "batch_he"

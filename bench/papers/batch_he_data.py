@@ -12,7 +12,7 @@ import common
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.cli.train_data import DATA_SETS, DATA_VARIABLE, Loaded
+from vfxgb.bench.datasets import DATA_SETS, DATA_VARIABLE, Loaded
 
 TEST_ROWS = {"default_credit": 6_000, "give_credit": 30_000}
 # Of the paper's table I.

@@ -26,8 +26,8 @@ import common
 from batch_he_data import PAPER_TRAIN_ROWS, split
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.real_trees import assert_real_trees
-from vfxgb.cli.train_data import ACTIVE, Loaded
+from vfxgb.bench.datasets import ACTIVE, Loaded
+from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 NAME = "batch_he_speed"

@@ -23,7 +23,6 @@ which writes name.json, name.md and the plots to the folder `out`.
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,10 +34,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.cli.bench_papers import NEEDED, USER_RESULTS, missing_packages, results_folder
+from vfxgb.bench.datasets import Loaded, load
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.papers import NEEDED, USER_RESULTS, missing_packages
+from vfxgb.bench.script_folders import results_folder
 from vfxgb.cli.exits import INTERRUPTED, USAGE
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.train_data import Loaded, load
 from vfxgb.errors import VfxgbError
 
 FOLDER = Path(__file__).resolve().parent
@@ -67,7 +67,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) ->
     if missing:
         sys.exit(f"{' and '.join(missing)} missing: pip install 'vfxgb[bench]'")
     if args.out is None:
-        args.out = results_folder(args.quick, FOLDER)
+        args.out = results_folder(args.quick, FOLDER, USER_RESULTS)
     args.out.mkdir(parents=True, exist_ok=True)
     return args
 
@@ -96,20 +96,7 @@ def choose(data: Loaded, rows: NDArray[np.int64]) -> Loaded:
 
 def facts() -> dict[str, str]:
     """Machine, versions and commit of a measurement."""
-    return machine_facts() | {name: version(name) for name in NEEDED} | {"commit": commit()}
-
-
-def commit() -> str:
-    """The commit measured, with a plus if files differ from it; "unknown" outside a source tree."""
-    git = ["git", "-C", str(FOLDER)]
-    if not (FOLDER.parents[1] / ".git").exists():
-        return "unknown"
-    try:
-        head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-        changes = subprocess.run([*git, "status", "--short", "-uno"], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return "unknown"
-    return (head.stdout.strip() or "unknown") + ("+" if changes.stdout.strip() else "")
+    return {"commit": "unknown"} | machine_facts() | {name: version(name) for name in NEEDED}
 
 
 class Steps:
@@ -213,7 +200,8 @@ class Run:
         machine = document["machine"]
         packages = ("vfxgb", "python", "numpy", "gmpy2", "phe", *NEEDED, "commit")
         quick = " --quick" if self.quick else ""
-        lines = [f"# {self.title}", "", f"Written by `vfxgb bench papers {self.name}{quick}`: {self.paper}."]
+        raw = f"Raw numbers: [{self.name}.json]({self.name}.json)."
+        lines = [f"# {self.title}", "", f"Written by `vfxgb bench papers {self.name}{quick}`: {self.paper}. {raw}"]
         lines += ["", self.about] if self.about else []
         if self.quick:
             lines += ["", "`--quick`: small sizes, to see that it works; nothing follows from these numbers."]

@@ -102,6 +102,11 @@ def draw(run: common.Run, found: Summary) -> None:
         axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
+def shows_loss(epsilon: str, seed: str) -> bool:
+    """Whether the loss of a cell is drawn tree by tree; that of others is not kept."""
+    return epsilon in SHOWN and seed == "0"
+
+
 def draw_losses(run: common.Run, found: Cells, names: Sequence[str]) -> None:
     """Loss of the first seed tree by tree, a panel for each of the data."""
     with run.plot(f"{run.name}_loss", 1, len(names), (4.2, 3.6)) as axes:
@@ -109,7 +114,7 @@ def draw_losses(run: common.Run, found: Cells, names: Sequence[str]) -> None:
             for place, (method, known) in enumerate(METHODS.items()):
                 for epsilon in SHOWN:
                     cell = found.get(f"{name}|{method}|{epsilon}|0")
-                    if cell is None:
+                    if cell is None or "logloss" not in cell:
                         continue
                     label = f"{method}, {epsilon}" if known.varies else method
                     dash = ":" if epsilon == SHOWN[0] else "-"
@@ -185,6 +190,8 @@ def measure(args: Any, settings: Settings, epsilons: Sequence[float], document: 
         params = METHODS[method].params(float(epsilon), settings)
         run = curves(data[name], METHODS[method].protocol, params, settings.trees, int(seed), args.threads)
         found[key] = {"params": params, **run, "auc": run["auc"][-1]}
+        if not shows_loss(epsilon, seed):
+            del found[key]["logloss"]
         known = {"machine": common.facts(), "settings": asdict(settings), "cells": found}
         path.write_text(json.dumps(known, indent=0) + "\n", encoding="utf-8")
     return found

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import FedXGBClassifier
-from vfxgb.cli.real_trees import assert_real_booster, assert_real_trees
-from vfxgb.cli.train_data import DATA_VARIABLE
+from vfxgb.bench.datasets import DATA_VARIABLE
+from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.data.table import Table
 
 NAME = "fedxgb_accuracy"

@@ -21,7 +21,7 @@ import numpy as np
 from aggregation_bench import ROWS, Bench
 from aggregation_run import Call, UserRows
 
-from vfxgb.cli.train_data import Loaded
+from vfxgb.bench.datasets import Loaded
 
 NAME = "fedxgb_stages"
 MINUTES = (0.3, 8.0)

@@ -17,7 +17,7 @@ from typing import Any
 import common
 from trained import BINS, DEPTH, time_per_tree
 
-from vfxgb.cli.train_data import Loaded
+from vfxgb.bench.datasets import Loaded
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.2, 4.0)

@@ -18,7 +18,7 @@ import numpy as np
 from competitors import EPSILON_PASSIVE, masked_per_row, masked_whole
 from trained import part
 
-from vfxgb.cli.train_data import Loaded
+from vfxgb.bench.datasets import Loaded
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.3, 1.5)

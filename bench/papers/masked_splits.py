@@ -23,7 +23,7 @@ from trained import part
 
 from vfxgb.audit.auditor import view_of
 from vfxgb.audit.masked import roots
-from vfxgb.cli.train_data import ACTIVE, DATA_SETS, PASSIVE, Loaded
+from vfxgb.bench.datasets import ACTIVE, DATA_SETS, PASSIVE, Loaded
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.5, 3.0)

@@ -16,7 +16,7 @@ import common
 from competitors import METHODS, Settings
 from trained import BINS, DEPTH, time_per_tree
 
-from vfxgb.cli.train_data import Loaded
+from vfxgb.bench.datasets import Loaded
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.3, 3.0)

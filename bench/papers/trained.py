@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from vfxgb import VFXGBClassifier
-from vfxgb.cli.real_trees import assert_real_trees
-from vfxgb.cli.train_data import ACTIVE, Loaded, load
-from vfxgb.cli.train_job import ONCE_PHASES
+from vfxgb.bench.datasets import ACTIVE, Loaded, load
+from vfxgb.bench.real_trees import assert_real_trees
+from vfxgb.bench.train.job import ONCE_PHASES
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 # Depth is papers/002's; the papers give neither learning rate nor bins.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peers.inputs import Inputs
-from vfxgb.cli.train_data import Loaded
+from vfxgb.bench.datasets import Loaded
 
 PAILLIER, OU = "paillier", "ou"
 # Names of operations; every peer has the first one of encryption, vfxgb all of them.

@@ -16,8 +16,8 @@ from peers.ratios import OURS, operation_ratios, training_ratio
 from peers.tables import markdown
 from peers.training import Plan
 from peers.worker import load_peer
-from vfxgb.cli.machine import machine_facts
-from vfxgb.cli.parser import UsageError
+from vfxgb.bench.machine import machine_facts
+from vfxgb.errors import UnknownNameError
 
 ADAPTERS = Path(__file__).resolve().parent / "adapters"
 RESULT = "peers"
@@ -78,11 +78,11 @@ def adapter_names(folder: Path = ADAPTERS) -> list[str]:
 
 
 def chosen(names: Sequence[str], folder: Path = ADAPTERS) -> list[str]:
-    """vfxgb and those named; all if none is. Raises UsageError for a name that is no adapter."""
+    """vfxgb and those named; all if none is. Raises UnknownNameError for a name that is no adapter."""
     known = adapter_names(folder)
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(f"bench peers: found {', '.join(unknown)}, wanted some of {', '.join(known[1:])}")
+        raise UnknownNameError(f"bench peers: found {', '.join(unknown)}, wanted some of {', '.join(known[1:])}")
     return list(dict.fromkeys([OURS, *names])) if names else known
 
 

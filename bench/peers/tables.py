@@ -27,12 +27,13 @@ def number(value: float) -> str:
 def _head(document: Mapping[str, Any]) -> list[str]:
     machine, load, settings = document["machine"], document["load"], document["settings"]
     quick = " --quick" if settings["quick"] else ""
+    commit = f", commit {machine['commit']}" if "commit" in machine else ""
     text = (
         f"Written by `vfxgb bench peers{quick}`, all of it in one run: {machine['processor']}, {machine['cores']} "
-        f"cores, kernels {machine['kernels']}, Python {machine['python']}; load average {load['before']} before and "
-        f"{load['after']} after. Every peer runs in a process of its own on one core with one thread. Times are "
-        "processor time, which is the clock's on an idle machine and which other programs lengthen less; the clock's "
-        "are in peers.json."
+        f"cores, kernels {machine['kernels']}, Python {machine['python']}{commit}; load average {load['before']} "
+        f"before and {load['after']} after. Every peer runs in a process of its own on one core with one thread. Times "
+        "are processor time, which is the clock's on an idle machine and which other programs lengthen less; the "
+        "clock's are in peers.json."
     )
     small = ["", "`--quick`: small sizes, to see that it works; nothing follows from these numbers."]
     return [text, *(small if settings["quick"] else [])]

@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """`tables`: names for vfxgb.cli.train_data. `rows`: None for all. `small`: table and rows of the second part.
+    """`tables`: names for vfxgb.bench.datasets. `rows`: None for all. `small`: table and rows of the second part.
 
     `trees`, `encrypted_trees`: timed trees without and with encryption.
     """

@@ -26,8 +26,8 @@ import numpy as np
 
 from peers.adapter import DECRYPT, HISTOGRAM, SCALE, SUM, Clock, Operation, Peer, Task
 from peers.inputs import Inputs, Sizes, make_inputs
-from vfxgb.cli.real_trees import assert_real_predictions
-from vfxgb.cli.train_data import load
+from vfxgb.bench.datasets import load
+from vfxgb.bench.real_trees import assert_real_predictions
 from vfxgb.metric import make_metric
 
 # A measurement repeats its batch until it lasts this long, so that fast peers are measured as well as slow ones.

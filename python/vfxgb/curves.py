@@ -38,7 +38,7 @@ def eval_curves(
 ) -> Curves:
     """The curves of each eval set, a named slice of the rows of margins [n, K] and labels [n]; plain JSON.
 
-    binary:logistic: {"roc": {"fpr": [...], "tpr": [...], "auc": x}, "calibration": {"predicted": [...], "observed":
+    Two classes: {"roc": {"fpr": [...], "tpr": [...], "auc": x}, "calibration": {"predicted": [...], "observed":
     [...], "rows": [...]}}, without "roc" where there is one class only. K classes: {"classes": {"0": {the same}, ...}}.
     Else: {"calibration": ...} alone. Sets with fewer than LEAST_ROWS rows that count are left out.
     """
@@ -55,7 +55,7 @@ def eval_curves(
         if p.ndim == 2:
             of_class = {str(k): _binary((y == k).astype(np.float64), p[:, k], w) for k in range(p.shape[1])}
             found[name] = {"classes": of_class}
-        elif objective.name == "binary:logistic":
+        elif objective.spec.labels == "two classes":
             found[name] = _binary(y, p, w)
         else:
             found[name] = {"calibration": calibration(y, p, w)}

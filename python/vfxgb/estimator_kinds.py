@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vfxgb.errors import LabelError, LengthMismatchError, ParameterError
 from vfxgb.estimator_base import EstimatorBase
-from vfxgb.objective import CUSTOM
+from vfxgb.objective import CUSTOM, is_objective, spec_of
 
 BINARY = "binary:logistic"
 MULTI = "multi:softprob"
@@ -47,17 +47,21 @@ class ClassifierPart(EstimatorBase):
         objective = self.get_params()["objective"]
         if objective is None:
             objective = BINARY if n_classes == 2 else MULTI
-        if objective == BINARY and n_classes > 2:
+        if callable(objective) or not is_objective(objective):
+            # TrainParams says what is wrong with a name that is none.
+            return objective, n_classes if callable(objective) and n_classes > 2 else 1
+        spec = spec_of(objective)
+        if spec.labels == "two classes" and n_classes > 2:
             raise ParameterError(
-                f"reading parameters: objective={BINARY!r} with {n_classes} classes in y, wanted {MULTI!r}; leave "
+                f"reading parameters: objective={objective!r} with {n_classes} classes in y, wanted {MULTI!r}; leave "
                 "objective out to have it chosen"
             )
-        if objective not in (BINARY, MULTI) and objective in OTHER_OBJECTIVES:
+        if not spec.classifies:
             raise ParameterError(
                 f"reading parameters: objective={objective!r}, wanted {BINARY!r}, {MULTI!r} or a callable for a "
                 f"classifier; use {type(self).__name__.replace('Classifier', 'Regressor')}"
             )
-        return objective, (n_classes if objective == MULTI or (callable(objective) and n_classes > 2) else 1)
+        return objective, n_classes if spec.output_per_class else 1
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -104,10 +108,6 @@ class RegressorPart(EstimatorBase):
         """The objective."""
         given: str | Callable[..., Any] | None = self.get_params()["objective"]
         return DEFAULT_REGRESSION if given is None else given
-
-
-# Known objectives that are no classifier's.
-OTHER_OBJECTIVES = (DEFAULT_REGRESSION, "count:poisson")
 
 
 def find_classes(y: NDArray[Any], party: str) -> tuple[NDArray[Any], NDArray[np.float32]]:

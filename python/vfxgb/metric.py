@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import LengthMismatchError, ParameterError, UnknownNameError
+from vfxgb.objective import objective_names, spec_of
 from vfxgb.params import closest_name
 
 FloatArray = NDArray[np.float64]
@@ -80,9 +81,12 @@ def make_metric(metric: str | Callable[..., float] | Metric) -> Metric:
     if isinstance(metric, str):
         if metric in METRICS:
             return METRICS[metric]
-        meant = closest_name(metric, tuple(METRICS))
+        known = METRICS | {own.name: own for name in objective_names() for own in spec_of(name).metrics}
+        if metric in known:
+            return known[metric]
+        meant = closest_name(metric, tuple(known))
         hint = f"did you mean {meant!r}? " if meant else ""
-        raise UnknownNameError(f"choosing metrics: there is no metric {metric!r}; {hint}Known: {', '.join(METRICS)}")
+        raise UnknownNameError(f"choosing metrics: there is no metric {metric!r}; {hint}Known: {', '.join(known)}")
     if not callable(metric):
         raise ParameterError(f"choosing metrics: found {metric!r}, wanted a name or a callable (labels, predictions)")
     return _from_callable(metric)
@@ -204,6 +208,7 @@ def _ks(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
     return float(np.abs(true / true[-1] - false / false[-1]).max())
 
 
+# Metrics that any objective may use; an objective's own ones stand in its SPEC.
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (

@@ -13,13 +13,10 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from vfxgb.errors import ParameterError, UnknownNameError
+from vfxgb.objective import ObjectiveSpec, is_objective, objective_names, shipped_objectives, spec_of
 
-OBJECTIVES = ("binary:logistic", "multi:softprob", "reg:squarederror", "count:poisson")
 SAMPLING_METHODS = ("uniform", "goss")
 MISSING_STRATEGIES = ("learned", "mean", "median", "mode", "probabilistic")
-
-# XGBoost's: the bound on a leaf's step that keeps the exponential link of count:poisson from running away.
-POISSON_MAX_DELTA_STEP = 0.7
 
 # XGBoost's other spellings: refused like any unknown name, but the answer is known.
 ALIASES = {
@@ -129,7 +126,8 @@ class TrainParams:
     max_delta_step: float | None = _float(
         None,
         0.0,
-        "bound on a leaf's weight before shrinkage; 0 is none; None is 0.7 for count:poisson, else 0",
+        "bound on a leaf's weight before shrinkage; 0 is none; None takes what the objective sets: 0.7 for "
+        "count:poisson, 0 for others that vfxgb ships",
         none=True,
     )
     max_bin: int = _int(256, 2, "most bins per feature", high=65_534)
@@ -153,7 +151,7 @@ class TrainParams:
     objective: str | Callable[..., Any] = field(
         default="reg:squarederror",
         metadata=_other(
-            f"one of {', '.join(map(repr, OBJECTIVES))}, or a callable (labels, margins[, sample_weight]) -> "
+            f"one of {', '.join(map(repr, shipped_objectives()))}, or a callable (labels, margins[, sample_weight]) -> "
             "(gradients, hessians)",
             "the loss",
         ),
@@ -238,28 +236,28 @@ class TrainParams:
     def _check_objective(self) -> None:
         objective = self.objective
         if isinstance(objective, str):
-            if objective not in OBJECTIVES:
-                raise UnknownNameError(
-                    f"reading parameters: there is no objective {objective!r}; {_suggestion(objective, OBJECTIVES)}"
-                )
-            if objective == "multi:softprob" and self.num_class < 2:
-                raise _bad("num_class", self.num_class, "at least 2 with objective='multi:softprob'")
-            if objective != "multi:softprob" and self.num_class != 1:
+            if not is_objective(objective):
+                known = _suggestion(objective, objective_names())
+                raise UnknownNameError(f"reading parameters: there is no objective {objective!r}; {known}")
+            spec = spec_of(objective)
+            if spec.output_per_class and self.num_class < 2:
+                raise _bad("num_class", self.num_class, f"at least 2 with objective={objective!r}")
+            if not spec.output_per_class and self.num_class != 1:
                 raise _bad("num_class", self.num_class, f"1 with objective={objective!r}")
-            if objective != "binary:logistic" and self.scale_pos_weight != 1.0:
+            if not spec.scale_pos_weight and self.scale_pos_weight != 1.0:
                 raise _bad(
                     "scale_pos_weight", self.scale_pos_weight, f"1 with objective={objective!r}; use sample_weight"
                 )
+            _check_base_score(self.base_score, spec)
         elif not callable(objective):
             raise _bad("objective", objective, "a name or a callable (labels, margins) -> (gradients, hessians)")
-        _check_base_score(self.base_score, objective)
 
     @property
     def delta_step(self) -> float:
         """`max_delta_step` with XGBoost's default for the objective in place of None."""
         if self.max_delta_step is not None:
             return float(self.max_delta_step)
-        return POISSON_MAX_DELTA_STEP if self.objective == "count:poisson" else 0.0
+        return spec_of(self.objective).max_delta_step
 
     def constraints(self, names: Sequence[str]) -> tuple[int, ...]:
         """-1, 0 or 1 per feature of `names`, the global feature order; () when nothing is constrained.
@@ -318,10 +316,9 @@ def _check_constraints(given: object) -> None:
             raise _bad("monotone_constraints", given, f"-1, 0 or 1 for every column, found {sign!r}")
 
 
-def _check_base_score(value: float | None, objective: object) -> None:
-    if value is None:
+def _check_base_score(value: float | None, spec: ObjectiveSpec) -> None:
+    if value is None or spec.base_score is None:
         return
-    if objective == "binary:logistic" and not 0.0 < value < 1.0:
-        raise _bad("base_score", value, "a probability above 0 and below 1 with objective='binary:logistic'")
-    if objective == "count:poisson" and value <= 0.0:
-        raise _bad("base_score", value, "a rate above 0 with objective='count:poisson'")
+    low, high, wanted = spec.base_score
+    if not low < value < high:
+        raise _bad("base_score", value, f"{wanted} with objective={spec.name!r}")

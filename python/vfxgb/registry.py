@@ -1,15 +1,17 @@
-"""Registration of protocols and aggregators: by presence in the package, by entry point, or by hand.
+"""Registration of protocols, aggregators, objectives and attacks: by presence, by entry point, or by hand.
 
-Those that vfxgb ships are folders with a spec.py beside others of their kind and known by being there. Another package
-adds one by an entry point of the kind's group, which every process finds that has the package installed:
+Those that vfxgb ships lie beside others of their kind and are known by being there: protocols and aggregators are
+folders with a spec.py, objectives and attacks are files. Another package adds one by an entry point of the kind's
+group, which every process finds that has the package installed:
 
     [project.entry-points."vfxgb.protocols"]
     rounded = "rounded.spec:SPEC"
 
-`register` adds one to this process alone. A `SPEC` has at least `name` and `params`, a msgspec.Struct class of its
-settings.
+`register` adds one to this process alone. A `SPEC` has at least a `name`; those of protocols and aggregators also have
+`params`, a msgspec.Struct class of their settings.
 """
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -22,37 +24,67 @@ from vfxgb.errors import ProtocolParameterError, RegistrationError, UnknownNameE
 
 
 class Registry:
-    """All of one kind. `package`: its dotted name; `file`: that of its __init__.py; `kind`: such as "protocol"."""
+    """All of one kind.
 
-    def __init__(self, package: str, file: str, kind: str, spec_class: str) -> None:
-        self._package = package
+    - `package`: the dotted name of their package; `file`: that of its __init__.py.
+    - `kind`: what one of them is called, such as "protocol".
+    - `spec_class`: the class of what they register, which stands in the module `home`.
+    - `modules`: name -> module of each that is shipped; None takes every folder with a spec.py.
+    - `group`: the group of entry points. `attribute`: the name under which a module offers what it registers.
+    - `spelling`: what names look like, as a regular expression and in words.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        file: str,
+        kind: str,
+        spec_class: str,
+        *,
+        home: str = "",
+        modules: Mapping[str, str] | None = None,
+        group: str = "",
+        attribute: str = "SPEC",
+        spelling: tuple[str, str] = (r"[^\W\d]\w*", "letters, digits and underscores"),
+    ) -> None:
         self._kind = kind
+        class_name = f"{_article(spec_class)} {spec_class} of {home or package + '.base'}"
+        self._wanted = f"{class_name} with a name of {spelling[1]}"
         self._spec_class = spec_class
+        self._spelling = re.compile(spelling[0])
+        self._group = group or package
+        self._attribute = attribute
         self._specs: dict[str, Any] = {}
         self._plugins: dict[str, EntryPoint] | None = None
-        self.shipped = tuple(sorted(spec.parent.name for spec in Path(file).parent.glob("*/spec.py")))
+        if modules is None:
+            folders = [spec.parent.name for spec in Path(file).parent.glob("*/spec.py")]
+            modules = {name: f"{package}.{name}.spec" for name in folders}
+        self._modules = dict(modules)
+        self.shipped = tuple(sorted(modules))
 
     def names(self) -> tuple[str, ...]:
         """The names of all, sorted."""
         return tuple(sorted({*self.shipped, *self._specs, *self._entry_points()}))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._specs or name in self.shipped or name in self._entry_points()
 
     def load(self, name: str) -> Any:
         """The SPEC of that name. Raises UnknownNameError, RegistrationError for one that cannot be loaded."""
         if name in self._specs:
             return self._specs[name]
         if name in self.shipped:
-            spec = import_module(f"{self._package}.{name}.spec").SPEC
+            spec = getattr(import_module(self._modules[name]), self._attribute)
         elif name in self._entry_points():
             spec = self._plugin(name)
         else:
-            article = "an" if self._kind[0] in "aeiou" else "a"
             raise UnknownNameError(
-                f"choosing {article} {self._kind}: found {name!r}, wanted one of {', '.join(self.names())}"
+                f"choosing {_article(self._kind)} {self._kind}: found {name!r}, wanted one of {', '.join(self.names())}"
             )
         self._check(spec, f"loading {self._kind} {name!r}")
         if spec.name != name:
             raise RegistrationError(
-                f"loading {self._kind} {name!r}: its SPEC describes {spec.name!r}; rename one of them"
+                f"loading {self._kind} {name!r}: its {self._attribute} describes {spec.name!r}; rename one of them"
             )
         self._specs[name] = spec
         return spec
@@ -71,7 +103,7 @@ class Registry:
         """Those of installed packages, by name; what is shipped cannot be replaced from outside."""
         if self._plugins is None:
             self._plugins = {}
-            for point in entry_points(group=self._package):
+            for point in entry_points(group=self._group):
                 if point.name in self.shipped or point.name in self._plugins:
                     raise RegistrationError(
                         f"looking for {self._kind}s: the entry point {point.name!r} = {point.value!r} has a name that "
@@ -91,11 +123,12 @@ class Registry:
             ) from error
 
     def _check(self, spec: Any, what: str) -> None:
-        if type(spec).__name__ != self._spec_class or not str(spec.name).isidentifier():
-            raise RegistrationError(
-                f"{what}: found {spec!r}, wanted a {self._spec_class} of {self._package}.base with a name of letters, "
-                "digits and underscores"
-            )
+        if type(spec).__name__ != self._spec_class or not self._spelling.fullmatch(str(spec.name)):
+            raise RegistrationError(f"{what}: found {spec!r}, wanted {self._wanted}")
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiouAEIOU" else "a"
 
 
 def make_params(spec: Any, kind: str, given: Mapping[str, Any] | None) -> Any:

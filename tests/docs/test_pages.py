@@ -11,7 +11,7 @@ from pages import ROOT, blocks, indented_code, pages
 PAGES = [pytest.param(page, id=str(page.relative_to(ROOT))) for page in pages()]
 
 
-@pytest.mark.usefixtures("registry")  # docs/extending.md registers a protocol
+@pytest.mark.usefixtures("registry", "objectives", "attacks")  # docs/extending.md registers one of each
 @pytest.mark.parametrize("page", PAGES)
 def test_blocks_run(page: Path, tmp_path: Path) -> None:
     with PageRunner(tmp_path) as runner:

@@ -42,7 +42,6 @@ RUN = {
     "anonymous_bytes": 90_000_000,
     "read_bytes": 0,
     "written_bytes": 400_000_000,
-    "worker_start_bytes": [],
     "worker_peak_bytes": [],
     "phases": {"bank": {"encrypt": 30.0, "bin": 0.1}},
     "operations": {"additions": 12_000_000},

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+import pseudo_huber
+from rounded.attack import ATTACK
 from rounded.messages import RoundedGradients, RoundedSums
 from rounded.spec import SPEC
 from tampering import Change, error_of, replaced, toy_run
@@ -31,7 +33,7 @@ def registered(registry: Registry) -> None:
 
 def test_the_page_shows_all_of_it() -> None:
     files = {path.name for path in (FOLDER / "rounded").glob("*.py")} - {"__init__.py"}
-    assert set(QUOTED) == files == {"params.py", "messages.py", "active.py", "passive.py", "spec.py"}
+    assert set(QUOTED) == files == {"params.py", "messages.py", "active.py", "passive.py", "spec.py", "attack.py"}
 
 
 @pytest.mark.parametrize("name", sorted(QUOTED))
@@ -39,10 +41,18 @@ def test_the_page_shows_the_file_as_it_is(name: str) -> None:
     assert QUOTED[name] == (FOLDER / "rounded" / name).read_text(encoding="utf-8")
 
 
+def test_the_page_shows_the_objective_as_it_is() -> None:
+    (quoted,) = re.findall(r"\[pseudo_huber\.py\]\(\S+\):\n\n```python\n(.*?)```\n", PAGE, re.DOTALL)
+    assert quoted == (FOLDER / "pseudo_huber.py").read_text(encoding="utf-8")
+
+
 def test_its_entry_point_is_the_one_that_the_page_names() -> None:
     project = (FOLDER / "pyproject.toml").read_text(encoding="utf-8")
     assert '[project.entry-points."vfxgb.protocols"]\nrounded = "rounded.spec:SPEC"\n' in project
     assert SPEC.name == "rounded"
+    assert f'[project.entry-points."vfxgb.attacks"]\n{ATTACK.name} = "rounded.attack:ATTACK"\n' in project
+    objective = pseudo_huber.SPEC.name
+    assert f'[project.entry-points."vfxgb.objectives"]\n"{objective}" = "pseudo_huber:SPEC"\n' in project
 
 
 def test_it_passes_the_conformance_suite() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import psutil
 import pytest
 
-from vfxgb.cli import demo_data, main
+from vfxgb.cli import main
+from vfxgb.demo import data as demo_data
 
 
 def test_demo(tmp_path, capfd, monkeypatch):

@@ -9,7 +9,7 @@ from vfxgb import VFXGBClassifier
 from vfxgb.audit.auditor import view_of
 from vfxgb.audit.smm import Accumulated, exchanges
 from vfxgb.audit.truth import Truth
-from vfxgb.cli.real_trees import splits_by_party
+from vfxgb.bench.real_trees import splits_by_party
 from vfxgb.errors import ProtocolParameterError, RefusedRootWarning
 from vfxgb.model.pooled import PooledModel
 from vfxgb.protocols import make_protocol_params, protocol_by_name

@@ -1,7 +1,6 @@
 """Protocols of other packages: registered by hand or by entry point, and never in place of one that is there."""
 
 import dataclasses
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from entry_points import install
 from vfxgb import protocols, secagg
 from vfxgb.errors import ConsentError, RegistrationError, UnknownNameError
 from vfxgb.party.config import ConsentSection
@@ -17,8 +17,6 @@ from vfxgb.party.consent import Consent
 from vfxgb.party.messages import TrainRequest
 from vfxgb.protocols import protocol_by_name, protocol_names, shipped_protocols
 from vfxgb.registry import Registry
-
-EXTENDING = Path(__file__).resolve().parents[2] / "examples" / "extending"
 
 
 def copied(name: str) -> Any:
@@ -64,16 +62,6 @@ def test_being_registered_is_no_consent(registry: Registry) -> None:
     Consent("shop", ConsentSection(protocols=("mine",))).training(request)
 
 
-def install(folder: Path, entries: str) -> dict[str, str]:
-    """A folder with what pip writes about an installed package that has these entry points; its environment."""
-    info = folder / "another_package-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: another-package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[vfxgb.protocols]\n{entries}\n")
-    path = os.pathsep.join([str(folder), str(EXTENDING), os.environ.get("PYTHONPATH", "")])
-    return {**os.environ, "PYTHONPATH": path}
-
-
 @pytest.mark.parametrize(
     ("entries", "code", "said"),
     [
@@ -90,6 +78,6 @@ def test_by_entry_point(tmp_path: Path, entries: str, code: str, said: str) -> N
         capture_output=True,
         text=True,
         check=False,
-        env=install(tmp_path, entries),
+        env=install(tmp_path, "vfxgb.protocols", entries),
     )
     assert said in run.stdout + run.stderr

@@ -76,8 +76,8 @@ def _operations(scheme: str, inputs: Inputs) -> Mapping[str, Operation]:
 
 def _train(protocol: str, params: dict[str, Any], task: Task) -> Trained:
     from vfxgb import VFXGBClassifier
-    from vfxgb.cli.real_trees import assert_real_trees
-    from vfxgb.cli.train_data import ACTIVE
+    from vfxgb.bench.datasets import ACTIVE
+    from vfxgb.bench.real_trees import assert_real_trees
     from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
     class Rounds(TrainingCallback):

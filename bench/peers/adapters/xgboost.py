@@ -6,7 +6,7 @@ from peers.adapter import Clock, Peer, Task, Trained, Trainer, middle
 def _hist(task: Task) -> Trained:
     import xgboost
 
-    from vfxgb.cli.real_trees import assert_real_booster
+    from vfxgb.bench.real_trees import assert_real_booster
 
     data = task.data
     table = xgboost.QuantileDMatrix(data.X, data.y, max_bin=task.bins, nthread=1)

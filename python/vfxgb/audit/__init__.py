@@ -6,7 +6,7 @@
 A transcript holds the private data of all parties: it is for audits of simulations, and for nothing else.
 """
 
-from vfxgb.audit.attack import Attack, attack_by_name, attack_names
+from vfxgb.audit.attack import Attack, attack_by_name, attack_names, register
 from vfxgb.audit.auditor import audit
 from vfxgb.audit.claims import Claim, Finding, Outcome
 from vfxgb.audit.report import AuditReport, NotRun
@@ -26,4 +26,5 @@ __all__ = [
     "attack_by_name",
     "attack_names",
     "audit",
+    "register",
 ]

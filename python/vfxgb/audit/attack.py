@@ -1,22 +1,27 @@
-"""What an attack is. One file in attacks/ each, with `ATTACK`; a file is registered by being there."""
+"""What an attack is. One file in attacks/ each, with `ATTACK`; a file is registered by being there.
+
+Attacks of other packages come in by an entry point of the group "vfxgb.attacks", or by `register` (docs/extending.md):
+
+    [project.entry-points."vfxgb.attacks"]
+    leaf-counts = "my_package.leaf_counts:ATTACK"
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from vfxgb.audit.claims import Outcome
 from vfxgb.audit.view import AttackerView
-from vfxgb.errors import UnknownNameError
+from vfxgb.registry import Registry
 
 
 @dataclass(frozen=True)
 class Attack:
     """An attack's statement about itself, and the attack.
 
-    `name`: its file's, with hyphens. `after`: what it is after, in plain words. `attacker`: which role can run it.
+    `name`: its file's, with hyphens for underscores. `after`: what it is after, in plain words. `attacker`: which role
+    can run it.
     `needs`: the tags of messages without which there is nothing to attack. `run`: claims out of a view, no more.
     `known_labels`: how many labels the attacker is assumed to know from elsewhere.
     """
@@ -36,19 +41,37 @@ class Attack:
         return f"no message {' or '.join(map(repr, lacking))} in this run" if lacking else ""
 
 
-@cache
-def attack_names() -> tuple[str, ...]:
-    """All attacks, sorted."""
+def make_registry() -> Registry:
+    """A registry of the attacks in the folder and of installed packages."""
     folder = Path(__file__).parent / "attacks"
-    return tuple(sorted(file.stem.replace("_", "-") for file in folder.glob("[a-z]*.py")))
+    files = [path.stem for path in folder.glob("[a-z]*.py")]
+    return Registry(
+        "vfxgb.audit.attacks",
+        str(folder / "__init__.py"),
+        "attack",
+        "Attack",
+        home=__name__,
+        modules={stem.replace("_", "-"): f"vfxgb.audit.attacks.{stem}" for stem in files},
+        group="vfxgb.attacks",
+        attribute="ATTACK",
+        spelling=(r"[a-z][a-z0-9-]*", "small letters, digits and hyphens"),
+    )
 
 
-@cache
+_REGISTRY = make_registry()
+
+
+def attack_names() -> tuple[str, ...]:
+    """The names of all attacks, sorted."""
+    return _REGISTRY.names()
+
+
 def attack_by_name(name: str) -> Attack:
-    """The attack of that name. Raises UnknownNameError."""
-    if name not in attack_names():
-        raise UnknownNameError(f"choosing an attack: found {name!r}, wanted one of {', '.join(attack_names())}")
-    attack: Attack = import_module(f"vfxgb.audit.attacks.{name.replace('-', '_')}").ATTACK
-    if attack.name != name:
-        raise UnknownNameError(f"loading attack {name!r}: its file describes {attack.name!r}; rename one of them")
+    """The attack of that name. Raises UnknownNameError, RegistrationError for one that cannot be loaded."""
+    attack: Attack = _REGISTRY.load(name)
     return attack
+
+
+def register(attack: Attack) -> None:
+    """Add an attack of another package to this process. Raises RegistrationError, for a name that is taken too."""
+    _REGISTRY.register(attack)

@@ -13,6 +13,7 @@ from vfxgb.audit.bounds import several_values, two_labels
 from vfxgb.audit.claims import Claim
 from vfxgb.audit.nodes import NodeSet
 from vfxgb.audit.view import AttackerView, KnownLabels
+from vfxgb.objective import is_objective, spec_of
 from vfxgb.train.arrays import unpack_bits
 from vfxgb.train.messages import BeginRound, Ready
 from vfxgb.train.transcript import Transcript
@@ -60,7 +61,8 @@ class Truth:
     @property
     def classes(self) -> bool:
         """Whether labels are classes."""
-        return str(self._transcript.params["objective"]) in ("binary:logistic", "multi:softprob", "multi:softmax")
+        objective = str(self._transcript.params["objective"])
+        return is_objective(objective) and spec_of(objective).classifies
 
     def some_labels(self, count: int, seed: int) -> KnownLabels:
         """`count` random rows with their labels, or half of all if there are fewer."""

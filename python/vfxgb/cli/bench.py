@@ -1,14 +1,26 @@
-"""`vfxgb bench`: arguments of the measurements."""
+"""`vfxgb bench`: measurements on this machine. What is measured is in vfxgb/bench; here are arguments and printing."""
 
 import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from vfxgb.cli import bench_papers, bench_peers, bench_report, scale_report, train_report
-from vfxgb.cli.bench_ops import BenchSettings
-from vfxgb.cli.bench_train import CONFIGS, TrainSettings
-from vfxgb.cli.exits import OK
+import msgspec
+
+from vfxgb.bench import papers, peers
+from vfxgb.bench.datasets import data_names
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.ops import measure as ops
+from vfxgb.bench.ops import report as ops_report
+from vfxgb.bench.scale import measure as scale
+from vfxgb.bench.scale import report as scale_report
+from vfxgb.bench.scale.results import read_costs
+from vfxgb.bench.script_folders import results_folder, scripts_folder
+from vfxgb.bench.train import measure as train
+from vfxgb.bench.train import report as train_report
+from vfxgb.cli.exits import BUG, OK
+from vfxgb.cli.output import write_json
 from vfxgb.cli.parser import Commands, OneLineParser, positive_int
-from vfxgb.cli.train_data import data_names
 from vfxgb.crypto import scheme_names
 from vfxgb.crypto.sizes import MAX_BITS, MIN_BITS
 
@@ -17,27 +29,31 @@ def add(commands: Commands) -> None:
     """Add `bench` to the commands."""
     bench = commands.add_parser("bench", help="measure speed on this machine")
     topics = bench.add_subparsers(title="topics", required=True, metavar="topic", parser_class=OneLineParser)
-    ops = topics.add_parser(
+    _add_ops(topics)
+    _add_train(topics)
+    _add_papers(topics)
+    _add_peers(topics)
+    _add_scale(topics)
+
+
+def _add_ops(topics: Commands) -> None:
+    parser = topics.add_parser(
         "ops",
         help="encryption, sums, decryption, against phe",
         description="Microseconds per operation, and the ratio to phe 1.5 in the same run when it is installed.",
     )
-    ops.add_argument("--bits", type=key_bits, default=2048, help="key bits (%(default)s)")
-    ops.add_argument("--count", type=positive_int, default=10000, help="ciphertexts per large batch (%(default)s)")
-    ops.add_argument("--threads", type=thread_counts, default=(1, 2), help="comma-separated counts (1,2)")
-    ops.add_argument("--schemes", type=scheme_list, default=("paillier", "ou"), help="comma-separated (paillier,ou)")
-    ops.add_argument("--repeats", type=positive_int, default=5, help="measurements per operation (%(default)s)")
-    ops.add_argument("--quick", action="store_true", help="a tenth of the count and two repeats, for a first look")
-    ops.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
-    ops.set_defaults(run=_run_ops)
-    _add_train(topics)
-    _add_papers(topics)
-    bench_peers.add(topics)
-    scale_report.add(topics)
+    parser.add_argument("--bits", type=key_bits, default=2048, help="key bits (%(default)s)")
+    parser.add_argument("--count", type=positive_int, default=10000, help="ciphertexts per large batch (%(default)s)")
+    parser.add_argument("--threads", type=int_list, default=(1, 2), help="comma-separated counts (1,2)")
+    parser.add_argument("--schemes", type=some_of(scheme_names()), default=("paillier", "ou"), help="(paillier,ou)")
+    parser.add_argument("--repeats", type=positive_int, default=5, help="measurements per operation (%(default)s)")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the count and two repeats, for a first look")
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
+    parser.set_defaults(run=_run_ops)
 
 
 def _add_train(topics: Commands) -> None:
-    train = topics.add_parser(
+    parser = topics.add_parser(
         "train",
         help="encrypted training, against the cost of its arithmetic",
         description="Seconds, operations, bytes and memory per tree of encrypted training with two parties in memory, "
@@ -45,50 +61,116 @@ def _add_train(topics: Commands) -> None:
         "folder VFXGB_DATA; where it is not set, a generated table of the same shape is used. --ablation, --linear "
         "and --protocols measure other things instead.",
     )
-    default = TrainSettings()
-    train.add_argument("--data", choices=data_names(), default=default.data, help="(%(default)s)")
-    train.add_argument("--rows", type=positive_int, default=None, help="first rows of the table (all)")
-    train.add_argument(
+    default = train.TrainSettings()
+    configs = train.CONFIGS
+    parser.add_argument("--data", choices=data_names(), default=default.data, help="(%(default)s)")
+    parser.add_argument("--rows", type=positive_int, default=None, help="first rows of the table (all)")
+    parser.add_argument(
         "--features", type=positive_int, nargs=2, metavar=("A", "P"), default=None, help="columns of synthetic data"
     )
-    train.add_argument("--depth", type=positive_int, default=default.depth, help="(%(default)s)")
-    train.add_argument("--bins", type=positive_int, default=default.bins, help="(%(default)s)")
-    train.add_argument("--key-bits", type=positive_int, default=default.key_bits, help="(%(default)s)")
-    train.add_argument("--threads", type=positive_int, default=default.threads, help="of each party (%(default)s)")
-    train.add_argument("--trees", type=positive_int, default=default.trees, help="beyond the first (%(default)s)")
-    train.add_argument("--configs", type=config_list, default=None, help=f"comma-separated, of {','.join(CONFIGS)}")
-    train.add_argument("--ablation", action="store_true", help="one optimisation off at a time; secureboost")
-    train.add_argument("--linear", action="store_true", help="growing generated tables, up to --rows (1,000,000)")
-    train.add_argument(
+    parser.add_argument("--depth", type=positive_int, default=default.depth, help="(%(default)s)")
+    parser.add_argument("--bins", type=positive_int, default=default.bins, help="(%(default)s)")
+    parser.add_argument("--key-bits", type=positive_int, default=default.key_bits, help="(%(default)s)")
+    parser.add_argument("--threads", type=positive_int, default=default.threads, help="of each party (%(default)s)")
+    parser.add_argument("--trees", type=positive_int, default=default.trees, help="beyond the first (%(default)s)")
+    parser.add_argument(
+        "--configs", type=some_of(tuple(configs)), default=None, help=f"comma-separated, of {','.join(configs)}"
+    )
+    parser.add_argument("--ablation", action="store_true", help="one optimisation off at a time; secureboost")
+    parser.add_argument("--linear", action="store_true", help="growing generated tables, up to --rows (1,000,000)")
+    parser.add_argument(
         "--protocols",
         type=lambda text: tuple(text.split(",")),
         default=(),
         metavar="NAMES",
         help="comma-separated, such as plain,ldp,ldp:mechanism=laplace:epsilon=1; the first is the measure",
     )
-    train.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
-    train.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
-    train.set_defaults(run=_run_train)
+    parser.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
+    parser.set_defaults(run=_run_train)
 
 
 def _add_papers(topics: Commands) -> None:
-    papers = topics.add_parser(
+    parser = topics.add_parser(
         "papers",
         help="tables and figures of the papers, measured again",
         description="Runs the scripts that reproduce tables and figures of the papers, one after the other. Each "
         "writes Markdown, JSON and plots; papers.md lists them. Tables come from the folder VFXGB_DATA; where "
         "it is not set, generated ones of the same shape are used, and the results say so.",
     )
-    papers.add_argument("names", nargs="*", metavar="NAME", help="scripts to run (all)")
-    papers.add_argument("--list", action="store_true", help="print names, minutes and subjects, and run nothing")
-    papers.add_argument(
+    parser.add_argument("names", nargs="*", metavar="NAME", help="scripts to run (all)")
+    parser.add_argument("--list", action="store_true", help="print names, minutes and subjects, and run nothing")
+    parser.add_argument(
         "--index", action="store_true", help="write papers.md for the results there are, and run nothing"
     )
-    papers.add_argument("--quick", action="store_true", help="small sizes: all of it in a quarter of an hour")
-    papers.add_argument("--threads", type=positive_int, default=None, help="of each party (2)")
-    out = f"folder of the results (./{bench_papers.USER_RESULTS}; without --quick, in a source tree: docs/results)"
-    papers.add_argument("--out", type=Path, metavar="DIR", default=None, help=out)
-    papers.set_defaults(run=_run_papers)
+    parser.add_argument("--quick", action="store_true", help="small sizes: all of it in a quarter of an hour")
+    parser.add_argument("--threads", type=positive_int, default=None, help="of each party (2)")
+    _add_out(parser, papers.USER_RESULTS)
+    parser.set_defaults(run=_run_papers)
+
+
+def _add_peers(topics: Commands) -> None:
+    parser = topics.add_parser(
+        "peers",
+        help="speed next to phe, xgboost, HEU, fate_utils and FedTree, as far as they are installed",
+        description="Processor time of encryption, sums, decryption and training on one core, next to other libraries "
+        "in the same run. What is not installed is left out, and the result says how to install it. Writes peers.json "
+        "and peers.md. Tables come from the folder VFXGB_DATA; where it is not set, generated ones of the same shape "
+        "are used.",
+    )
+    parser.add_argument(
+        "--peers",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAMES",
+        help="comma-separated, such as phe,heu (all)",
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, for a first look: a minute or two")
+    parser.add_argument("--repeats", type=positive_int, default=None, help="measurements per operation (5, quick: 2)")
+    _add_out(parser, peers.USER_RESULTS)
+    parser.set_defaults(run=_run_peers)
+
+
+def _add_scale(topics: Commands) -> None:
+    default = scale.ScaleSettings()
+    parts = scale.PARTS
+    parser = topics.add_parser(
+        "scale",
+        help="rows in shards: on a Dask cluster of this machine, and in memory-mapped files",
+        description="Trains with batch_he from Parquet files: with rows in one process and on a Dask cluster of this "
+        "machine in several shards, in turn, and compares time and models; with growing tables, for the memory of the "
+        "process that is not a worker; and, if asked, under a limit of memory. Needs vfxgb[dask] and pyarrow. With "
+        "--json, parts that are not measured stay in the file as they are.",
+    )
+    parser.add_argument(
+        "--parts", type=some_of(parts), default=default.parts, help=f"of {','.join(parts)} (the first three)"
+    )
+    parser.add_argument("--out-of-core", action="store_true", help="that part too: many rows, some gigabytes on disk")
+    parser.add_argument("--scheme", choices=scale.SCHEMES, default=default.scheme, help="(%(default)s)")
+    parser.add_argument("--key-bits", type=positive_int, default=default.key_bits, help="(%(default)s)")
+    parser.add_argument("--rows", type=positive_int, default=default.rows, help="of part shards (%(default)s)")
+    parser.add_argument("--features", type=positive_int, default=default.features, help="of both parties (%(default)s)")
+    parser.add_argument("--trees", type=positive_int, default=default.trees, help="(%(default)s)")
+    parser.add_argument("--depth", type=positive_int, default=default.depth, help="(%(default)s)")
+    parser.add_argument("--bins", type=positive_int, default=default.bins, help="(%(default)s)")
+    parser.add_argument("--shards", type=int_list, default=default.shards, help="comma-separated (1,2,4)")
+    parser.add_argument("--repeats", type=positive_int, default=default.repeats, help="of part shards (%(default)s)")
+    parser.add_argument(
+        "--memory-rows", type=int_list, default=default.memory_rows, help="of part memory (250000,1000000,4000000)"
+    )
+    parser.add_argument(
+        "--large-rows", type=positive_int, default=default.large_rows, help="of part out-of-core (%(default)s)"
+    )
+    parser.add_argument("--memory-limit", default=default.memory_limit, help="of part out-of-core (%(default)s)")
+    parser.add_argument("--folder", type=Path, default=None, help="for the data, which stays there (a temporary one)")
+    parser.add_argument("--quick", action="store_true", help="few rows, keys that protect nothing: a minute at most")
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
+    parser.set_defaults(run=_run_scale)
+
+
+def _add_out(parser: OneLineParser, user_results: Path) -> None:
+    out = f"folder of the results (./{user_results}; without --quick, in a source tree: docs/results)"
+    parser.add_argument("--out", type=Path, metavar="DIR", default=None, help=out)
 
 
 def key_bits(text: str) -> int:
@@ -99,53 +181,102 @@ def key_bits(text: str) -> int:
     return bits
 
 
-def thread_counts(text: str) -> tuple[int, ...]:
+def int_list(text: str) -> tuple[int, ...]:
     """A comma-separated list of positive integers, without repeats."""
-    counts = tuple(positive_int(part) for part in text.split(","))
-    if len(set(counts)) != len(counts):
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted every thread count once")
-    return counts
+    numbers = tuple(positive_int(part) for part in text.split(","))
+    if len(set(numbers)) != len(numbers):
+        raise argparse.ArgumentTypeError(f"found {text!r}, wanted every number once")
+    return numbers
 
 
-def scheme_list(text: str) -> tuple[str, ...]:
-    """A comma-separated list of scheme names, without repeats."""
-    names = tuple(text.split(","))
-    if len(set(names)) != len(names) or not set(names) <= set(scheme_names()):
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(scheme_names())}")
-    return names
+def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """A reader of comma-separated lists of some of the `known` names, without repeats."""
 
+    def names_in(text: str) -> tuple[str, ...]:
+        names = tuple(text.split(","))
+        if len(set(names)) != len(names) or not set(names) <= set(known):
+            raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(known)}")
+        return names
 
-def config_list(text: str) -> tuple[str, ...]:
-    """A comma-separated list of configurations, without repeats."""
-    names = tuple(text.split(","))
-    if len(set(names)) != len(names) or not set(names) <= set(CONFIGS):
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(CONFIGS)}")
-    return names
+    return names_in
 
 
 def _run_ops(arguments: argparse.Namespace) -> int:
     count, repeats = arguments.count, arguments.repeats
     if arguments.quick:
         count, repeats = max(1, count // 10), min(2, repeats)
-    settings = BenchSettings(arguments.bits, count, arguments.threads, arguments.schemes, repeats)
-    return bench_report.run(settings, arguments.json)
+    settings = ops.BenchSettings(arguments.bits, count, arguments.threads, arguments.schemes, repeats)
+    _check_writable(arguments.json)
+    facts = _print_facts()
+    print(f"{ops_report.heading(settings)}\n", flush=True)
+    result = ops.measure(settings)
+    print("\n".join(ops_report.table_lines(result)))
+    if arguments.json is not None:
+        write_json(ops_report.to_json(result, facts), arguments.json)
+    return OK
 
 
 def _run_train(arguments: argparse.Namespace) -> int:
-    given = {name: value for name, value in vars(arguments).items() if name in TrainSettings.__dataclass_fields__}
+    given = {name: value for name, value in vars(arguments).items() if name in train.TrainSettings.__dataclass_fields__}
     if given["features"] is not None:
         given["features"] = tuple(given["features"])
-    return train_report.run(TrainSettings(**given), arguments.json)
+    settings = train.TrainSettings(**given)
+    train.check(settings)
+    _check_writable(arguments.json)
+    facts = _print_facts()
+    parts = train.measure(settings)
+    print("\n".join(train_report.report_lines(settings, parts)))
+    if arguments.json is not None:
+        write_json(train_report.to_json(settings, facts, parts), arguments.json)
+    return OK
 
 
 def _run_papers(arguments: argparse.Namespace) -> int:
-    folder = bench_papers.scripts_folder()
+    folder = scripts_folder("papers")
     if arguments.list or arguments.index:
-        scripts = bench_papers.find_scripts(folder)
+        scripts = papers.find_scripts(folder)
         if arguments.list:
-            print(bench_papers.list_scripts(scripts))
+            print(papers.list_scripts(scripts))
         if arguments.index:
-            out = arguments.out or bench_papers.results_folder(arguments.quick, folder)
-            bench_papers.write_index(scripts, out)
+            out = arguments.out or results_folder(arguments.quick, folder, papers.USER_RESULTS)
+            papers.write_index(scripts, out)
         return OK
-    return bench_papers.run(arguments.names, arguments.quick, arguments.out, arguments.threads, folder)
+    failed = papers.run(arguments.names, arguments.quick, arguments.out, arguments.threads, folder)
+    return BUG if failed else OK
+
+
+def _run_peers(arguments: argparse.Namespace) -> int:
+    return peers.run(arguments.peers, arguments.quick, arguments.repeats, arguments.out)
+
+
+def _run_scale(arguments: argparse.Namespace) -> int:
+    """Raises for mistakes and for models that differ."""
+    given = {name: value for name, value in vars(arguments).items() if name in scale.ScaleSettings.__dataclass_fields__}
+    if arguments.out_of_core:
+        given["parts"] = tuple(dict.fromkeys([*given["parts"], scale.PARTS[-1]]))
+    settings = scale.ScaleSettings(**given)
+    if arguments.quick:
+        settings = scale.quick(settings)
+    document = scale_report.read_document(arguments.json)
+    facts = _print_facts()
+    for part, measured in scale.measure(settings, arguments.folder, read_costs(document)).items():
+        document[part] = {"machine": facts, "settings": asdict(settings), "found": msgspec.to_builtins(measured)}
+    print("\n".join(scale_report.report_lines(document, settings.parts)))
+    if arguments.json is not None:
+        write_json(document, arguments.json)
+    return OK
+
+
+def _check_writable(json_file: str | None) -> None:
+    """A path that cannot be written should fail now, not after the measurement."""
+    if json_file is not None and json_file != "-":
+        Path(json_file).touch()
+
+
+def _print_facts() -> dict[str, str]:
+    """Print what machine this is; gives the same."""
+    facts = machine_facts()
+    for name, value in facts.items():
+        print(f"{name:<14} {value}")
+    print(flush=True)
+    return facts

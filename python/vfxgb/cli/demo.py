@@ -5,27 +5,20 @@ scores compared with a model of all data in one place and with one of the bank's
 """
 
 import argparse
-import csv
-import json
 import time
-from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import BUG, OK
 from vfxgb.cli.parser import Commands, UsageError, positive_int
-from vfxgb.metric import METRICS
 from vfxgb.protocols import protocol_by_name, shipped_protocols
+
+if TYPE_CHECKING:
+    from vfxgb.demo.outcome import Comparison
 
 DEFAULT_TREES = 20
 DEFAULT_FOLDER = "vfxgb-demo"
 MEGA = 1e6
-# The same trees by another program: rounding in float32 may differ in the last digits.
-TOLERANCE = 0.005
-OWN = "vfxgb, one process"
 
 
 def add(commands: Commands) -> None:
@@ -48,8 +41,9 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo; 0 if the joint model scores like the pooled one, else 1."""
-    from vfxgb.cli.demo_data import make_tables
-    from vfxgb.cli.demo_parties import command, serving, write_bank, write_configs
+    from vfxgb.demo.data import make_tables
+    from vfxgb.demo.outcome import compare, results
+    from vfxgb.demo.parties import command, serving, write_bank, write_configs
     from vfxgb.files import make_private
     from vfxgb.transport.network.certificates import issue, make_authority
 
@@ -69,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         command(
             "predict", str(folder / "bank.toml"), str(folder / "bank_test.csv"), str(folder / "scores.csv"), "--quiet"
         )
-    record, ledgers = _results(folder)
+    record, ledgers = results(folder)
     sent = record["traffic"]["shop"]
     print(
         f"alignment  {record['rows']['train']:,} of the bank's {record['rows']['own']:,} training customers are the "
@@ -79,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"training   {record['rounds']} trees in {record['seconds']:.1f} s, "
         f"{(sent['wire_sent_bytes'] + sent['wire_received_bytes']) / MEGA:.1f} MB on the wire"
     )
-    alike = _compare(pooled, folder / "scores.csv", arguments.trees)
+    comparison = compare(pooled, folder / "scores.csv", arguments.trees)
+    _print_comparison(comparison)
     for party, text in ledgers.items():
         print(f"\nwhat the {party} learned")
         print("\n".join(f"  {line}" for line in text))
@@ -87,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"           vfxgb report {record['path']} -o report.html")
     print(f"           vfxgb inspect {record['path']}/share.json")
     print(f"done in {time.perf_counter() - begin:.0f} s; nothing is left running")
-    return OK if alike else BUG
+    return OK if comparison.alike else BUG
 
 
 def _new_folder(wanted: Path | None) -> Path:
@@ -108,54 +103,11 @@ def _new_folder(wanted: Path | None) -> Path:
             return folder
 
 
-def _results(folder: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """The bank's record of the run, and of each party what its own ledger says it was told."""
-    from vfxgb.train.ledger import counted
-
-    (path,) = (folder / "bank-folder" / "runs").iterdir()
-    record = {**json.loads((path / "run.json").read_text(encoding="utf-8")), "path": str(path)}
-    told: dict[str, list[str]] = {}
-    for party in ("bank", "shop"):
-        file = folder / f"{party}-folder" / "runs" / path.name / "ledger.json"
-        ledger = json.loads(file.read_text(encoding="utf-8"))
-        heard = [entry for entry in ledger["entries"] if entry["receiver"] == party and entry["amount"]]
-        told[party] = [f"{entry['reveals']} ({counted(entry['amount'], entry['unit'])})" for entry in heard]
-    return record, told
-
-
-def _compare(pooled: Any, file: Path, trees: int) -> bool:
-    """Print AUC on unseen customers; True if the joint scores are those of pooled data."""
-    with file.open(newline="", encoding="utf-8") as text:
-        scores = {line["id"]: line["score"] for line in csv.DictReader(text)}
-    joint = np.array([float(scores[pooled.ids[row]]) for row in pooled.test.tolist()])
-    labels = pooled.y[pooled.test]
-    order = [*pooled.bank, *pooled.shop]
-    name, whole = _fit_and_score(pooled, order, trees)
-    _, alone = _fit_and_score(pooled, list(pooled.bank), trees)
-    difference = float(np.abs(joint - whole).max())
-    print(f"\nAUC on {len(labels)} unseen customers")
-    print(f"  bank and shop together   {_auc(labels, joint):.4f}   each table stayed with its owner")
+def _print_comparison(comparison: "Comparison") -> None:
+    print(f"\nAUC on {comparison.customers} unseen customers")
+    print(f"  bank and shop together   {comparison.joint:.4f}   each table stayed with its owner")
     print(
-        f"  all data in one place    {_auc(labels, whole):.4f}   {name}; largest difference of a score {difference:.1e}"
+        f"  all data in one place    {comparison.pooled:.4f}   {comparison.program}; largest difference of a score "
+        f"{comparison.difference:.1e}"
     )
-    print(f"  the bank alone           {_auc(labels, alone):.4f}")
-    return difference < TOLERANCE
-
-
-def _fit_and_score(pooled: Any, columns: list[int], trees: int) -> tuple[str, NDArray[np.float64]]:
-    """A model of these columns in one process, by xgboost if it is installed; its scores of the test rows."""
-    train, test = pooled.X[np.ix_(pooled.train, columns)], pooled.X[np.ix_(pooled.test, columns)]
-    labels = pooled.y[pooled.train]
-    settings: dict[str, Any] = {"n_estimators": trees, "max_depth": 3, "learning_rate": 0.3}
-    try:
-        xgboost = import_module("xgboost")
-    except ImportError:
-        from vfxgb.estimator import VFXGBClassifier
-
-        return OWN, VFXGBClassifier(**settings).fit(train, labels).predict_proba(test)[:, 1]
-    model = xgboost.XGBClassifier(tree_method="hist", max_bin=256, **settings).fit(train, labels)
-    return f"xgboost {xgboost.__version__}", model.predict_proba(test)[:, 1].astype(np.float64)
-
-
-def _auc(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
-    return float(METRICS["auc"](labels.astype(np.float32), scores, None))
+    print(f"  the bank alone           {comparison.alone:.4f}")

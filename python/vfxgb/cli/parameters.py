@@ -9,24 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from vfxgb.cli.exits import MEANING, OK
 from vfxgb.cli.output import write_json
-from vfxgb.cli.parameter_docs import ABSENT, REQUIRED
 from vfxgb.cli.parser import Commands, UsageError
 
 if TYPE_CHECKING:
-    from vfxgb.cli.parameter_sections import Entry, Section
+    from vfxgb.reference.sections import Entry, Section
 
 WIDTH = 100
-PREFACE = """\
-# Parameters
-
-Written from the code by `vfxgb parameters --markdown`, which also answers single questions:
-
-```sh
-vfxgb parameters batch_he             # a protocol, an aggregator, a section of party.toml, train, environment
-vfxgb parameters max_depth epsilon    # wherever there is a parameter of that name
-```
-"""
 
 
 def add(commands: Commands) -> None:
@@ -45,20 +35,21 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was asked for. Exit code 0; raises UsageError for a name that is neither section nor parameter."""
-    from vfxgb.cli.parameter_sections import sections
+    """Print what was asked for. Raises UsageError for a name that is neither section nor parameter."""
+    from vfxgb.reference.page import markdown
+    from vfxgb.reference.sections import sections
 
     if arguments.names and (arguments.markdown or arguments.json):
         raise UsageError("vfxgb parameters: --markdown and --json write all parameters; leave out the names")
     if arguments.markdown:
-        print(markdown(sections(shipped_only=True)), end="")
+        print(markdown(sections(MEANING, shipped_only=True)), end="")
     elif arguments.json:
-        write_json([asdict(section) for section in sections()], arguments.json)
+        write_json([asdict(section) for section in sections(MEANING)], arguments.json)
     elif arguments.names:
-        print("\n\n".join(found(sections(), name) for name in arguments.names))
+        print("\n\n".join(found(sections(MEANING), name) for name in arguments.names))
     else:
-        print(overview(sections()))
-    return 0
+        print(overview(sections(MEANING)))
+    return OK
 
 
 def overview(every: Sequence["Section"]) -> str:
@@ -104,36 +95,3 @@ def _entry_text(entry: "Entry") -> str:
     head = f"  {entry.name}" + (f" = {entry.default}" if entry.default else "")
     said = entry.meaning + (f"; {entry.form}" if entry.form else "")
     return head + "\n" + textwrap.fill(said, WIDTH, initial_indent="      ", subsequent_indent="      ")
-
-
-def markdown(every: Sequence["Section"]) -> str:
-    """The page."""
-    parts = [PREFACE]
-    group = ""
-    for section in every:
-        if section.group != group:
-            group = section.group
-            parts.append(f"## {group}\n")
-        if section.title != group:
-            parts.append(f"### {section.title}\n")
-        if section.intro:
-            parts.append(textwrap.fill(section.intro, 120, break_long_words=False, break_on_hyphens=False) + "\n")
-        if section.entries:
-            parts.append(_table(section))
-    return "\n".join(parts)
-
-
-def _table(section: "Section") -> str:
-    """The columns that have something in them."""
-    entries = section.entries
-    columns = {
-        section.heading: [f"`{entry.name}`" for entry in entries],
-        "default": [
-            entry.default if entry.default in ("", ABSENT, REQUIRED) else f"`{entry.default}`" for entry in entries
-        ],
-        "wanted": [entry.form for entry in entries],
-        "meaning": [entry.meaning for entry in entries],
-    }
-    columns = {head: cells for head, cells in columns.items() if any(cells)}
-    rows = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in zip(*columns.values(), strict=True)]
-    return "\n".join([f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *(f"| {row} |" for row in rows), ""])

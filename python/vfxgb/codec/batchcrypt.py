@@ -12,31 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.codec.plan import PairWidths
-from vfxgb.codec.shift import check_padding, padded_widths
+from vfxgb.codec.padded import PaddedSlots
 
 SIGN_BITS = 2
 
 
 @dataclass(frozen=True)
-class BatchCryptCode:
+class BatchCryptCode(PaddedSlots):
     """For sums over up to `rows` rows. `alpha`, `alpha_max`, `r` and `padding` as above."""
-
-    rows: int
-    alpha: float = 20.0
-    alpha_max: float = 1e6
-    r: int = 30
-    padding: int = 2
 
     @property
     def counts(self) -> bool:
         """Not needed."""
         return False
-
-    @property
-    def widths(self) -> PairWidths:
-        """See PairCode."""
-        return padded_widths(self.rows, self.r, self.padding)
 
     @property
     def resolution(self) -> float:
@@ -59,7 +47,7 @@ class BatchCryptCode:
         step: float,
     ) -> NDArray[np.int64]:
         """The low r bits as two's complement. Raises CapacityError where padding reads all ones, and only there."""
-        check_padding(sums, self.r, self.padding)
+        self.check_padding(sums)
         low = sums & ((1 << self.r) - 1)
         signed = np.where(low >> (self.r - 1) == 1, low - (1 << self.r), low)
         return np.rint(signed * (self.resolution / step)).astype(np.int64)

@@ -20,30 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.codec.plan import PairWidths
-from vfxgb.errors import CapacityError
+from vfxgb.codec.padded import PaddedSlots
 
 
 @dataclass(frozen=True)
-class ShiftCode:
+class ShiftCode(PaddedSlots):
     """For sums over up to `rows` rows. `s`: the shift; `alpha`, `alpha_max`, `r`, `padding` as above."""
 
-    rows: int
     s: float = -10.0
-    alpha: float = 20.0
-    alpha_max: float = 1e6
-    r: int = 30
-    padding: int = 2
 
     @property
     def counts(self) -> bool:
         """Needed to shift back."""
         return True
-
-    @property
-    def widths(self) -> PairWidths:
-        """See PairCode."""
-        return padded_widths(self.rows, self.r, self.padding)
 
     @property
     def resolution(self) -> float:
@@ -57,36 +46,11 @@ class ShiftCode:
 
     def check_total(self, total: NDArray[np.int64]) -> None:
         """See PairCode. Passing, it rules out the overflows that padding does not show."""
-        check_slots(total, self.r, self.padding)
+        self.check_slots(total)
 
     def decode(self, sums: NDArray[np.int64], counts: NDArray[np.int64] | None, step: float) -> NDArray[np.int64]:
         """Sums in fixed point, rounded. Raises CapacityError when padding reads all ones, as the paper wants it."""
         assert counts is not None  # noqa: S101 - `counts` says that they are needed
-        check_padding(sums, self.r, self.padding)
+        self.check_padding(sums)
         values = sums * self.resolution + counts[..., None] * self.s
         return np.rint(values / step).astype(np.int64)
-
-
-def padded_widths(rows: int, r: int, padding: int) -> PairWidths:
-    """Two unsigned slots of r + padding bits, and room above for what n rows can overflow by."""
-    return PairWidths(g_bits=r + padding, h_bits=r + padding, g_signed=False, spare=rows.bit_length())
-
-
-def check_slots(total: NDArray[np.int64], r: int, padding: int) -> None:
-    """Raise CapacityError if a sum is outside [0, 2**(r + padding))."""
-    largest = int(total.max(initial=0))
-    if largest >= 1 << (r + padding):
-        raise CapacityError(
-            f"encoding gradients: the sum over all rows needs {largest.bit_length()} bits, a slot of r={r} and "
-            f"padding={padding} has {r + padding}; raise padding or alpha_max, or use encoding='exact'"
-        )
-
-
-def check_padding(sums: NDArray[np.int64], r: int, padding: int) -> None:
-    """Raise CapacityError if all padding bits of a sum are set: equation (12) of papers/004."""
-    marked = int((sums >> r == (1 << padding) - 1).sum())
-    if marked:
-        raise CapacityError(
-            f"decoding sums: the overflow bits of {marked} of {sums.size} sums read {'1' * padding}, so they may have "
-            f"left their slots of r={r} and padding={padding}; raise padding or alpha_max, or use encoding='exact'"
-        )

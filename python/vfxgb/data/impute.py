@@ -55,6 +55,17 @@ def fit_imputer(table: Table, strategy: str, n_train: int) -> Imputer:
     return Imputer(strategy, values)
 
 
+def filled(table: Table, strategy: str, n_train: int) -> tuple[Table, tuple[float, ...] | None]:
+    """The table as training sees it, and what replaced missing values, one number per column.
+
+    With another `strategy` than those here, missing values stay and there is no such number. Raises ImputationError.
+    """
+    if strategy not in STRATEGIES:
+        return table, None
+    imputer = fit_imputer(table, strategy, n_train)
+    return imputer.apply(table), tuple(imputer.values[name] for name in table.names)
+
+
 def _centre(present: NDArray[np.float32], strategy: str) -> float:
     exact = present.astype(np.float64)
     if strategy == "mean":

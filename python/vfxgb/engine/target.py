@@ -4,7 +4,7 @@ After each round the margins of a shard are written to the run's folder, and rea
 worker held is then made again from one file, and not from all trees so far.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from vfxgb.engine.shard import write_file
 from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
 from vfxgb.errors import LabelError
 from vfxgb.exact import ExactSums
-from vfxgb.objective import Logistic, Objective
+from vfxgb.objective import Objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import EngineOptions, Gradients
 from vfxgb.tree.fixed_point import FixedPoint
@@ -56,7 +56,7 @@ class ShardedTarget:
         self._engine = engine
         self._division = division
         # Each call has the threads of its shard.
-        self._objective = replace(objective, threads=engine.threads) if isinstance(objective, Logistic) else objective
+        self._objective = objective.with_threads(engine.threads)
         self._params = params
         self._options = options
         self._round = 0

@@ -20,7 +20,7 @@ from vfxgb.errors import ExportError
 from vfxgb.files import write_atomically
 from vfxgb.model.dataframe import missing_goes_left
 from vfxgb.model.pooled import PooledModel
-from vfxgb.params import POISSON_MAX_DELTA_STEP
+from vfxgb.objective import spec_of
 
 # Oldest version of XGBoost's schema with all that is written here; newer ones read it.
 SCHEMA_VERSION = [3, 0, 0]
@@ -38,8 +38,9 @@ def export_xgboost(model: PooledModel, path: str | Path) -> None:
     them must consent first, and from then on everyone with the file can predict alone.
 
     A model with a callable objective is written as reg:squarederror: XGBoost then predicts its margin.
-    Raises ExportError where XGBoost has no equal: missing values that go down both branches. Also for a model with a
-    private last stage, which is the active party's own and must not stand in a file for others.
+    Raises ExportError where XGBoost has no equal: missing values that go down both branches, a loss of another package
+    that XGBoost does not know. Also for a model with a private last stage, which is the active party's own and must not
+    stand in a file for others.
     """
     write_atomically(Path(path), xgboost_json(model).encode())
 
@@ -149,21 +150,10 @@ def _base_score(model: PooledModel) -> str:
 
 def _objective(model: PooledModel) -> dict[str, Any]:
     """XGBoost's name and its parameters of the objective."""
-    name = model.objective
-    if name == "binary:logistic":
-        positive = model.params.get("scale_pos_weight", 1.0)
-        return {"name": name, "reg_loss_param": {"scale_pos_weight": str(positive)}}
-    if name == "multi:softprob":
-        return {"name": name, "softmax_multiclass_param": {"num_class": str(model.n_outputs)}}
-    if name == "count:poisson":
-        step = model.params.get("max_delta_step")
-        return {
-            "name": name,
-            "poisson_regression_param": {"max_delta_step": str(POISSON_MAX_DELTA_STEP if step is None else step)},
-        }
-    if model.n_outputs > 1:
+    spec = spec_of(model.objective)
+    if spec.xgboost is None:
         raise ExportError(
-            f"exporting to XGBoost: a callable objective with {model.n_outputs} outputs has no XGBoost name; wanted "
-            "multi:softprob, or one output"
+            f"exporting to XGBoost: the model's objective {spec.name!r} is unknown to XGBoost, which could not make "
+            "predictions of margins; predict with vfxgb, or give its SPEC an `xgboost`"
         )
-    return {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}
+    return spec.xgboost(model.params, model.n_outputs)

@@ -36,7 +36,7 @@ import msgspec
 
 from vfxgb import __version__
 from vfxgb.checksum import FIELD, checksum, is_whole
-from vfxgb.errors import ConfigError, FormatError
+from vfxgb.errors import AlignmentError, ConfigError, ConsentError, FormatError, LabelError
 from vfxgb.files import make_private, write_atomically
 from vfxgb.train.account import Account
 from vfxgb.train.callbacks import early_stopping_words
@@ -49,6 +49,11 @@ LEDGER_FORMAT = "vfxgb ledger"
 PACKAGES = ("numpy", "grpcio", "cryptography", "msgspec", "gmpy2", "zstandard")
 
 State = Literal["running", "stopped", "failed", "finished"]
+
+
+def state_after(error: BaseException) -> State:
+    """A run that was refused, or whose rows do not meet or have one class, cannot be resumed; any other can."""
+    return "failed" if isinstance(error, (ConsentError, AlignmentError, LabelError)) else "stopped"
 
 
 class TrafficRecord(msgspec.Struct, frozen=True):

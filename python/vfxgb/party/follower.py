@@ -10,12 +10,12 @@ import msgspec
 
 from vfxgb.align import ALIGN_MESSAGES, AlignParams, align_passive
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import AlignmentError, ConsentError
+from vfxgb.errors import ConsentError
 from vfxgb.model.file import save_share
 from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent, passive_epsilon
-from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, versions
+from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, state_after, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Look
 from vfxgb.party.messages import Hello, RowsKept, TrainRequest, Welcome
@@ -134,7 +134,7 @@ class Follower:
                 )
         except BaseException as error:
             seen = self._seen(session, record, start)
-            self._end(session, seen, _state_after(error), f"{type(error).__name__}: {error}", None)
+            self._end(session, seen, state_after(error), f"{type(error).__name__}: {error}", None)
             raise
         self._end(session, self._seen(session, record, start), "finished", "", result)
         self._log.info(
@@ -238,8 +238,3 @@ class Follower:
         with suppress(ConsentError):
             session.ledger.account = f"over all runs: {self._budget.describe()}"
         self._folder.write_ledger(session.ledger)
-
-
-def _state_after(error: BaseException) -> State:
-    """A run that was refused or whose rows do not meet cannot be resumed; any other can."""
-    return "failed" if isinstance(error, (ConsentError, AlignmentError)) else "stopped"

@@ -62,7 +62,7 @@ normalise = []               # the same list at all parties: "strip", "lower", "
 """
 TRAIN = """
 [train]                      # XGBoost's names
-objective = "binary:logistic"    # multi:softprob (with num_class), reg:squarederror, count:poisson
+objective = "binary:logistic"    # or multi:softprob with num_class, ...: vfxgb parameters objective
 n_estimators = 50
 max_depth = 5
 learning_rate = 0.3

@@ -20,14 +20,14 @@ from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
 from vfxgb.engine.base import Engine
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import AlignmentError, CheckpointError, ConsentError, LabelError, PeerError
+from vfxgb.errors import CheckpointError, PeerError
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, versions
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, state_after, versions
 from vfxgb.party.logs import Log
 from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
@@ -238,7 +238,7 @@ class Trainer:
             try:
                 result = self._train(sessions, ledger, timings, view)
             except BaseException as error:
-                self._end(view(), _state_after(error), f"{type(error).__name__}: {error}", ledger)
+                self._end(view(), state_after(error), f"{type(error).__name__}: {error}", ledger)
                 raise
         save_share(result.share, self.folder.share_file)
         record = self._end(msgspec.structs.replace(view(), model=self.folder.share_file.name), "finished", "", ledger)
@@ -406,8 +406,3 @@ def _save_draft(share: ActiveShare, folder: Path) -> None:
     """A share to look at: nobody has committed to it, so no passive party takes it for a model."""
     others = dict.fromkeys(share.parties, "")
     save_share(seal_active(share, new_salt(), others), RunFolder(folder).draft_file)
-
-
-def _state_after(error: BaseException) -> State:
-    """A run that was refused, or whose rows do not meet or have one class, cannot be resumed; any other can."""
-    return "failed" if isinstance(error, (ConsentError, AlignmentError, LabelError)) else "stopped"

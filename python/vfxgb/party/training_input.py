@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import ConfigError, LabelError
+from vfxgb.objective import spec_of
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.folder import RunFolder
@@ -15,9 +16,6 @@ from vfxgb.party.messages import TrainRequest
 from vfxgb.party.tables import PartyTable
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train.secrets import SecretBox
-
-# Objectives that tell classes apart.
-CLASSIFYING = ("binary:logistic", "multi:softprob")
 
 
 def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_ids: int = 0) -> TrainRequest:
@@ -53,14 +51,12 @@ def read_params(config: PartyConfig) -> TrainParams:
         raise ConfigError(f"{where} has early_stopping_rounds, which needs valid in [data]")
     if params.monotone_constraints is not None and not isinstance(params.monotone_constraints, Mapping):
         raise ConfigError(f"{where} has monotone_constraints as a list, wanted a table of this party's columns")
-    if params.num_class > 1 and params.objective != "multi:softprob":
-        raise ConfigError(f"{where} has num_class = {params.num_class}, which only multi:softprob has")
     return params
 
 
 def check_classes(labels: NDArray[Any] | None, params: TrainParams, party: str, where: str) -> None:
     """Raise LabelError for labels of a single class where classes are to be told apart; `where`: whose labels."""
-    if params.objective not in CLASSIFYING or labels is None:
+    if labels is None or not spec_of(params.objective).classifies:
         return
     classes = np.unique(labels)
     if len(classes) < 2:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.data.impute import STRATEGIES, fit_imputer
+from vfxgb.data.impute import filled
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
@@ -328,10 +328,7 @@ class ActiveParty:
             return self._shards.bin(params.max_bin, given.cuts)
         table = given.table
         assert isinstance(table, Table)  # noqa: S101 - see ActiveInput
-        if params.missing_strategy in STRATEGIES:
-            imputer = fit_imputer(table, params.missing_strategy, given.n_train)
-            table = imputer.apply(table)
-            self._fill = tuple(imputer.values[name] for name in table.names)
+        table, self._fill = filled(table, params.missing_strategy, given.n_train)
         return BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
 
     def _layout(self, n_own: int) -> Layout:
@@ -393,9 +390,10 @@ class ActiveParty:
             self._keeper.keep(state, stopped, self._grown, self._own.records, self._released_labels)
 
     def leaf_purity(self) -> dict[str, LeafPurity]:
-        """Per passive party what the leaves of the first tree say about labels; empty but for binary:logistic."""
+        """Per passive party what the leaves of the first tree say about labels; empty unless there are two classes."""
         grown = self._grown
-        if self._objective.name != "binary:logistic" or grown.first_rows is None:
+        spec = self._objective.spec
+        if spec.labels != "two classes" or not spec.residual or grown.first_rows is None:
             return {}
         params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()

@@ -10,8 +10,6 @@ import msgspec
 
 from vfxgb.transport.messages import BULK_BYTES, NOTHING, TABLE_BYTES, Bulk, Message, Reveals
 
-MAX_OUTPUTS = 65_536
-
 
 class Setup(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, first: what is to be trained and on which rows, and where a run that broke off goes on.

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.data.impute import STRATEGIES, fit_imputer
+from vfxgb.data.impute import filled
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
@@ -303,10 +303,7 @@ class PassiveParty:
             shards = ShardedTable.of(table, setup.n_train, setup.max_bin, given.engine, row_bytes)
             return shards.bin(setup.max_bin, given.cuts)
         assert isinstance(table, Table)  # noqa: S101 - see PassiveInput
-        if setup.missing_strategy in STRATEGIES:
-            imputer = fit_imputer(table, setup.missing_strategy, setup.n_train)
-            table = imputer.apply(table)
-            self._fill = tuple(imputer.values[name] for name in table.names)
+        table, self._fill = filled(table, setup.missing_strategy, setup.n_train)
         return BinnedTable.build(
             table, setup.n_train, setup.max_bin, given.cuts, given.threads, hide_missing=spec.hides_missing
         )

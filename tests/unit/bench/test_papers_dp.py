@@ -35,7 +35,7 @@ import masked_training  # noqa: E402
 import trained  # noqa: E402
 
 from vfxgb.audit.attacks import masked_likelihood  # noqa: E402
-from vfxgb.cli.train_data import generate  # noqa: E402
+from vfxgb.bench.datasets import generate  # noqa: E402
 from vfxgb.protocols.masked.calibration import theorem2_right  # noqa: E402
 
 SCRIPTS = (

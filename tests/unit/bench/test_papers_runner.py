@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from vfxgb.cli import bench_papers, main
-from vfxgb.cli.bench_papers import Clock, chosen_scripts, find_scripts, index, results_folder, run, scripts_folder
-from vfxgb.cli.parser import UsageError
+from vfxgb.bench import papers
+from vfxgb.bench.papers import USER_RESULTS, Clock, chosen_scripts, find_scripts, index, run
+from vfxgb.bench.script_folders import results_folder, scripts_folder
+from vfxgb.cli import bench, main
+from vfxgb.errors import UnknownNameError
 
 HELPER = '"""No script: nobody runs it.\n\nif __name__ == "__main__": in a docstring does not count.\n"""\n'
 WRITES = '''
@@ -89,7 +91,7 @@ def test_all_scripts_run_and_the_index_shows_what_they_wrote(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert run([], True, out, threads=3, folder=folder) == 0
+    assert run([], True, out, threads=3, folder=folder) == []
     text = (out / "papers.md").read_text()
     assert "[sooner](sooner.md), [sooner_one.png](sooner_one.png) (--quick) | rows of sooner | 3 s |" in text
     assert text.index("sooner") < text.index("later")
@@ -106,7 +108,7 @@ def test_a_script_that_fails_is_reported_and_the_others_go_on(
 ) -> None:
     add(folder, "a_failure", FAILS)
     out = tmp_path / "out"
-    assert run(["a_failure", "later"], False, out, folder=folder) == 1
+    assert run(["a_failure", "later"], False, out, folder=folder) == ["a_failure"]
     said = capfd.readouterr().err
     assert "these words" in said
     assert "a_failure: failed with code 7" in said
@@ -121,8 +123,8 @@ def test_an_interruption_leaves_what_was_finished(folder: Path, tmp_path: Path) 
     add(folder, "waits", WAITS)
     out = tmp_path / "out"
     code = (
-        "import sys; from pathlib import Path; from vfxgb.cli import bench_papers, main; "
-        f"bench_papers.scripts_folder = lambda: Path({str(folder)!r}); "
+        "import sys; from pathlib import Path; from vfxgb.cli import bench, main; "
+        f"bench.scripts_folder = lambda topic: Path({str(folder)!r}); "
         f"sys.exit(main(['bench', 'papers', 'sooner', 'waits', 'later', '--out', {str(out)!r}]))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
@@ -148,7 +150,7 @@ def test_a_script_that_says_it_was_interrupted_ends_the_run(folder: Path, tmp_pa
 
 
 def test_unknown_names_are_refused_before_anything_runs(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"found nope, wanted some of sooner, later"):
+    with pytest.raises(UnknownNameError, match=r"found nope, wanted some of sooner, later"):
         run(["sooner", "nope"], False, tmp_path / "out", folder=folder)
     assert not (tmp_path / "out").exists()
 
@@ -161,8 +163,8 @@ def test_each_script_runs_once(folder: Path) -> None:
 def test_a_missing_package_is_one_line(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench_papers, "scripts_folder", lambda: folder)
-    monkeypatch.setattr(bench_papers, "find_spec", lambda name: None if name == "matplotlib" else object())
+    monkeypatch.setattr(bench, "scripts_folder", lambda topic: folder)
+    monkeypatch.setattr(papers, "find_spec", lambda name: None if name == "matplotlib" else object())
     assert main(["bench", "papers", "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err == "vfxgb: bench papers: matplotlib missing: pip install 'vfxgb[bench]'\n"
 
@@ -170,7 +172,7 @@ def test_a_missing_package_is_one_line(
 def test_list_and_index_run_nothing(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench_papers, "scripts_folder", lambda: folder)
+    monkeypatch.setattr(bench, "scripts_folder", lambda topic: folder)
     assert main(["bench", "papers", "--list"]) == 0
     assert "sooner     0.5       1   Figure 1 of papers/001 (Fake): what sooner is about" in capsys.readouterr().out
     assert main(["bench", "papers", "--index", "--out", str(tmp_path)]) == 0
@@ -179,11 +181,11 @@ def test_list_and_index_run_nothing(
 
 
 def test_quick_results_never_replace_committed_ones(folder: Path) -> None:
-    assert results_folder(False, folder) == Path("vfxgb-papers")
+    assert results_folder(False, folder, USER_RESULTS) == Path("vfxgb-papers")
     committed = folder.parents[1] / "docs/results"
     committed.mkdir(parents=True)
-    assert results_folder(False, folder) == committed
-    assert results_folder(True, folder) == Path("vfxgb-papers")
+    assert results_folder(False, folder, USER_RESULTS) == committed
+    assert results_folder(True, folder, USER_RESULTS) == Path("vfxgb-papers")
 
 
 def test_half_a_result_file_does_not_end_the_index(folder: Path, tmp_path: Path) -> None:
@@ -202,11 +204,11 @@ def test_time_left_follows_the_pace_so_far() -> None:
 
 
 def test_the_scripts_of_this_installation() -> None:
-    scripts = find_scripts(scripts_folder())
+    scripts = find_scripts(scripts_folder("papers"))
     assert {"batch_he", "batch_he_speed", "fedxgb_accuracy", "fedxgb_aggregation", "fedxgb_stages"} <= set(scripts)
     assert "common" not in scripts
     for script in scripts.values():
         assert "papers/00" in script.about
-        assert script.minutes != bench_papers.UNKNOWN_MINUTES, f"{script.name} does not say its MINUTES"
+        assert script.minutes != papers.UNKNOWN_MINUTES, f"{script.name} does not say its MINUTES"
     # What --quick promises.
     assert sum(script.minutes[0] for script in scripts.values()) <= 15

@@ -46,7 +46,8 @@ def test_a_run_writes_markdown_json_and_a_plot(load: Loader, args: argparse.Name
     run.write({"cells": {"a": 1}})
     text = (tmp_path / "fake.md").read_text()
     for wanted in (
-        "# A title\n\nWritten by `vfxgb bench papers fake`: table 1 of papers/999.\n\nAbout it.\n",
+        "# A title\n\nWritten by `vfxgb bench papers fake`: table 1 of papers/999. Raw numbers: ",
+        ": [fake.json](fake.json).\n\nAbout it.\n",
         "| data | some rows |\n| settings | threads 2, depth 3, keys 512/2,048, shift (alpha 20.0) |",
         "## Table 1\n\n| method | AUC |\n|---|---:|\n| plain | 0.9 |\n",
         "![A title](fake_one.png)",

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from vfxgb.cli import bench_peers, main
+from vfxgb.bench import peers as bench_peers
+from vfxgb.bench import script_folders
+from vfxgb.cli import main
 from vfxgb.errors import VfxgbError
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
@@ -193,7 +195,7 @@ def test_silence(peers: Any, folder: Path) -> None:
 
 
 def test_command(peers: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_peers, "peers_folder", lambda: BENCH / "peers")
+    monkeypatch.setattr(bench_peers, "scripts_folder", lambda topic: BENCH / topic)
     assert main(["bench", "peers", "--peers", "phe,nobody"]) == 2
     error = capsys.readouterr().err.strip()
     assert re.search(r"found nobody, wanted some of fate_utils, fedtree, heu, phe, xgboost$", error)
@@ -206,9 +208,20 @@ def test_command(peers: Any, capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 def test_without_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("vfxgb.__file__", str(tmp_path / "python/vfxgb/__init__.py"))
-    with pytest.raises(VfxgbError, match="bench/peers is not in this installation"):
-        bench_peers.peers_folder()
+    monkeypatch.setattr(script_folders, "__file__", str(tmp_path / "python/vfxgb/bench/script_folders.py"))
+    with pytest.raises(VfxgbError, match="bench peers: its scripts are not in this installation"):
+        script_folders.scripts_folder("peers")
+
+
+def test_the_folder_in_a_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """pyproject.toml says where a wheel has the scripts; they are looked for there, before a source tree."""
+    project = (BENCH.parent / "pyproject.toml").read_text()
+    shipped = re.findall(r'wheel.packages."vfxgb/(\S+)" = "bench/(\w+)"', project)
+    assert {topic for _, topic in shipped} == {"papers", "peers"}
+    monkeypatch.setattr(script_folders, "__file__", str(tmp_path / "vfxgb/bench/script_folders.py"))
+    for place, topic in shipped:
+        (tmp_path / "vfxgb" / place).mkdir(parents=True)
+        assert script_folders.scripts_folder(topic) == tmp_path / "vfxgb" / place
 
 
 @pytest.mark.parametrize(("name", "bits"), [("vfxgb", 2048), ("phe", 512), ("heu", 2048), ("fate_utils", 2048)])

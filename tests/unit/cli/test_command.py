@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import vfxgb
+from vfxgb.cli import arguments as command_arguments
 from vfxgb.cli import demo, main
-from vfxgb.cli.arguments import COMMANDS
+from vfxgb.cli.arguments import COMMANDS, find_commands
 from vfxgb.cli.exits import MEANING, exit_code
 from vfxgb.cli.parser import UsageError
 from vfxgb.errors import (
@@ -131,7 +132,7 @@ def test_bench_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bench_ops_without_phe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("vfxgb.cli.phe_peer.is_installed", lambda: False)
+    monkeypatch.setattr("vfxgb.bench.ops.phe_peer.is_installed", lambda: False)
     assert main(["bench", "ops", "--count", "10", "--repeats", "1", "--threads", "1", "--schemes", "ou"]) == 0
     output = capsys.readouterr().out
     assert 'pip install "vfxgb[bench]"' in output
@@ -175,3 +176,39 @@ def test_a_reader_that_has_seen_enough_is_no_mistake() -> None:
     run = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert "Broken pipe" not in run.stderr
     assert "Traceback" not in run.stderr
+
+
+COMMAND = """
+from vfxgb.cli.parser import Commands
+
+
+def add(commands: Commands) -> None:
+    commands.add_parser("greet", help="says hello").set_defaults(run=run)
+
+
+def run(arguments):
+    print("hello")
+    return 0
+"""
+
+
+def test_a_command_is_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that adds a parser is a command by being in the folder; others there are none."""
+    (tmp_path / "greet.py").write_text(COMMAND)
+    (tmp_path / "helper.py").write_text("def added(commands): ...")
+    (tmp_path / "train.py").write_text(COMMAND)
+    assert find_commands(tmp_path) == ("train", "greet")
+    (tmp_path / "train.py").unlink()
+    monkeypatch.setattr(command_arguments, "COMMANDS", (*COMMANDS, *find_commands(tmp_path)))
+    monkeypatch.setattr(vfxgb.cli, "__path__", [*vfxgb.cli.__path__, str(tmp_path)])
+    assert main(["greet"]) == 0
+    assert capsys.readouterr().out == "hello\n"
+    assert main(["greet", "--loudly"]) == 2
+    assert "see vfxgb greet --help" in capsys.readouterr().err
+
+
+def test_every_command_is_found_and_every_helper_is_none() -> None:
+    assert set(command_arguments.HELP_ORDER) <= set(COMMANDS)
+    assert not {"arguments", "exits", "output", "parser", "train_progress"} & set(COMMANDS)

@@ -10,17 +10,18 @@ import pytest
 
 from vfxgb import FedXGBClassifier, VFXGBClassifier
 from vfxgb.cli import main
-from vfxgb.cli.parameter_docs import defaults, form, forms, meanings, shown, table_meanings
-from vfxgb.cli.parameter_sections import ENVIRONMENT, Section, sections
+from vfxgb.cli.exits import MEANING
 from vfxgb.params import parameter_names
 from vfxgb.protocols import protocol_by_name, shipped_protocols
+from vfxgb.reference.docstrings import defaults, form, forms, meanings, shown, table_meanings
+from vfxgb.reference.sections import ENVIRONMENT, Section, sections
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
 def every() -> tuple[Section, ...]:
-    return sections(shipped_only=True)
+    return sections(MEANING, shipped_only=True)
 
 
 def test_the_page_is_what_the_code_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,8 +43,9 @@ class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
 
 def batch_code(params: BatchHeParams, n_train: int) -> PairCode:
     """The code that the parameters ask for."""
+    slots = (n_train, params.alpha, params.alpha_max, params.r, params.padding)
     if params.encoding == "shift":
-        return ShiftCode(n_train, params.s, params.alpha, params.alpha_max, params.r, params.padding)
+        return ShiftCode(*slots, s=params.s)
     if params.encoding == "batchcrypt":
-        return BatchCryptCode(n_train, params.alpha, params.alpha_max, params.r, params.padding)
+        return BatchCryptCode(*slots)
     return exact_code(params, n_train)

@@ -8,11 +8,12 @@ Notation: K outputs, T rounds. A row releases K gradients a round, with hessians
 - hessians="noisy": any of the 2 K numbers may move: each gets epsilon / (2 K).
 - Gaussian noise is calibrated to all numbers that may move, 1, 2 or 2 K in each round, as so many releases.
 
-Every number is clipped to a range known beforehand. A gradient of binary:logistic or multi:softprob is p - y: whatever
-the label, it is within 1/2 of p - 1/2, which margins give without labels. So where the label is what is protected the
-centre p - 1/2 is taken off before noise and put back after it, and noise for the range [-1/2, 1/2] is enough. Where
-gradients and hessians are protected as such, they count as anything in [-1, 1] and [0, 1/4] or [0, 1/2]. All other
-gradients are bounded by `clip`. Weights multiply these ranges, up to `max_weight`: none of them comes from the data.
+Every number is clipped to a range known beforehand, that of the objective (`ObjectiveSpec.bounds`). A gradient of
+binary:logistic or multi:softprob is p - y (`ObjectiveSpec.residual`): whatever the label, it is within 1/2 of p - 1/2,
+which margins give without labels. So where the label is what is protected the centre p - 1/2 is taken off before noise
+and put back after it, and noise for the range [-1/2, 1/2] is enough. Where gradients and hessians are protected as
+such, they count as anything in [-1, 1] and [0, 1/4] or [0, 1/2]. All other gradients are bounded by `clip`. Weights
+multiply these ranges, up to `max_weight`: none of them comes from the data.
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from typing import Any
 
 from vfxgb.dp import GRID_BITS, Event, Gaussian, Mechanism, budget, common_fixed_point, mechanism
 from vfxgb.errors import CapacityError, DpError, ProtocolParameterError
+from vfxgb.objective import spec_of
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import ReleaseContext
 from vfxgb.protocols.ldp.params import LdpParams
@@ -29,7 +31,6 @@ from vfxgb.tree.fixed_point import FixedPoint
 LABEL = "the label of one row"
 PAIR = "gradients and hessians of one row, and with them its label"
 _LEAST_GRID_BITS = 8
-_HESSIANS = {"binary:logistic": 0.25, "multi:softprob": 0.5}
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,18 @@ class Ranges:
     def of(cls, context: ReleaseContext) -> "Ranges":
         """Those of the objective and `max_weight`, or of `clip`. Raises ProtocolParameterError if one is missing."""
         params: LdpParams = context.params
-        objective = context.train.objective
+        spec = spec_of(context.train.objective)
         if params.clip is not None:
             return cls(params.clip, max(1.0, params.clip))
-        if not isinstance(objective, str) or objective not in _HESSIANS:
+        if spec.bounds is None:
             raise ProtocolParameterError(
                 f"ldp, mechanism {params.mechanism!r}: gradients of {objective_name(context.train)} have no bound, "
                 "wanted clip in protocol_params: gradients are clipped to [-clip, clip] before noise is added"
             )
         heaviest = _heaviest(context) * max(1.0, float(context.train.scale_pos_weight))
-        centred = params.hessians == "clear" and not params.as_printed
-        return cls(heaviest / 2 if centred else heaviest, heaviest * _HESSIANS[objective], centred)
+        centred = spec.residual and params.hessians == "clear" and not params.as_printed
+        gradient, hessian = spec.bounds
+        return cls(heaviest / 2 if centred else heaviest * gradient, heaviest * hessian, centred)
 
 
 def _heaviest(context: ReleaseContext) -> float:

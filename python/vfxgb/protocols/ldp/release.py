@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.dp import Mechanism, RandomisedResponse, mechanism
 from vfxgb.errors import LabelError, ProtocolParameterError
+from vfxgb.objective import spec_of
 from vfxgb.protocols.base import Gradients, Release, ReleaseContext
 from vfxgb.protocols.ldp.noise import LABEL, Noise, Ranges, objective_name
 from vfxgb.protocols.ldp.params import START, LdpParams
-
-CLASSES = ("binary:logistic", "multi:softprob")
-# Objectives whose hessians are functions of the margins alone.
-_LABEL_FREE = (*CLASSES, "reg:squarederror", "count:poisson")
 
 
 class NoRelease:
@@ -44,15 +41,15 @@ class LabelRelease:
         self._context = context
         self._params: LdpParams = context.params
         self._epsilon = self._params.given_epsilon
-        self._classes = context.train.objective in CLASSES
+        spec = spec_of(context.train.objective)
+        self._classes = spec.classifies
         if not self._classes and self._params.clip is None:
             raise ProtocolParameterError(
                 f"ldp, mechanism 'label_rr': labels of {objective_name(context.train)} are numbers, wanted clip in "
                 "protocol_params: labels are clipped to [-clip, clip] before noise is added"
             )
-        if self._params.unbiased and (
-            context.train.objective != "binary:logistic" or context.train.scale_pos_weight != 1.0
-        ):
+        linear = spec.labels == "two classes" and spec.residual and context.train.scale_pos_weight == 1.0
+        if self._params.unbiased and not linear:
             raise ProtocolParameterError(
                 "ldp, unbiased=True: wanted objective binary:logistic and scale_pos_weight 1; leave unbiased out"
             )
@@ -191,7 +188,8 @@ def _refuse(context: ReleaseContext) -> None:
             f"{what}: goss chooses rows by their true gradients, which the sample would give away; use "
             "sampling_method='uniform', or mechanism 'label_rr'"
         )
-    if params.hessians == "clear" and (train.objective not in _LABEL_FREE or train.scale_pos_weight != 1.0):
+    hidden = spec_of(train.objective).hessians_hide_labels and train.scale_pos_weight == 1.0
+    if params.hessians == "clear" and not hidden:
         raise ProtocolParameterError(
             f"{what}: with {objective_name(train)} and scale_pos_weight {train.scale_pos_weight:g} hessians depend on "
             "labels; use hessians='noisy', or mechanism 'label_rr'"

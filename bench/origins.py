@@ -1,0 +1,60 @@
+"""Where the numbers of a page come from: for each file of docs/results the command that made it, and the machine.
+
+A page says commit and machine as far as the file has them; files made before commits were recorded have none.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+# file of docs/results -> the command that writes it; PROTOCOLS: those that the file's settings name
+COMMANDS = {
+    "ops_2048.json": "vfxgb bench ops --bits 2048 --json docs/results/ops_2048.json",
+    "ops_3072.json": "vfxgb bench ops --bits 3072 --json docs/results/ops_3072.json",
+    "montgomery.json": "build/release/bench/cpp/bench_montgomery --benchmark_out=docs/results/montgomery.json "
+    "--benchmark_filter='^(product/avx2|openssl)' --benchmark_repetitions=5 --benchmark_report_aggregates_only=true",
+    "train_give_credit.json": "vfxgb bench train --data give_credit --json docs/results/train_give_credit.json",
+    "train_default_credit.json": "vfxgb bench train --data default_credit --trees 6 "
+    "--json docs/results/train_default_credit.json",
+    "train_wide.json": "vfxgb bench train --data synthetic --rows 30000 --features 5 50 --bins 64 "
+    "--json docs/results/train_wide.json",
+    "ablation_give_credit.json": "vfxgb bench train --data give_credit --ablation "
+    "--json docs/results/ablation_give_credit.json",
+    "linear.json": "vfxgb bench train --linear --json docs/results/linear.json",
+    "protocols_default_credit.json": "vfxgb bench train --data default_credit --trees 6 "
+    "--configs paillier-djn,ou-short --protocols PROTOCOLS --json docs/results/protocols_default_credit.json",
+    "protocols_adult.json": "vfxgb bench train --data adult --trees 6 --configs paillier-djn --protocols PROTOCOLS "
+    "--json docs/results/protocols_adult.json",
+    "protocols_give_credit.json": "vfxgb bench train --data give_credit --configs paillier-djn --protocols PROTOCOLS "
+    "--json docs/results/protocols_give_credit.json",
+    "smm.json": "python bench/e2e/smm.py",
+    "overflow.json": "python bench/e2e/overflow.py",
+    "missing.md": "python bench/e2e/missing.py",
+    "solve.json": "python bench/e2e/solve.py",
+    "psi.json": "python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json",
+    "network.json": "python bench/e2e/network.py --json docs/results/network.json",
+    "noise.json": "build/release/bench/cpp/bench_noise --benchmark_out=docs/results/noise.json",
+    "noise_cost.json": "python bench/e2e/noise_cost.py",
+    "peers.json": "vfxgb bench peers --out docs/results",
+    "scale.json": "vfxgb bench scale --out-of-core --memory-rows 250000,1000000,4000000,16000000 "
+    "--json docs/results/scale.json",
+    "demo.txt": "vfxgb demo > docs/results/demo.txt",
+}
+
+
+def origin(name: str, results: Mapping[str, Any]) -> str:
+    """One line under a table: by which command a file of results was made, on which machine, at which commit."""
+    protocols = ",".join(results.get("settings", {}).get("protocols", ()))
+    command = COMMANDS[name].partition(" --json ")[0].replace("PROTOCOLS", protocols)
+    machine = results.get("machine", {})
+    return f"Made by `{command}`{_place(machine)}{at_commit(machine)}."
+
+
+def _place(machine: Mapping[str, str]) -> str:
+    if "processor" not in machine:
+        return ""
+    return f" on {machine['processor']}, {machine['cores']} cores, {machine['kernels'].split()[0]} kernels"
+
+
+def at_commit(machine: Mapping[str, str]) -> str:
+    """The commit that was measured, to be added to a sentence; nothing where it was not recorded."""
+    return f", commit {machine['commit']}" if machine.get("commit", "unknown") != "unknown" else ""

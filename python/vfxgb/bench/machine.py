@@ -1,0 +1,63 @@
+"""Facts about the machine a measurement ran on."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from vfxgb import __version__, _native
+from vfxgb.threads import available_cores
+
+PACKAGES = ("numpy", "gmpy2", "phe")
+# The source tree around the package, if there is one.
+SOURCE = Path(__file__).resolve().parents[3]
+
+
+def machine_facts() -> dict[str, str]:
+    """Processor, cores, kernels, versions, commit and load, as printable text."""
+    facts = {
+        "processor": _processor(),
+        "cores": str(available_cores()),
+        "kernels": f"{_native.default_path()} (of {', '.join(_native.available_paths())})",
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "vfxgb": __version__,
+    }
+    facts.update({name: _version(name) for name in PACKAGES})
+    measured = commit()
+    if measured:
+        facts["commit"] = measured
+    if hasattr(os, "getloadavg"):
+        facts["load average"] = " ".join(f"{load:.2f}" for load in os.getloadavg())
+    return facts
+
+
+def commit(source: Path = SOURCE) -> str:
+    """The commit measured, with a plus if files differ from it; empty outside a source tree."""
+    if not (source / ".git").exists():
+        return ""
+    git = ["git", "-C", str(source)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S603
+        changes = subprocess.run([*git, "status", "--short", "-uno"], capture_output=True, text=True, check=False)  # noqa: S603
+    except FileNotFoundError:
+        return ""
+    name = head.stdout.strip()
+    return f"{name}+" if name and changes.stdout.strip() else name
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.is_file():
+        for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,1 @@
+"""`vfxgb bench ops`: operations on keys and ciphertexts."""

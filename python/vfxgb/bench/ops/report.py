@@ -1,0 +1,81 @@
+"""`vfxgb bench ops`: the table and the JSON of the measurements made by measure.py."""
+
+from dataclasses import asdict
+from typing import Any
+
+from vfxgb.bench.lines import Columns
+from vfxgb.bench.ops import phe_peer
+from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
+
+COLUMNS = Columns(name_width=32, width=12)
+
+
+def heading(settings: BenchSettings) -> str:
+    """What is measured."""
+    return (
+        f"{settings.bits}-bit keys, batches of {settings.count}, median of {settings.repeats}; "
+        "microseconds per operation"
+    )
+
+
+def table_lines(result: BenchResult) -> list[str]:
+    """The printed table: one line per operation, then phe's own times, memory, and how to have phe."""
+    threads = result.settings.threads
+    peers = {peer.name: peer.microseconds(threads[0]) for peer in result.phe}
+    headings = [f"{count} thread{'s' if count > 1 else ''}" for count in threads]
+    if len(threads) > 1:
+        headings.append("speed-up")
+    if peers:
+        headings.append("x phe")
+    lines = [COLUMNS.line("", headings)]
+    lines += [COLUMNS.line(f"{op.scheme}: {op.name}", _cells(op, threads, peers)) for op in result.operations]
+    lines += [COLUMNS.line(f"phe, raw: {peer.name}", [_number(peer.microseconds(threads[0]))]) for peer in result.phe]
+    lines.append("")
+    lines += [_memory_line(memory) for memory in result.memory]
+    if not result.phe:
+        lines += ["", phe_peer.INSTALL_HINT]
+    return lines
+
+
+def to_json(result: BenchResult, facts: dict[str, str]) -> dict[str, Any]:
+    """All raw numbers, in seconds, with the settings and the machine."""
+    return {
+        "machine": facts,
+        "settings": asdict(result.settings),
+        "operations": [_operation_json(operation) for operation in result.operations],
+        "phe": [_operation_json(operation) for operation in result.phe],
+        "memory": [asdict(memory) for memory in result.memory],
+    }
+
+
+def _cells(operation: Operation, threads: tuple[int, ...], peers: dict[str, float | None]) -> list[str]:
+    times = [operation.microseconds(count) for count in threads]
+    cells = [_number(time) for time in times]
+    first, last = times[0], times[-1]
+    if len(threads) > 1:
+        cells.append("" if first is None or last is None else f"{first / last:.2f}")
+    if peers:
+        peer = peers.get(operation.peer) if operation.peer is not None else None
+        cells.append("" if first is None or peer is None else f"{peer / first:.1f}")
+    return cells
+
+
+def _number(microseconds: float | None) -> str:
+    return "" if microseconds is None else f"{microseconds:,.2f}"
+
+
+def _memory_line(memory: Memory) -> str:
+    return (
+        f"{memory.scheme}: {memory.in_memory:.0f} bytes per ciphertext in memory, {memory.on_wire} on the wire, "
+        f"{memory.information:.0f} of information ({memory.in_memory / memory.information:.2f} times that in memory)"
+    )
+
+
+def _operation_json(operation: Operation) -> dict[str, Any]:
+    return {
+        "scheme": operation.scheme,
+        "name": operation.name,
+        "count": operation.count,
+        "peer": operation.peer,
+        "seconds": {str(threads): times for threads, times in operation.seconds.items()},
+    }

@@ -1,0 +1,1 @@
+"""`vfxgb bench scale`: training on rows in shards."""

@@ -1,0 +1,1 @@
+"""`vfxgb bench train`: what encrypted training costs."""

@@ -1,0 +1,228 @@
+"""One measurement of `vfxgb bench train`, in a process of its own so that its peak memory is its own.
+
+`main` reads a job from stdin and writes its result to stdout. A job trains one tree, then `extra` + 1 trees from the
+beginning again. What the second run takes beyond the first is the cost of `extra` trees in the middle of a training:
+the first tree, in which keys and tables are made, is in both, and so is the last one, after which no randomness is made
+ahead. Key generation and set-up are left out of either.
+
+Operation costs are measured half before and half after the training, on a key of the same kind.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from vfxgb import VFXGBClassifier
+from vfxgb.bench.children import answer
+from vfxgb.bench.datasets import ACTIVE, PASSIVE, Loaded, load
+from vfxgb.bench.memory import start_peak
+from vfxgb.bench.ops.measure import Operation
+from vfxgb.bench.progress import Progress
+from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
+from vfxgb.bench.train.costs import operations as timed_operations
+from vfxgb.crypto import generate
+from vfxgb.errors import MissingPackageError
+from vfxgb.train.callbacks import TrainingCallback, TrainingState
+from vfxgb.train.timings import Timings
+
+XGBOOST = "xgboost"
+# What is done once per training, at the active party: making keys, or a set-up; and its bytes in both directions.
+ONCE_PHASES = ("key", "set-up")
+SETUP_BYTES = "set-up bytes"
+WARM_UP_ROWS = 1000
+
+
+class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to train. `cost_batch`: ciphertexts per batch when measuring operations, 0 for not measuring them."""
+
+    data: str
+    rows: int | None
+    features: tuple[int, int] | None
+    protocol: str
+    params: dict[str, Any]
+    depth: int
+    bins: int
+    threads: int
+    extra: int
+    cost_batch: int = 0
+    cost_repeats: int = 4
+
+
+class TrainRun(msgspec.Struct, frozen=True):
+    """One training.
+
+    `rounds`: wall seconds of each round, that of the first without `key_seconds`, which key or set-up took.
+    `cpu_seconds`: processor time of all threads over all rounds, keys included. `operations`: counted by any party.
+    `phases`: party -> phase -> seconds. `sent`, `received`: bytes as the active party counts them. `peak_bytes`: beyond
+    what the process held with the data loaded, of all parties together; None where the system does not tell.
+    """
+
+    rounds: list[float]
+    cpu_seconds: float
+    key_seconds: float
+    operations: dict[str, int]
+    phases: dict[str, dict[str, float]]
+    sent: int
+    received: int
+    peak_bytes: int | None = None
+
+
+class JobResult(msgspec.Struct, frozen=True):
+    """What a job found. `costs`: operation -> threads -> seconds of one, per repeat.
+
+    `fixed_bytes`: peak of a run on a few rows: keys, tables, buffers. `wire_bytes`, `element_bytes`: of one ciphertext,
+    on the wire and in memory; 0 without encryption.
+    """
+
+    source: str
+    rows: int
+    features: tuple[int, int]
+    fixed_bytes: int | None
+    single: TrainRun
+    whole: TrainRun | None
+    costs: dict[str, dict[str, list[float]]]
+    wire_bytes: int
+    element_bytes: int
+
+
+class RoundClock(TrainingCallback):
+    """Wall seconds of each of `trees` rounds, and processor time of all together."""
+
+    def __init__(self, trees: int) -> None:
+        self.rounds: list[float] = []
+        self.cpu_seconds = 0.0
+        self._last = self._last_cpu = 0.0
+        self._progress = Progress("training", trees)
+
+    def before_training(self, state: TrainingState) -> None:  # noqa: ARG002 - a hook
+        """Start."""
+        self._last, self._last_cpu = time.perf_counter(), time.process_time()
+
+    def after_iteration(self, state: TrainingState) -> bool:  # noqa: ARG002 - a hook
+        """Note the time since the last one."""
+        now, cpu = time.perf_counter(), time.process_time()
+        self.rounds.append(now - self._last)
+        self.cpu_seconds += cpu - self._last_cpu
+        self._last, self._last_cpu = now, cpu
+        self._progress.update(len(self.rounds))
+        return False
+
+
+def run_job(job: TrainJob) -> JobResult:
+    """Do it. Raises what training raises."""
+    data = load(job.data, job.rows, job.features)
+    # Libraries loaded and threads started: neither time nor memory of that counts.
+    few = data.head(WARM_UP_ROWS)
+    _run(job, few, 1, real=False)
+    fixed_bytes = _run(job, few, 1, real=False).peak_bytes
+    costs: list[Operation] = []
+    wire_bytes = element_bytes = 0
+    if job.cost_batch:
+        wanted = {name: job.params[name] for name in ("scheme", "randomness", "insecure")}
+        key = generate(bits=job.params["key_bits"], **wanted)
+        costs = timed_operations(key, len(data.y), job.cost_batch)
+        for operation in costs:
+            operation.run(job.threads)  # makes the tables
+        wire_bytes, element_bytes = key.public_key.wire_bytes, key.public_key.native.element_bytes
+    _measure(costs, job.cost_repeats // 2, job.threads)
+    single = _run(job, data, 1)
+    whole = _run(job, data, 1 + job.extra) if job.extra else None
+    _measure(costs, job.cost_repeats - job.cost_repeats // 2, job.threads)
+    return JobResult(
+        data.source,
+        len(data.y),
+        (data.n_active, data.X.shape[1] - data.n_active),
+        fixed_bytes,
+        single,
+        whole,
+        {
+            operation.name: {
+                str(threads): [seconds / operation.count for seconds in times]
+                for threads, times in operation.seconds.items()
+            }
+            for operation in costs
+        },
+        wire_bytes,
+        element_bytes,
+    )
+
+
+def _measure(costs: list[Operation], repeats: int, threads: int) -> None:
+    for _ in range(repeats):
+        for operation in costs:
+            for count in sorted({1, threads}):
+                operation.measure(count)
+
+
+def _run(job: TrainJob, data: Loaded, trees: int, real: bool = True) -> TrainRun:
+    """`real`: the run is a measurement, and ends with an error if its trees have no splits."""
+    peak = start_peak()
+    run = _fit_xgboost(job, data, trees, real) if job.protocol == XGBOOST else _fit(job, data, trees, real)
+    return msgspec.structs.replace(run, peak_bytes=peak())
+
+
+def _fit(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
+    clock = RoundClock(trees)
+    model = VFXGBClassifier(
+        n_estimators=trees,
+        max_depth=job.depth,
+        max_bin=job.bins,
+        n_jobs=job.threads,
+        parties=data.parties,
+        active=ACTIVE,
+        protocol=job.protocol,
+        protocol_params=job.params,
+    ).fit(data.X, data.y, callbacks=[clock], verbose=False)
+    if real:
+        assert_real_trees(model.model_.active_share, f"bench train: {job.protocol} {job.params} on {data.source}")
+    timings, traffic = model.timings_, model.traffic_[PASSIVE]
+    parties = {ACTIVE: timings, **timings.parties}
+    operations = all_operations(parties.values())
+    key_seconds = sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES)
+    clock.rounds[0] -= key_seconds
+    return TrainRun(
+        clock.rounds,
+        clock.cpu_seconds,
+        key_seconds,
+        operations,
+        {party: dict(counted.seconds) for party, counted in parties.items()},
+        traffic.sent_bytes,
+        traffic.received_bytes,
+    )
+
+
+def all_operations(timings: Iterable[Timings]) -> dict[str, int]:
+    """Operation -> how often, of several parties together."""
+    found: Counter[str] = Counter()
+    for one in timings:
+        found.update(one.operations)
+    return dict(found)
+
+
+def _fit_xgboost(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
+    try:
+        import xgboost
+    except ImportError:
+        raise MissingPackageError('comparing with xgboost: it is not installed; pip install "vfxgb[bench]"') from None
+    table = xgboost.QuantileDMatrix(data.X, data.y, max_bin=job.bins, nthread=job.threads)
+    params = {
+        "objective": "binary:logistic",
+        "tree_method": "hist",
+        "max_depth": job.depth,
+        "max_bin": job.bins,
+        "nthread": job.threads,
+    }
+    start, start_cpu = time.perf_counter(), time.process_time()
+    booster = xgboost.train(params, table, trees)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+    if real:
+        assert_real_booster(booster, f"bench train: xgboost on {data.source}")
+    return TrainRun([seconds / trees] * trees, cpu, 0.0, {}, {}, 0, 0)
+
+
+def main() -> int:
+    """Read a job from stdin, write its result, or `{"error": ...}`, to stdout."""
+    return answer(TrainJob, run_job)

@@ -1,0 +1,152 @@
+"""What an objective is: `ObjectiveSpec`, all that others ask about it, and `Objective`, its formulas.
+
+Notation: see the package.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.exact import ExactSums
+from vfxgb.tree.fixed_point import power_of_two_above
+
+if TYPE_CHECKING:
+    from vfxgb.metric import Metric
+    from vfxgb.params import TrainParams
+
+FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
+AnyFloat = NDArray[np.floating]
+
+
+class Objective(ABC):
+    """The formulas of a loss. Implementations are frozen dataclasses and hold no data."""
+
+    @property
+    @abstractmethod
+    def spec(self) -> "ObjectiveSpec":
+        """What others ask about it: the SPEC of its file."""
+
+    @property
+    def name(self) -> str:
+        """XGBoost's name, or "custom"."""
+        return self.spec.name
+
+    @property
+    def default_metric(self) -> str:
+        """The metric watched when none is asked for."""
+        return self.spec.default_metric
+
+    @property
+    def unit_gradients(self) -> bool:
+        """Whether |g| <= 1 and h <= 1 for every row of weight 1."""
+        bounds = self.spec.bounds
+        return bounds is not None and max(bounds) <= 1.0
+
+    n_outputs: int
+    """K: trees per round, margins per row."""
+
+    @abstractmethod
+    def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
+        """Labels as float32[n]. Raises LabelError, naming party, row and value, where the loss is not defined."""
+
+    @abstractmethod
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
+        """What the start margin is estimated from: exact sums over rows.
+
+        Those of a table's parts add up to those of the table, however it is divided.
+        """
+
+    def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
+        """`start_parts` as float64, each rounded once."""
+        return self.start_parts(labels, weights).rounded()
+
+    @abstractmethod
+    def start_from(self, sums: FloatArray) -> FloatArray:
+        """The start margin [K] estimated from `start_sums` of all rows. Raises LabelError where there is none."""
+
+    @abstractmethod
+    def margin_of(self, base_score: float) -> FloatArray:
+        """The start margin [K] for a `base_score` in the units of the label."""
+
+    @abstractmethod
+    def gradients(
+        self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
+    ) -> tuple[Float32Array, Float32Array]:
+        """(g, h), each float32[n, K], from margins [n, K] and check_labels' labels [n]."""
+
+    def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:  # noqa: ARG002
+        """float64[n, K]: half way between the least and the largest gradient that any label could give a row.
+
+        No gradient is farther from it than half the weight of the row. It is made without labels; None where a label
+        can move a gradient by more than the weight.
+        """
+        return None
+
+    @abstractmethod
+    def transform(self, margins: AnyFloat) -> FloatArray:
+        """Predictions from margins [n, K]: [n] when K is 1 (probability, value or rate), else probabilities [n, K]."""
+
+    def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
+        """S of the fixed point: a power of two, at least every |g| and h, and at least the bounds that the spec has."""
+        least = 0.0 if self.spec.bounds is None else power_of_two_above(max(self.spec.bounds))
+        # np.max passes NaN on.
+        extremes = [
+            part for array in (gradients, hessians) for part in (array.max(initial=0.0), -array.min(initial=0.0))
+        ]
+        return max(least, power_of_two_above(float(np.max(extremes))))
+
+    def with_threads(self, threads: int) -> "Objective":  # noqa: ARG002
+        """The same objective, computed by so many threads. One whose formulas are numpy's has none to change."""
+        return self
+
+
+@dataclass(frozen=True)
+class ObjectiveSpec:
+    """What an objective is to everybody else.
+
+    - `name`: "<task>:<loss>", XGBoost's where it has one. `summary`: what it is for, in a line.
+    - `make`: the objective for parameters of a training, which are checked already.
+    - `labels`: "two classes" (one output), "classes" (an output per class, `num_class` of them) or "numbers".
+    - `default_metric`: the metric that is watched when none is asked for. `metrics`: metrics of its own, which can then
+      be asked for by name.
+    - `xgboost`: the "objective" of XGBoost's JSON from the training's parameters and the number of outputs; it raises
+      ExportError where there is none. None: XGBoost does not know this loss, and models are not exported.
+    - `base_score`: two numbers between which the parameter of that name must lie, and what it is in words; None: it may
+      be any number.
+    - `scale_pos_weight`: whether the parameter of that name applies.
+    - `max_delta_step`: the default of that parameter.
+    - `bounds`: the largest |g| and the largest h of a row of weight 1, whatever its label and margin; None if there are
+      none. Noise of differential privacy is made for them.
+    - `residual`: whether g_k = p_k - [y = k] with probabilities p from margins alone, so that a label moves a gradient
+      by the row's weight; for two classes also h = p (1 - p).
+    - `hessians_hide_labels`: whether h depends on the margin alone, and on no label.
+    """
+
+    name: str
+    summary: str
+    make: "Callable[[TrainParams], Objective]"
+    labels: Literal["two classes", "classes", "numbers"]
+    default_metric: str
+    metrics: "tuple[Metric, ...]" = ()
+    xgboost: Callable[[Mapping[str, Any], int], dict[str, Any]] | None = None
+    base_score: tuple[float, float, str] | None = None
+    scale_pos_weight: bool = False
+    max_delta_step: float = 0.0
+    bounds: tuple[float, float] | None = None
+    residual: bool = False
+    hessians_hide_labels: bool = False
+
+    @property
+    def classifies(self) -> bool:
+        """Whether labels are classes."""
+        return self.labels != "numbers"
+
+    @property
+    def output_per_class(self) -> bool:
+        """Whether there are `num_class` outputs, and not one."""
+        return self.labels == "classes"

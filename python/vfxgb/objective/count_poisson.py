@@ -1,0 +1,90 @@
+"""count:poisson: counts by the logarithm of their rate.
+
+rate exp(m)                g = exp(m) - y     h = exp(m + max_delta_step)
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.data.labels import numeric_labels, refuse_labels
+from vfxgb.errors import GradientError, LabelError
+from vfxgb.exact import ExactSums
+from vfxgb.objective.arithmetic import LARGEST_EXPONENT, column, exp, label_sums, weighted
+from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
+
+
+@dataclass(frozen=True)
+class Poisson(Objective):
+    """`max_delta_step` inflates the hessian so that steps stay short."""
+
+    max_delta_step: float
+    n_outputs: int = 1
+
+    @property
+    def spec(self) -> ObjectiveSpec:
+        """See Objective.spec."""
+        return SPEC
+
+    def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
+        """float32[n], not negative."""
+        values = numeric_labels(labels, party)
+        refuse_labels(values, values < 0, party, "a count of at least 0 for count:poisson")
+        return values
+
+    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
+        """Sums of labels and weights."""
+        return label_sums(labels, weights)
+
+    def start_from(self, sums: FloatArray) -> FloatArray:
+        """log of the mean label. Raises LabelError when all labels are 0, where XGBoost starts from -inf."""
+        mean = float(sums[0] / sums[1])
+        if mean <= 0.0:
+            raise LabelError(
+                "estimating base_score: every label is 0, so count:poisson has no finite start; pass base_score above 0"
+            )
+        return self.margin_of(mean)
+
+    def margin_of(self, base_score: float) -> FloatArray:
+        """log(base_score), a rate above 0."""
+        return np.array([np.float32(np.log(np.float64(np.float32(base_score))))], dtype=np.float64)
+
+    def gradients(
+        self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
+    ) -> tuple[Float32Array, Float32Array]:
+        """See Objective.gradients; K is 1. Raises GradientError when a rate overflows float32."""
+        m = column(margins)
+        if len(m) and float(m.max()) + self.max_delta_step > LARGEST_EXPONENT:
+            raise GradientError(
+                f"computing gradients: count:poisson reached margin {float(m.max()):g}, wanted at most "
+                f"{LARGEST_EXPONENT - self.max_delta_step:g}; lower learning_rate or max_delta_step"
+            )
+        return weighted(exp(m) - labels, exp(m + np.float32(self.max_delta_step)), weights)
+
+    def transform(self, margins: AnyFloat) -> FloatArray:
+        """Rates, [n]."""
+        return np.exp(np.asarray(margins, dtype=np.float64).reshape(len(margins)))
+
+
+def _xgboost(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]:  # noqa: ARG001
+    step = params.get("max_delta_step")
+    step = SPEC.max_delta_step if step is None else step
+    return {"name": SPEC.name, "poisson_regression_param": {"max_delta_step": str(step)}}
+
+
+SPEC = ObjectiveSpec(
+    name="count:poisson",
+    summary="counts, predicted as a rate",
+    make=lambda params: Poisson(params.delta_step),
+    labels="numbers",
+    default_metric="poisson-nloglik",
+    xgboost=_xgboost,
+    base_score=(0.0, math.inf, "a rate above 0"),
+    # XGBoost's: the bound on a leaf's step that keeps the exponential link from running away.
+    max_delta_step=0.7,
+    hessians_hide_labels=True,
+)
