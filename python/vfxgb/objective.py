@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.data.labels import numeric_labels, refuse_labels
 from vfxgb.errors import GradientError, LabelError
-from vfxgb.exact import ExactSum, ExactSums, exact_sum, grouped_sums
+from vfxgb.numeric.exact_sums import ExactSum, ExactSums, exact_sum, grouped_sums
+from vfxgb.numeric.fixed_point import power_of_two_above
 from vfxgb.params import TrainParams
 from vfxgb.threads import resolve_threads
-from vfxgb.tree.fixed_point import power_of_two_above
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]

@@ -27,10 +27,10 @@ from vfxgb.engine.local import LocalEngine
 from vfxgb.engine.sharded import ShardedBins
 from vfxgb.engine.table import ShardedTable
 from vfxgb.engine.target import ShardLabels, encode_pairs, make_gradients
+from vfxgb.numeric.fixed_point import FixedPoint, fraction_bits
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.he.values import encrypt
-from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
 
 REPEATS = 3
 FEATURES, BINS = 8, 32

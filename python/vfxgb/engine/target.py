@@ -17,12 +17,12 @@ from vfxgb.engine.kernels import Partition
 from vfxgb.engine.shard import write_file
 from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
 from vfxgb.errors import LabelError
-from vfxgb.exact import ExactSums
+from vfxgb.numeric.exact_sums import ExactSums
+from vfxgb.numeric.fixed_point import FixedPoint
+from vfxgb.numeric.sampling import chosen_rows, lowest_word, told_rows
 from vfxgb.objective import Logistic, Objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import EngineOptions, Gradients
-from vfxgb.tree.fixed_point import FixedPoint
-from vfxgb.tree.sampling import chosen_rows, lowest_word, told_rows
 
 Float32Array = NDArray[np.float32]
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from vfxgb.errors import AggregationError, MessageError
 from vfxgb.horizontal.messages import Plan, Received, Task, Trees, write_task
+from vfxgb.numeric.sampling import random_words
 from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, collect, require_users
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.timings import Timings
-from vfxgb.tree.sampling import random_words
 
 T = TypeVar("T")
 

@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.dp.event import Event
 from vfxgb.engine.kernels import Bins, Pairs, Partition, array_of, in_memory
+from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.params import TrainParams
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Message
-from vfxgb.tree.fixed_point import MAX_FRACTION_BITS
 from vfxgb.tree.shown_cuts import ShownCuts
 
 
@@ -404,7 +404,7 @@ PrecisionBits = Annotated[int, msgspec.Meta(ge=1, le=MAX_FRACTION_BITS)]
 class EngineOptions:
     """What a protocol asks of the common code.
 
-    `precision_bits`: fractional bits of gradients, None for as many as stay exact (tree/fixed_point.py). `subtract`:
+    `precision_bits`: fractional bits of gradients, None for as many as stay exact (numeric/fixed_point.py). `subtract`:
     make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
     (_native.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1, the
     larger; the fixed point then follows from the bound and not from the data. `weight_bound`: no sample weight is above

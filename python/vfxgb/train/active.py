@@ -27,6 +27,7 @@ from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics, maximised
 from vfxgb.model.seal import seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords
+from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.objective import Objective, make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import (
@@ -53,7 +54,6 @@ from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.fixed_point import fraction_bits
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity

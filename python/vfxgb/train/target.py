@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.engine.kernels import Partition, in_memory
+from vfxgb.numeric.fixed_point import FixedPoint, power_of_two_above
+from vfxgb.numeric.sampling import sample_rows, told_rows
 from vfxgb.objective import Objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import EngineOptions, Gradients
-from vfxgb.tree.fixed_point import FixedPoint, power_of_two_above
-from vfxgb.tree.sampling import sample_rows, told_rows
 
 Float32Array = NDArray[np.float32]
 
