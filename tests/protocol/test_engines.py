@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from vfxgb.crypto import PrivateKey
+from vfxgb.engine import ciphers
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.engine.worker import forget_keys
 from vfxgb.errors import EngineError, VfxgbError
 from vfxgb.protocols import protocol_by_name, shipped_protocols
-from vfxgb.protocols.he import shards
 
 SHARDED = tuple(name for name in shipped_protocols() if protocol_by_name(name).sharded)
 # What needs all rows in one place, and what the refusal says.
@@ -105,11 +105,11 @@ def test_what_needs_all_rows_is_refused(make_problem, train) -> None:
 
 def test_workers_that_read_the_key_again(same_model, dask_client, monkeypatch) -> None:
     """Functions of one process may have read one key several times: another run on the cluster ended, and forgot it."""
-    reading = shards.public_key
+    reading = ciphers.public_key
 
     def anew(data):
         forget_keys()
         return reading(data)
 
-    monkeypatch.setattr(shards, "public_key", anew)
+    monkeypatch.setattr(ciphers, "public_key", anew)
     same_model("missing", "batch_he", on(dask_client), n_estimators=1, max_depth=3)

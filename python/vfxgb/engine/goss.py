@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.engine.base import Engine, Held
-from vfxgb.engine.sharded import Division
+from vfxgb.engine.parts import Division
 from vfxgb.numeric.sampling import goss_sizes, random_words
 from vfxgb.params import TrainParams
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.engine.kernels import make_partition
 from vfxgb.errors import MessageError
 from vfxgb.numeric.sampling import ColumnSampler
 from vfxgb.params import TrainParams
@@ -103,13 +102,13 @@ class Grower:
         trees = [
             GrowingTree(
                 tree,
+                self._own.rows,
                 pairs,
-                make_partition(self._own.bins, self._n_train, gradients.sampled),
+                gradients.sampled,
                 rule,
                 gradients.step,
                 self._bounded,
                 self._subtract,
-                self._threads,
             )
             for tree, pairs in enumerate(gradients.pairs)
         ]

@@ -6,6 +6,7 @@ import pytest
 from vfxgb import _native
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import LevelNodes, Proposals
+from vfxgb.rows.memory import MemoryPartition, MemoryRows
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.grower import Layout, best_party
 from vfxgb.tree.proposal import SumTable
@@ -13,7 +14,7 @@ from vfxgb.tree.proposal import SumTable
 CUTS = [np.array([-0.5, 0.0, 0.7]), np.array([0.1]), np.array([-1.0, -0.2, 0.3, 0.9])]
 
 
-def _binned(seed: int, n: int = 60) -> tuple[_native.Bins, np.ndarray, np.ndarray, np.ndarray]:
+def _binned(seed: int, n: int = 60) -> tuple[MemoryRows, np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     X[rng.random(X.shape) < 0.3] = np.nan
@@ -22,11 +23,11 @@ def _binned(seed: int, n: int = 60) -> tuple[_native.Bins, np.ndarray, np.ndarra
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
     pairs = rng.integers(-1000, 1000, size=(n, 2))
-    return bins, X, np.isnan(X).any(axis=0), pairs
+    return MemoryRows(bins), X, np.isnan(X).any(axis=0), pairs
 
 
-def _partition(X: np.ndarray) -> tuple[_native.RowPartition, list[np.ndarray]]:
-    partition = _native.RowPartition(len(X))
+def _partition(X: np.ndarray) -> tuple[MemoryPartition, list[np.ndarray]]:
+    partition = MemoryPartition(_native.RowPartition(len(X)))
     left = X[:, 1] < 0.1
     partition.split(
         np.array([0], np.int32), np.array([1], np.int32), np.array([2], np.int32), np.packbits(left, bitorder="little")
@@ -128,7 +129,9 @@ def test_unavailable_candidates_have_no_sums() -> None:
 def _level(nodes, totals, build, sibling, parent) -> LevelNodes:
     rule = _native.SplitRule(1.0)
     places = [np.array(place) for place in (build, sibling, parent)]
-    return LevelNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule, _native.RowPartition(1))
+    return LevelNodes(
+        0, np.array(nodes, np.int32), np.array(totals), None, *places, rule, MemoryPartition(_native.RowPartition(1))
+    )
 
 
 def test_sibling_sums_are_the_parents_minus_the_built() -> None:
