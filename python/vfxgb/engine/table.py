@@ -54,7 +54,7 @@ class ShardedTable:
 
         A table in memory reaches other processes through files. Raises EngineError for too many rows.
         """
-        source = source_of(table, engine) if isinstance(table, Table) else table
+        source = source_of(table, engine)
         binned = len(source.names) * (1 if max_bin < 256 else 2)
         kept = KEPT_BYTES + (KEPT_ACTIVE_BYTES + KEPT_OUTPUT_BYTES * n_outputs if n_outputs else 0)
         engine.check_room(source.n_rows, kept)
@@ -122,16 +122,11 @@ def join_counts(parts: list[list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]
     return [shard.add_arrays(list(column)) for column in zip(*parts, strict=True)]
 
 
-def source_of(table: Table, engine: Engine) -> Source:
-    """A table in memory so that the shards of an engine can read it: other processes do so from files.
+def source_of(table: Table | Source, engine: Engine) -> Source:
+    """A table so that the shards of an engine can read it: if it is in memory, other processes do so from files.
 
     Files are in a new folder within the engine's, which goes with the engine at the latest.
     """
+    if not isinstance(table, Table):
+        return table
     return TableSource(table) if engine.mapped else ColumnFiles.write(table, Path(shard.new_file(str(engine.folder))))
-
-
-def row_ids(table: Table | Source) -> tuple[NDArray[Any], ...] | None:
-    """The ids of a table's rows, if it has any."""
-    if isinstance(table, TableSource):
-        table = table.table
-    return table.ids if isinstance(table, (Table, ColumnFiles)) else None

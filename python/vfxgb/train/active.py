@@ -19,7 +19,6 @@ from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
 from vfxgb.dp.event import Event
 from vfxgb.engine.base import Engine
-from vfxgb.engine.table import row_ids
 from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics, maximised
 from vfxgb.model.seal import seal_active
@@ -202,7 +201,7 @@ class ActiveParty:
             protocol_params={name: value for name, value in shared.items() if name not in self._spec.local_params},
             n_rows=given.table.n_rows,
             n_train=given.n_train,
-            rows_digest=rows_digest(row_ids(given.table)),
+            rows_digest=rows_digest(given.table.ids),
             n_outputs=self._objective.n_outputs,
             max_depth=params.max_depth,
             max_bin=params.max_bin,

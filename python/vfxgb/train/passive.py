@@ -26,7 +26,6 @@ from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
 from vfxgb.engine.base import Engine
-from vfxgb.engine.table import row_ids
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal, SplitRecords
@@ -215,7 +214,7 @@ class PassiveParty:
 
     def _check(self, setup: Setup) -> None:
         table = self._given.table
-        own = (table.n_rows, rows_digest(row_ids(table)))
+        own = (table.n_rows, rows_digest(table.ids))
         check_rows(self.party, self._channel.peer, own, (setup.n_rows, setup.rows_digest))
         if not (1 <= setup.n_train <= setup.n_rows and setup.n_outputs >= 1 and setup.max_depth >= 1):
             raise MessageError(

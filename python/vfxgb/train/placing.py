@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.data.impute import STRATEGIES, fit_imputer
-from vfxgb.data.source import Source, read_all
+from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
 from vfxgb.engine.base import Engine
@@ -72,7 +72,7 @@ def place_rows(table: Table | Source, how: Placing) -> Placed:
     if how.engine is not None:
         shards = ShardedTable.of(table, how.n_train, how.max_bin, how.engine, how.row_bytes, how.n_outputs)
         return _InShards(shards, how)
-    return _InMemory(table if isinstance(table, Table) else read_all(table), how)
+    return _InMemory(as_table(table), how)
 
 
 @dataclass(frozen=True)
