@@ -15,7 +15,9 @@ from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.engine.worker import forget_keys
 from vfxgb.errors import EngineError, VfxgbError
+from vfxgb.predict.joint import predict_margin
 from vfxgb.protocols import protocol_by_name, shipped_protocols
+from vfxgb.train.session import fit
 
 SHARDED = tuple(name for name in shipped_protocols() if protocol_by_name(name).sharded)
 # What needs all rows in one place, and what the refusal says.
@@ -67,6 +69,19 @@ def test_workers_without_the_key(name, same_model, dask_client) -> None:
 @pytest.mark.parametrize("shards", [1, 2, 7, 40])
 def test_any_number_of_shards(shards, same_model) -> None:
     same_model("missing", "batch_he", EngineSettings(memory_limit="300MB", shards=shards))
+
+
+def test_an_encoding_that_needs_the_numbers_of_rows(make_problem) -> None:
+    """Padded slots are decoded by how many rows are in a sum, which the passive party counts where its rows are."""
+    problem = make_problem("missing", n_estimators=2, max_depth=3)
+    params = {**protocol_by_name("batch_he").quick_params, "encoding": "shift", "key_bits": 512}
+    given = (problem.tables(2), "p0", problem.y, problem.weight, len(problem.y), problem.params)
+    here, shards = (
+        fit(*given, protocol="batch_he", protocol_params=params, engine=engine) for engine in (EngineSettings(), FILES)
+    )
+    tables = problem.tables(2)
+    wanted = predict_margin(here.active_share, here.passive_shares, tables)
+    assert np.array_equal(predict_margin(shards.active_share, shards.passive_shares, tables), wanted)
 
 
 def test_only_the_public_key_travels_unless_allowed(make_problem, train, dask_client, monkeypatch) -> None:
