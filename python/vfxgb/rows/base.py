@@ -9,7 +9,7 @@ for a protocol holds a RowStore and does not know which:
     train/passive.py                          partition, left_bits
     protocols/plain                           pairs
     protocols/he                              ciphers (a passive party's), values (the active party's)
-    protocols that need all rows here         bins, Partition.here (ProtocolSpec.sharded says that they do)
+    protocols that need all rows here         bins, Partition.here (these leave ProtocolSpec.sharded out)
 
 There are two: MemoryRows (memory.py) calls the native kernels, and ShardedRows (engine/sharded.py) has every shard call
 them and adds up. Sums are integers, so both give the same. Only who sets a run up (train/placing.py) chooses one.
