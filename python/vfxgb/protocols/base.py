@@ -249,10 +249,10 @@ def draw_now(settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[
 @dataclass(frozen=True)
 class ActiveContext:
     """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
-    `rows`: the party's binned rows, wherever they are.
 
-    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
-    protocol releases gradients of its own). `first_order`: see EngineOptions.
+    `rows`: the party's binned rows, wherever they are. Every |g| of a round, as an integer, is at most
+    2**fraction_bits, and every h between 0 and that (unless the protocol releases gradients of its own). `first_order`:
+    see EngineOptions.
     `note`: None unless the run is recorded. `progress`: told how far a long step is: (step, units done, of how many).
     `remarks`: lines for the ledger on what follows from the settings of the run rather than from a message; a role adds
     to it.
