@@ -35,7 +35,7 @@ from vfxgb.codec.plan import Lane, plan_slots
 from vfxgb.codec.shift import ShiftCode
 from vfxgb.crypto.ints import pack_signed
 from vfxgb.errors import CapacityError
-from vfxgb.tree.fixed_point import FixedPoint
+from vfxgb.numeric.fixed_point import FixedPoint
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SIZES = (2, 3, 4, 5, 8, 16, 64, 256, 1024)

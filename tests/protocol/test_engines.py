@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from vfxgb.crypto import PrivateKey
+from vfxgb.engine import ciphers
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.engine.worker import forget_keys
 from vfxgb.errors import EngineError, VfxgbError
+from vfxgb.predict.joint import predict_margin
 from vfxgb.protocols import protocol_by_name, shipped_protocols
-from vfxgb.protocols.he import shards
+from vfxgb.train.session import fit
 
 SHARDED = tuple(name for name in shipped_protocols() if protocol_by_name(name).sharded)
 # What needs all rows in one place, and what the refusal says.
@@ -69,6 +71,19 @@ def test_any_number_of_shards(shards, same_model) -> None:
     same_model("missing", "batch_he", EngineSettings(memory_limit="300MB", shards=shards))
 
 
+def test_an_encoding_that_needs_the_numbers_of_rows(make_problem) -> None:
+    """Padded slots are decoded by how many rows are in a sum, which the passive party counts where its rows are."""
+    problem = make_problem("missing", n_estimators=2, max_depth=3)
+    params = {**protocol_by_name("batch_he").quick_params, "encoding": "shift", "key_bits": 512}
+    given = (problem.tables(2), "p0", problem.y, problem.weight, len(problem.y), problem.params)
+    here, shards = (
+        fit(*given, protocol="batch_he", protocol_params=params, engine=engine) for engine in (EngineSettings(), FILES)
+    )
+    tables = problem.tables(2)
+    wanted = predict_margin(here.active_share, here.passive_shares, tables)
+    assert np.array_equal(predict_margin(shards.active_share, shards.passive_shares, tables), wanted)
+
+
 def test_only_the_public_key_travels_unless_allowed(make_problem, train, dask_client, monkeypatch) -> None:
     """What the active party's engine is given, with and without workers_hold_key."""
     run, keys = DaskEngine.run, set()
@@ -105,11 +120,11 @@ def test_what_needs_all_rows_is_refused(make_problem, train) -> None:
 
 def test_workers_that_read_the_key_again(same_model, dask_client, monkeypatch) -> None:
     """Functions of one process may have read one key several times: another run on the cluster ended, and forgot it."""
-    reading = shards.public_key
+    reading = ciphers.public_key
 
     def anew(data):
         forget_keys()
         return reading(data)
 
-    monkeypatch.setattr(shards, "public_key", anew)
+    monkeypatch.setattr(ciphers, "public_key", anew)
     same_model("missing", "batch_he", on(dask_client), n_estimators=1, max_depth=3)

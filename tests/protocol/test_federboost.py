@@ -16,6 +16,7 @@ from vfxgb.protocols.federboost.messages import Buckets
 from vfxgb.protocols.federboost.params import FederBoostParams
 from vfxgb.protocols.federboost.passive import empty_bins, fill
 from vfxgb.protocols.federboost.unbiased import Correction
+from vfxgb.rows.memory import MemoryRows
 from vfxgb.train import session
 from vfxgb.train.passive import PassiveParty
 from vfxgb.transport.channel import Channel
@@ -177,9 +178,9 @@ def test_the_correction_is_the_inverse_of_the_response_matrix() -> None:
             bins, feature, rng.integers(0, n_bins[feature] + missing[feature], n).astype(np.uint16), n_bins[feature], 1
         )
     pairs = rng.integers(-1000, 1000, size=(n, 2))
-    candidates = CandidateList(bins, missing, np.arange(2, dtype=np.int32), None, None, 1)
+    candidates = CandidateList(MemoryRows(bins), missing, np.arange(2, dtype=np.int32), None, None, 1)
     root = np.zeros(1, dtype=np.int32)
-    left = candidates.left_sums(_native.RowPartition(n), root, pairs)
+    left = candidates.left_sums(MemoryRows(bins).partition(None), root, pairs)
     found = Correction(params, n_bins).apply(left, pairs.sum(axis=0)[None, :], None)
     feature, split, default_left = _native.candidates(n_bins, missing)
     for j in range(len(feature)):

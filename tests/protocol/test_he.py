@@ -177,13 +177,13 @@ class Asked:
         binned = BinnedTable.build(table, self.n, 256)
         self.own, theirs = memory_channels("bank", "shop", Catalogue(spec.messages), bytes(16))
         chosen = {"key_bits": key.bits, "insecure": True, "scheme": key.scheme, "chunk_rows": self.n, **params}
-        self.bins = binned.bins
+        self.rows = binned.rows
         self.role = spec.passive(
             PassiveContext(
                 party="shop",
                 channel=theirs,
                 params=make_protocol_params(spec, chosen),
-                binned=binned.bins,
+                rows=binned.rows,
                 has_missing=binned.has_missing,
                 constraints=None,
                 n_train=self.n,
@@ -203,7 +203,7 @@ class Asked:
             self.own.send(
                 HeGradients(round=0, lane=lane, first=0, count=self.n, key=fingerprint, ciphertexts=pack_bytes(data))
             )
-        tree = PassiveTree(0, np.zeros(1, dtype=np.int32), _native.RowPartition(self.n))
+        tree = PassiveTree(0, np.zeros(1, dtype=np.int32), self.rows.partition(None))
         self.role.begin_tree(0, None, [tree])
 
     def root(self, totals: list[bytes]) -> TreeSums:

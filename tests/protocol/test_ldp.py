@@ -11,6 +11,7 @@ from vfxgb.data.table import Table
 from vfxgb.dp import Accountant, RandomisedResponse, mechanism
 from vfxgb.errors import DpError, LabelError, NoGuaranteeError, ProtocolParameterError
 from vfxgb.metric import make_metrics
+from vfxgb.numeric.fixed_point import FixedPoint
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.predict.joint import predict_leaves, predict_margin
@@ -26,7 +27,6 @@ from vfxgb.train import session, sides
 from vfxgb.train.active import ActiveParty
 from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Message
-from vfxgb.tree.fixed_point import FixedPoint
 
 LABEL = "the label of one row"
 NUMERIC = ("laplace", "duchi", "piecewise", "hybrid", "gaussian")

@@ -6,7 +6,7 @@ import pytest
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import PairWidths, plan_slots
 from vfxgb.errors import CapacityError
-from vfxgb.tree.fixed_point import FixedPoint
+from vfxgb.numeric.fixed_point import FixedPoint
 from vfxgb.tree.purity import positive_share
 
 WIDTH = 8

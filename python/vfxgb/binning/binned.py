@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.binning.cuts import Float32Array, check_cuts, cuts_with_missing, make_cuts
 from vfxgb.data.table import Table
-from vfxgb.engine import kernels
+from vfxgb.rows.base import RowStore
+from vfxgb.rows.memory import MemoryRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +23,15 @@ class BinnedTable:
     """Bins of all rows, of which the first `n_train` are training rows.
 
     `cuts[f]`: float32, strictly ascending: the thresholds of f. `has_missing[f]`: some training row misses f, or f is
-    binned as if one did.
+    binned as if one did. `fill[f]`: what missing values of f were replaced by before binning; None where they were not.
     """
 
     names: tuple[str, ...]
     cuts: tuple[Float32Array, ...]
-    bins: kernels.Bins
+    rows: RowStore
     has_missing: NDArray[np.bool_]
     n_train: int
+    fill: tuple[float, ...] | None = None
 
     @classmethod
     def build(
@@ -61,7 +63,12 @@ class BinnedTable:
         bins = _native.Bins(table.n_rows, [one.astype(np.float64) for one in chosen])
         for feature in range(table.n_features):
             bins.fill(feature, table.column(feature), 0, threads)
-        return cls(table.names, tuple(chosen), bins, missing, n_train)
+        return cls(table.names, tuple(chosen), MemoryRows(bins, n_train, threads), missing, n_train)
+
+    @property
+    def bins(self) -> _native.Bins:
+        """The bins themselves. Raises EngineError where the rows are not in this process."""
+        return self.rows.bins
 
     @property
     def n_features(self) -> int:
@@ -71,12 +78,12 @@ class BinnedTable:
     @property
     def n_rows(self) -> int:
         """Number of rows, eval rows included."""
-        return self.bins.n_rows
+        return self.rows.n_rows
 
     @property
     def n_bins(self) -> NDArray[np.int32]:
         """Bins per column, missing not counted: int32[n_features]."""
-        return self.bins.n_bins
+        return self.rows.n_bins
 
     @property
     def offsets(self) -> NDArray[np.int64]:

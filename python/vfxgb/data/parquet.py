@@ -84,6 +84,11 @@ class ParquetSource:
             raise TableError(f"{where}: 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
         return cls(names, files, others, shape[0], (0, *accumulate(rows)), party, float(missing))
 
+    @property
+    def ids(self) -> tuple[NDArray[Any], ...] | None:
+        """See Source: a file has none."""
+        return None
+
     def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
         """See Source."""
         check_rows(self, first, stop)

@@ -41,6 +41,10 @@ class Source(Protocol):
     def parts(self) -> tuple[int, ...]:
         """Row numbers, ascending from 0 to n_rows, between which rows are best read together."""
 
+    @property
+    def ids(self) -> tuple[NDArray[Any], ...] | None:
+        """The ids of the rows, as in Table; None where nobody knows any: its owner answers for the order of rows."""
+
     def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
         """Rows `first` to `stop` - 1 of a feature, by position or name: float32, contiguous, the caller's to keep.
 
@@ -85,6 +89,11 @@ class TableSource:
     def parts(self) -> tuple[int, ...]:
         """(0, n_rows): any rows of a table are read as easily as others."""
         return (0, self.n_rows)
+
+    @property
+    def ids(self) -> tuple[NDArray[Any], ...] | None:
+        """See Source."""
+        return self.table.ids
 
     def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
         """See Source; missing values are filled where the table fills them."""
@@ -152,6 +161,11 @@ class StackedSource:
             edges += [edges[-1] - source.parts[0] + edge for edge in source.parts[1:]]
         return tuple(edges)
 
+    @property
+    def ids(self) -> tuple[NDArray[Any], ...] | None:
+        """See Source: those of the parts are not joined."""
+        return None
+
     def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
         """See Source; in a ColumnValueError rows are numbered in the table it names."""
         check_rows(self, first, stop)
@@ -174,6 +188,11 @@ class StackedSource:
             return self.sources[place].column(name, first, stop)
         except ColumnValueError as error:
             raise ColumnValueError(f"table {place + 1} of {len(self.sources)}: {error}") from error
+
+
+def as_table(table: Table | Source) -> Table:
+    """A table as it is, a source read whole. Raises what reading raises."""
+    return table if isinstance(table, Table) else read_all(table)
 
 
 def read_all(source: Source) -> Table:

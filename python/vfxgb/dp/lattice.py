@@ -2,7 +2,7 @@
 
 Notation: values in [low, high] become integers c + j with j in [-B, B]; c the centre, B the bound, both in steps. The
 step is a power of two that follows from low, high and grid_bits alone, so that an output is an integer times a number
-that no input has any influence on, and a shift turns it into fixed-point gradients (tree/fixed_point.py).
+that no input has any influence on, and a shift turns it into fixed-point gradients (numeric/fixed_point.py).
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import CapacityError, DpError
-from vfxgb.tree.fixed_point import SUM_BITS, FixedPoint, power_of_two_above
+from vfxgb.numeric.fixed_point import SUM_BITS, FixedPoint, power_of_two_above
 
 GRID_BITS = 20
 

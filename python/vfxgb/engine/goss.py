@@ -1,4 +1,4 @@
-"""GOSS over shards: the rows that ranking all of them would choose (tree/sampling.py), without bringing them together.
+"""GOSS over shards: the rows that ranking all of them would choose (numeric/sampling.py), found where they lie.
 
 The k smallest of the keys of all shards are found digit by digit, 16 bits at a time, from counts that add up; of equal
 keys at the end the lower rows are taken, as a stable sort takes them.
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.engine.base import Engine, Held
-from vfxgb.engine.sharded import Division
+from vfxgb.engine.parts import Division
+from vfxgb.numeric.sampling import goss_sizes, random_words
 from vfxgb.params import TrainParams
-from vfxgb.tree.sampling import goss_sizes, random_words
 
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

@@ -14,8 +14,8 @@ from vfxgb import _native
 from vfxgb.binning.sketch import Survey, refine, survey
 from vfxgb.data.source import Source
 from vfxgb.files import naming
-
-Nodes = NDArray[np.int32]
+from vfxgb.rows.memory import training_rows
+from vfxgb.rows.parts import Nodes
 
 
 def survey_columns(source: Source, first: int, stop: int) -> list[Survey]:
@@ -53,9 +53,7 @@ def unpack_rows(bits: bytes) -> Nodes:
 
 def start_partition(n_rows: int, sampled: Nodes | None, n_train: int) -> _native.RowPartition:
     """All rows in node 0; `sampled` count, or the first `n_train` where that is None."""
-    if sampled is None and n_train < n_rows:
-        sampled = np.arange(n_train, dtype=np.int32)
-    return _native.RowPartition(n_rows, sampled)
+    return _native.RowPartition(n_rows, training_rows(sampled, n_train, n_rows))
 
 
 def split_rows(

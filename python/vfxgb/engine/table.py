@@ -15,18 +15,14 @@ from vfxgb.binning.binned import BinnedTable
 from vfxgb.binning.cuts import Float32Array, check_cuts
 from vfxgb.binning.sketch import CutSearch, Survey
 from vfxgb.data.column_files import ColumnFiles
-from vfxgb.data.impute import STRATEGIES
 from vfxgb.data.shards import shard_ranges
 from vfxgb.data.source import Source, TableSource
 from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget, TargetSource
 from vfxgb.engine import shard
 from vfxgb.engine.base import Engine, Held, join_all
-from vfxgb.engine.sharded import Division, ShardedBins
-from vfxgb.errors import EngineError
-from vfxgb.params import TrainParams
-from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.engine.parts import Division
+from vfxgb.engine.sharded import ShardedRows
 
 # What a row takes in memory while its shard is worked on, beside bins and ciphertexts: its places in partitions, a
 # column as it is read, gradients.
@@ -58,7 +54,7 @@ class ShardedTable:
 
         A table in memory reaches other processes through files. Raises EngineError for too many rows.
         """
-        source = source_of(table, engine) if isinstance(table, Table) else table
+        source = source_of(table, engine)
         binned = len(source.names) * (1 if max_bin < 256 else 2)
         kept = KEPT_BYTES + (KEPT_ACTIVE_BYTES + KEPT_OUTPUT_BYTES * n_outputs if n_outputs else 0)
         engine.check_room(source.n_rows, kept)
@@ -93,7 +89,7 @@ class ShardedTable:
         n_bins = np.array([len(one) + 1 for one in chosen], dtype=np.int32)
         missing = np.array([search.has_missing for search in searches])
         return BinnedTable(
-            names, tuple(chosen), ShardedBins(engine, division, parts, n_bins), missing, division.n_train
+            names, tuple(chosen), ShardedRows(engine, division, parts, n_bins), missing, division.n_train
         )
 
     def _refine(self, searches: list[CutSearch]) -> None:
@@ -126,45 +122,11 @@ def join_counts(parts: list[list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]
     return [shard.add_arrays(list(column)) for column in zip(*parts, strict=True)]
 
 
-def source_of(table: Table, engine: Engine) -> Source:
-    """A table in memory so that the shards of an engine can read it: other processes do so from files.
+def source_of(table: Table | Source, engine: Engine) -> Source:
+    """A table so that the shards of an engine can read it: if it is in memory, other processes do so from files.
 
     Files are in a new folder within the engine's, which goes with the engine at the latest.
     """
+    if not isinstance(table, Table):
+        return table
     return TableSource(table) if engine.mapped else ColumnFiles.write(table, Path(shard.new_file(str(engine.folder))))
-
-
-def row_ids(table: Table | Source) -> tuple[NDArray[Any], ...] | None:
-    """The ids of a table's rows, if it has any."""
-    if isinstance(table, TableSource):
-        table = table.table
-    return table.ids if isinstance(table, (Table, ColumnFiles)) else None
-
-
-def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:
-    """Raise EngineError for what can only be done with all rows in this process."""
-    _check(spec, params.missing_strategy, recorded)
-    if not isinstance(params.objective, str):
-        raise _unfit("an objective that is a callable sees all rows at once", "name one of vfxgb's objectives")
-
-
-def check_passive(party: str, spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
-    """The same for what a passive party is asked for."""
-    try:
-        _check(spec, missing_strategy, recorded)
-    except EngineError as error:
-        raise EngineError(f"{party}: {error}") from None
-
-
-def _check(spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
-    if not spec.sharded:
-        able = [name for name in protocol_names() if protocol_by_name(name).sharded]
-        raise _unfit(f"protocol {spec.name!r} works on rows in one process", f"use one of {', '.join(able)}")
-    if missing_strategy in STRATEGIES:
-        raise _unfit(f"missing_strategy={missing_strategy!r} imputes from all rows", "use 'learned'")
-    if recorded:
-        raise _unfit("a run that is recorded keeps all rows here", "record on fewer rows")
-
-
-def _unfit(what: str, remedy: str) -> EngineError:
-    return EngineError(f"dividing rows into shards: {what}; {remedy}, or leave out engine and memory_limit")

@@ -13,16 +13,15 @@ from vfxgb import _native
 from vfxgb.data.target import TargetSource
 from vfxgb.engine.base import Engine, Held
 from vfxgb.engine.goss import goss_rows
-from vfxgb.engine.kernels import Partition
+from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition, not_here
 from vfxgb.engine.shard import write_file
-from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
 from vfxgb.errors import LabelError
-from vfxgb.exact import ExactSums
+from vfxgb.numeric.exact_sums import ExactSums
+from vfxgb.numeric.fixed_point import FixedPoint
+from vfxgb.numeric.sampling import chosen_rows, lowest_word, told_rows
 from vfxgb.objective import Objective
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import EngineOptions, Gradients
-from vfxgb.tree.fixed_point import FixedPoint
-from vfxgb.tree.sampling import chosen_rows, lowest_word, told_rows
+from vfxgb.rows.gradients import Gradients
 
 Float32Array = NDArray[np.float32]
 
@@ -42,7 +41,10 @@ class ShardLabels:
 
 
 class ShardedTarget:
-    """See Target. An objective that is a callable of the user sees all rows and does not fit."""
+    """See Target. `precision_bits`: see EngineOptions.
+
+    An objective that is a callable of the user sees all rows and does not fit.
+    """
 
     def __init__(
         self,
@@ -51,14 +53,14 @@ class ShardedTarget:
         source: TargetSource,
         objective: Objective,
         params: TrainParams,
-        options: EngineOptions,
+        precision_bits: int | None,
     ) -> None:
         self._engine = engine
         self._division = division
         # Each call has the threads of its shard.
         self._objective = objective.with_threads(engine.threads)
         self._params = params
-        self._options = options
+        self._precision_bits = precision_bits
         self._round = 0
         train = division.train_sizes.tolist()
         self._labels = [
@@ -81,6 +83,20 @@ class ShardedTarget:
         sizes = self._division.sizes.tolist()
         self._margins = [engine.run(s, equal_margins, size, first) for s, size in enumerate(sizes)]
         return base
+
+    @property
+    def train_labels(self) -> Float32Array:
+        """See Target. Raises EngineError."""
+        raise not_here("labels")
+
+    @property
+    def train_weights(self) -> Float32Array | None:
+        """See Target. Raises EngineError."""
+        raise not_here("weights")
+
+    def train_on(self, labels: Float32Array) -> None:  # noqa: ARG002 - see Target
+        """See Target. Raises EngineError."""
+        raise not_here("labels")
 
     @property
     def margins(self) -> Float32Array:
@@ -116,11 +132,11 @@ class ShardedTarget:
             sampled = self._sample(round_index)
         scales = [engine.run(s, scale_of, pair, objective) for s, pair in enumerate(made)]
         scale = max(engine.get(scales))
-        fixed = FixedPoint.for_rows(division.n_train, scale, self._options.precision_bits)
+        fixed = FixedPoint.for_rows(division.n_train, scale, self._precision_bits)
         within = division.hold(engine, sampled)
         encoded = [engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads) for s, pair in enumerate(made)]
         pairs = [
-            ShardedPairs(engine, division, tuple(engine.run(s, pick, one, output) for s, one in enumerate(encoded)))
+            ShardedPairs(engine, tuple(engine.run(s, pick, one, output) for s, one in enumerate(encoded)))
             for output in range(objective.n_outputs)
         ]
         return Gradients(round_index, pairs, told_rows(self._params, sampled), fixed.step)
@@ -140,9 +156,8 @@ class ShardedTarget:
             found = np.array([min(engine.get(lowest))[1]], dtype=np.int32)
         return found
 
-    def add(self, partition: Partition, values: Float32Array, output: int) -> None:
+    def add(self, partition: ShardedPartition, values: Float32Array, output: int) -> None:
         """See Target."""
-        assert isinstance(partition, ShardedPartition)  # noqa: S101 - made from the same division
         self._margins = [
             self._engine.run(s, add_values, margins, rows, values, output, self._engine.threads)
             for s, (margins, rows) in enumerate(zip(self._held_margins(), partition.parts, strict=True))

@@ -12,8 +12,8 @@ import numpy as np
 
 from vfxgb.checks import is_int
 from vfxgb.errors import ParameterError
+from vfxgb.numeric.sampling import random_words
 from vfxgb.secagg.base import JOIN, STAGES
-from vfxgb.tree.sampling import random_words
 
 # (round, depth, stage, user) -> whether the user fails to answer
 Absent: TypeAlias = Callable[[int, int, str, Any], bool]

@@ -20,15 +20,16 @@ from vfxgb.errors import CohortError
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.messages import LevelTask, TreeTask
 from vfxgb.horizontal.sums import NodeSums
+from vfxgb.numeric.fixed_point import FixedPoint
+from vfxgb.numeric.sampling import ColumnSampler
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import OpenNodes
+from vfxgb.rows.memory import MemoryRows
 from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
-from vfxgb.tree.fixed_point import FixedPoint
 from vfxgb.tree.grower import best_party, pack_bits
 from vfxgb.tree.proposal import SumTable
-from vfxgb.tree.sampling import ColumnSampler
 from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
 
 # A level whose vector is longer goes into several calls; no node is divided.
@@ -126,7 +127,7 @@ class Grower:
         columns = self._columns
         features = self._sampler.tree(round_index, tree)
         candidates = CandidateList(
-            columns.bins, columns.has_missing, features, columns.constraints, None, self._threads
+            MemoryRows(columns.bins), columns.has_missing, features, columns.constraints, None, self._threads
         )
         # The root's sums come with the first call.
         skeleton = TreeSkeleton(np.zeros((1, 2), dtype=np.int64), rule, step, columns.constraints is not None)

@@ -42,13 +42,13 @@ from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.metric import make_metrics, maximised
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
+from vfxgb.numeric.fixed_point import FixedPoint, fraction_bits
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.settings import plain_params
 from vfxgb.transport.messages import pack_array
-from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
 from vfxgb.tree.grower import pack_bits
 
 SERVER = "server"

@@ -33,11 +33,11 @@ from vfxgb.horizontal.quantiles import column_keys, count_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.horizontal.sums import NodeSums
 from vfxgb.metric import METRICS
+from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS, FixedPoint, power_of_two_above
+from vfxgb.numeric.sampling import random_words
 from vfxgb.objective import Objective
 from vfxgb.secagg.guard import SetGuard
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, unpack_array
-from vfxgb.tree.fixed_point import MAX_FRACTION_BITS, FixedPoint, power_of_two_above
-from vfxgb.tree.sampling import random_words
 
 # More than any message could carry.
 MAX_ENTRIES = BULK_BYTES // 8

@@ -6,7 +6,7 @@ last place once in some thousand values (numpy's own float32 exp differs in a th
 
 import numpy as np
 
-from vfxgb.exact import ExactSum, ExactSums, exact_sum
+from vfxgb.numeric.exact_sums import ExactSum, ExactSums, exact_sum
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray
 
 ONE = np.float32(1.0)

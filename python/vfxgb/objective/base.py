@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.exact import ExactSums
-from vfxgb.tree.fixed_point import power_of_two_above
+from vfxgb.numeric.exact_sums import ExactSums
+from vfxgb.numeric.fixed_point import power_of_two_above
 
 if TYPE_CHECKING:
     from vfxgb.metric import Metric

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.data.labels import numeric_labels, refuse_labels
-from vfxgb.exact import ExactSums, exact_sum
+from vfxgb.numeric.exact_sums import ExactSums, exact_sum
 from vfxgb.objective.arithmetic import LARGEST_EXPONENT, ONE, column, exp, half_weights, label_sums
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
 from vfxgb.threads import resolve_threads

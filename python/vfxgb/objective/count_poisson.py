@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vfxgb.data.labels import numeric_labels, refuse_labels
 from vfxgb.errors import GradientError, LabelError
-from vfxgb.exact import ExactSums
+from vfxgb.numeric.exact_sums import ExactSums
 from vfxgb.objective.arithmetic import LARGEST_EXPONENT, column, exp, label_sums, weighted
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
 

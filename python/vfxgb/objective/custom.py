@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vfxgb.data.labels import numeric_labels
 from vfxgb.errors import ExportError, GradientError
-from vfxgb.exact import ExactSums
+from vfxgb.numeric.exact_sums import ExactSums
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
 from vfxgb.objective.reg_squarederror import as_squared_error
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import numeric_labels, refuse_labels
-from vfxgb.exact import ExactSum, ExactSums, grouped_sums
+from vfxgb.numeric.exact_sums import ExactSum, ExactSums, grouped_sums
 from vfxgb.objective.arithmetic import LEAST_HESSIAN, ONE, exp, half_weights
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
 

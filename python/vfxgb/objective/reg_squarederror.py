@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import numeric_labels
-from vfxgb.exact import ExactSums
+from vfxgb.numeric.exact_sums import ExactSums
 from vfxgb.objective.arithmetic import column, label_sums, weighted
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
 

@@ -12,10 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.source import Source, read_all
+from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
 from vfxgb.engine.base import Engine
-from vfxgb.engine.table import row_ids
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.private_stage import score_names, with_scores
 from vfxgb.model.shares import ActiveShare, PassiveShare
@@ -79,7 +78,7 @@ def lead_prediction(
 
 def _private_margins(stage: ActiveShare, table: Table | Source, margins: NDArray[np.float64]) -> NDArray[np.float64]:
     """Margins of the private last stage from those of the joint model, after the last message."""
-    own = with_scores(table if isinstance(table, Table) else read_all(table), margins)
+    own = with_scores(as_table(table), margins)
     with split_tester(stage.records, own, None) as tester:
         return ActivePredictor(stage, tester, _rows(own), {}, len(stage.trees)).margins()
 
@@ -114,4 +113,4 @@ def follow_prediction(
 
 def _rows(table: Table | Source) -> tuple[int, bytes]:
     """What parties compare of their rows: number and digest."""
-    return table.n_rows, rows_digest(row_ids(table))
+    return table.n_rows, rows_digest(table.ids)

@@ -32,36 +32,16 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.dp.event import Event
-from vfxgb.engine.kernels import Bins, Pairs, Partition, array_of, in_memory
+from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.params import TrainParams
+from vfxgb.rows.base import RowStore
+from vfxgb.rows.gradients import Gradients as Gradients
+from vfxgb.rows.parts import Partition
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Message
-from vfxgb.tree.fixed_point import MAX_FRACTION_BITS
 from vfxgb.tree.shown_cuts import ShownCuts
-
-
-@dataclass(frozen=True)
-class Gradients:
-    """A round's gradients, at the active party only.
-
-    `pairs`: for each of K outputs int64[n_train, 2], (g, h) in fixed point, or the same in shards; zero outside
-    `sampled`, and within it for rows that GOSS left out and nobody is told of. `sampled`: int32, ascending, the
-    training rows in use as all parties know them, or None for all. `step`: the value of the integer 1. `centres`: makes
-    `Objective.centres` of the round, for a Release; None where there are none.
-    """
-
-    round: int
-    pairs: Sequence[Pairs]
-    sampled: NDArray[np.int32] | None
-    step: float
-    centres: Callable[[], NDArray[np.float64] | None] | None = None
-
-    @property
-    def arrays(self) -> list[NDArray[np.int64]]:
-        """The pairs, for a protocol whose rows are all in this process."""
-        return [array_of(pairs) for pairs in self.pairs]
 
 
 @dataclass(frozen=True)
@@ -93,7 +73,7 @@ class LevelNodes(OpenNodes):
     @property
     def in_memory(self) -> _native.RowPartition:
         """The partition, for a protocol whose rows are all in this process."""
-        return in_memory(self.partition)
+        return self.partition.here
 
     def left_sums(
         self, positions: NDArray[np.int64], bits: memoryview, pairs: NDArray[np.int64], threads: int
@@ -184,7 +164,7 @@ class PassiveTree:
     @property
     def in_memory(self) -> _native.RowPartition:
         """The partition, for a protocol whose rows are all in this process."""
-        return in_memory(self.partition)
+        return self.partition.here
 
 
 @dataclass(frozen=True)
@@ -215,14 +195,14 @@ class PassiveLevel:
 class Resolved:
     """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction.
 
-    `bins`: what decides which rows go left, None for the party's own bins.
+    `rows`: the bins that decide which rows go left, None for the party's own.
     """
 
     tokens: NDArray[np.int64]
     feature: NDArray[np.int32]
     bin: NDArray[np.int32]
     default_left: NDArray[np.bool_]
-    bins: _native.Bins | None = None
+    rows: RowStore | None = None
 
 
 class PassiveRole(Protocol):
@@ -270,8 +250,9 @@ def draw_now(settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[
 class ActiveContext:
     """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
 
-    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
-    protocol releases gradients of its own). `first_order`: see EngineOptions.
+    `rows`: the party's binned rows, wherever they are. Every |g| of a round, as an integer, is at most
+    2**fraction_bits, and every h between 0 and that (unless the protocol releases gradients of its own). `first_order`:
+    see EngineOptions.
     `note`: None unless the run is recorded. `progress`: told how far a long step is: (step, units done, of how many).
     `remarks`: lines for the ledger on what follows from the settings of the run rather than from a message; a role adds
     to it.
@@ -279,6 +260,7 @@ class ActiveContext:
     """
 
     channels: Mapping[str, Channel]
+    rows: RowStore
     params: Any
     train: TrainParams
     n_train: int
@@ -323,7 +305,7 @@ class Disclosed:
 class PassiveContext:
     """What a passive role gets to work with.
 
-    `binned`: the party's bins, in this process or in shards. `has_missing`: bool per feature. `constraints`: int8 per
+    `rows`: the party's binned rows, wherever they are. `has_missing`: bool per feature. `constraints`: int8 per
     feature, the monotone directions, or None when the run has none. `disclosed`: the role adds to it. `random`: the
     CSPRNG, count -> bytes; tests inject another. `note`: None unless the run is recorded. `release_once`: how a role
     draws what it releases under differential privacy once per run. `rounds_left` and `max_depth` say how much is still
@@ -333,7 +315,7 @@ class PassiveContext:
     party: str
     channel: Channel
     params: Any
-    binned: Bins
+    rows: RowStore
     has_missing: NDArray[np.bool_]
     constraints: NDArray[np.int8] | None
     n_train: int
@@ -353,8 +335,7 @@ class PassiveContext:
     @property
     def bins(self) -> _native.Bins:
         """The bins, for a protocol whose rows are all in this process."""
-        assert isinstance(self.binned, _native.Bins)  # noqa: S101 - the engine fits the protocol
-        return self.binned
+        return self.rows.bins
 
 
 @dataclass(frozen=True)
@@ -404,7 +385,7 @@ PrecisionBits = Annotated[int, msgspec.Meta(ge=1, le=MAX_FRACTION_BITS)]
 class EngineOptions:
     """What a protocol asks of the common code.
 
-    `precision_bits`: fractional bits of gradients, None for as many as stay exact (tree/fixed_point.py). `subtract`:
+    `precision_bits`: fractional bits of gradients, None for as many as stay exact (numeric/fixed_point.py). `subtract`:
     make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
     (_native.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1, the
     larger; the fixed point then follows from the bound and not from the data. `weight_bound`: no sample weight is above
@@ -440,9 +421,11 @@ class ProtocolSpec:
     `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
     `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
     `hides_missing`: passive parties bin every feature as if values were missing, because bins are sent.
-    `sharded`: both roles work on rows in shards too (engine/). `row_bytes(params, n_outputs)`: what a passive party
-    keeps per row and round, for the size of a shard. `passive_epsilon(params, n_features)`: what a run makes a passive
-    party with so many features release about one of its rows, 0 where that is nothing; compared with its consent.
+    `sharded`: neither role asks for rows in this process (`bins`, `in_memory`), only for what any RowStore offers, so
+    that rows may be in shards; train/placing.py refuses the others. `row_bytes(params, n_outputs)`: what a passive
+    party keeps per row and round, for the size of a shard. `passive_epsilon(params, n_features)`: what a run makes a
+    passive party with so many features release about one of its rows, 0 where that is nothing; compared with its
+    consent.
     """
 
     name: str

@@ -36,12 +36,12 @@ class ShownSums:
             for tree, candidates in zip(trees, self._candidates, strict=True):
                 assert candidates.order is not None  # noqa: S101 - drawn or given
                 context.note("order", tree.round, tree.tree, candidates.order)
-        self._small = [SmallSums(context.binned, tree, context.threads) for tree in trees]
+        self._small = [SmallSums(context.rows, tree) for tree in trees]
 
     def _list(self, tree: PassiveTree) -> CandidateList:
         context, given = self._context, self._given_order(tree)
         return CandidateList(
-            context.binned,
+            context.rows,
             context.has_missing,
             tree.features,
             context.constraints,

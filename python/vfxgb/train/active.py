@@ -14,19 +14,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.binning.binned import BinnedTable
-from vfxgb.data.impute import filled
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
 from vfxgb.dp.event import Event
 from vfxgb.engine.base import Engine
-from vfxgb.engine.table import ShardedTable, check_fits, row_ids
-from vfxgb.engine.target import ShardedTarget
 from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics, maximised
 from vfxgb.model.seal import seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords
+from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.objective import Objective, make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import (
@@ -44,16 +41,16 @@ from vfxgb.train.checkpoint import ActiveState
 from vfxgb.train.digests import table_digest
 from vfxgb.train.ledger import Ledger
 from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup, Stored
+from vfxgb.train.placing import Placed, Placing, check_fits, place_rows
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import active_settings, plain_params
-from vfxgb.train.target import MemoryTarget, Target
+from vfxgb.train.target import Target
 from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.fixed_point import fraction_bits
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
 from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity
@@ -67,10 +64,10 @@ class ActiveInput:
 
     `table`, `labels` and `weights` cover all rows: `n_train` training rows, then those of the eval sets; `evals` names
     slices. `cuts`: column -> cut points to impose on this party's columns, or None. `constraints`: int8 per column of
-    this party, or None when no party has any. `engine`: where the rows lie and are worked on, None for this process;
-    only with one may `table` and `labels` (with the weights) be descriptions of where to read them. `privacy`: where
-    releases are kept over all runs, None for this run only; `ids`: uint8[n, 16] of the training rows at least,
-    different for different rows, None where a row is known by its place.
+    this party, or None when no party has any. `engine`: where the rows lie and are worked on, None for this process,
+    which reads `table` and `labels` (with the weights) whole where they are descriptions of where to read them.
+    `privacy`: where releases are kept over all runs, None for this run only; `ids`: uint8[n, 16] of the training rows
+    at least, different for different rows, None where a row is known by its place.
     """
 
     table: Table | Source
@@ -147,7 +144,7 @@ class ActiveParty:
             lambda: table_digest(given.table, self._checked(given.labels), given.weights),
         )
         self._released_labels: Float32Array | None = None
-        self._shards = self._divide()
+        self._placed = self._place()
         target, self._release = self._make_target()
         start = params
         if params.base_score is None and self._release is not None:
@@ -163,33 +160,36 @@ class ActiveParty:
     @property
     def margins(self) -> Float32Array | None:
         """Margins float32[n_rows, n_outputs] after the rounds so far; None where rows are in shards."""
-        return self._grown.target.margins if self._shards is None else None
+        return self._grown.target.margins if self._given.engine is None else None
 
     def _checked(self, labels: NDArray[Any] | TargetSource) -> Float32Array | TargetSource:
         return self._objective.check_labels(labels, self.party) if isinstance(labels, np.ndarray) else labels
 
-    def _divide(self) -> ShardedTable | None:
-        given = self._given
-        if given.engine is None:
-            return None
-        check_fits(self._spec, self._params, self._note is not None)
-        outputs = self._objective.n_outputs
-        return ShardedTable.of(given.table, given.n_train, self._params.max_bin, given.engine, n_outputs=outputs)
+    def _place(self) -> Placed:
+        given, params = self._given, self._params
+        if given.engine is not None:
+            check_fits(self._spec, params, self._note is not None)
+        how = Placing(
+            self.party,
+            given.n_train,
+            params.max_bin,
+            params.missing_strategy,
+            given.threads,
+            given.engine,
+            n_outputs=self._objective.n_outputs,
+        )
+        return place_rows(given.table, how)
 
     def _make_target(self) -> tuple[Target, Release | None]:
-        given, objective, params = self._given, self._objective, self._params
-        if self._shards is not None:
-            source = self._shards.target(given.labels, given.weights, self.party)
-            shards = self._shards
-            return ShardedTarget(shards.engine, shards.division, source, objective, params, self._options), None
-        labels = self._checked(given.labels)
-        assert isinstance(labels, np.ndarray)  # noqa: S101 - see ActiveInput
-        target = MemoryTarget(objective, params, self._options, labels, given.weights, given.n_train, given.threads)
-        release = self._make_release(target.train_weights)
+        given = self._given
+        target = self._placed.target(given.labels, given.weights, self._objective, self._params, self._options)
+        release = self._make_release(target)
         if release is not None:
-            released = self._keeper.labels(release, target.train_labels)
-            if released is not target.train_labels:
-                target.train_labels = self._released_labels = released
+            labels = target.train_labels
+            released = self._keeper.labels(release, labels)
+            if released is not labels:
+                self._released_labels = released
+                target.train_on(released)
         return target, release
 
     def _make_setup(self) -> Setup:
@@ -201,7 +201,7 @@ class ActiveParty:
             protocol_params={name: value for name, value in shared.items() if name not in self._spec.local_params},
             n_rows=given.table.n_rows,
             n_train=given.n_train,
-            rows_digest=rows_digest(row_ids(given.table)),
+            rows_digest=rows_digest(given.table.ids),
             n_outputs=self._objective.n_outputs,
             max_depth=params.max_depth,
             max_bin=params.max_bin,
@@ -217,7 +217,7 @@ class ActiveParty:
             state_digest=b"",
         )
 
-    def _make_release(self, weights: Float32Array | None) -> Release | None:
+    def _make_release(self, target: Target) -> Release | None:
         if self._spec.release is None or not self._channels:
             return None
         return self._spec.release(
@@ -231,7 +231,7 @@ class ActiveParty:
                 timings=self.timings,
                 events=self.events,
                 receivers=tuple(self._channels),
-                weights=weights,
+                weights=target.train_weights,
                 release_once=self._keeper.release_once,
             )
         )
@@ -280,7 +280,8 @@ class ActiveParty:
         given, params = self._given, self._params
         self._keeper.set_up(self._channels)
         with self.timings.phase("bin"):
-            binned = self._bin()
+            binned = self._placed.bin(given.cuts)
+            self._fill = binned.fill
         if self._note is not None:
             note_bins(self._note, binned)
             labels, _, _ = self._grown.target.rows(slice(0, given.n_train))
@@ -293,6 +294,7 @@ class ActiveParty:
             self._role = self._spec.active(
                 ActiveContext(
                     channels=self._channels,
+                    rows=binned.rows,
                     params=self._protocol_params,
                     train=params,
                     n_train=given.n_train,
@@ -321,15 +323,6 @@ class ActiveParty:
             given.threads,
             self.timings,
         )
-
-    def _bin(self) -> BinnedTable:
-        given, params = self._given, self._params
-        if self._shards is not None:
-            return self._shards.bin(params.max_bin, given.cuts)
-        table = given.table
-        assert isinstance(table, Table)  # noqa: S101 - see ActiveInput
-        table, self._fill = filled(table, params.missing_strategy, given.n_train)
-        return BinnedTable.build(table, given.n_train, params.max_bin, given.cuts, given.threads)
 
     def _layout(self, n_own: int) -> Layout:
         first = [0]

@@ -22,13 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.data.impute import filled
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
 from vfxgb.engine.base import Engine
-from vfxgb.engine.kernels import Partition, left_bits, make_partition
-from vfxgb.engine.table import ShardedTable, check_passive, row_ids
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal
@@ -43,6 +40,7 @@ from vfxgb.protocols.base import (
     PassiveTree,
     ProtocolSpec,
 )
+from vfxgb.rows.parts import Partition
 from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
 from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds, PassiveState
 from vfxgb.train.digests import table_digest
@@ -65,6 +63,7 @@ from vfxgb.train.messages import (
     TreeRows,
 )
 from vfxgb.train.passive_keeper import PassiveKeeper
+from vfxgb.train.placing import Placing, check_passive, place_rows
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.split_log import SplitLog
@@ -213,7 +212,7 @@ class PassiveParty:
 
     def _check(self, setup: Setup) -> None:
         table = self._given.table
-        own = (table.n_rows, rows_digest(row_ids(table)))
+        own = (table.n_rows, rows_digest(table.ids))
         check_rows(self.party, self._channel.peer, own, (setup.n_rows, setup.rows_digest))
         if not (1 <= setup.n_train <= setup.n_rows and setup.n_outputs >= 1 and setup.max_depth >= 1):
             raise MessageError(
@@ -265,6 +264,7 @@ class PassiveParty:
         self.resumed_at = setup.start_round
         with self.timings.phase("bin"):
             self._binned = self._bin(setup, spec, own_params)
+            self._fill = self._binned.fill
         if self._note is not None:
             note_bins(self._note, self._binned)
         constraints = self._given.constraints
@@ -275,7 +275,7 @@ class PassiveParty:
                 party=self.party,
                 channel=self._channel,
                 params=own_params,
-                binned=self._binned.bins,
+                rows=self._binned.rows,
                 has_missing=self._binned.has_missing,
                 constraints=constraints if setup.constrained else None,
                 n_train=setup.n_train,
@@ -296,17 +296,20 @@ class PassiveParty:
         self._channel.send(Ready(n_features=len(table.names), state_digest=self._keeper.last.state_digest))
 
     def _bin(self, setup: Setup, spec: ProtocolSpec, own_params: Any) -> BinnedTable:
-        given, table = self._given, self._given.table
+        given = self._given
         if given.engine is not None:
             check_passive(self.party, spec, setup.missing_strategy, self._note is not None)
-            row_bytes = spec.row_bytes(own_params, setup.n_outputs)
-            shards = ShardedTable.of(table, setup.n_train, setup.max_bin, given.engine, row_bytes)
-            return shards.bin(setup.max_bin, given.cuts)
-        assert isinstance(table, Table)  # noqa: S101 - see PassiveInput
-        table, self._fill = filled(table, setup.missing_strategy, setup.n_train)
-        return BinnedTable.build(
-            table, setup.n_train, setup.max_bin, given.cuts, given.threads, hide_missing=spec.hides_missing
+        how = Placing(
+            self.party,
+            setup.n_train,
+            setup.max_bin,
+            setup.missing_strategy,
+            given.threads,
+            given.engine,
+            row_bytes=spec.row_bytes(own_params, setup.n_outputs),
+            hide_missing=spec.hides_missing,
         )
+        return place_rows(given.table, how).bin(given.cuts)
 
     def _begin_round(self, message: BeginRound) -> None:
         if message.round != self._round + 1 or len(message.features) != self._setup.n_outputs or self._trees:
@@ -333,8 +336,8 @@ class PassiveParty:
             features = (
                 np.arange(n_features, dtype=np.int32) if chosen is None else np.flatnonzero(chosen).astype(np.int32)
             )
-            partition = make_partition(self._binned.bins, self._setup.n_train, sampled)
-            cuts = ShownCuts(self._binned.bins, features, self._setup.min_bucket_rows, self._given.threads)
+            partition = self._binned.rows.partition(sampled)
+            cuts = ShownCuts(self._binned.rows, features, self._setup.min_bucket_rows)
             self._trees.append(PassiveTree(tree, features, partition, message.round, cuts))
         self._open = {}
         self._role.begin_tree(message.round, sampled, self._trees)
@@ -434,7 +437,7 @@ class PassiveParty:
         bits: bytes | Bulk,
     ) -> None:
         try:
-            partition.split(nodes, left, right, bits, self._given.threads)
+            partition.split(nodes, left, right, bits)
         except (ValueError, IndexError) as error:
             raise MessageError(f"{what}: the splits do not fit the tree: {error}") from None
 
@@ -457,14 +460,13 @@ class PassiveParty:
             raise MessageError(f"{what}: found no nodes, nodes that are not open, or a tree that was already answered")
         resolved = self._role.resolve(choice.tree, nodes, start, tokens)
         with self.timings.phase("partition"):
-            bits = left_bits(
-                self._binned.bins if resolved.bins is None else resolved.bins,
+            rows = self._binned.rows if resolved.rows is None else resolved.rows
+            bits = rows.left_bits(
                 tree.partition,
                 nodes,
                 resolved.feature,
                 resolved.bin,
                 resolved.default_left,
-                self._given.threads,
             )
         splits = [
             (feature, float(self._binned.cuts[feature][cut]), default_left)

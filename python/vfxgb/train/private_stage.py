@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.table import Table
+from vfxgb.data.source import as_table
 from vfxgb.errors import ProtocolParameterError
 from vfxgb.model.private_stage import score_names, with_scores
 from vfxgb.model.shares import ActiveShare
@@ -55,11 +55,10 @@ def train_private_stage(
 
     It has the settings of the run, but for those that protect sums from others, and starts from the true labels.
     """
-    assert isinstance(given.table, Table)  # noqa: S101 - rows in shards are refused before (engine/table.py)
     constraints = given.constraints
     if constraints is not None:
         constraints = np.concatenate([constraints, np.zeros(share.n_outputs, dtype=np.int8)])
-    own = replace(given, table=with_scores(given.table, margins), constraints=constraints)
+    own = replace(given, table=with_scores(as_table(given.table), margins), constraints=constraints)
     settings = replace(
         params,
         n_estimators=n_trees,

@@ -9,12 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.engine.kernels import Partition, in_memory
+from vfxgb.numeric.fixed_point import FixedPoint, power_of_two_above
+from vfxgb.numeric.sampling import sample_rows, told_rows
 from vfxgb.objective import Objective, start_margin
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import EngineOptions, Gradients
-from vfxgb.tree.fixed_point import FixedPoint, power_of_two_above
-from vfxgb.tree.sampling import sample_rows, told_rows
+from vfxgb.protocols.base import EngineOptions
+from vfxgb.rows.gradients import Gradients
+from vfxgb.rows.parts import OwnPartition, Partition
 
 Float32Array = NDArray[np.float32]
 
@@ -26,6 +27,17 @@ class Target(Protocol):
         """The margin [K] every row starts from, by params.base_score or from the training rows; sets all margins."""
 
     @property
+    def train_labels(self) -> Float32Array:
+        """Those of the training rows that training knows of, all of them here."""
+
+    @property
+    def train_weights(self) -> Float32Array | None:
+        """Of the training rows, all of them here."""
+
+    def train_on(self, labels: Float32Array) -> None:
+        """Train on these labels from now on; metrics go on with the true ones."""
+
+    @property
     def margins(self) -> Float32Array:
         """float32[n_rows, K], all of them here."""
 
@@ -35,7 +47,7 @@ class Target(Protocol):
     def gradients(self, round_index: int) -> Gradients:
         """Those of a round, sampled and in fixed point."""
 
-    def add(self, partition: Partition, values: Float32Array, output: int) -> None:
+    def add(self, partition: OwnPartition, values: Float32Array, output: int) -> None:
         """Add to the margins of one output values[node of the row]."""
 
     def end_round(self) -> None:
@@ -48,7 +60,7 @@ class Target(Protocol):
 class MemoryTarget:
     """A Target in this process. `labels`: float32[n_rows], checked; `weights`: float32[n_rows] or None.
 
-    `options`: what the protocol asks for. `train_labels`: those of the training rows that training knows of.
+    `options`: what the protocol asks for.
     """
 
     def __init__(
@@ -68,12 +80,21 @@ class MemoryTarget:
         self._weights = weights
         self._n_train = n_train
         self._threads = threads
-        self.train_labels = labels[:n_train]
+        self._train_labels = labels[:n_train]
         self._margins = np.zeros((0, 0), dtype=np.float32)
 
     @property
+    def train_labels(self) -> Float32Array:
+        """See Target."""
+        return self._train_labels
+
+    def train_on(self, labels: Float32Array) -> None:
+        """See Target."""
+        self._train_labels = labels
+
+    @property
     def train_weights(self) -> Float32Array | None:
-        """Of the training rows."""
+        """See Target."""
         return None if self._weights is None else self._weights[: self._n_train]
 
     def start(self, params: TrainParams) -> NDArray[np.float64]:
@@ -118,7 +139,7 @@ class MemoryTarget:
 
     def add(self, partition: Partition, values: Float32Array, output: int) -> None:
         """See Target."""
-        in_memory(partition).add_values(values, self._margins, output, self._threads)
+        partition.here.add_values(values, self._margins, output, self._threads)
 
     def end_round(self) -> None:
         """See Target."""

@@ -14,23 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.engine import kernels
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import Resolved
+from vfxgb.rows.base import RowStore
+from vfxgb.rows.parts import Pairs, Partition
 from vfxgb.tree.shown_cuts import ShownCuts
 
 
 class CandidateList:
-    """The candidates of the features `features` (int32, ascending) of a binned table, c of them.
+    """The candidates of the features `features` (int32, ascending) of binned rows, c of them.
 
-    `constraints`: int8 per feature of the table, or None. `random`: the source of the secret order, or None for the
+    `constraints`: int8 per feature of the rows, or None. `random`: the source of the secret order, or None for the
     true order, which is what a party uses for itself. `features`: as given. `has_missing`, `n_bins`: of each of them.
     `order`: int64[c], a permutation, or None for the true order; may be given where there is no `random`.
     """
 
     def __init__(
         self,
-        bins: kernels.Bins,
+        rows: RowStore,
         has_missing: NDArray[np.bool_],
         features: NDArray[np.int32],
         constraints: NDArray[np.int8] | None,
@@ -38,13 +39,13 @@ class CandidateList:
         threads: int,
         order: NDArray[np.int64] | None = None,
     ) -> None:
-        self._bins = bins
+        self._rows = rows
         self.features = features
         self._threads = threads
-        self.n_bins = np.ascontiguousarray(bins.n_bins[features])
+        self.n_bins = np.ascontiguousarray(rows.n_bins[features])
         self.has_missing = np.ascontiguousarray(has_missing[features])
         # All features is the fast path of the kernels.
-        self._subset = None if len(features) == bins.n_features else features
+        self._subset = None if len(features) == rows.n_features else features
         self._local, self._bin, self._default_left = _native.candidates(self.n_bins, self.has_missing)
         self.order = order
         if random is not None:
@@ -65,9 +66,9 @@ class CandidateList:
 
     def left_sums(
         self,
-        partition: kernels.Partition,
+        partition: Partition,
         nodes: NDArray[np.int32],
-        pairs: kernels.Pairs,
+        pairs: Pairs,
         allowed: NDArray[np.bool_] | None = None,
         cuts: ShownCuts | None = None,
     ) -> NDArray[np.int64]:
@@ -77,9 +78,9 @@ class CandidateList:
         """
         if len(self) == 0:
             return np.zeros((len(nodes), 0, 2), dtype=np.int64)
-        sums = kernels.histogram(self._bins, partition, nodes, pairs, self._subset, self._threads)
+        sums = self._rows.histogram(partition, nodes, pairs, self._subset)
         if self.has_missing.any():
-            totals = kernels.node_sums(partition, nodes, pairs, self._threads)
+            totals = self._rows.node_sums(partition, nodes, pairs)
         else:
             # Read only where values are missing.
             totals = np.zeros((len(nodes), 2), dtype=np.int64)

@@ -13,8 +13,8 @@ that the passive party takes for the sample: under GOSS without `told_sample` th
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.engine import kernels
 from vfxgb.protocols.base import PassiveNodes, PassiveTree
+from vfxgb.rows.base import RowStore
 
 FEW_ROWS = 20
 
@@ -26,11 +26,10 @@ class SmallSums:
     children hold.
     """
 
-    def __init__(self, bins: kernels.Bins, tree: PassiveTree, threads: int) -> None:
-        self._bins = bins
+    def __init__(self, rows: RowStore, tree: PassiveTree) -> None:
+        self._rows = rows
         self._tree = tree
-        self._threads = threads
-        self._n_bins = np.ascontiguousarray(bins.n_bins[tree.features])
+        self._n_bins = np.ascontiguousarray(rows.n_bins[tree.features])
         self._levels: list[PassiveNodes] = []
         self._shown: list[NDArray[np.bool_]] = []
         self._few: list[NDArray[np.int64]] = []
@@ -80,7 +79,7 @@ class SmallSums:
         held = np.searchsorted(nodes, last)
         counts = np.zeros((len(nodes), int(self._n_bins.sum())), dtype=np.int64)
         rows = np.zeros(len(nodes), dtype=np.int64)
-        counts[held] = kernels.histogram_counts(self._bins, partition, last, self._tree.features, self._threads)
+        counts[held] = self._rows.histogram_counts(partition, last, self._tree.features)
         rows[held] = partition.counts(last)[:, 0]
         # Children have higher numbers than their parents: the deepest level first.
         for level in reversed(self._levels):

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.engine.kernels import make_partition
 from vfxgb.errors import MessageError
+from vfxgb.numeric.sampling import ColumnSampler
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import ActiveLevel, ActiveRole, EngineOptions, Gradients, Proposals
 from vfxgb.train.messages import BeginRound, Choose, Level, SplitGroup, SplitRows, TreeChoice, TreeLevel
@@ -25,7 +25,6 @@ from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
 from vfxgb.tree.own import OwnFeatures
-from vfxgb.tree.sampling import ColumnSampler
 
 LEAST_GAIN = 1e-6
 _EMPTY = pack_bytes(b"")
@@ -103,13 +102,13 @@ class Grower:
         trees = [
             GrowingTree(
                 tree,
+                self._own.rows,
                 pairs,
-                make_partition(self._own.bins, self._n_train, gradients.sampled),
+                gradients.sampled,
                 rule,
                 gradients.step,
                 self._bounded,
                 self._subtract,
-                self._threads,
             )
             for tree, pairs in enumerate(gradients.pairs)
         ]

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.engine.kernels import Pairs, Partition, node_sums
 from vfxgb.model.shares import TreeShape
 from vfxgb.protocols.base import LevelNodes
+from vfxgb.rows.base import RowStore
+from vfxgb.rows.parts import Pairs
 from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
 
 
@@ -33,28 +34,28 @@ class AppliedSplits:
 class GrowingTree:
     """A tree of output `tree`, at first a root with all rows.
 
-    `pairs`: int64[n_train, 2]; `partition` holds all rows in node 0. `rule` scores and weighs; `step` is the value of
-    the integer 1; `bounded`: the run has monotone constraints. `subtract`: make sums for the smaller child only.
+    `pairs`: int64[n_train, 2], where `rows` are; of these rows `sampled` count, None for all training rows. `rule`
+    scores and weighs; `step` is the value of the integer 1; `bounded`: the run has monotone constraints. `subtract`:
+    make sums for the smaller child only.
     """
 
     def __init__(
         self,
         tree: int,
+        rows: RowStore,
         pairs: Pairs,
-        partition: Partition,
+        sampled: NDArray[np.int32] | None,
         rule: _native.SplitRule,
         step: float,
         bounded: bool,
         subtract: bool,
-        threads: int,
     ) -> None:
         self.tree = tree
         self.pairs = pairs
-        self.partition = partition
+        self.partition = rows.partition(sampled)
         self._rule = rule
         self._subtract = subtract
-        self._threads = threads
-        totals = node_sums(partition, np.zeros(1, dtype=np.int32), pairs, threads)
+        totals = rows.node_sums(self.partition, np.zeros(1, dtype=np.int32), pairs)
         self._skeleton = TreeSkeleton(totals, rule, step, bounded)
         every = np.zeros(1, dtype=np.int64)
         self.level = self._open(every, np.array([NONE], dtype=np.int64))
@@ -70,7 +71,7 @@ class GrowingTree:
         for one, left in zip(owned, self._skeleton.split(owned, gain, last), strict=True):
             nodes = np.ascontiguousarray(above[one.positions])
             applied = AppliedSplits(one.party, nodes, left, left + np.int32(1), one.bits)
-            self.partition.split(nodes, applied.left, applied.right, one.bits, self._threads)
+            self.partition.split(nodes, applied.left, applied.right, one.bits)
             self.applied.append(applied)
         self.level = self._open(*self._to_build(self._skeleton.nodes))
 

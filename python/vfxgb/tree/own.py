@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.engine import kernels
 from vfxgb.protocols.base import LevelNodes, Proposals
+from vfxgb.rows.base import RowStore
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
 from vfxgb.tree.proposal import SumTable
@@ -33,18 +33,18 @@ class OwnFeatures:
         self.records: list[tuple[int, float, bool]] = []
 
     @property
-    def bins(self) -> kernels.Bins:
-        """The party's bins."""
-        return self._binned.bins
+    def rows(self) -> RowStore:
+        """The party's binned rows."""
+        return self._binned.rows
 
     def begin_tree(self, features: list[NDArray[np.int32]]) -> None:
         """A new round; `features[k]`: the features (positions, ascending) that tree k may use."""
         self._lists = [
-            CandidateList(self._binned.bins, self._binned.has_missing, allowed, self._constraints, None, self._threads)
+            CandidateList(self.rows, self._binned.has_missing, allowed, self._constraints, None, self._threads)
             for allowed in features
         ]
         self._tables = [SumTable(one.constraint, self._threads) for one in self._lists]
-        self._cuts = [ShownCuts(self.bins, allowed, self._min_bucket_rows, self._threads) for allowed in features]
+        self._cuts = [ShownCuts(self.rows, allowed, self._min_bucket_rows) for allowed in features]
 
     def propose(self, tree: GrowingTree, allowed: NDArray[np.bool_] | None) -> Proposals:
         """The best splits of the tree's level; `allowed`: bool[m, features of the tree], or None for all."""
@@ -65,14 +65,12 @@ class OwnFeatures:
         start, tokens = _native.select_tokens(proposals.start, proposals.tokens, positions)
         resolved = self._lists[tree.tree].resolve(start, tokens)
         chosen = self._tables[tree.tree].chosen(positions, resolved.tokens)
-        bits = kernels.left_bits(
-            self._binned.bins,
+        bits = self.rows.left_bits(
             tree.partition,
             np.ascontiguousarray(tree.level.nodes[positions]),
             resolved.feature,
             resolved.bin,
             resolved.default_left,
-            self._threads,
         )
         first = len(self.records)
         for feature, cut, default_left in zip(

@@ -35,7 +35,8 @@ rows (docs/ledger.md). Column sampling by level or node withholds more and so ta
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.engine import kernels
+from vfxgb.rows.base import RowStore
+from vfxgb.rows.parts import Partition
 
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -48,19 +49,18 @@ class ShownCuts:
     is that of one level.
     """
 
-    def __init__(self, bins: kernels.Bins, features: NDArray[np.int32], least: int, threads: int) -> None:
-        self._bins = bins
+    def __init__(self, rows: RowStore, features: NDArray[np.int32], least: int) -> None:
+        self._rows = rows
         self.least = least
-        self._threads = threads
-        self._n_bins = np.ascontiguousarray(bins.n_bins[features])
-        self._features = None if len(features) == bins.n_features else features
+        self._n_bins = np.ascontiguousarray(rows.n_bins[features])
+        self._features = None if len(features) == rows.n_features else features
         self._nodes = np.zeros(0, dtype=np.int32)
         self._counts = np.zeros((0, 0, 0), dtype=np.int64)
         self._missing = np.zeros((0, 0), dtype=np.int64)
         self._ends = np.zeros((0, 0, 0), dtype=np.bool_)
         self._apart = np.zeros((0, 0), dtype=np.bool_)
 
-    def open(self, partition: kernels.Partition, nodes: NDArray[np.int32], parents: NDArray[np.int64]) -> None:
+    def open(self, partition: Partition, nodes: NDArray[np.int32], parents: NDArray[np.int64]) -> None:
         """The next level: the root, or both children of nodes of the level opened before.
 
         `nodes`: int32[m], ascending; `parents`: int64[m], positions in the level before, -1 for the root. Raises
@@ -102,12 +102,12 @@ class ShownCuts:
         found = ((rows > 0) & (rows < below)).sum(axis=2)
         return np.where(ends.any(axis=2), found, 0)
 
-    def _count(self, partition: kernels.Partition, nodes: NDArray[np.int32]) -> tuple[Counts, Counts]:
+    def _count(self, partition: Partition, nodes: NDArray[np.int32]) -> tuple[Counts, Counts]:
         """Rows per bin, int64[m, F, most bins], and with missing values, int64[m, F]."""
         n_features, widest = len(self._n_bins), int(self._n_bins.max(initial=0))
         padded = np.zeros((len(nodes), n_features, widest), dtype=np.int64)
         if n_features:
-            flat = kernels.histogram_counts(self._bins, partition, nodes, self._features, self._threads)
+            flat = self._rows.histogram_counts(partition, nodes, self._features)
             padded[:, np.arange(widest)[None, :] < self._n_bins[:, None]] = flat
         return padded, partition.counts(nodes)[:, :1] - padded.sum(axis=2)
 

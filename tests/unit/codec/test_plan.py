@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import Lane, PairWidths, SlotPlan, plan_slots
 from vfxgb.errors import CapacityError
-from vfxgb.tree.fixed_point import fraction_bits
+from vfxgb.numeric.fixed_point import fraction_bits
 
 
 def naive_plaintext(lane: Lane, row: list[tuple[int, int]]) -> int:

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from vfxgb import _native
 from vfxgb.data.table import Table
-from vfxgb.engine import kernels
 from vfxgb.engine.base import join_all
 from vfxgb.engine.local import LocalEngine
-from vfxgb.engine.sharded import Division, ShardedPairs, ShardedPartition
+from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition
 from vfxgb.engine.table import ShardedTable
+from vfxgb.errors import EngineError
+from vfxgb.rows.memory import MemoryRows
 
 MEMORY = 1 << 30
 
@@ -39,45 +40,44 @@ class Both:
         table = Table.read(X)
         divided = ShardedTable.of(table, n_train, 16, engine)
         binned = divided.bin(16, None)
-        self.sharded = binned.bins
-        self.bins = _native.Bins(n_rows, [cuts.astype(np.float64) for cuts in binned.cuts])
+        self.sharded = binned.rows
+        bins = _native.Bins(n_rows, [cuts.astype(np.float64) for cuts in binned.cuts])
         for feature in range(3):
-            self.bins.fill(feature, table.column(feature))
+            bins.fill(feature, table.column(feature))
         rows = np.flatnonzero(rng.random(n_train) < 0.5).astype(np.int32) if sampled else None
         self.pairs = rng.integers(-1000, 1000, size=(n_train, 2))
-        self.parts = kernels.pairs_like(self.sharded, self.pairs)
-        self.one = kernels.make_partition(self.bins, n_train, rows)
-        self.many = kernels.make_partition(self.sharded, n_train, rows)
+        self.here = MemoryRows(bins, n_train)
+        self.parts = self.sharded.pairs(self.pairs)
+        self.one, self.many = self.here.partition(rows), self.sharded.partition(rows)
 
     def split(self, rng, next_node):
         """Split a random open node; both must say the same of who goes left."""
         node = int32(rng.choice(self.one.nodes()))
         feature = int32(rng.integers(3))
-        place = int32(rng.integers(self.bins.n_bins[feature[0]] - 1))
+        place = int32(rng.integers(self.here.n_bins[feature[0]] - 1))
         direction = rng.random(1) < 0.5
         bits = [
-            kernels.left_bits(bins, partition, node, feature, place, direction, 1)
-            for bins, partition in ((self.bins, self.one), (self.sharded, self.many))
+            rows.left_bits(partition, node, feature, place, direction)
+            for rows, partition in ((self.here, self.one), (self.sharded, self.many))
         ]
         assert bits[0] == bits[1]
         for partition in (self.one, self.many):
             assert partition.left_bits_size(node) == len(bits[0])
-            partition.split(node, int32(next_node), int32(next_node + 1), bits[0], 1)
+            partition.split(node, int32(next_node), int32(next_node + 1), bits[0])
 
     def same(self):
         nodes = self.one.nodes()
         assert nodes.tolist() == self.many.nodes().tolist()
         assert self.one.counts(nodes).tolist() == self.many.counts(nodes).tolist()
         assert (self.one.n_rows, self.one.n_sampled) == (self.many.n_rows, self.many.n_sampled)
-        pairs = {id(self.one): self.pairs, id(self.many): self.parts}
         for features in (None, int32(0, 2)):
             found = [
                 (
-                    kernels.histogram(bins, partition, nodes, pairs[id(partition)], features, 1).tolist(),
-                    kernels.histogram_counts(bins, partition, nodes, features, 1).tolist(),
-                    kernels.node_sums(partition, nodes, pairs[id(partition)], 1).tolist(),
+                    rows.histogram(partition, nodes, pairs, features).tolist(),
+                    rows.histogram_counts(partition, nodes, features).tolist(),
+                    rows.node_sums(partition, nodes, pairs).tolist(),
                 )
-                for bins, partition in ((self.bins, self.one), (self.sharded, self.many))
+                for rows, partition, pairs in ((self.here, self.one, self.pairs), (self.sharded, self.many, self.parts))
             ]
             assert found[0] == found[1]
 
@@ -93,6 +93,16 @@ def test_a_random_tree(seed, sampled, engine):
     for depth in range(6):
         both.split(rng, 1 + 2 * depth)
         both.same()
+
+
+def test_what_comes_here_and_what_does_not(engine):
+    both = Both(engine, np.random.default_rng(3))
+    assert both.here.pairs(both.pairs) is both.pairs
+    assert np.asarray(both.parts).tolist() == both.pairs.tolist()
+    assert both.one.here.rows(0).tolist() == list(range(150))
+    for asked in (lambda: both.sharded.bins, lambda: both.many.here):
+        with pytest.raises(EngineError, match="the rows are in shards; a protocol that needs it leaves"):
+            asked()
 
 
 def test_bad_splits_change_nothing(engine):
@@ -111,7 +121,7 @@ def test_bad_splits_change_nothing(engine):
     for args in refused:
         for partition in (both.one, both.many):
             with pytest.raises((ValueError, IndexError)):
-                partition.split(*args, 1)
+                partition.split(*args)
         both.same()
 
 
@@ -120,7 +130,7 @@ def test_the_heaviest_bucket(engine):
     X = np.stack([np.r_[np.zeros(90), rng.normal(size=10)], np.r_[np.full(60, np.nan), np.arange(40)]], axis=1)
     binned = ShardedTable.of(Table.read(X.astype(np.float32)), 100, 16, engine).bin(16, None)
     zero = int(np.searchsorted(binned.cuts[0], 0.0, side="right"))
-    assert binned.bins.heaviest.tolist() == [zero, int(binned.n_bins[1])]
+    assert binned.rows.heaviest.tolist() == [zero, int(binned.n_bins[1])]
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.data())

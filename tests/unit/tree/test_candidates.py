@@ -1,19 +1,17 @@
-"""Candidates, proposals and party choice, each against a slow twin."""
+"""Candidates against a slow twin."""
 
 import numpy as np
 import pytest
 
 from vfxgb import _native
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import LevelNodes, Proposals
+from vfxgb.rows.memory import MemoryPartition, MemoryRows
 from vfxgb.tree.candidates import CandidateList
-from vfxgb.tree.grower import Layout, best_party
-from vfxgb.tree.proposal import SumTable
 
 CUTS = [np.array([-0.5, 0.0, 0.7]), np.array([0.1]), np.array([-1.0, -0.2, 0.3, 0.9])]
 
 
-def _binned(seed: int, n: int = 60) -> tuple[_native.Bins, np.ndarray, np.ndarray, np.ndarray]:
+def _binned(seed: int, n: int = 60) -> tuple[MemoryRows, np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     X[rng.random(X.shape) < 0.3] = np.nan
@@ -22,11 +20,11 @@ def _binned(seed: int, n: int = 60) -> tuple[_native.Bins, np.ndarray, np.ndarra
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
     pairs = rng.integers(-1000, 1000, size=(n, 2))
-    return bins, X, np.isnan(X).any(axis=0), pairs
+    return MemoryRows(bins), X, np.isnan(X).any(axis=0), pairs
 
 
-def _partition(X: np.ndarray) -> tuple[_native.RowPartition, list[np.ndarray]]:
-    partition = _native.RowPartition(len(X))
+def _partition(X: np.ndarray) -> tuple[MemoryPartition, list[np.ndarray]]:
+    partition = MemoryPartition(_native.RowPartition(len(X)))
     left = X[:, 1] < 0.1
     partition.split(
         np.array([0], np.int32), np.array([1], np.int32), np.array([2], np.int32), np.packbits(left, bitorder="little")
@@ -123,66 +121,3 @@ def test_unavailable_candidates_have_no_sums() -> None:
         for node in range(2):
             expected = whole[node, token] if allowed[node, feature] else np.zeros(2, np.int64)
             assert np.array_equal(sums[node, token], expected)
-
-
-def _level(nodes, totals, build, sibling, parent) -> LevelNodes:
-    rule = _native.SplitRule(1.0)
-    places = [np.array(place) for place in (build, sibling, parent)]
-    return LevelNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule, _native.RowPartition(1))
-
-
-def test_sibling_sums_are_the_parents_minus_the_built() -> None:
-    rng = np.random.default_rng(5)
-    root = np.stack([rng.integers(-50, 50, 4), rng.integers(1, 50, 4)], axis=1)[None]
-    child = root // 2
-    table = SumTable(None, 1)
-    table.propose(_level([0], [[10, 60]], [0], [-1], [-1]), root)
-    # The right child (position 1) was built.
-    table.propose(_level([1, 2], [[4, 30], [6, 30]], [1], [1, -1], [0, 0]), child)
-    assert np.array_equal(table._sums[0], root[0] - child[0])
-    assert np.array_equal(table._sums[1], child[0])
-
-
-def test_a_token_that_was_not_offered_is_refused() -> None:
-    table = SumTable(None, 1)
-    sums = np.array([[[5, 10], [-9, 10], [1, 10]]])
-    found = table.propose(_level([0], [[0, 20]], [0], [-1], [-1]), sums)
-    assert found.tokens.tolist() == [1]
-    assert table.chosen(np.array([0]), np.array([1])).left.tolist() == [[-9, 10]]
-    for token in (0, 2, 3, -1):
-        with pytest.raises(MessageError, match="wanted one of the best"):
-            table.chosen(np.array([0]), np.array([token]))
-
-
-def test_select_picks_the_tokens_of_some_nodes() -> None:
-    table = SumTable(None, 1)
-    sums = np.array([[[5, 10], [5, 10]], [[4, 10], [1, 10]], [[3, 10], [3, 10]]])
-    found = table.propose(_level([0, 1, 2], [[0, 20]] * 3, [0, 1, 2], [-1] * 3, [-1] * 3), sums)
-    start, tokens = _native.select_tokens(found.start, found.tokens, np.array([0, 2]))
-    assert (start.tolist(), tokens.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
-
-
-def _gains(*gain: float) -> Proposals:
-    none = np.zeros(0, dtype=np.int64)
-    return Proposals(np.array(gain), none, none)
-
-
-def test_a_party_that_proposes_nothing_keeps_nobody_from_splitting() -> None:
-    _, won = best_party({0: _gains(1.0, 2.0), 1: _gains(0.0, 3.0)}, gamma=0.0)
-    assert {party: positions.tolist() for party, positions in won.items()} == {0: [0], 1: [1]}
-
-
-def test_the_first_of_equal_parties_wins() -> None:
-    gains = {0: _gains(1.0, 2.0, 0.0, 1e-7, 5.0), 1: _gains(1.0, 3.0, 0.0, 0.0, 4.0)}
-    best, won = best_party(gains, gamma=0.0)
-    assert best.tolist() == [1.0, 3.0, 0.0, 1e-7, 5.0]
-    assert {party: positions.tolist() for party, positions in won.items()} == {0: [0, 4], 1: [1]}
-    _, won = best_party(gains, gamma=3.0)
-    assert {party: positions.tolist() for party, positions in won.items()} == {0: [4], 1: [1]}
-
-
-def test_layout() -> None:
-    layout = Layout(("a", "b", "c"), (0, 2, 5, 6), 1)
-    features = np.array([0, 2, 4, 5], np.int32)
-    assert [layout.local(party, features).tolist() for party in range(3)] == [[0], [0, 2], [0]]
-    assert layout.n_features == 6

@@ -5,6 +5,7 @@ import pytest
 
 from vfxgb import _native
 from vfxgb.protocols.base import PassiveNodes, PassiveTree
+from vfxgb.rows.memory import MemoryRows
 from vfxgb.tree.disclosure import FEW_ROWS, SmallSums
 from vfxgb.tree.shown_cuts import ShownCuts
 
@@ -30,8 +31,8 @@ def test_against_a_naive_twin(features, build) -> None:
     bins = _native.Bins(400, CUTS)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
-    tree = PassiveTree(0, np.array(features, np.int32), _native.RowPartition(400))
-    counter = SmallSums(bins, tree, 1)
+    tree = PassiveTree(0, np.array(features, np.int32), MemoryRows(bins).partition(None))
+    counter = SmallSums(MemoryRows(bins), tree)
     members = {0: np.arange(400)}
     parents = {0: -1}
     expected = 0
@@ -90,10 +91,10 @@ def test_merged_buckets_leave_fewer_small_sums() -> None:
     bins = _bins(np.random.default_rng(8), 200)
     found = []
     for least in (1, 5, 12, FEW_ROWS):
-        partition, features = _native.RowPartition(200), np.arange(3, dtype=np.int32)
-        tree = PassiveTree(0, features, partition, 0, ShownCuts(bins, features, least, 1))
+        partition, features = MemoryRows(bins).partition(None), np.arange(3, dtype=np.int32)
+        tree = PassiveTree(0, features, partition, 0, ShownCuts(MemoryRows(bins), features, least))
         tree.cuts.open(partition, np.zeros(1, np.int32), np.full(1, -1))
-        counter = SmallSums(bins, tree, 1)
+        counter = SmallSums(MemoryRows(bins), tree)
         counter.note(_nodes([0], [-1]))
         _split(partition, 0, 1, np.arange(200) % 2 == 0)
         tree.cuts.open(partition, np.array([1, 2], np.int32), np.zeros(2, np.int64))
@@ -111,11 +112,11 @@ def test_merged_buckets_against_a_naive_twin(least) -> None:
     bins, features = _native.Bins(120, CUTS), np.arange(3, dtype=np.int32)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
-    partition = _native.RowPartition(120)
-    cuts = ShownCuts(bins, features, least, 1)
+    partition = MemoryRows(bins).partition(None)
+    cuts = ShownCuts(MemoryRows(bins), features, least)
     tree = PassiveTree(0, features, partition, 0, cuts)
     cuts.open(partition, np.zeros(1, np.int32), np.full(1, -1))
-    counter = SmallSums(bins, tree, 1)
+    counter = SmallSums(MemoryRows(bins), tree)
     counter.note(_nodes([0], [-1]))
     expected = 0
     for feature in range(3):
@@ -151,8 +152,8 @@ def test_what_column_sampling_withholds_may_be_derived(case) -> None:
     X = rng.normal(size=(40, 1))
     bins = _native.Bins(40, CUTS[:1])
     bins.fill(0, np.ascontiguousarray(X[:, 0]))
-    tree = PassiveTree(0, np.zeros(1, np.int32), _native.RowPartition(40))
-    counter = SmallSums(bins, tree, 1)
+    tree = PassiveTree(0, np.zeros(1, np.int32), MemoryRows(bins).partition(None))
+    counter = SmallSums(MemoryRows(bins), tree)
     members = {0: np.arange(40)}
     levels = [([0], [-1]), ([1, 2], [0, 0]), ([3, 4], [1, 1])]
     for depth, (nodes, parents) in enumerate(levels):

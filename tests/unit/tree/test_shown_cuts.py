@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from property_tests import examples
 from vfxgb import _native
+from vfxgb.rows.memory import MemoryRows
 from vfxgb.tree.shown_cuts import ShownCuts, inner_cuts, merged_cuts, siblings
 
 
@@ -86,8 +87,9 @@ class GrownTree:
         n = len(column)
         bins = _native.Bins(n, [np.arange(1.0, n_bins)])
         bins.fill(0, np.where(column == n_bins, np.nan, column.astype(np.float64)))
-        partition = _native.RowPartition(n)
-        cuts = ShownCuts(bins, np.zeros(1, np.int32), least, 1)
+        rows = MemoryRows(bins)
+        partition = rows.partition(None)
+        cuts = ShownCuts(rows, np.zeros(1, np.int32), least)
         self.rows = {0: np.arange(n)}
         self.shown: dict[int, tuple[list[int], bool]] = {}
         nodes, parents = np.zeros(1, np.int32), np.full(1, -1, np.int64)

@@ -24,13 +24,12 @@ from vfxgb.crypto import generate
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.engine import shard
 from vfxgb.engine.local import LocalEngine
-from vfxgb.engine.sharded import ShardedBins
 from vfxgb.engine.table import ShardedTable
 from vfxgb.engine.target import ShardLabels, encode_pairs, make_gradients
+from vfxgb.numeric.fixed_point import FixedPoint, fraction_bits
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
-from vfxgb.protocols.he.values import encrypt
-from vfxgb.tree.fixed_point import FixedPoint, fraction_bits
+from vfxgb.rows.values import encrypt
 
 REPEATS = 3
 FEATURES, BINS = 8, 32
@@ -98,10 +97,8 @@ def row_costs(folder: Path, rows: int, threads: int) -> RowCosts:
     engine = LocalEngine(ENGINE_BYTES, threads, folder)
     try:
         table = ShardedTable.of(source, rows, BINS, engine)
-        made = table.bin(BINS, None).bins
-        assert isinstance(made, ShardedBins)  # noqa: S101 - a table in shards has bins in shards
-        # So few rows are one shard.
-        bins: _native.Bins = engine.get(made.parts)[0]
+        cuts = [each.astype(np.float64) for each in table.bin(BINS, None).cuts]
+        bins = shard.make_bins(source, 0, rows, cuts, str(engine.folder), threads)
         partition = _native.RowPartition(rows, None)
         (pairs,) = encode_pairs(make_gradients(held, margins, objective), fixed, None, threads)
 

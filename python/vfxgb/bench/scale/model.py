@@ -20,7 +20,7 @@ import msgspec
 
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import plan_slots
-from vfxgb.tree.fixed_point import fraction_bits
+from vfxgb.numeric.fixed_point import fraction_bits
 
 # Joint cells of two and more rows that nodes may have: a fourth of a shard's rows, no more than the node's, or at
 # least; and of how many features' share of them one group may have.

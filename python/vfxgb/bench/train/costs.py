@@ -18,7 +18,7 @@ from vfxgb.bench.ops.measure import Operation
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import Lane, plan_slots
 from vfxgb.crypto import PrivateKey
-from vfxgb.tree.fixed_point import fraction_bits
+from vfxgb.numeric.fixed_point import fraction_bits
 
 # Operations a batch of `count` ciphertexts is cut down by where one takes long.
 SLOW_SHARE = 10

@@ -10,6 +10,7 @@ from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradien
 from vfxgb.protocols.federboost.messages import Buckets, Usable
 from vfxgb.protocols.federboost.passive import empty_bins, fill
 from vfxgb.protocols.federboost.unbiased import Correction
+from vfxgb.rows.memory import MemoryRows
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import unpack_array
 from vfxgb.tree.candidates import CandidateList
@@ -39,9 +40,9 @@ class Received:
             fill(bins, one.feature, column, one.n_bins, context.threads)
         directions = np.array([one.constraint for one in messages], dtype=np.int8)
         every = np.arange(len(messages), dtype=np.int32)
-        self.candidates = CandidateList(bins, missing, every, directions, None, context.threads)
+        self.rows = MemoryRows(bins, context.n_train, context.threads)
+        self.candidates = CandidateList(self.rows, missing, every, directions, None, context.threads)
         self.n_features = len(messages)
-        self.bins = bins
         self.correction = Correction(context.params, n_bins) if context.params.unbiased else None
 
     @staticmethod
@@ -81,7 +82,7 @@ class FederBoostActive:
         """See ActiveRole. Buckets come before anything else."""
         self._level = level
         if not self._received:
-            context, n_rows = self._context, level.trees[0].in_memory.n_rows
+            context, n_rows = self._context, level.trees[0].partition.n_rows
             self._received = {party: Received(context, channel, n_rows) for party, channel in context.channels.items()}
 
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
@@ -109,7 +110,7 @@ class FederBoostActive:
             built = np.ascontiguousarray(nodes.nodes[nodes.build])
             own = None if allowed is None else allowed[nodes.build]
             candidates, cuts = received.candidates, self._open_cuts(party, nodes)
-            left = candidates.left_sums(nodes.in_memory, built, self._pairs[nodes.tree], own, cuts)
+            left = candidates.left_sums(nodes.partition, built, self._pairs[nodes.tree], own, cuts)
             if received.correction is not None:
                 available = candidates.available(built, own, cuts)
                 left = received.correction.apply(left, nodes.totals[nodes.build], available)
@@ -124,8 +125,8 @@ class FederBoostActive:
         key, context, received = (party, nodes.tree), self._context, self._received[party]
         if key not in self._cuts:
             every = np.arange(received.n_features, dtype=np.int32)
-            self._cuts[key] = ShownCuts(received.bins, every, context.train.min_bucket_rows, context.threads)
-        self._cuts[key].open(nodes.in_memory, nodes.nodes, nodes.parent)
+            self._cuts[key] = ShownCuts(received.rows, every, context.train.min_bucket_rows)
+        self._cuts[key].open(nodes.partition, nodes.nodes, nodes.parent)
         return self._cuts[key]
 
     def chosen(

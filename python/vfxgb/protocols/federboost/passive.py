@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
 from vfxgb.protocols.federboost.messages import Buckets, TreeUsable, Usable
+from vfxgb.rows.memory import MemoryRows
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
 
@@ -27,9 +28,9 @@ class FederBoostPassive:
     def __init__(self, context: PassiveContext) -> None:
         self._context = context
         self._trees: Sequence[PassiveTree] = ()
-        self._noisy: _native.Bins | None = None
+        self._noisy: MemoryRows | None = None
         every = np.arange(context.bins.n_features, dtype=np.int32)
-        self._candidates = CandidateList(context.bins, context.has_missing, every, None, None, context.threads)
+        self._candidates = CandidateList(context.rows, context.has_missing, every, None, None, context.threads)
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:  # noqa: ARG002
         """See PassiveRole."""
@@ -61,7 +62,7 @@ class FederBoostPassive:
             context.events.append(response.event(context.channel.peer, PROTECTS.format(party=context.party)))
         return drawn
 
-    def _randomise(self) -> _native.Bins:
+    def _randomise(self) -> MemoryRows:
         context = self._context
         n_bins, n_features = context.bins.n_bins, context.bins.n_features
         noisy = empty_bins(context.bins.n_rows, n_bins)
@@ -80,7 +81,7 @@ class FederBoostPassive:
                     buckets=pack_array(column[: context.n_train]),
                 )
             )
-        return noisy
+        return MemoryRows(noisy, context.n_train, context.threads)
 
     def open_level(self, level: PassiveLevel) -> None:
         """Say which features may be used; before anything else send the buckets."""

@@ -13,8 +13,8 @@ from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNod
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
-from vfxgb.protocols.he.values import RowValues, encrypt, make_values
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
+from vfxgb.rows.values import RowValues, encrypt
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_bytes, unpack_array
 
@@ -44,7 +44,7 @@ class HeSource:
             self._key = self._make_key()
         self._step = gradients.step
         with self._context.timings.phase("encode"):
-            self._values = make_values(gradients, self._code, self._context.n_train, self._context.threads)
+            self._values = self._context.rows.values(gradients.pairs, gradients.sampled, self._code, gradients.step)
         chunks = self._chunks(self._key, self._values, gradients.round)
         # Without streaming everything is encrypted first.
         for message in chunks if self._params.stream else list(chunks):

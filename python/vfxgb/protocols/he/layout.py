@@ -8,8 +8,8 @@ from vfxgb.codec.code import PairCode
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import SlotPlan, plan_slots
 from vfxgb.crypto import PublicKey
+from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.protocols.he.params import HeParams
-from vfxgb.tree.fixed_point import fraction_bits
 
 
 @dataclass(frozen=True)

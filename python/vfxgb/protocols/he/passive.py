@@ -18,8 +18,7 @@ from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, Pas
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
-from vfxgb.protocols.he.rows import ArrivingRows, Round
-from vfxgb.protocols.he.shards import make_rows, prepare
+from vfxgb.protocols.he.rows import EncryptedRows, Round
 from vfxgb.protocols.shown import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes
 
@@ -35,10 +34,11 @@ class HePassive(ShownSums):
         self._params: HeParams = context.params
         self._code = layout.code(context.params, context.n_train)
         self._key: PublicKey | None = None
-        self._rows: ArrivingRows | None = None
+        self._rows: EncryptedRows | None = None
         self._rerandomised = 0
         self._preparing: threading.Thread | None = None
-        prepare(context)
+        with context.timings.phase("bin"):
+            context.rows.prepare_ciphers()
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
         """Draw the secret order of each tree's candidates; read the gradients, and sum them for the roots meanwhile."""
@@ -47,11 +47,11 @@ class HePassive(ShownSums):
         if self._key is None:
             self._key = self._receive_key()
             self._prepare_masks(self._key)
-        self._rows = make_rows(Round(context, self._params, self._plan, self._key, sampled, trees))
+        self._rows = EncryptedRows(Round(round_index, context, self._params, self._plan, self._key, sampled, trees))
         while not self._rows.complete:
             with context.timings.phase("wait"):
                 message = context.channel.recv(HeGradients)
-            self._rows.read(message, round_index)
+            self._rows.read(message)
 
     def _receive_key(self) -> PublicKey:
         params, party = self._params, self._context.party
@@ -177,7 +177,7 @@ class HePassive(ShownSums):
     ) -> NDArray[np.int64]:
         """Rows in each left sum, int64[built, c]; 0 where the sum is withheld."""
         context = self._context
-        ones = np.ones((context.n_train, 2), dtype=np.int64)
+        ones = context.rows.pairs(np.ones((context.n_train, 2), dtype=np.int64))
         tree = self._trees[nodes.tree]
         left = self._candidates[nodes.tree].left_sums(tree.partition, built, ones, allowed, tree.cuts)
         return np.ascontiguousarray(left[:, :, 0])

@@ -22,11 +22,11 @@ from typing import Any
 
 from vfxgb.dp import GRID_BITS, Event, Gaussian, Mechanism, budget, common_fixed_point, mechanism
 from vfxgb.errors import CapacityError, DpError, ProtocolParameterError
+from vfxgb.numeric.fixed_point import FixedPoint
 from vfxgb.objective import spec_of
 from vfxgb.params import TrainParams
 from vfxgb.protocols.base import ReleaseContext
 from vfxgb.protocols.ldp.params import LdpParams
-from vfxgb.tree.fixed_point import FixedPoint
 
 LABEL = "the label of one row"
 PAIR = "gradients and hessians of one row, and with them its label"

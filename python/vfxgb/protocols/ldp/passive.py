@@ -44,7 +44,7 @@ class LdpPassive(ScoredPassive):
         context, nodes = self._context, level.trees[index]
         with context.timings.phase("sums"):
             return self._candidates[nodes.tree].left_sums(
-                self._trees[nodes.tree].in_memory,
+                self._trees[nodes.tree].partition,
                 np.ascontiguousarray(nodes.nodes[nodes.build]),
                 self._pairs[nodes.tree],
                 None if nodes.allowed is None else nodes.allowed[nodes.build],

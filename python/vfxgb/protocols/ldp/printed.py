@@ -75,7 +75,7 @@ class PrintedPassive(ScoredPassive):
             self._fresh = [self._receive(level, which) for which in range(len(level.trees))]
         with context.timings.phase("sums"):
             return self._candidates[nodes.tree].left_sums(
-                self._trees[nodes.tree].in_memory,
+                self._trees[nodes.tree].partition,
                 np.ascontiguousarray(nodes.nodes[nodes.build]),
                 self._fresh[index],
                 None if nodes.allowed is None else nodes.allowed[nodes.build],

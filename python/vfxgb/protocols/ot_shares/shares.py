@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.codec.exact import ExactCode
 from vfxgb.errors import CapacityError, MessageError
+from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.ot.session import tree_depth
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.transport.messages import Bulk, pack_bytes
-from vfxgb.tree.fixed_point import fraction_bits
 
 BLOCK_BYTES = 16
 MAX_BINS = 65_534

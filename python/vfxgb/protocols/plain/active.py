@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vfxgb.engine.kernels import pairs_here
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
@@ -23,7 +22,7 @@ class PlainSource:
         """Send every output's gradients to every passive party."""
         with self._context.timings.phase("send gradients"):
             for tree, pairs in enumerate(gradients.pairs):
-                here = pairs_here(pairs)
+                here = np.asarray(pairs)
                 used = here if gradients.sampled is None else here[gradients.sampled]
                 message = PlainGradients(round=gradients.round, tree=tree, pairs=pack_array(used))
                 broadcast(list(self._context.channels.values()), message)

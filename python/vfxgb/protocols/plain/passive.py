@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.engine.kernels import Pairs, pairs_like
 from vfxgb.errors import MessageError
 from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveTree
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums, TreeSums
 from vfxgb.protocols.shown import ShownSums
+from vfxgb.rows.parts import Pairs
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 
 
@@ -39,7 +39,7 @@ class PlainPassive(ShownSums):
             spread = np.zeros((self._context.n_train, 2), dtype=np.int64)
             spread[sampled] = pairs
             pairs = spread
-        return pairs_like(self._context.binned, pairs)
+        return self._context.rows.pairs(pairs)
 
     def open_level(self, level: PassiveLevel) -> None:
         """Send the left sums of the nodes to build."""

@@ -58,7 +58,7 @@ class ScoredPassive(ABC):
         context = self._context
         self._trees = trees
         self._candidates = [
-            CandidateList(context.bins, context.has_missing, tree.features, context.constraints, None, context.threads)
+            CandidateList(context.rows, context.has_missing, tree.features, context.constraints, None, context.threads)
             for tree in trees
         ]
         self._tables = [SumTable(one.constraint, context.threads) for one in self._candidates]
@@ -172,7 +172,7 @@ class ScoredPassive(ABC):
             sibling,
             parent,
             self._rule,
-            self._trees[nodes.tree].in_memory,
+            self._trees[nodes.tree].partition,
         )
 
     def resolve(

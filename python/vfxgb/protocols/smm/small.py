@@ -126,7 +126,7 @@ class SmallNodesPassive(HePassive):
     def _draw(self, trees: Sequence[PassiveTree]) -> None:
         context = self._context
         self._trees, self._candidates = trees, self._shared
-        self._small = [SmallSums(context.bins, tree, context.threads) for tree in trees]
+        self._small = [SmallSums(context.rows, tree) for tree in trees]
 
     def _note_shown(self, nodes: PassiveNodes, sent: int | None = None) -> None:
         """The outer protocol counts."""

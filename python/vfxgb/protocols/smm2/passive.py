@@ -52,16 +52,16 @@ class Smm2Passive(ScoredPassive):
         context, trees = self._context, self._trees
         if self._fallback is None:
             least = max(LEAST_CELL_ROWS, context.min_bucket_rows)
-            self._cuts = [ShownCuts(context.bins, tree.features, least, context.threads) for tree in trees]
+            self._cuts = [ShownCuts(context.rows, tree.features, least) for tree in trees]
             self._withheld = [np.zeros((0, 0), dtype=np.bool_) for _ in trees]
             return
         self._shown = [
             CandidateList(
-                context.bins, context.has_missing, tree.features, context.constraints, context.random, context.threads
+                context.rows, context.has_missing, tree.features, context.constraints, context.random, context.threads
             )
             for tree in trees
         ]
-        self._few = [SmallSums(context.bins, tree, context.threads) for tree in trees]
+        self._few = [SmallSums(context.rows, tree) for tree in trees]
         self._fallback.begin_round(round_index, sampled, trees, self._shown)
 
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:  # noqa: ARG002 - as in ScoredPassive
@@ -122,7 +122,7 @@ class Smm2Passive(ScoredPassive):
         if before is not None:
             parents = np.searchsorted(before.nodes, nodes.parents).astype(np.int64)
             withheld = self._withheld[nodes.tree][parents]
-        cuts.open(partition, nodes.nodes, parents)
+        cuts.open(self._trees[nodes.tree].partition, nodes.nodes, parents)
         available = candidates.available(nodes.nodes, nodes.allowed, cuts)
         assert available is not None  # noqa: S101 - cells have a least number of rows
         available &= ~withheld
@@ -192,7 +192,7 @@ class Smm2Passive(ScoredPassive):
     ) -> NDArray[np.int64]:
         """Left sums of the nodes to build, int64[len(build), c, 2]; zeros where there were no products."""
         context = self._context
-        candidates, partition = self._candidates[nodes.tree], self._trees[nodes.tree].in_memory
+        candidates, tree = self._candidates[nodes.tree], self._trees[nodes.tree]
         given = {position: products for position, products in answers.items() if products.shape[1]}
         left = np.zeros((len(nodes.build), len(candidates), 2), dtype=np.int64)
         if not given:
@@ -201,10 +201,10 @@ class Smm2Passive(ScoredPassive):
         bits = min(fine_bits(products, self.step, what) for products in given.values())
         pairs = np.zeros((context.n_train, 2), dtype=np.int64)
         for position, products in given.items():
-            pairs[partition.rows(int(nodes.nodes[position]))] = fine_pairs(products, self.step, bits)
+            pairs[tree.in_memory.rows(int(nodes.nodes[position]))] = fine_pairs(products, self.step, bits)
         positions = np.array(list(given), dtype=np.int64)
         places = np.searchsorted(nodes.build, positions)
-        sums = candidates.left_sums(partition, np.ascontiguousarray(nodes.nodes[positions]), pairs)
+        sums = candidates.left_sums(tree.partition, np.ascontiguousarray(nodes.nodes[positions]), pairs)
         if available is not None:
             sums[~available[places]] = 0
         left[places] = coarse_sums(sums, bits, what)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vfxgb import exact
 from vfxgb.errors import PrecisionError
-from vfxgb.exact import ExactSum, ExactSums, exact_sum, grouped_sums
+from vfxgb.numeric import exact_sums
+from vfxgb.numeric.exact_sums import ExactSum, ExactSums, exact_sum, grouped_sums
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 
@@ -45,7 +45,7 @@ def test_sums_by_group(rows: list[tuple[float, int]]) -> None:
 
 def test_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).normal(size=1_200_000) * 2.0 ** (np.arange(1_200_000) % 300)
-    assert len(values) > exact._BLOCK_ROWS
+    assert len(values) > exact_sums._BLOCK_ROWS
     found = exact_sum(values)
     assert float(found) == math.fsum(values)
     # Halves of mantissas all at their largest are the worst case of the sums inside.
@@ -53,7 +53,7 @@ def test_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         [np.nextafter(1.0, 0.0)] * 1_050_000
     )
     assert pickle.loads(pickle.dumps(found)) == found
-    monkeypatch.setattr(exact, "_BLOCK_ROWS", 1000)
+    monkeypatch.setattr(exact_sums, "_BLOCK_ROWS", 1000)
     assert exact_sum(values[:5500]) + exact_sum(values[5500:]) == found
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vfxgb.errors import CapacityError, GradientError
-from vfxgb.tree.fixed_point import FixedPoint, fraction_bits, power_of_two_above
+from vfxgb.numeric.fixed_point import FixedPoint, fraction_bits, power_of_two_above
 
 
 @pytest.mark.parametrize(

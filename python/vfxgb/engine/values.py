@@ -1,0 +1,150 @@
+"""The encoded gradients of an active party whose rows are in shards: each shard encrypts its own rows.
+
+It does so with the private key only if the engine may hold it, else with the public one. Chunks leave in the order of
+rows; what later shards have ready waits where it was made.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.codec.code import PairCode
+from vfxgb.codec.plan import Lane
+from vfxgb.crypto import PrivateKey
+from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition
+from vfxgb.engine.worker import private_key, public_key, start_pool
+from vfxgb.rows.parts import Nodes
+from vfxgb.rows.values import Chunk, encrypt, sampled_sum
+
+# Chunks that one function of a shard encrypts, and results of such functions that are fetched together.
+CHUNKS_AT_ONCE = 4
+FETCHED_AT_ONCE = 4
+# Fewer ciphertexts for a shard than this are not worth the way there.
+DECRYPTED_AT_LEAST = 8
+
+
+class ShardedValues:
+    """See RowValues: in the shards of an engine."""
+
+    def __init__(
+        self,
+        pairs: Sequence[ShardedPairs],
+        sampled: Nodes | None,
+        code: PairCode,
+        step: float,
+        engine: Engine,
+        division: Division,
+    ) -> None:
+        self._engine = engine
+        self._division = division
+        self._sampled = within = division.hold(engine, sampled)
+        self._counts: list[int] = division.used(sampled).tolist()
+        self._values = [
+            ShardedPairs(engine, tuple(engine.run(s, encode, part, code, step) for s, part in enumerate(each.parts)))
+            for each in pairs
+        ]
+        for values in self._values:
+            sums = [engine.run(s, sampled_sum, part, within[s]) for s, part in enumerate(values.parts)]
+            code.check_total(sum(engine.get(sums)))
+
+    def chunks(self, key: PrivateKey, lanes: Sequence[Lane], chunk_rows: int) -> Iterator[Chunk]:
+        """See RowValues."""
+        engine = self._engine
+        secret = engine.holds_key
+        data = key.to_bytes() if secret else key.public_key.to_bytes()
+
+        def ask(shard: int, ranges: list[tuple[int, int]]) -> Held:
+            values = [one.parts[shard] for one in self._values]
+            return engine.run(
+                shard, encrypt_rows, values, list(lanes), self._sampled[shard], ranges, data, secret, engine.threads
+            )
+
+        asked = (ask(shard, ranges) for shard, ranges in self._tasks(chunk_rows))
+        ready = iter(list(asked)) if engine.ahead is None else asked
+        at_once = FETCHED_AT_ONCE if engine.ahead is None else engine.ahead
+        first, held = 0, [b""] * len(lanes)
+        count, total = 0, sum(self._counts)
+        width = key.public_key.wire_bytes
+        while some := list(islice(ready, at_once)):
+            for pieces in engine.get(some):
+                for piece in pieces:
+                    count += len(piece[0]) // width
+                    held = [before + after for before, after in zip(held, piece, strict=True)]
+                    if count == min(chunk_rows, total - first):
+                        yield Chunk(first, count, held)
+                        first, count, held = first + count, 0, [b""] * len(lanes)
+
+    def _tasks(self, chunk_rows: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+        """Shards and ranges of their sampled rows, in the order of rows; a range is within one chunk."""
+        first = 0
+        for shard, count in enumerate(self._counts):
+            edges = [0, *range(chunk_rows - first % chunk_rows, count, chunk_rows), count]
+            ranges = [(a, b) for a, b in pairwise(edges) if a < b]
+            for place in range(0, len(ranges), CHUNKS_AT_ONCE):
+                yield shard, ranges[place : place + CHUNKS_AT_ONCE]
+            first += count
+
+    def totals(self, partition: ShardedPartition, nodes: Nodes, outputs: set[int]) -> list[NDArray[np.int64]]:
+        """See RowValues."""
+        nothing = np.zeros((0, 2), dtype=np.int64)
+        return [
+            partition.node_sums(nodes, values) if output in outputs else nothing
+            for output, values in enumerate(self._values)
+        ]
+
+    def start_pool(self, key: PrivateKey, count: int) -> None:
+        """See RowValues."""
+        engine = self._engine
+        secret = engine.holds_key
+        data = key.to_bytes() if secret else key.public_key.to_bytes()
+        share = max(1, count // len(self._division))
+        engine.get([engine.run(s, start_pool, data, secret, share, engine.threads) for s in range(len(self._division))])
+
+    def decrypt(self, key: PrivateKey, data: memoryview, threads: int) -> bytes:
+        """See RowValues; by the shards if they may hold the key."""
+        engine, width = self._engine, key.public_key.wire_bytes
+        shards = len(self._division)
+        count = len(data) // width
+        if not engine.holds_key or engine.mapped or count < DECRYPTED_AT_LEAST * shards:
+            return key.native.decrypt(key.public_key.native.from_wire(data, threads), threads)
+        edges = [count * s // shards * width for s in range(shards + 1)]
+        owner = key.to_bytes()
+        parts = [
+            engine.run(s, decrypt_part, bytes(data[edges[s] : edges[s + 1]]), owner, engine.threads)
+            for s in range(shards)
+        ]
+        return b"".join(engine.get(parts))
+
+
+def encode(pairs: NDArray[np.int64], code: PairCode, step: float) -> NDArray[np.int64]:
+    """What the slots of a shard's rows hold."""
+    return code.encode(pairs, step)
+
+
+def encrypt_rows(
+    values: list[NDArray[np.int64]],
+    lanes: list[Lane],
+    sampled: Nodes | None,
+    ranges: list[tuple[int, int]],
+    key: bytes,
+    secret: bool,
+    threads: int,
+) -> list[list[bytes]]:
+    """Per range of a shard's sampled rows the ciphertexts of every lane. `secret`: `key` is the private one."""
+    native = private_key(key).native if secret else public_key(key).native
+    return [
+        [
+            encrypt(native, lane, values, slice(first, stop) if sampled is None else sampled[first:stop], threads)
+            for lane in lanes
+        ]
+        for first, stop in ranges
+    ]
+
+
+def decrypt_part(data: bytes, key: bytes, threads: int) -> bytes:
+    """The plaintexts of some ciphertexts, which have been checked."""
+    owner = private_key(key)
+    return owner.native.decrypt(owner.public_key.native.from_wire(data, threads), threads)

@@ -1,0 +1,87 @@
+"""What a RowStore is: the binned rows of one party, and all that trees and protocols ask of them.
+
+A party's rows are in the memory of its process, or in shards that an engine works on. Whoever grows trees or answers
+for a protocol holds a RowStore and does not know which:
+
+    who                                       asks for
+    tree/ (growing, own, candidates,          partition, histogram, histogram_counts, node_sums, left_bits
+      shown_cuts, disclosure)
+    train/passive.py                          partition, left_bits
+    protocols/plain                           pairs
+    protocols/he                              ciphers (a passive party's), values (the active party's)
+    protocols that need all rows here         bins, Partition.here (these leave ProtocolSpec.sharded out)
+
+There are two: MemoryRows (memory.py) calls the native kernels, and ShardedRows (engine/sharded.py) has every shard call
+them and adds up. Sums are integers, so both give the same. Only who sets a run up (train/placing.py) chooses one.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.codec.code import PairCode
+from vfxgb.rows.ciphers import CipherRound, RowCiphers
+from vfxgb.rows.parts import Nodes, OwnPairs, OwnPartition, Pairs, Partition
+from vfxgb.rows.values import RowValues
+
+
+class RowStore(Protocol):
+    """The binned rows of one party: training rows, which come first, and those of eval sets."""
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Features."""
+
+    @property
+    def n_bins(self) -> NDArray[np.int32]:
+        """Bins per feature without the missing one, int32[n_features]."""
+
+    @property
+    def bins(self) -> _native.Bins:
+        """The bins themselves, for protocols that need all rows here. Raises EngineError where they are not."""
+
+    def partition(self, sampled: Nodes | None) -> Partition:
+        """All rows in node 0, of which `sampled` (ascending; None: all training rows) count."""
+
+    def pairs(self, pairs: NDArray[np.int64]) -> Pairs:
+        """Pairs int64[n_train, 2] of all training rows, taken to where the rows are."""
+
+    def left_bits(
+        self,
+        partition: OwnPartition,
+        nodes: Nodes,
+        features: Nodes,
+        split_bins: Nodes,
+        default_left: NDArray[np.bool_],
+    ) -> bytes:
+        """See _native.left_bits."""
+
+    def histogram(
+        self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs, features: Nodes | None
+    ) -> NDArray[np.int64]:
+        """See _native.histogram."""
+
+    def histogram_counts(self, partition: OwnPartition, nodes: Nodes, features: Nodes | None) -> NDArray[np.int64]:
+        """See _native.histogram_counts."""
+
+    def node_sums(self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs) -> NDArray[np.int64]:
+        """See _native.node_sums."""
+
+    def prepare_ciphers(self) -> None:
+        """Find out before training what sums of ciphertexts need: later it would wait behind what else there is."""
+
+    def ciphers(self, of: CipherRound) -> RowCiphers:
+        """Room for the ciphertexts that the rows of this (passive) party get in a round."""
+
+    def values(self, pairs: Sequence[OwnPairs], sampled: Nodes | None, code: PairCode, step: float) -> RowValues:
+        """The encoded gradients of this (active) party in a round, from the pairs of each output.
+
+        `step`: the value of the integer 1. Raises CapacityError for gradients that the code has no room for.
+        """

@@ -1,0 +1,126 @@
+"""Rows in the memory of this process: a RowStore over the native kernels."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.codec.code import PairCode
+from vfxgb.rows.ciphers import CipherRound, MemoryCiphers
+from vfxgb.rows.parts import Nodes
+from vfxgb.rows.values import MemoryValues
+
+
+class MemoryPartition:
+    """See Partition. `here`: the rows. `threads`: for splits."""
+
+    def __init__(self, here: _native.RowPartition, threads: int = 1) -> None:
+        self.here = here
+        self._threads = threads
+
+    @property
+    def n_rows(self) -> int:
+        """See Partition."""
+        return self.here.n_rows
+
+    @property
+    def n_sampled(self) -> int:
+        """See Partition."""
+        return self.here.n_sampled
+
+    def nodes(self) -> Nodes:
+        """See Partition."""
+        return self.here.nodes()
+
+    def has(self, nodes: Nodes) -> bool:
+        """See Partition."""
+        return self.here.has(nodes)
+
+    def counts(self, nodes: Nodes) -> NDArray[np.int64]:
+        """See Partition."""
+        return self.here.counts(nodes)
+
+    def left_bits_size(self, nodes: Nodes) -> int:
+        """See Partition."""
+        return self.here.left_bits_size(nodes)
+
+    def split(self, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes | memoryview) -> None:
+        """See Partition."""
+        self.here.split(nodes, left, right, bits, self._threads)
+
+
+class MemoryRows:
+    """See RowStore. `n_train`: how many of the rows are training rows, None for all. Pairs are plain arrays."""
+
+    def __init__(self, bins: _native.Bins, n_train: int | None = None, threads: int = 1) -> None:
+        self.bins = bins
+        self._n_train = bins.n_rows if n_train is None else n_train
+        self._threads = threads
+
+    @property
+    def n_rows(self) -> int:
+        """See RowStore."""
+        return self.bins.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """See RowStore."""
+        return self.bins.n_features
+
+    @property
+    def n_bins(self) -> NDArray[np.int32]:
+        """See RowStore."""
+        return self.bins.n_bins
+
+    def partition(self, sampled: Nodes | None) -> MemoryPartition:
+        """See RowStore."""
+        counted = training_rows(sampled, self._n_train, self.n_rows)
+        return MemoryPartition(_native.RowPartition(self.n_rows, counted), self._threads)
+
+    def pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See RowStore: they are there already."""
+        return pairs
+
+    def left_bits(
+        self,
+        partition: MemoryPartition,
+        nodes: Nodes,
+        features: Nodes,
+        split_bins: Nodes,
+        default_left: NDArray[np.bool_],
+    ) -> bytes:
+        """See RowStore."""
+        return _native.left_bits(self.bins, partition.here, nodes, features, split_bins, default_left, self._threads)
+
+    def histogram(
+        self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64], features: Nodes | None
+    ) -> NDArray[np.int64]:
+        """See RowStore."""
+        return _native.histogram(self.bins, partition.here, nodes, pairs, features, self._threads)
+
+    def histogram_counts(self, partition: MemoryPartition, nodes: Nodes, features: Nodes | None) -> NDArray[np.int64]:
+        """See RowStore."""
+        return _native.histogram_counts(self.bins, partition.here, nodes, features, self._threads)
+
+    def node_sums(self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See RowStore."""
+        return _native.node_sums(partition.here, nodes, pairs, self._threads)
+
+    def prepare_ciphers(self) -> None:
+        """See RowStore: nothing needs to be known."""
+
+    def ciphers(self, of: CipherRound) -> MemoryCiphers:
+        """See RowStore."""
+        return MemoryCiphers(of, self.bins, training_rows(of.sampled, self._n_train, self.n_rows))
+
+    def values(
+        self, pairs: Sequence[NDArray[np.int64]], sampled: Nodes | None, code: PairCode, step: float
+    ) -> MemoryValues:
+        """See RowStore."""
+        return MemoryValues(pairs, sampled, code, step, self._n_train, self._threads)
+
+
+def training_rows(sampled: Nodes | None, n_train: int, n_rows: int) -> Nodes | None:
+    """The rows that count, ascending: `sampled`, or the first `n_train`; None for all of `n_rows`."""
+    return np.arange(n_train, dtype=np.int32) if sampled is None and n_train < n_rows else sampled

@@ -1,0 +1,55 @@
+"""What a RowStore makes of its rows and takes back: who is in which node, and gradient pairs of every training row.
+
+Both stay where the rows are. A store gets only what it made itself, so an implementation names its own classes where
+this interface says OwnPartition and OwnPairs.
+"""
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+
+Nodes: TypeAlias = NDArray[np.int32]
+
+# A Partition and Pairs of the store that is asked.
+OwnPartition: TypeAlias = Any
+OwnPairs: TypeAlias = Any
+
+
+class Partition(Protocol):
+    """Which node each row of a store is in while a tree grows; see _native.RowPartition, which says what rows count."""
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+
+    @property
+    def n_sampled(self) -> int:
+        """Rows that count."""
+
+    @property
+    def here(self) -> _native.RowPartition:
+        """The rows themselves, for protocols that need them in this process. Raises EngineError where they are not."""
+
+    def nodes(self) -> Nodes:
+        """The nodes that have not been split, ascending."""
+
+    def has(self, nodes: Nodes) -> bool:
+        """Whether every node exists and has not been split."""
+
+    def counts(self, nodes: Nodes) -> NDArray[np.int64]:
+        """int64[len(nodes), 2]: sampled rows and other rows of each node."""
+
+    def left_bits_size(self, nodes: Nodes) -> int:
+        """Bytes of left bits for these nodes."""
+
+    def split(self, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes | memoryview) -> None:
+        """See _native.RowPartition.split; nothing changes when the arguments are refused (ValueError, IndexError)."""
+
+
+class Pairs(Protocol):
+    """int64[n_train, 2], wherever the rows are: `np.asarray` brings them here, and copies nothing that is here."""
+
+    def __array__(self) -> NDArray[np.int64]: ...
