@@ -6,7 +6,6 @@ namespace vfxgb::bind {
 namespace {
 
 using gbdt::Forest;
-using gbdt::i32;
 
 Forest make_forest(const Array<i64>& tree_start, const Array<i32>& feature, const Array<double>& threshold,
                    const Array<bool>& default_left, const Array<i32>& left, const Array<i32>& right,

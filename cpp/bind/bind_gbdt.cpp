@@ -20,8 +20,6 @@
 namespace vfxgb::bind {
 namespace {
 
-using gbdt::i32;
-
 const i64* checked_gradients(const Array<i64>& gh, const gbdt::RowPartition& partition) {
   const i64* data = shaped(gh, {-1, 2}, "gh");
   if (static_cast<std::size_t>(gh.shape(0)) < partition.row_limit())

@@ -12,8 +12,6 @@
 namespace vfxgb::bind {
 namespace {
 
-using gbdt::i32;
-
 void split(RowPartition& self, const Array<i32>& nodes, const Array<i32>& left, const Array<i32>& right,
            const py::buffer& bits, py::ssize_t threads) {
   const std::vector<i32> n = list_of(nodes, "nodes"), l = list_of(left, "left"), r = list_of(right, "right");

@@ -8,8 +8,6 @@
 namespace vfxgb::bind {
 namespace {
 
-using smm::i32;
-
 // The arguments that every kernel has. The bins stay numpy's: callers must not change them meanwhile, and no Python
 // code of ours does.
 struct Table {

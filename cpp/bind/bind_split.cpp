@@ -8,8 +8,6 @@
 namespace vfxgb::bind {
 namespace {
 
-using gbdt::i32;
-
 std::vector<gbdt::FeatureShape> shapes_of(const Array<i32>& n_bins, const Array<bool>& has_missing) {
   const std::vector<i32> bins = list_of(n_bins, "n_bins");
   const bool* missing = shaped(has_missing, {n_bins.size()}, "has_missing");

@@ -53,12 +53,13 @@ PYBIND11_MODULE(_native, module) {
   vfxgb::bind::register_split(module);
   vfxgb::bind::register_forest(module);
   vfxgb::bind::register_codec(module);
-  vfxgb::bind::register_cipher_histogram(module);
+  vfxgb::bind::register_cipher_rows(module);
+  vfxgb::bind::register_he_sums(module);
   vfxgb::bind::register_masked(module);
   vfxgb::bind::register_noise(module);
   vfxgb::bind::register_ot(module);
   vfxgb::bind::register_psi(module);
-  vfxgb::bind::register_shares(module);
+  vfxgb::bind::register_ot_shares(module);
   vfxgb::bind::register_smm(module);
   vfxgb::bind::register_bresson(module);
   vfxgb::bind::register_secagg(module);

@@ -19,7 +19,6 @@
 
 namespace vfxgb::gbdt {
 
-using i32 = std::int32_t;
 using Bin8 = std::uint8_t;
 using Bin16 = std::uint16_t;
 

@@ -14,7 +14,6 @@
 
 namespace vfxgb::smm {
 
-using i32 = std::int32_t;
 using Bin = std::uint16_t;
 
 struct Cells {

@@ -937,9 +937,9 @@ def tree_leaves_punctured(
 ) -> NDArray[np.uint8]:
     """The same from the co-paths; 0 in place of the secret leaves."""
 
-# Shares of gradient sums (cpp/gbdt/share_sums.h). A pair is two numbers modulo 2^64, uint64[..., 2]. `leaves` int32[s]:
-# of the trees of each feature slot. `counter` and `run` make the tweak of a tree of boosting: never use both twice with
-# one set of trees. `slots` int32[k]: ascending; cells: the leaves of these slots together.
+# Shares of gradient sums (cpp/ot_shares/slot_trees.h). A pair is two numbers modulo 2^64, uint64[..., 2]. `leaves`
+# int32[s]: of the trees of each feature slot. `counter` and `run` make the tweak of a tree of boosting: never use both
+# twice with one set of trees. `slots` int32[k]: ascending; cells: the leaves of these slots together.
 
 TREES_DOMAIN: int
 
@@ -1015,7 +1015,7 @@ class HeldTrees:
         """Shares summed over the sampled rows of each node, uint64[nodes, cells, 2]."""
 
 def pack_pairs(pairs: NDArray[np.uint64], g_bits: int, h_bits: int, threads: int = 1) -> bytes:
-    """The low bits of all pairs, one after the other without gaps (cpp/gbdt/pair_bits.h)."""
+    """The low bits of all pairs, one after the other without gaps (cpp/ot_shares/pair_bits.h)."""
 
 def unpack_pairs(data: Buffer, count: int, g_bits: int, h_bits: int, threads: int = 1) -> NDArray[np.uint64]:
     """The reverse, uint64[count, 2]. ValueError for another number of bytes or a spare bit set."""

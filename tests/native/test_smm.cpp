@@ -21,9 +21,9 @@ std::vector<double> numbers(std::size_t count) {
 
 bool near(double a, double b) { return std::abs(a - b) < 1e-11; }
 
-void test_cells(std::size_t n, const std::vector<smm::i32>& n_bins, std::size_t r, std::size_t threads) {
+void test_cells(std::size_t n, const std::vector<i32>& n_bins, std::size_t r, std::size_t threads) {
   std::vector<smm::Bin> bins;
-  for (const smm::i32 count : n_bins)
+  for (const i32 count : n_bins)
     for (std::size_t i = 0; i < n; ++i) bins.push_back(static_cast<smm::Bin>(test::generator()() % (count + 1)));
   const smm::Cells cells = smm::checked_cells(bins.data(), n, n_bins, threads);
   const std::size_t width = cells.count();
