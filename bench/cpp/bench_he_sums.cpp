@@ -87,8 +87,8 @@ void fill(benchmark::State& state, const Inputs& inputs) {
 void histogram(benchmark::State& state, const Inputs& inputs, bool joint, std::size_t threads) {
   std::size_t additions = 0;
   for (auto _ : state)
-    additions += he_sums::cipher_histogram(inputs.ciphertexts, nullptr, inputs.bins, inputs.partition, {0}, std::nullopt,
-                                        inputs.all, joint, threads)
+    additions += he_sums::cipher_histogram(inputs.ciphertexts, nullptr, inputs.bins, inputs.partition, {0},
+                                           std::nullopt, inputs.all, joint, threads)
                      .additions();
   state.SetItemsProcessed(static_cast<std::int64_t>(additions));
 }

@@ -62,7 +62,7 @@ class NewBytes {
 
 Words integer(const py::bytes& value);      // little endian, canonical
 py::bytes to_bytes(const Words& value);     // as many bytes as words
-std::size_t positive(py::ssize_t threads);  // refuses 0 and less
+std::size_t positive(py::ssize_t value, const char* name = "threads");  // refuses 0 and less
 
 // Runs `work` without the GIL. Its parallel loops look for signals now and then, so that ctrl-C ends a long call within
 // a fraction of a second.

@@ -6,6 +6,7 @@
 
 #include "bind/arrays.h"
 #include "bind/locked.h"
+#include "bind/orders.h"
 #include "he_sums/cipher_histogram.h"
 #include "he_sums/cipher_sums_io.h"
 #include "he_sums/pack_sums.h"
@@ -36,12 +37,11 @@ std::optional<Ciphertexts> copied(const Ciphertexts* totals) {
 Ciphertexts left_sums(CipherSums& self, const Array<bool>& has_missing, const std::optional<Array<i64>>& order,
                       const std::optional<Array<bool>>& available, py::ssize_t threads) {
   const std::size_t team = positive(threads);
-  const auto& n_bins = self.object.n_bins();
-  const bool* missing = shaped(has_missing, {static_cast<py::ssize_t>(n_bins.size())}, "has_missing");
-  std::vector<gbdt::FeatureShape> shapes;
-  for (std::size_t f = 0; f < n_bins.size(); ++f) shapes.push_back({n_bins[f], missing[f]});
+  const auto features = static_cast<py::ssize_t>(self.object.features());
+  const std::vector<gbdt::FeatureShape> shapes =
+      self.object.shapes(shaped(has_missing, {features}, "has_missing"));
   const std::size_t count = count_candidates(shapes);
-  const std::vector<std::size_t> place = places(order, count);
+  const std::vector<std::size_t> place = places_of(order, count);
   const bool* mask = nullptr;
   if (available)
     mask = shaped(*available, {static_cast<py::ssize_t>(self.object.nodes()), static_cast<py::ssize_t>(count)},

@@ -5,6 +5,7 @@
 
 #include "bind/arrays.h"
 #include "bind/locked.h"
+#include "bind/orders.h"
 #include "ot_shares/held_trees.h"
 #include "ot_shares/left_shares.h"
 #include "ot_shares/owned_trees.h"
@@ -54,20 +55,8 @@ ot_shares::Pairs pairs_of(const Array<u64>& array, const char* name) {
 
 std::size_t block_number(const ot_shares::SlotTrees& trees, py::ssize_t block) {
   const std::size_t number = not_negative(block, "block");
-  if (number >= trees.blocks())
-    throw std::invalid_argument("block " + std::to_string(number) + "; there are " + std::to_string(trees.blocks()));
+  trees.check_block(number);
   return number;
-}
-
-ot_shares::RowGroups groups_of(const gbdt::RowPartition& partition, const std::vector<i32>& nodes) {
-  ot_shares::RowGroups groups;
-  for (const i32 node : nodes) groups.push_back(partition.sampled(node));
-  return groups;
-}
-
-void check_ascending(const std::vector<i32>& rows) {
-  for (std::size_t i = 1; i < rows.size(); ++i)
-    if (rows[i] <= rows[i - 1]) throw std::invalid_argument("rows must be strictly ascending");
 }
 
 std::unique_ptr<OwnedTrees> make_owned(const py::bytes& session, const py::bytes& delta, const Array<i32>& leaves,
@@ -93,36 +82,24 @@ void fill_owned(OwnedTrees& self, py::ssize_t block, const py::buffer& roots) {
 py::tuple cover(const OwnedTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
                 const Array<i64>& pairs, py::ssize_t threads) {
   const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
-  const std::size_t team = positive(threads), all = list.size();
-  check_ascending(list);
+  const std::size_t team = positive(threads);
   const i64* gh = shaped(pairs, {-1, 2}, "pairs");
-  if (!list.empty() && (list[0] < 0 || list.back() >= pairs.shape(0)))
-    throw std::invalid_argument("a row that has no pair");
-  ot_shares::Pairs sums(self.object.trees().cells(chosen)), d(chosen.size() * all);
-  interruptible([&] {
+  const auto gh_rows = static_cast<std::size_t>(pairs.shape(0));
+  const ot_shares::OwnedTrees::Masked masked = interruptible([&] {
     const Reading lock(self.guard);
-    self.object.sums(ot::value_tweak(counter, run), {list}, chosen, d.data(), sums.data(), team);
-    for (std::size_t k = 0; k < chosen.size(); ++k)
-      for (std::size_t i = 0; i < all; ++i) {
-        const i64* pair = gh + 2 * static_cast<std::size_t>(list[i]);
-        d[k * all + i] += Pair{static_cast<u64>(pair[0]), static_cast<u64>(pair[1])};
-      }
-    return true;
+    return self.object.mask_gradients({counter, run}, list, chosen, gh, gh_rows, team);
   });
-  return py::make_tuple(array_of_pairs(d, {extent(chosen.size()), extent(all)}),
-                        array_of_pairs(sums, {extent(sums.size())}));
+  return py::make_tuple(array_of_pairs(masked.d, {extent(chosen.size()), extent(list.size())}),
+                        array_of_pairs(masked.sums, {extent(masked.sums.size())}));
 }
 
 Array<u64> owned_sums(const OwnedTrees& self, u64 counter, u64 run, const RowPartition& partition,
                       const Array<i32>& nodes, const Array<i32>& slots, py::ssize_t threads) {
   const std::vector<i32> list = list_of(nodes, "nodes"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads), cells = self.object.trees().cells(chosen);
-  ot_shares::Pairs out(list.size() * cells);
-  interruptible([&] {
+  const ot_shares::Pairs out = interruptible([&] {
     const Reading own(self.guard), lock(partition.guard);
-    const ot_shares::RowGroups groups = groups_of(partition.object, list);
-    self.object.sums(ot::value_tweak(counter, run), groups, chosen, nullptr, out.data(), team);
-    return true;
+    return self.object.sums({counter, run}, ot_shares::sampled_rows(partition.object, list), chosen, team);
   });
   return array_of_pairs(out, {extent(list.size()), extent(cells)});
 }
@@ -144,49 +121,30 @@ void fill_held(HeldTrees& self, py::ssize_t block, const py::buffer& copaths) {
   self.object.fill(number, own.data());
 }
 
-// d[slot chosen][place], and where each row's is.
-struct Covered {
-  Covered(const Array<u64>& array, std::size_t slots, const std::optional<Array<i32>>& where, std::size_t rows)
-      : places(static_cast<std::size_t>(array.ndim() == 3 ? array.shape(1) : 0)) {
-    shaped(array, {extent(slots), -1, 2}, "d");
-    if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(Pair) != 0)
+// ot_shares::MaskedGradients of numpy's, and the places, which are copied.
+struct MaskedArrays {
+  MaskedArrays(const Array<u64>& array, std::size_t slots, const std::optional<Array<i32>>& where, std::size_t rows)
+      : d(shaped(array, {extent(slots), -1, 2}, "d")), places(static_cast<std::size_t>(array.shape(1))) {
+    if (reinterpret_cast<std::uintptr_t>(d) % alignof(Pair) != 0)
       throw std::invalid_argument("d must stand at a multiple of 16 bytes");
-    d = reinterpret_cast<const Pair*>(array.data());
     if (where) place = list_of(*where, "place", extent(rows));
   }
-  // Throws std::invalid_argument for a row without a d.
-  void check(const ot_shares::RowGroups& groups) const {
-    for (const std::span<const i32> group : groups)
-      for (const i32 row : group) {
-        const i64 at = place.empty() ? row : place.at(static_cast<std::size_t>(row));
-        if (at < 0 || static_cast<std::size_t>(at) >= places)
-          throw std::invalid_argument("row " + std::to_string(row) + " has no masked gradients");
-      }
+  ot_shares::MaskedGradients masked() const {
+    return {reinterpret_cast<const Pair*>(d), places, place ? &*place : nullptr};
   }
-  const i32* where() const { return place.empty() ? nullptr : place.data(); }
-  const Pair* d;
+  const u64* d;
   std::size_t places;
-  std::vector<i32> place;
+  std::optional<std::vector<i32>> place;
 };
-
-ot_shares::Pairs held_groups(const HeldTrees& self, const Block& tweak, const ot_shares::RowGroups& groups,
-                        const std::vector<i32>& chosen, const Covered& covered, std::size_t team) {
-  ot_shares::Pairs out(groups.size() * self.object.trees().cells(chosen));
-  self.object.trees().check(groups);
-  covered.check(groups);
-  self.object.sums(tweak, groups, chosen, covered.d, covered.places, covered.where(), out.data(), team);
-  return out;
-}
 
 Array<u64> held_rows(const HeldTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
                      const Array<u64>& d, const std::optional<Array<i32>>& place, py::ssize_t threads) {
   const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads);
-  check_ascending(list);
-  const Covered covered(d, chosen.size(), place, self.object.trees().forest.rows);
+  const MaskedArrays arrays(d, chosen.size(), place, self.object.trees().forest.rows);
   const ot_shares::Pairs out = interruptible([&] {
     const Reading lock(self.guard);
-    return held_groups(self, ot::value_tweak(counter, run), {list}, chosen, covered, team);
+    return self.object.sums({counter, run}, ot_shares::one_group(list), chosen, arrays.masked(), team);
   });
   return array_of_pairs(out, {extent(out.size())});
 }
@@ -196,10 +154,11 @@ Array<u64> held_sums(const HeldTrees& self, u64 counter, u64 run, const RowParti
                      const std::optional<Array<i32>>& place, py::ssize_t threads) {
   const std::vector<i32> list = list_of(nodes, "nodes"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads);
-  const Covered covered(d, chosen.size(), place, self.object.trees().forest.rows);
+  const MaskedArrays arrays(d, chosen.size(), place, self.object.trees().forest.rows);
   const ot_shares::Pairs out = interruptible([&] {
     const Reading own(self.guard), lock(partition.guard);
-    return held_groups(self, ot::value_tweak(counter, run), groups_of(partition.object, list), chosen, covered, team);
+    const ot_shares::RowGroups groups = ot_shares::sampled_rows(partition.object, list);
+    return self.object.sums({counter, run}, groups, chosen, arrays.masked(), team);
   });
   return array_of_pairs(out, {extent(list.size()), list.empty() ? 0 : extent(out.size() / list.size())});
 }
@@ -215,8 +174,9 @@ void cache(Trees& self, py::ssize_t threads) {
 }
 
 ot_shares::PairBits bits_of(unsigned g, unsigned h) {
-  if (g < 1 || g > 64 || h < 1 || h > 64) throw std::invalid_argument("bits must be 1 to 64");
-  return {g, h};
+  const ot_shares::PairBits bits{g, h};
+  bits.check();
+  return bits;
 }
 
 py::bytes pack_pairs(const Array<u64>& pairs, unsigned g_bits, unsigned h_bits, py::ssize_t threads) {
@@ -236,31 +196,19 @@ Array<u64> unpack_pairs(const py::buffer& data, py::ssize_t count, unsigned g_bi
   const ot_shares::PairBits bits = bits_of(g_bits, h_bits);
   const std::size_t pairs = not_negative(count, "count"), team = positive(threads);
   const Bytes bytes(data, 1);
-  if (bytes.size() != bits.bytes(pairs))
-    throw std::invalid_argument("found " + std::to_string(bytes.size()) + " bytes, wanted " +
-                                std::to_string(bits.bytes(pairs)));
-  ot_shares::Pairs read(pairs);
-  if (!interruptible([&] { return ot_shares::unpack_pairs(bytes.data(), pairs, bits, read.data(), team); }))
-    throw std::invalid_argument("found bits beyond the last pair");
+  const ot_shares::Pairs read =
+      interruptible([&] { return ot_shares::unpack_pairs({bytes.data(), bytes.size()}, pairs, bits, team); });
   return array_of_pairs(read, {count});
 }
 
 Array<u64> left_shares(const Array<u64>& cells, const Array<i32>& n_bins, const Array<bool>& missing) {
-  const std::vector<i32> bins = list_of(n_bins, "n_bins");
-  const bool* has = shaped(missing, {n_bins.size()}, "missing");
-  const std::vector<bool> gaps(has, has + missing.size());
-  std::size_t width = 0, count = 0;
-  for (std::size_t i = 0; i < bins.size(); ++i) {
-    if (bins[i] < 1) throw std::invalid_argument("n_bins must be at least 1");
-    const auto wide = static_cast<std::size_t>(bins[i]);
-    width += wide + gaps[i];
-    count += (wide - 1) * (gaps[i] ? 2 : 1);
-  }
-  shaped(cells, {-1, extent(width), 2}, "cells");
+  const std::vector<gbdt::FeatureShape> slots = shapes_of(n_bins, missing, "missing");
+  const std::size_t count = count_candidates(slots);
+  shaped(cells, {-1, extent(ot_shares::count_cells(slots)), 2}, "cells");
   const auto nodes = static_cast<std::size_t>(cells.shape(0));
   const ot_shares::Pairs in = pairs_of(cells, "cells");
   ot_shares::Pairs out(nodes * count);
-  ot_shares::left_shares(in.data(), nodes, bins, gaps, out.data());
+  ot_shares::left_shares(in.data(), nodes, slots, out.data());
   return array_of_pairs(out, {extent(nodes), extent(count)});
 }
 

@@ -36,9 +36,9 @@ py::bytes to_bytes(const Words& value) {
   return {reinterpret_cast<const char*>(value.data()), value.size() * sizeof(u64)};
 }
 
-std::size_t positive(py::ssize_t threads) {
-  if (threads < 1) throw std::invalid_argument("threads must be at least 1");
-  return static_cast<std::size_t>(threads);
+std::size_t positive(py::ssize_t value, const char* name) {
+  if (value < 1) throw std::invalid_argument(std::string(name) + " must be at least 1");
+  return static_cast<std::size_t>(value);
 }
 
 }  // namespace vfxgb::bind

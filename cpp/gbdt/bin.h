@@ -63,6 +63,10 @@ class Bins {
   std::size_t fill(std::size_t feature, Strided<T> values, std::size_t count, std::size_t first_row,
                    std::size_t threads);
 
+  // OUT out: the bin of each row, rows() of them. Throws std::invalid_argument for a feature that does not exist.
+  void copy_column(std::size_t feature, Bin16* out) const;
+  std::vector<i32> all_features() const;  // 0, 1, ...
+
   const std::vector<Tile>& tiles() const { return tiles_; }
   const std::vector<std::size_t>& members() const { return members_; }  // features in tile order
   std::size_t tile_of(std::size_t feature) const { return place_[feature].tile; }

@@ -130,6 +130,12 @@ std::vector<std::size_t> CipherSums::present() const {
   return out;
 }
 
+std::vector<gbdt::FeatureShape> CipherSums::shapes(const bool* missing) const {
+  std::vector<gbdt::FeatureShape> out;
+  for (std::size_t f = 0; f < features(); ++f) out.push_back({n_bins_[f], missing[f]});
+  return out;
+}
+
 Ciphertexts CipherSums::left_sums(const std::vector<gbdt::FeatureShape>& shapes, const std::vector<std::size_t>& place,
                                   const bool* available, std::size_t threads) {
   return LeftSums(*this, threads).left_sums(shapes, place, available);

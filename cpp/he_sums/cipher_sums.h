@@ -41,6 +41,8 @@ class CipherSums {
   std::size_t nodes() const { return nodes_; }
   std::size_t features() const { return n_bins_.size(); }
   const std::vector<std::size_t>& n_bins() const { return n_bins_; }
+  // For left_sums; missing: of each feature, whether any value is.
+  std::vector<gbdt::FeatureShape> shapes(const bool* missing) const;
   std::size_t bytes() const { return sums_.bytes(); }
   std::size_t additions() const { return additions_; }
   std::size_t rows_additions() const { return rows_additions_; }

@@ -69,12 +69,14 @@ struct Forest {
   std::size_t trees() const { return shapes.size() * rows; }
   std::size_t transfers() const { return rows * levels; }
   std::size_t corrections() const { return rows * (levels - shapes.size()); }
+  std::size_t choice_blocks() const { return (transfers() + 127) / 128; }
+  std::size_t values() const;  // of all trees
 
   std::vector<TreeShape> shapes;
   std::size_t rows, levels;  // levels: of one row's trees together
 };
 
-// holes[shape][row] -> what to choose in each transfer; choices: (transfers() + 127) / 128 blocks, the rest of them 0.
+// holes[shape][row] -> what to choose in each transfer; choices: choice_blocks() blocks, the rest of them 0.
 // Throws std::invalid_argument, naming shape and row, for a hole that is no leaf.
 void tree_choices(const Forest& forest, const Leaf* holes, Block* choices);
 

@@ -1,5 +1,7 @@
 #include "ot_shares/held_trees.h"
 
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "ot_shares/share_loops.h"
@@ -12,11 +14,18 @@ constexpr std::size_t max_levels = 16;
 
 }  // namespace
 
+void MaskedGradients::check(const RowGroups& groups) const {
+  for (const std::span<const i32> group : groups)
+    for (const i32 row : group)
+      if (const i64 at = place_of(row); at < 0 || static_cast<std::size_t>(at) >= places)
+        throw std::invalid_argument("row " + std::to_string(row) + " has no masked gradients");
+}
+
 HeldTrees::HeldTrees(SlotTrees trees, const Leaf* holes)
     : trees_(std::move(trees)),
       holes_(holes, holes + trees_.forest.trees()),
       copaths_(trees_.forest.transfers(), Block{0, 0}) {
-  ot::Blocks choices((trees_.forest.transfers() + 127) / 128);
+  ot::Blocks choices(trees_.forest.choice_blocks());
   ot::tree_choices(trees_.forest, holes_.data(), choices.data());  // checks them
 }
 
@@ -34,11 +43,18 @@ void HeldTrees::cache(std::size_t threads) {
   copaths_ = ot::Blocks();
 }
 
-void HeldTrees::sums(const Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, const Pair* d,
-                     std::size_t places, const i32* place, Pair* out, std::size_t threads) const {
+Pairs HeldTrees::sums(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen,
+                      const MaskedGradients& masked, std::size_t threads) const {
+  Pairs out(groups.size() * trees_.cells(chosen));
+  trees_.check(groups);
+  masked.check(groups);
+  const Block tweak = tree.tweak();
+  const auto masked_pair = [&](std::size_t position, i32 row) {
+    return masked.d + position * masked.places + static_cast<std::size_t>(masked.place_of(row));
+  };
   const ShareLoops& loops = share_loops(trees_.hashes[0].path());
   const std::vector<std::size_t> start = values_.empty() ? offsets(trees_, depth) : offsets(trees_, value_count);
-  each_task(trees_, groups, chosen, out, threads, [&] {
+  each_task(trees_, groups, chosen, out.data(), threads, [&] {
     return [&, nodes = LaneNodes(values_.empty() ? most_values(trees_) : 0)](const Few& few, Pair* cells) mutable {
       const std::size_t leaves = few.shape.leaves, each = few.shape.values();
       const Leaf* holes = holes_.data() + few.slot * trees_.forest.rows;
@@ -46,7 +62,7 @@ void HeldTrees::sums(const Block& tweak, const RowGroups& groups, const std::vec
       Pair total[lane_count];
       for (const i32 row : few.next) {
         __builtin_prefetch(holes + row);
-        __builtin_prefetch(d + few.position * places + static_cast<std::size_t>(place ? place[row] : row));
+        __builtin_prefetch(masked_pair(few.position, row));
       }
       for (std::size_t i = 0; i < few.count; ++i) hole[i] = holes[few.rows[i]];
       if (values_.empty()) {
@@ -75,13 +91,13 @@ void HeldTrees::sums(const Block& tweak, const RowGroups& groups, const std::vec
       }
       // The hash of the unknown leaf, taken as 0, is in the cell and in the total: it cancels.
       for (std::size_t i = 0; i < few.count; ++i) {
-        const auto at = static_cast<std::size_t>(place ? place[few.rows[i]] : few.rows[i]);
         Pair& cell = cells[hole[i]];
-        cell += d[few.position * places + at];
+        cell += *masked_pair(few.position, few.rows[i]);
         cell -= total[i];
       }
     };
   });
+  return out;
 }
 
 }  // namespace vfxgb::ot_shares

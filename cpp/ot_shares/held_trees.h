@@ -8,6 +8,18 @@
 
 namespace vfxgb::ot_shares {
 
+// Masked gradients as they were sent: d[slot chosen][place], of `places` places. Those of a row are at (*place)[row], or
+// at the row itself where place is null.
+struct MaskedGradients {
+  const Pair* d;
+  std::size_t places;
+  const std::vector<i32>* place = nullptr;
+
+  i64 place_of(i32 row) const { return place ? (*place)[static_cast<std::size_t>(row)] : row; }
+  // Throws std::invalid_argument for a row that has none.
+  void check(const RowGroups& groups) const;
+};
+
 class HeldTrees {
  public:
   // holes[slot][row]. Throws std::invalid_argument for one that is no leaf.
@@ -18,10 +30,10 @@ class HeldTrees {
   void fill(std::size_t block, const ot::Block* copaths);
   void cache(std::size_t threads);  // as OwnedTrees::cache, in place of the co-paths
 
-  // OUT out: groups x cells(chosen), Y of each group. IN d: [slot chosen][place], of `places` places; that of a row is
-  // place[row], or the row itself where place is null. Every row of a group has one.
-  void sums(const ot::Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, const Pair* d,
-            std::size_t places, const i32* place, Pair* out, std::size_t threads) const;
+  // Y of each group, groups x cells(chosen). Throws std::invalid_argument for rows without trees or masked gradients; a
+  // list of places has one for each row that has trees.
+  Pairs sums(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen, const MaskedGradients& masked,
+             std::size_t threads) const;
 
  private:
   SlotTrees trees_;

@@ -2,18 +2,23 @@
 
 namespace vfxgb::ot_shares {
 
-void left_shares(const Pair* cells, std::size_t nodes, const std::vector<i32>& bins, const std::vector<bool>& missing,
-                 Pair* out) {
+std::size_t count_cells(const std::vector<gbdt::FeatureShape>& slots) {
+  std::size_t count = 0;
+  for (const gbdt::FeatureShape& slot : slots) count += slot.bins + (slot.missing ? 1 : 0);
+  return count;
+}
+
+void left_shares(const Pair* cells, std::size_t nodes, const std::vector<gbdt::FeatureShape>& slots, Pair* out) {
   for (std::size_t node = 0; node < nodes; ++node)
-    for (std::size_t slot = 0; slot < bins.size(); ++slot) {
-      const auto cuts = static_cast<std::size_t>(bins[slot]) - 1;
+    for (const gbdt::FeatureShape& slot : slots) {
+      const std::size_t cuts = slot.bins - 1;
       Pair sum = {0, 0};
       for (std::size_t b = 0; b < cuts; ++b) {
         sum += cells[b];
         out[b] = sum;
       }
       cells += cuts + 1;
-      if (missing[slot]) {
+      if (slot.missing) {
         for (std::size_t b = 0; b < cuts; ++b) {
           Pair& left = out[2 * cuts - 1 - b];
           left = out[b];
@@ -21,7 +26,7 @@ void left_shares(const Pair* cells, std::size_t nodes, const std::vector<i32>& b
         }
         ++cells;
       }
-      out += missing[slot] ? 2 * cuts : cuts;
+      out += slot.missing ? 2 * cuts : cuts;
     }
 }
 

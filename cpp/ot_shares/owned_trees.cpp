@@ -1,5 +1,6 @@
 #include "ot_shares/owned_trees.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "ot_shares/share_loops.h"
@@ -20,8 +21,31 @@ void OwnedTrees::cache(std::size_t threads) {
   roots_ = ot::Blocks();
 }
 
-void OwnedTrees::sums(const Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, Pair* totals,
-                      Pair* out, std::size_t threads) const {
+OwnedTrees::Masked OwnedTrees::mask_gradients(TreeNumber tree, const std::vector<i32>& rows,
+                                              const std::vector<i32>& chosen, const i64* gh, std::size_t gh_rows,
+                                              std::size_t threads) const {
+  const RowGroups group = one_group(rows);
+  if (!rows.empty() && (rows.front() < 0 || static_cast<std::size_t>(rows.back()) >= gh_rows))
+    throw std::invalid_argument("a row that has no pair");
+  Masked out{Pairs(chosen.size() * rows.size()), Pairs(trees_.cells(chosen))};
+  add_up(tree.tweak(), group, chosen, out.d.data(), out.sums.data(), threads);
+  for (std::size_t k = 0; k < chosen.size(); ++k)
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const i64* pair = gh + 2 * static_cast<std::size_t>(rows[i]);
+      out.d[k * rows.size() + i] += Pair{static_cast<u64>(pair[0]), static_cast<u64>(pair[1])};
+    }
+  return out;
+}
+
+Pairs OwnedTrees::sums(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen,
+                       std::size_t threads) const {
+  Pairs out(groups.size() * trees_.cells(chosen));
+  add_up(tree.tweak(), groups, chosen, nullptr, out.data(), threads);
+  return out;
+}
+
+void OwnedTrees::add_up(const Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, Pair* totals,
+                        Pair* out, std::size_t threads) const {
   const ShareLoops& loops = share_loops(trees_.hashes[0].path());
   const std::size_t all = groups.empty() ? 0 : groups[0].size();
   const std::vector<std::size_t> start = offsets(trees_, value_count);

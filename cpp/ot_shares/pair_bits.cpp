@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "core/parallel.h"
 
@@ -64,6 +66,10 @@ class Reader {
 
 }  // namespace
 
+void PairBits::check() const {
+  if (g < 1 || g > 64 || h < 1 || h > 64) throw std::invalid_argument("bits must be 1 to 64");
+}
+
 void pack_pairs(const Pair* in, std::size_t count, PairBits bits, unsigned char* out, std::size_t threads) {
   parallel_for(count, worthwhile(threads, 4 * count), piece, [&](std::size_t begin, std::size_t end) {
     Writer writer(out + bits.bytes(begin));
@@ -75,17 +81,22 @@ void pack_pairs(const Pair* in, std::size_t count, PairBits bits, unsigned char*
   });
 }
 
-bool unpack_pairs(const unsigned char* in, std::size_t count, PairBits bits, Pair* out, std::size_t threads) {
+Pairs unpack_pairs(std::span<const unsigned char> in, std::size_t count, PairBits bits, std::size_t threads) {
+  if (in.size() != bits.bytes(count))
+    throw std::invalid_argument("found " + std::to_string(in.size()) + " bytes, wanted " +
+                                std::to_string(bits.bytes(count)));
+  Pairs out(count);
   bool clean = true;
   parallel_for(count, worthwhile(threads, 4 * count), piece, [&](std::size_t begin, std::size_t end) {
-    Reader reader(in + bits.bytes(begin), in + bits.bytes(end));
+    Reader reader(in.data() + bits.bytes(begin), in.data() + bits.bytes(end));
     for (std::size_t i = begin; i < end; ++i) {
       out[i].g = reader.get(bits.g);
       out[i].h = reader.get(bits.h);
     }
     if (end == count) clean = reader.rest_is_zero();
   });
-  return clean;
+  if (!clean) throw std::invalid_argument("found bits beyond the last pair");
+  return out;
 }
 
 }  // namespace vfxgb::ot_shares

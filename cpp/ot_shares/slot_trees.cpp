@@ -19,6 +19,11 @@ std::size_t SlotTrees::rows_of(std::size_t block) const {
   return std::min(block_rows, forest.rows - block * block_rows);
 }
 
+void SlotTrees::check_block(std::size_t block) const {
+  if (block >= blocks())
+    throw std::invalid_argument("block " + std::to_string(block) + "; there are " + std::to_string(blocks()));
+}
+
 std::size_t SlotTrees::leaves() const {
   std::size_t sum = 0;
   for (const TreeShape shape : forest.shapes) sum += shape.leaves;

@@ -15,14 +15,18 @@
 // Rows are grouped by eight under one key of the hash; keys change from block of rows to block.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "ot/ggm.h"
+#include "ot_shares/row_groups.h"
 
 namespace vfxgb::ot_shares {
 
-using RowGroups = std::vector<std::span<const i32>>;  // ascending rows of each node
+// Which tree of boosting masks are for. Never use both numbers twice with one set of trees.
+struct TreeNumber {
+  u64 counter, run;
+  ot::Block tweak() const { return ot::value_tweak(counter, run); }
+};
 
 // What both sides know: leaves per slot, rows, and the keys of the hash.
 struct SlotTrees {
@@ -36,6 +40,8 @@ struct SlotTrees {
   std::size_t slots() const { return forest.shapes.size(); }
   std::size_t blocks() const { return hashes.size(); }
   std::size_t rows_of(std::size_t block) const;
+  // Throws std::invalid_argument for a block of rows that does not exist.
+  void check_block(std::size_t block) const;
   std::size_t leaves() const;  // of all slots
   // Leaves of the chosen slots. Throws std::invalid_argument unless they are ascending and exist.
   std::size_t cells(const std::vector<i32>& chosen) const;

@@ -155,8 +155,6 @@ class Ring:
     ) -> bytes:
         """Products of powers of the bases, units, chosen by rows of `windows` digits (cpp/bigint/digit_products.h)."""
     def inverse(self, a: Buffer, threads: int = 1) -> bytes: ...
-    def bench_mul(self, count: int, repeats: int, threads: int = 1) -> float:
-        """Seconds for `repeats` passes of `count` products in kernel layout (random operands)."""
 
 @final
 class PublicKey:

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "ot_shares/held_trees.h"
+#include "ot_shares/left_shares.h"
 #include "ot_shares/owned_trees.h"
 #include "ot_shares/pair_bits.h"
 #include "ot_shares/share_loops.h"
@@ -108,20 +109,29 @@ void test_sums() {
   const std::size_t cells = 5 + 32 + 17;
   std::vector<Pair> values(Parties::rows);
   for (Pair& value : values) value = {test::generator()(), test::generator()()};
-  const Block tweak = random_block();
+  const i64* gh = reinterpret_cast<const i64*>(values.data());
+  const TreeNumber tree{test::generator()(), test::generator()() >> 1};
   for (const bool cached : {false, true}) {
     if (cached) {
       parties.owned->cache(2);
       parties.held->cache(2);
     }
-    Pairs d(chosen.size() * Parties::rows), root(cells);
-    parties.owned->sums(tweak, {all}, chosen, d.data(), root.data(), 2);
-    for (std::size_t k = 0; k < chosen.size(); ++k)
-      for (std::size_t i = 0; i < Parties::rows; ++i) d[k * Parties::rows + i] += values[i];
+    const auto [d, root] = parties.owned->mask_gradients(tree, all, chosen, gh, Parties::rows, 2);
+    CHECK(d.size() == chosen.size() * Parties::rows && root.size() == cells);
+    // Some rows, where their gradients are in another place: the same d, and the same shares.
+    const auto [some, some_root] = parties.owned->mask_gradients(tree, rows[1], chosen, gh, Parties::rows, 1);
+    std::vector<i32> place(Parties::rows, -1);
+    for (std::size_t i = 0; i < rows[1].size(); ++i) {
+      place[static_cast<std::size_t>(rows[1][i])] = static_cast<i32>(i);
+      CHECK(same(some[rows[1].size() + i], d[Parties::rows + static_cast<std::size_t>(rows[1][i])]));
+    }
+    const Pairs placed = parties.held->sums(tree, {rows[1]}, chosen, {some.data(), rows[1].size(), &place}, 2);
     for (const std::size_t threads : {1, 3}) {
-      Pairs x(2 * cells), y(2 * cells);
-      parties.owned->sums(tweak, {rows[0], rows[1]}, chosen, nullptr, x.data(), threads);
-      parties.held->sums(tweak, {rows[0], rows[1]}, chosen, d.data(), Parties::rows, nullptr, y.data(), threads);
+      Pairs x = parties.owned->sums(tree, {rows[0], rows[1]}, chosen, threads);
+      Pairs y = parties.held->sums(tree, {rows[0], rows[1]}, chosen, {d.data(), Parties::rows}, threads);
+      CHECK(x.size() == 2 * cells && y.size() == 2 * cells);
+      CHECK(std::equal(placed.begin(), placed.end(), y.begin() + cells, same));
+      CHECK(std::equal(some_root.begin(), some_root.end(), x.begin() + cells, same));
       for (std::size_t node = 0; node < 2; ++node) {
         std::vector<Pair> wanted(cells, {0, 0});
         std::size_t start = 0;
@@ -143,20 +153,60 @@ void test_sums() {
       }
     }
   }
-  const std::vector<i32> none = {4};
-  CHECK_THROWS(parties.owned->sums(tweak, RowGroups{all}, none, nullptr, nullptr, 1));
+  const std::vector<i32> none = {4}, first = {0}, twice = {3, 3}, beyond = {static_cast<i32>(Parties::rows)};
+  CHECK_THROWS(parties.owned->sums(tree, RowGroups{all}, none, 1));
+  CHECK_THROWS(parties.owned->sums(tree, RowGroups{beyond}, first, 1));
+  CHECK_THROWS(parties.owned->mask_gradients(tree, twice, first, gh, Parties::rows, 1));
+  CHECK_THROWS(parties.owned->mask_gradients(tree, all, first, gh, Parties::rows - 1, 1));
+  CHECK_THROWS(parties.owned->mask_gradients(tree, beyond, first, gh, Parties::rows + 1, 1));
+  CHECK_THROWS(parties.owned->trees().check_block(parties.owned->trees().blocks()));
+  const Pairs few(10);
+  const std::vector<i32> nowhere(Parties::rows, -1);
+  CHECK_THROWS(parties.held->sums(tree, RowGroups{all}, first, {few.data(), few.size()}, 1));
+  CHECK_THROWS(parties.held->sums(tree, RowGroups{all}, first, {few.data(), few.size(), &nowhere}, 1));
+}
+
+void test_groups() {
+  gbdt::RowPartition partition(5, nullptr);
+  const unsigned char bits[] = {0b10010};
+  partition.split({0}, {1}, {2}, bits, 1);
+  const RowGroups groups = sampled_rows(partition, {2, 1});
+  CHECK(groups.size() == 2 && std::ranges::equal(groups[0], std::vector<i32>{0, 2, 3}));
+  CHECK(std::ranges::equal(groups[1], std::vector<i32>{1, 4}));
+  CHECK_THROWS(sampled_rows(partition, {0}));
+  const std::vector<i32> falling = {2, 1};
+  CHECK_THROWS(one_group(falling));
+  CHECK(one_group({}).size() == 1);
+}
+
+void test_left_shares() {
+  // A slot of three bins with missing values, and one of a single bin.
+  const std::vector<gbdt::FeatureShape> slots = {{3, true}, {1, false}};
+  CHECK(count_cells(slots) == 5);
+  const std::vector<Pair> cells = {{1, 10}, {2, 20}, {4, 40}, {8, 80}, {15, 150}};
+  std::vector<Pair> out(count_candidates(slots));
+  left_shares(cells.data(), 1, slots, out.data());
+  const std::vector<Pair> wanted = {{1, 10}, {3, 30}, {11, 110}, {9, 90}};
+  CHECK(std::equal(out.begin(), out.end(), wanted.begin(), wanted.end(), same));
 }
 
 void test_packing() {
   for (const PairBits bits : {PairBits{1, 1}, PairBits{64, 64}, PairBits{50, 49}, PairBits{3, 64}})
     for (const std::size_t count : {0, 1, 7, 8, 9, 9000}) {
-      Pairs in(count), out(count);
+      Pairs in(count);
       for (Pair& pair : in) pair = {test::generator()() >> (64 - bits.g), test::generator()() >> (64 - bits.h)};
       std::vector<unsigned char> data(bits.bytes(count), 0xff);
       pack_pairs(in.data(), count, bits, data.data(), 2);
-      CHECK(unpack_pairs(data.data(), count, bits, out.data(), 2));
-      CHECK(std::equal(in.begin(), in.end(), out.begin(), same));
+      const Pairs out = unpack_pairs(data, count, bits, 2);
+      CHECK(std::equal(in.begin(), in.end(), out.begin(), out.end(), same));
+      data.push_back(0);
+      CHECK_THROWS(unpack_pairs(data, count, bits, 2));
     }
+  const std::vector<unsigned char> spare = {0b01000000};
+  CHECK(unpack_pairs(spare, 1, {3, 4}, 1)[0].h == 8);
+  CHECK_THROWS(unpack_pairs(spare, 1, {3, 3}, 1));
+  CHECK_THROWS((PairBits{0, 1}.check()));
+  CHECK_THROWS((PairBits{1, 65}.check()));
 }
 
 }  // namespace
@@ -164,6 +214,8 @@ void test_packing() {
 int main() {
   test_loops();
   test_sums();
+  test_groups();
+  test_left_shares();
   test_packing();
   return test::report();
 }
