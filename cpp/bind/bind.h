@@ -13,6 +13,7 @@ namespace vfxgb::bind {
 
 namespace py = pybind11;
 
+// Each binds to the submodule of its folder (module.cpp).
 void register_bigint(py::module_& module);
 void register_rand(py::module_& module);
 void register_crypto(py::module_& module);

@@ -4,7 +4,6 @@
 #include "bind/arrays.h"
 #include "noise/masked_noise.h"
 #include "noise/normal.h"
-#include "rand/keystream.h"
 
 namespace vfxgb::bind {
 namespace {
@@ -91,17 +90,6 @@ Array<double> masked_sums(const Columns& columns, const Array<i64>& start, const
 }  // namespace
 
 void register_masked(py::module_& module) {
-  module.def(
-      "chacha20_keystream",
-      [](const py::bytes& key, py::ssize_t blocks) {
-        const std::string_view view = key;
-        if (view.size() != 32) throw std::invalid_argument("key must have 32 bytes");
-        std::string out(64 * not_negative(blocks, "blocks"), '\0');
-        chacha20_keystream(reinterpret_cast<const unsigned char*>(view.data()),
-                           reinterpret_cast<unsigned char*>(out.data()), out.size() / 64);
-        return py::bytes(out);
-      },
-      py::arg("key"), py::arg("blocks"));
   module.def(
       "random_normals",
       [](py::ssize_t count) {

@@ -179,9 +179,9 @@ def test_the_correction_is_the_inverse_of_the_response_matrix() -> None:
     pairs = rng.integers(-1000, 1000, size=(n, 2))
     candidates = CandidateList(bins, missing, np.arange(2, dtype=np.int32), None, None, 1)
     root = np.zeros(1, dtype=np.int32)
-    left = candidates.left_sums(_native.RowPartition(n), root, pairs)
+    left = candidates.left_sums(_native.gbdt.RowPartition(n), root, pairs)
     found = Correction(params, n_bins).apply(left, pairs.sum(axis=0)[None, :], None)
-    feature, split, default_left = _native.candidates(n_bins, missing)
+    feature, split, default_left = _native.gbdt.candidates(n_bins, missing)
     for j in range(len(feature)):
         buckets = int(n_bins[feature[j]] + missing[feature[j]])
         column = bins.column(int(feature[j]))
@@ -201,7 +201,7 @@ def test_corrected_sums_have_the_true_mean() -> None:
     pairs = np.c_[rng.integers(-100, 100, n), rng.integers(0, 100, n)]
     response, correction = params.response(4, 1), Correction(params, n_bins)
     draws = response.perturb(np.tile(true, 3000)).reshape(3000, n)
-    _, split, default_left = _native.candidates(n_bins, np.ones(1, dtype=np.bool_))
+    _, split, default_left = _native.gbdt.candidates(n_bins, np.ones(1, dtype=np.bool_))
 
     def left(buckets: np.ndarray) -> list[np.ndarray]:
         goes = [(buckets <= cut) | (missing & (buckets == 3)) for cut, missing in zip(split, default_left, strict=True)]

@@ -203,7 +203,7 @@ class Asked:
             self.own.send(
                 HeGradients(round=0, lane=lane, first=0, count=self.n, key=fingerprint, ciphertexts=pack_bytes(data))
             )
-        tree = PassiveTree(0, np.zeros(1, dtype=np.int32), _native.RowPartition(self.n))
+        tree = PassiveTree(0, np.zeros(1, dtype=np.int32), _native.gbdt.RowPartition(self.n))
         self.role.begin_tree(0, None, [tree])
 
     def root(self, totals: list[bytes]) -> TreeSums:
@@ -289,7 +289,7 @@ def test_randomness_of_sums_tells_nothing(make_key, monkeypatch) -> None:
     truth = [set(np.flatnonzero(feature <= cut).tolist()) for cut in range(4)]
     safe = ask()
     with monkeypatch.context() as careless:
-        careless.setattr(_native.Ciphertexts, "rerandomize", lambda self, threads=1: self)
+        careless.setattr(_native.crypto.Ciphertexts, "rerandomize", lambda self, threads=1: self)
         leaky = ask()
     assert attack(*leaky) == truth
     assert attack(*safe) == [set()] * 4

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.engine.sharded import ShardedBins, ShardedPairs, ShardedPartition
 
-Bins: TypeAlias = _native.Bins | ShardedBins
-Partition: TypeAlias = _native.RowPartition | ShardedPartition
+Bins: TypeAlias = _native.gbdt.Bins | ShardedBins
+Partition: TypeAlias = _native.gbdt.RowPartition | ShardedPartition
 Pairs: TypeAlias = NDArray[np.int64] | ShardedPairs
 Nodes: TypeAlias = NDArray[np.int32]
 
@@ -23,7 +23,7 @@ def make_partition(bins: Bins, n_train: int, sampled: Nodes | None) -> Partition
         return ShardedPartition(bins.engine, bins.division, sampled)
     if sampled is None and n_train < bins.n_rows:
         sampled = np.arange(n_train, dtype=np.int32)
-    return _native.RowPartition(bins.n_rows, sampled)
+    return _native.gbdt.RowPartition(bins.n_rows, sampled)
 
 
 def left_bits(
@@ -35,35 +35,35 @@ def left_bits(
     default_left: NDArray[np.bool_],
     threads: int,
 ) -> bytes:
-    """See _native.left_bits."""
+    """See _native.gbdt.left_bits."""
     if isinstance(bins, ShardedBins):
         return bins.left_bits(_in_shards(partition), nodes, features, split_bins, default_left)
-    return _native.left_bits(bins, in_memory(partition), nodes, features, split_bins, default_left, threads)
+    return _native.gbdt.left_bits(bins, in_memory(partition), nodes, features, split_bins, default_left, threads)
 
 
 def histogram(
     bins: Bins, partition: Partition, nodes: Nodes, pairs: Pairs, features: Nodes | None, threads: int
 ) -> NDArray[np.int64]:
-    """See _native.histogram."""
+    """See _native.gbdt.histogram."""
     if isinstance(bins, ShardedBins):
         return bins.histogram(_in_shards(partition), nodes, _pairs_in_shards(pairs), features)
-    return _native.histogram(bins, in_memory(partition), nodes, array_of(pairs), features, threads)
+    return _native.gbdt.histogram(bins, in_memory(partition), nodes, array_of(pairs), features, threads)
 
 
 def histogram_counts(
     bins: Bins, partition: Partition, nodes: Nodes, features: Nodes | None, threads: int
 ) -> NDArray[np.int64]:
-    """See _native.histogram_counts."""
+    """See _native.gbdt.histogram_counts."""
     if isinstance(bins, ShardedBins):
         return bins.histogram_counts(_in_shards(partition), nodes, features)
-    return _native.histogram_counts(bins, in_memory(partition), nodes, features, threads)
+    return _native.gbdt.histogram_counts(bins, in_memory(partition), nodes, features, threads)
 
 
 def node_sums(partition: Partition, nodes: Nodes, pairs: Pairs, threads: int) -> NDArray[np.int64]:
-    """See _native.node_sums."""
+    """See _native.gbdt.node_sums."""
     if isinstance(partition, ShardedPartition):
         return partition.node_sums(nodes, _pairs_in_shards(pairs))
-    return _native.node_sums(partition, nodes, array_of(pairs), threads)
+    return _native.gbdt.node_sums(partition, nodes, array_of(pairs), threads)
 
 
 def pairs_here(pairs: Pairs) -> NDArray[np.int64]:
@@ -81,9 +81,9 @@ def pairs_like(bins: Bins, pairs: NDArray[np.int64]) -> Pairs:
     return ShardedPairs(engine, division, tuple(parts))
 
 
-def in_memory(partition: Partition) -> _native.RowPartition:
+def in_memory(partition: Partition) -> _native.gbdt.RowPartition:
     """A partition of rows in this process; for protocols that have no other (ProtocolSpec.sharded)."""
-    assert isinstance(partition, _native.RowPartition)  # noqa: S101 - the engine fits the protocol
+    assert isinstance(partition, _native.gbdt.RowPartition)  # noqa: S101 - the engine fits the protocol
     return partition
 
 

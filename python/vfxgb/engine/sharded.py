@@ -1,4 +1,4 @@
-"""Rows in shards, seen from the party's own process: what stands in for _native.Bins, RowPartition and arrays of pairs.
+"""Rows in shards, seen from the party's own process: stand-ins for Bins, RowPartition and arrays of pairs.
 
 The party's process knows how many rows of each node lie in each shard, and nothing else that grows with the rows.
 Sums are integers, so they do not depend on how the rows are divided.
@@ -78,7 +78,7 @@ class ShardedPairs:
 
 
 class ShardedBins:
-    """The bins of a party, shard by shard. `parts`: handles of _native.Bins. `n_bins`: int32 per feature.
+    """The bins of a party, shard by shard. `parts`: handles of _native.gbdt.Bins. `n_bins`: int32 per feature.
 
     `heaviest`: int32 per feature, the bin that most training rows lie in, n_bins for missing ones.
     """
@@ -122,14 +122,14 @@ class ShardedBins:
         split_bins: Nodes,
         default_left: NDArray[np.bool_],
     ) -> bytes:
-        """See _native.left_bits."""
+        """See _native.gbdt.left_bits."""
         parts = self._map(partition, shard.left_bits, nodes, features, split_bins, default_left, self.engine.threads)
-        return _native.join_left_bits(self.engine.get(parts), partition.counts_by_shard(nodes))
+        return _native.gbdt.join_left_bits(self.engine.get(parts), partition.counts_by_shard(nodes))
 
     def histogram(
         self, partition: "ShardedPartition", nodes: Nodes, pairs: ShardedPairs, features: Nodes | None
     ) -> NDArray[np.int64]:
-        """See _native.histogram."""
+        """See _native.gbdt.histogram."""
         engine = self.engine
         parts = [
             engine.run(s, shard.histogram, bins, rows, nodes, values, features, engine.threads)
@@ -140,7 +140,7 @@ class ShardedBins:
     def histogram_counts(
         self, partition: "ShardedPartition", nodes: Nodes, features: Nodes | None
     ) -> NDArray[np.int64]:
-        """See _native.histogram_counts."""
+        """See _native.gbdt.histogram_counts."""
         return self._sum(self._map(partition, shard.histogram_counts, nodes, features, self.engine.threads))
 
     def _map(self, partition: "ShardedPartition", function: Callable[..., object], *args: object) -> list[Held]:
@@ -156,9 +156,9 @@ class ShardedBins:
 
 
 class ShardedPartition:
-    """Which node each row is in, in shards: what _native.RowPartition is for rows in one place.
+    """Which node each row is in, in shards: what _native.gbdt.RowPartition is for rows in one place.
 
-    `parts`: handles of _native.RowPartition, replaced by new ones with every split.
+    `parts`: handles of _native.gbdt.RowPartition, replaced by new ones with every split.
     """
 
     def __init__(self, engine: Engine, division: Division, sampled: Nodes | None) -> None:
@@ -206,7 +206,7 @@ class ShardedPartition:
         return int(((self.counts(nodes) + 7) // 8).sum())
 
     def split(self, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes | memoryview, threads: int = 1) -> None:  # noqa: ARG002
-        """See _native.RowPartition.split; nothing changes when the arguments are refused (ValueError)."""
+        """See _native.gbdt.RowPartition.split; nothing changes when the arguments are refused (ValueError)."""
         parents, children = nodes.tolist(), [*left.tolist(), *right.tolist()]
         if len(left) != len(nodes) or len(right) != len(nodes) or not self.has(nodes):
             raise ValueError("nodes that are not open, or another number of children")
@@ -215,7 +215,7 @@ class ShardedPartition:
         if min(children, default=0) < 0 or self._ever.intersection(children):
             raise ValueError("a child whose number is taken")
         held = self.counts_by_shard(nodes)
-        shares, gone_left = _native.split_left_bits(bits, held)
+        shares, gone_left = _native.gbdt.split_left_bits(bits, held)
         engine = self._engine
         self.parts = [
             engine.run(s, shard.split_rows, rows, nodes, left, right, shares[s], engine.threads)
@@ -228,7 +228,7 @@ class ShardedPartition:
         self._ever.update(children)
 
     def node_sums(self, nodes: Nodes, pairs: ShardedPairs) -> NDArray[np.int64]:
-        """See _native.node_sums."""
+        """See _native.gbdt.node_sums."""
         engine = self._engine
         parts = [
             engine.run(s, shard.node_sums, rows, nodes, values, engine.threads)

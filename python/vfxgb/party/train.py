@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
 from vfxgb.engine.base import Engine

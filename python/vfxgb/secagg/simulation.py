@@ -153,7 +153,7 @@ def simulate(
     a `handle`: (user, message, the role's own way to answer) -> reply.
     """
     check = lru_cache(maxsize=4 * len(users))(verify) if shared_checks else verify
-    run = _native.random_bytes(RUN_BYTES)
+    run = _native.rand.random_bytes(RUN_BYTES)
     private, directory = make_identities(users)
     dealt = Dealt() if spec.deal is None else spec.deal(params, tuple(users))
 

@@ -144,7 +144,7 @@ class Recorder:
 
 def note_bins(note: Callable[[str, int, int, NDArray[Any]], None], binned: BinnedTable) -> None:
     """Note a party's binned table."""
-    assert isinstance(binned.bins, _native.Bins)  # noqa: S101 - rows in shards are not recorded
+    assert isinstance(binned.bins, _native.gbdt.Bins)  # noqa: S101 - rows in shards are not recorded
     columns = [binned.bins.column(feature) for feature in range(binned.n_features)]
     note("bins", -1, -1, np.stack(columns, axis=1))
     note("n-bins", -1, -1, binned.n_bins)

@@ -42,7 +42,7 @@ class GrowingTree:
         tree: int,
         pairs: Pairs,
         partition: Partition,
-        rule: _native.SplitRule,
+        rule: _native.gbdt.SplitRule,
         step: float,
         bounded: bool,
         subtract: bool,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.data.table import Table
 from vfxgb.errors import ConsentError, MessageError, ShareMismatchError
 from vfxgb.model.pooled import PooledModel

@@ -13,20 +13,20 @@ from vfxgb.tree.proposal import SumTable
 CUTS = [np.array([-0.5, 0.0, 0.7]), np.array([0.1]), np.array([-1.0, -0.2, 0.3, 0.9])]
 
 
-def _binned(seed: int, n: int = 60) -> tuple[_native.Bins, np.ndarray, np.ndarray, np.ndarray]:
+def _binned(seed: int, n: int = 60) -> tuple[_native.gbdt.Bins, np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     X[rng.random(X.shape) < 0.3] = np.nan
     X[:, 1] = rng.normal(size=n)
-    bins = _native.Bins(n, CUTS)
+    bins = _native.gbdt.Bins(n, CUTS)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
     pairs = rng.integers(-1000, 1000, size=(n, 2))
     return bins, X, np.isnan(X).any(axis=0), pairs
 
 
-def _partition(X: np.ndarray) -> tuple[_native.RowPartition, list[np.ndarray]]:
-    partition = _native.RowPartition(len(X))
+def _partition(X: np.ndarray) -> tuple[_native.gbdt.RowPartition, list[np.ndarray]]:
+    partition = _native.gbdt.RowPartition(len(X))
     left = X[:, 1] < 0.1
     partition.split(
         np.array([0], np.int32), np.array([1], np.int32), np.array([2], np.int32), np.packbits(left, bitorder="little")
@@ -126,9 +126,9 @@ def test_unavailable_candidates_have_no_sums() -> None:
 
 
 def _level(nodes, totals, build, sibling, parent) -> LevelNodes:
-    rule = _native.SplitRule(1.0)
+    rule = _native.gbdt.SplitRule(1.0)
     places = [np.array(place) for place in (build, sibling, parent)]
-    return LevelNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule, _native.RowPartition(1))
+    return LevelNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule, _native.gbdt.RowPartition(1))
 
 
 def test_sibling_sums_are_the_parents_minus_the_built() -> None:
@@ -158,7 +158,7 @@ def test_select_picks_the_tokens_of_some_nodes() -> None:
     table = SumTable(None, 1)
     sums = np.array([[[5, 10], [5, 10]], [[4, 10], [1, 10]], [[3, 10], [3, 10]]])
     found = table.propose(_level([0, 1, 2], [[0, 20]] * 3, [0, 1, 2], [-1] * 3, [-1] * 3), sums)
-    start, tokens = _native.select_tokens(found.start, found.tokens, np.array([0, 2]))
+    start, tokens = _native.gbdt.select_tokens(found.start, found.tokens, np.array([0, 2]))
     assert (start.tolist(), tokens.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
 
 

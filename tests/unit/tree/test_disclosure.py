@@ -27,10 +27,10 @@ def test_against_a_naive_twin(features, build) -> None:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(400, 3))
     X[rng.random(X.shape) < 0.1] = np.nan
-    bins = _native.Bins(400, CUTS)
+    bins = _native.gbdt.Bins(400, CUTS)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
-    tree = PassiveTree(0, np.array(features, np.int32), _native.RowPartition(400))
+    tree = PassiveTree(0, np.array(features, np.int32), _native.gbdt.RowPartition(400))
     counter = SmallSums(bins, tree, 1)
     members = {0: np.arange(400)}
     parents = {0: -1}
@@ -63,8 +63,8 @@ def test_against_a_naive_twin(features, build) -> None:
     assert counter.count() == expected
 
 
-def _bins(rng: np.random.Generator, n: int) -> _native.Bins:
-    bins = _native.Bins(n, CUTS)
+def _bins(rng: np.random.Generator, n: int) -> _native.gbdt.Bins:
+    bins = _native.gbdt.Bins(n, CUTS)
     for feature in range(3):
         bins.fill(feature, rng.normal(size=n))
     return bins
@@ -80,7 +80,7 @@ def _nodes(nodes: list[int], parents: list[int], allowed: list[list[bool]] | Non
     )
 
 
-def _split(partition: _native.RowPartition, node: int, left: int, goes: np.ndarray) -> None:
+def _split(partition: _native.gbdt.RowPartition, node: int, left: int, goes: np.ndarray) -> None:
     partition.split(
         *(np.array([one], np.int32) for one in (node, left, left + 1)), np.packbits(goes, bitorder="little")
     )
@@ -90,7 +90,7 @@ def test_merged_buckets_leave_fewer_small_sums() -> None:
     bins = _bins(np.random.default_rng(8), 200)
     found = []
     for least in (1, 5, 12, FEW_ROWS):
-        partition, features = _native.RowPartition(200), np.arange(3, dtype=np.int32)
+        partition, features = _native.gbdt.RowPartition(200), np.arange(3, dtype=np.int32)
         tree = PassiveTree(0, features, partition, 0, ShownCuts(bins, features, least, 1))
         tree.cuts.open(partition, np.zeros(1, np.int32), np.full(1, -1))
         counter = SmallSums(bins, tree, 1)
@@ -108,10 +108,10 @@ def test_merged_buckets_against_a_naive_twin(least) -> None:
     rng = np.random.default_rng(9)
     X = rng.normal(size=(120, 3))
     X[rng.random(X.shape) < 0.2] = np.nan
-    bins, features = _native.Bins(120, CUTS), np.arange(3, dtype=np.int32)
+    bins, features = _native.gbdt.Bins(120, CUTS), np.arange(3, dtype=np.int32)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
-    partition = _native.RowPartition(120)
+    partition = _native.gbdt.RowPartition(120)
     cuts = ShownCuts(bins, features, least, 1)
     tree = PassiveTree(0, features, partition, 0, cuts)
     cuts.open(partition, np.zeros(1, np.int32), np.full(1, -1))
@@ -149,9 +149,9 @@ def test_what_column_sampling_withholds_may_be_derived(case) -> None:
     *allowed, known = DERIVED[case]
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 1))
-    bins = _native.Bins(40, CUTS[:1])
+    bins = _native.gbdt.Bins(40, CUTS[:1])
     bins.fill(0, np.ascontiguousarray(X[:, 0]))
-    tree = PassiveTree(0, np.zeros(1, np.int32), _native.RowPartition(40))
+    tree = PassiveTree(0, np.zeros(1, np.int32), _native.gbdt.RowPartition(40))
     counter = SmallSums(bins, tree, 1)
     members = {0: np.arange(40)}
     levels = [([0], [-1]), ([1, 2], [0, 0]), ([3, 4], [1, 1])]

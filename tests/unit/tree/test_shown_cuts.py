@@ -84,9 +84,9 @@ class GrownTree:
 
     def __init__(self, column: np.ndarray, n_bins: int, splits: list[list[np.ndarray]], least: int) -> None:
         n = len(column)
-        bins = _native.Bins(n, [np.arange(1.0, n_bins)])
+        bins = _native.gbdt.Bins(n, [np.arange(1.0, n_bins)])
         bins.fill(0, np.where(column == n_bins, np.nan, column.astype(np.float64)))
-        partition = _native.RowPartition(n)
+        partition = _native.gbdt.RowPartition(n)
         cuts = ShownCuts(bins, np.zeros(1, np.int32), least, 1)
         self.rows = {0: np.arange(n)}
         self.shown: dict[int, tuple[list[int], bool]] = {}

@@ -27,7 +27,7 @@ class FederBoostPassive:
     def __init__(self, context: PassiveContext) -> None:
         self._context = context
         self._trees: Sequence[PassiveTree] = ()
-        self._noisy: _native.Bins | None = None
+        self._noisy: _native.gbdt.Bins | None = None
         every = np.arange(context.bins.n_features, dtype=np.int32)
         self._candidates = CandidateList(context.bins, context.has_missing, every, None, None, context.threads)
 
@@ -61,7 +61,7 @@ class FederBoostPassive:
             context.events.append(response.event(context.channel.peer, PROTECTS.format(party=context.party)))
         return drawn
 
-    def _randomise(self) -> _native.Bins:
+    def _randomise(self) -> _native.gbdt.Bins:
         context = self._context
         n_bins, n_features = context.bins.n_bins, context.bins.n_features
         noisy = empty_bins(context.bins.n_rows, n_bins)
@@ -118,12 +118,12 @@ class FederBoostPassive:
         """See PassiveRole: nothing runs in the background."""
 
 
-def empty_bins(n_rows: int, n_bins: NDArray[np.int32]) -> _native.Bins:
+def empty_bins(n_rows: int, n_bins: NDArray[np.int32]) -> _native.gbdt.Bins:
     """Bins of the given numbers whose value b, a plain number, lies in bin b; all rows missing."""
-    return _native.Bins(n_rows, [np.arange(1, int(bins), dtype=np.float64) for bins in n_bins])
+    return _native.gbdt.Bins(n_rows, [np.arange(1, int(bins), dtype=np.float64) for bins in n_bins])
 
 
-def fill(bins: _native.Bins, feature: int, column: NDArray[np.uint16], n_bins: int, threads: int) -> None:
+def fill(bins: _native.gbdt.Bins, feature: int, column: NDArray[np.uint16], n_bins: int, threads: int) -> None:
     """Put a column of bin numbers, of which n_bins is missing, into `empty_bins`."""
     values = column.astype(np.float64)
     values[column >= n_bins] = np.nan

@@ -69,8 +69,8 @@ class ArrivingRows:
 
     @abstractmethod
     def sums(
-        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.Ciphertexts, depth: int
-    ) -> _native.CipherSums:
+        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.crypto.Ciphertexts, depth: int
+    ) -> _native.he_sums.CipherSums:
         """Encrypted bucket sums of a tree's nodes in one lane; counts the additions they took."""
 
     def _check(self, message: HeGradients, round_index: int) -> None:
@@ -89,7 +89,7 @@ class ArrivingRows:
         if len(message.ciphertexts) != size:
             raise MessageError(f"{what}: found {len(message.ciphertexts)} bytes, wanted {size} for {count} ciphertexts")
 
-    def totals(self, data: memoryview, count: int, what: str) -> _native.Ciphertexts:
+    def totals(self, data: memoryview, count: int, what: str) -> _native.crypto.Ciphertexts:
         """Encrypted sums of `count` nodes, checked. Raises MessageError and InvalidCiphertextError."""
         native, threads = self._key.native, self._context.threads
         if len(data) != count * native.wire_bytes:
@@ -113,9 +113,9 @@ class EncryptedRows(ArrivingRows):
         self._place = None if sampled is None else places(sampled, n_rows)
         if sampled is None and n_train < n_rows:
             sampled = np.arange(n_train, dtype=np.int32)
-        self._lanes = [_native.CipherRows(of.key.native, self._count) for _ in of.plan.lanes]
-        self._roots: dict[tuple[int, bytes], _native.RootSums] = {}
-        self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
+        self._lanes = [_native.crypto.CipherRows(of.key.native, self._count) for _ in of.plan.lanes]
+        self._roots: dict[tuple[int, bytes], _native.he_sums.RootSums] = {}
+        self._finished: dict[tuple[int, bytes], _native.he_sums.CipherSums] = {}
         if of.params.stream:
             self._begin_roots(sampled)
 
@@ -124,7 +124,7 @@ class EncryptedRows(ArrivingRows):
             for number in self._plan.lanes_of(tree.tree):
                 share = (number, tree.features.tobytes())
                 if share not in self._roots and len(tree.features):
-                    self._roots[share] = _native.RootSums(
+                    self._roots[share] = _native.he_sums.RootSums(
                         self._lanes[number],
                         self._context.bins,
                         self._place,
@@ -145,8 +145,8 @@ class EncryptedRows(ArrivingRows):
                     root.add(message.first, message.count, context.threads)
 
     def sums(
-        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.Ciphertexts, depth: int
-    ) -> _native.CipherSums:
+        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.crypto.Ciphertexts, depth: int
+    ) -> _native.he_sums.CipherSums:
         """Encrypted bucket sums of a tree's nodes in one lane; counts the additions they took."""
         share = (lane, tree.features.tobytes())
         if depth > 0:
@@ -157,7 +157,7 @@ class EncryptedRows(ArrivingRows):
         if share in self._roots:
             sums = self._roots.pop(share).finish(totals, context.threads)
         else:
-            sums = _native.cipher_histogram(
+            sums = _native.he_sums.cipher_histogram(
                 self._lanes[lane],
                 self._place,
                 context.bins,

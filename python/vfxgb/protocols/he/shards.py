@@ -32,7 +32,7 @@ _ROOT = np.zeros(1, dtype=np.int32)
 class ShardCiphers:
     """The ciphertexts of one lane of a shard's sampled rows under `key`; can go from process to process with it."""
 
-    def __init__(self, key: PublicKey, rows: _native.CipherRows) -> None:
+    def __init__(self, key: PublicKey, rows: _native.crypto.CipherRows) -> None:
         self.key = key
         self.rows = rows
 
@@ -45,7 +45,7 @@ class ShardCiphers:
 
 def _ciphers_again(data: bytes, wire: bytes, count: int) -> ShardCiphers:
     key = public_key(data)
-    rows = _native.CipherRows(key.native, count)
+    rows = _native.crypto.CipherRows(key.native, count)
     rows.fill(0, wire, 1)
     return ShardCiphers(key, rows)
 
@@ -53,13 +53,17 @@ def _ciphers_again(data: bytes, wire: bytes, count: int) -> ShardCiphers:
 class ShardSums:
     """Sums that one shard, or several together, made under `key`; can go from process to process with it."""
 
-    def __init__(self, key: PublicKey, sums: _native.CipherSums) -> None:
+    def __init__(self, key: PublicKey, sums: _native.he_sums.CipherSums) -> None:
         self.key = key
         self.sums = sums
 
-    def under(self, key: PublicKey) -> _native.CipherSums:
+    def under(self, key: PublicKey) -> _native.he_sums.CipherSums:
         """The sums under an equal key: native objects of one key object go together, and a process may have several."""
-        return self.sums if key is self.key else _native.CipherSums.from_bytes(key.native, self.sums.to_bytes(1), 1)
+        return (
+            self.sums
+            if key is self.key
+            else _native.he_sums.CipherSums.from_bytes(key.native, self.sums.to_bytes(1), 1)
+        )
 
     def __sizeof__(self) -> int:
         return self.sums.nbytes
@@ -70,7 +74,7 @@ class ShardSums:
 
 def _sums_again(key_data: bytes, data: bytes) -> ShardSums:
     key = public_key(key_data)
-    return ShardSums(key, _native.CipherSums.from_bytes(key.native, data, 1))
+    return ShardSums(key, _native.he_sums.CipherSums.from_bytes(key.native, data, 1))
 
 
 @dataclass
@@ -102,7 +106,7 @@ class EncryptedShards(ArrivingRows):
         self._shards = self._divide(of.sampled)
         # (lane, features) -> per shard the sums of the root.
         self._roots: dict[tuple[int, bytes], list[Held]] = {}
-        self._finished: dict[tuple[int, bytes], _native.CipherSums] = {}
+        self._finished: dict[tuple[int, bytes], _native.he_sums.CipherSums] = {}
 
     def _divide(self, sampled: NDArray[np.int32] | None) -> list[_Shard]:
         division, engine, shards, first = self._bins.division, self._engine, [], 0
@@ -132,7 +136,7 @@ class EncryptedShards(ArrivingRows):
             shard.files[message.lane].write(data)
             return
         while len(shard.lanes) <= message.lane:
-            rows = _native.CipherRows(self._key.native, shard.count, new_file(str(self._engine.folder)))
+            rows = _native.crypto.CipherRows(self._key.native, shard.count, new_file(str(self._engine.folder)))
             shard.lanes.append(self._engine.keep(shard.number, ShardCiphers(self._key, rows)))
         (held,) = self._engine.get([shard.lanes[message.lane]])
         bad = held.rows.fill(first, data, self._context.threads)
@@ -175,8 +179,8 @@ class EncryptedShards(ArrivingRows):
         )
 
     def sums(
-        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.Ciphertexts, depth: int
-    ) -> _native.CipherSums:
+        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.crypto.Ciphertexts, depth: int
+    ) -> _native.he_sums.CipherSums:
         """See EncryptedRows."""
         share = (lane, tree.features.tobytes())
         if depth > 0:
@@ -193,15 +197,15 @@ class EncryptedShards(ArrivingRows):
         self._context.timings.count("row additions", sums.rows_additions)
         return sums
 
-    def _fetch(self, joined: Held) -> _native.CipherSums:
+    def _fetch(self, joined: Held) -> _native.he_sums.CipherSums:
         """The joined sums, here, under this process's own key object."""
         engine = self._engine
         if engine.mapped:
             (here,) = engine.get([joined])
-            found: _native.CipherSums = here.under(self._key)
+            found: _native.he_sums.CipherSums = here.under(self._key)
             return found
         (data,) = engine.get([engine.run(0, sums_bytes, joined)])
-        return _native.CipherSums.from_bytes(self._key.native, data, self._context.threads)
+        return _native.he_sums.CipherSums.from_bytes(self._key.native, data, self._context.threads)
 
     def close(self) -> None:
         """Forget the ciphertexts, and their files."""
@@ -218,7 +222,7 @@ def load_ciphers(path: str, data: bytes, count: int, where: tuple[str, int, int,
     `where`: party, round, lane and number of the first, for the error of a bad one.
     """
     key = public_key(data)
-    rows = _native.CipherRows(key.native, count)
+    rows = _native.crypto.CipherRows(key.native, count)
     # The file is whole: it was closed before this was asked for.
     bad = rows.fill(0, np.memmap(path, dtype=np.uint8, mode="r"), threads)
     if bad >= 0:
@@ -230,8 +234,8 @@ def load_ciphers(path: str, data: bytes, count: int, where: tuple[str, int, int,
 def partial_sums(
     ciphers: ShardCiphers,
     place: NDArray[np.int32] | None,
-    bins: _native.Bins,
-    partition: _native.RowPartition,
+    bins: _native.gbdt.Bins,
+    partition: _native.gbdt.RowPartition,
     nodes: NDArray[np.int32],
     features: NDArray[np.int32],
     joint: bool,
@@ -239,7 +243,7 @@ def partial_sums(
     threads: int,
 ) -> ShardSums:
     """The sums of a shard's rows but for the heaviest buckets."""
-    sums = _native.cipher_histogram(
+    sums = _native.he_sums.cipher_histogram(
         ciphers.rows, place, bins, partition, nodes, None, features, joint, threads, heaviest
     )
     ciphers.rows.drop()
@@ -250,7 +254,7 @@ def partial_sums(
 def join_sums(parts: list[ShardSums]) -> ShardSums:
     """Sums over the rows of all of them."""
     key = parts[0].key
-    return ShardSums(key, _native.CipherSums.join([part.under(key) for part in parts], 1))
+    return ShardSums(key, _native.he_sums.CipherSums.join([part.under(key) for part in parts], 1))
 
 
 def sums_bytes(joined: ShardSums) -> bytes:

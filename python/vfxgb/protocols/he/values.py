@@ -202,7 +202,7 @@ def sum_of(values: NDArray[np.int64], sampled: Nodes | None) -> NDArray[np.int64
 
 
 def encrypt(
-    key: _native.PrivateKey | _native.PublicKey,
+    key: _native.crypto.PrivateKey | _native.crypto.PublicKey,
     lane: Lane,
     outputs: Sequence[NDArray[np.int64]],
     rows: slice | Nodes,
