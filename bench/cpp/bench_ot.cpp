@@ -32,7 +32,7 @@ void items(benchmark::State& state, std::size_t count) {
 void hash(benchmark::State& state, const AesPath* path) {
   const AesKey key = random_key();
   Blocks blocks = random_blocks(512);
-  for (auto _ : state) path->hash(key, value_tweak(1), blocks.data(), blocks.data(), blocks.size());
+  for (auto _ : state) path->hash(key, value_tweak(1, 1), blocks.data(), blocks.data(), blocks.size());
   items(state, blocks.size());
 }
 
@@ -99,11 +99,11 @@ void copaths(benchmark::State& state) {
 void grow_and_hash(benchmark::State& state) {
   const SetUp s(static_cast<std::int32_t>(state.range(0)));
   const TreeShape shape = s.forest.shapes[0];
-  std::vector<Lanes> nodes(shape.room());
+  std::vector<Lanes> nodes(shape.values());
   Lanes roots{};
   for (auto _ : state) {
     grow(s.hash, s.delta, shape, roots, nodes.data());
-    s.hash.values(value_tweak(1), nodes[0].block, nodes[0].block, lane_count * shape.leaves);
+    s.hash.values(value_tweak(1, 1), nodes[0].block, nodes[0].block, lane_count * shape.leaves);
     benchmark::DoNotOptimize(nodes.data());
   }
   items(state, lane_count);

@@ -67,7 +67,7 @@ void send(benchmark::State& state) {
   const ot::Blocks u(code_bits * run.groups, Block{1, 2});
   std::vector<u64> values(3 * run.count);
   for (auto _ : state)
-    sender.evaluate(0, run.groups, run.ids, bins.order.data(), bins.offsets.data(), u.data(), values.data(), 1);
+    sender.evaluate(0, run.groups, run.ids, bins.order, bins.offsets, u.data(), values.data(), 1);
   run.items(state);
 }
 

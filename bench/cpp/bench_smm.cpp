@@ -23,7 +23,7 @@ struct Data {
     const unsigned char key[32] = {7};
     smm::keyed_normals(key, 0, x.size(), x.data(), 2);
   }
-  smm::Cells cells() const { return smm::checked_cells(bin.data(), n, std::vector<smm::i32>(features, bins), 2); }
+  smm::Cells cells() const { return smm::checked_cells(bin.data(), n, std::vector<i32>(features, bins), 2); }
   smm::Rows rows() const { return {x.data(), vectors, n, n}; }
 
   std::size_t n;

@@ -59,16 +59,16 @@ def gradients(rows: int) -> np.ndarray:
 def one(step: str, rows: int, rank: int, threads: int) -> tuple[float, int | None]:
     """Seconds and peak bytes of a step."""
     matrix, pairs = node(rows, threads), gradients(rows)
-    received = None if step.startswith("U") else random_vectors(rank, rows, _native.random_bytes, threads)
+    received = None if step.startswith("U") else random_vectors(rank, rows, _native.rand.random_bytes, threads)
     if received is not None:
         received /= np.sqrt(rows)
-    random_vectors(2, 100_000, _native.random_bytes, threads)  # starts the threads
+    random_vectors(2, 100_000, _native.rand.random_bytes, threads)  # starts the threads
     peak, start = start_peak(), time.perf_counter()
     made = None
     if step == "U of smm1":
-        made = null_vectors(pairs, rank, _native.random_bytes, threads)
+        made = null_vectors(pairs, rank, _native.rand.random_bytes, threads)
     elif step == "U of smm2":
-        made = SecureKernel(matrix, COVER, _native.random_bytes).null_vectors(rank)
+        made = SecureKernel(matrix, COVER, _native.rand.random_bytes).null_vectors(rank)
     elif step == "W of smm1":
         shares = matrix.left_shares(received)
         for first, count in pieces(len(matrix.feature), rows, DEFAULT_CHUNK_BYTES):

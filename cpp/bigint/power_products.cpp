@@ -54,6 +54,9 @@ void PowerProducts::fill_table(const u64* base, u64* table) const {
 
 void PowerProducts::multiply(const u64* bases, std::size_t number, const u64* exponents, std::size_t exponent_words,
                              std::size_t threads) {
+  for (std::size_t i = 0; i < number * count_; ++i)
+    if (words::bit_length(exponents + i * exponent_words, exponent_words) > bits_)
+      throw std::invalid_argument("exponents must not be longer than said");
   constexpr std::size_t words_per_line = 8;
   const std::size_t lanes = ring_.kernel().lanes(), words = ring_.block_words(), stride = ring_.open_stride();
   const std::size_t table_words = stride << window_;

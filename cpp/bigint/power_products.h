@@ -18,7 +18,8 @@ class PowerProducts {
 
   std::size_t count() const noexcept { return count_; }
   std::size_t exponent_bits() const noexcept { return bits_; }
-  // `number` bases (elements), and for each of them `count` exponents of exponent_words words.
+  // `number` bases (elements), and for each of them `count` exponents of exponent_words words. Throws
+  // std::invalid_argument, before anything changes, for an exponent of more than exponent_bits() bits.
   void multiply(const u64* bases, std::size_t number, const u64* exponents, std::size_t exponent_words,
                 std::size_t threads);
   // `count` elements: the products so far.

@@ -50,19 +50,6 @@ Array<T> array_of(const T* data, std::size_t size) {
   return out;
 }
 
-// place[candidate] from order[position] = candidate.
-inline std::vector<std::size_t> places(const std::optional<Array<i64>>& order, std::size_t count) {
-  if (!order) return {};
-  const std::vector<i64> list = list_of(*order, "order", static_cast<py::ssize_t>(count));
-  std::vector<std::size_t> out(count, count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (list[i] < 0 || static_cast<std::size_t>(list[i]) >= count || out[static_cast<std::size_t>(list[i])] != count)
-      throw std::invalid_argument("order must be a permutation of the candidates");
-    out[static_cast<std::size_t>(list[i])] = i;
-  }
-  return out;
-}
-
 // Calls use with a float or double example of the array's type.
 template <class Use>
 auto with_floats(const py::array& values, Use use) {

@@ -13,6 +13,7 @@ namespace vfxgb::bind {
 
 namespace py = pybind11;
 
+// Each binds to the submodule of its folder (module.cpp).
 void register_bigint(py::module_& module);
 void register_rand(py::module_& module);
 void register_crypto(py::module_& module);
@@ -20,13 +21,14 @@ void register_gbdt(py::module_& module);
 void register_split(py::module_& module);
 void register_forest(py::module_& module);
 void register_codec(py::module_& module);
-void register_cipher_histogram(py::module_& module);
+void register_cipher_rows(py::module_& module);
+void register_he_sums(py::module_& module);
 void register_masked(py::module_& module);
 void register_noise(py::module_& module);
 void register_ot(py::module_& module);
 void register_partition(py::module_& module);
 void register_psi(py::module_& module);
-void register_shares(py::module_& module);
+void register_ot_shares(py::module_& module);
 void register_smm(py::module_& module);
 void register_bresson(py::module_& module);
 void register_secagg(py::module_& module);
@@ -61,7 +63,7 @@ class NewBytes {
 
 Words integer(const py::bytes& value);      // little endian, canonical
 py::bytes to_bytes(const Words& value);     // as many bytes as words
-std::size_t positive(py::ssize_t threads);  // refuses 0 and less
+std::size_t positive(py::ssize_t value, const char* name = "threads");  // refuses 0 and less
 
 // Runs `work` without the GIL. Its parallel loops look for signals now and then, so that ctrl-C ends a long call within
 // a fraction of a second.

@@ -9,6 +9,7 @@
 #include "bind/locked.h"
 #include "bind/rows.h"
 #include "crypto/bresson/bresson.h"
+#include "crypto/bresson/element_products.h"
 #include "crypto/forms.h"
 
 namespace vfxgb::bind {
@@ -143,16 +144,6 @@ void register_base(py::module_& module) {
           py::arg("exponents"), py::arg("messages") = py::none(), py::arg("threads") = 1);
 }
 
-// Products of elements, entry by entry, as they arrive.
-struct ElementProducts {
-  ElementProducts(Group own, std::size_t count) : group(std::move(own)), product(count * group->ring().stride()) {
-    for (std::size_t i = 0; i < count; ++i)
-      std::copy_n(group->ring().one(), group->ring().stride(), &product[i * group->ring().stride()]);
-  }
-  Group group;
-  Words product;
-};
-
 void register_products(py::module_& module) {
   using Products = Locked<ElementProducts>;
   py::class_<Products>(module, "ElementProducts")
@@ -163,24 +154,15 @@ void register_products(py::module_& module) {
       .def(
           "multiply",
           [](Products& self, const Rows& factors, py::ssize_t threads) {
-            const Ring& ring = self.object.group->ring();
-            const std::size_t team = positive(threads), count = self.object.product.size() / ring.stride();
+            const std::size_t team = positive(threads), count = self.object.count();
             const unsigned char* data = shaped(
-                factors, {static_cast<py::ssize_t>(count), static_cast<py::ssize_t>(form_bytes(ring, Form::wire))},
+                factors,
+                {static_cast<py::ssize_t>(count), static_cast<py::ssize_t>(element_bytes(*self.object.group()))},
                 "factors");
             return interruptible([&] {
-              Words x(count * ring.stride());
-              const std::size_t bad = read_units(ring, Form::wire, data, count, x.data(), team);
-              if (bad != count) return static_cast<i64>(bad);
               const Writing lock(self.guard);
-              // Into x, which takes the product's place in the end: a call that is interrupted changes nothing.
-              const u64* product = self.object.product.data();
-              parallel_for(count, worthwhile(team, 1000 * count), 64, [&](std::size_t begin, std::size_t end) {
-                u64* place = &x[begin * ring.stride()];
-                ring.mul(product + begin * ring.stride(), place, end - begin, place);
-              });
-              self.object.product.swap(x);
-              return i64{-1};
+              const std::size_t bad = self.object.multiply(data, team);
+              return bad == count ? i64{-1} : static_cast<i64>(bad);
             });
           },
           py::arg("factors"), py::arg("threads") = 1)
@@ -190,13 +172,14 @@ void register_products(py::module_& module) {
             const std::size_t team = positive(threads);
             const Words copy = interruptible([&] {
               const Reading lock(self.guard);
-              return self.object.product;
+              return self.object.elements();
             });
-            return written(*self.object.group, copy, copy.size() / self.object.group->ring().stride(), team);
+            return written(*self.object.group(), copy, self.object.count(), team);
           },
           py::arg("threads") = 1);
 }
 
+// Products and the group they are made in, which must outlive them.
 struct OwnedPowerProducts {
   OwnedPowerProducts(Group own, std::size_t count, std::size_t bits, std::size_t window)
       : group(std::move(own)), products(group->ring(), count, bits, window) {}
@@ -221,9 +204,6 @@ void register_power_products(py::module_& module) {
             PowerProducts& products = self.object.products;
             const Words x = elements(group, bases, -1, "bases", team);
             const Exponents all(exponents, {bases.shape(0), static_cast<py::ssize_t>(products.count()), -1});
-            for (std::size_t i = 0; i < all.count; ++i)
-              if (words::bit_length(all.data() + i * all.words, all.words) > products.exponent_bits())
-                throw std::invalid_argument("exponents must not be longer than said");
             interruptible([&] {
               const Writing lock(self.guard);
               products.multiply(x.data(), x.size() / group.ring().stride(), all.data(), all.words, team);

@@ -1,11 +1,9 @@
-#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <stdexcept>
-#include <type_traits>
 
 #include "bigint/words.h"
-#include "bind/bind.h"
+#include "bind/arrays.h"
 #include "crypto/ciphertexts.h"
 #include "crypto/okamoto_uchiyama/okamoto_uchiyama.h"
 #include "crypto/paillier/paillier.h"
@@ -13,7 +11,7 @@
 namespace vfxgb::bind {
 namespace {
 
-using Rows = py::array_t<i64, py::array::c_style>;
+using RowNumbers = Array<i64>;
 
 // Plaintexts or factors from a buffer of two's-complement items of `width` bytes.
 class ValueBuffer {
@@ -24,9 +22,6 @@ class ValueBuffer {
   }
   std::size_t count() const { return bytes_.count(); }
   Values values() const { return {copy_.data(), words_, bytes_.count()}; }
-  void match(std::size_t count) const {
-    if (this->count() != count && this->count() != 1) throw std::invalid_argument("one value per ciphertext, or one");
-  }
 
  private:
   static std::size_t checked(std::size_t width) {
@@ -37,14 +32,6 @@ class ValueBuffer {
   std::size_t words_;
   Words copy_;
 };
-
-const i64* checked_rows(const Rows& rows, std::size_t count) {
-  if (rows.ndim() != 1) throw std::invalid_argument("rows must be one-dimensional");
-  for (py::ssize_t i = 0; i < rows.size(); ++i)
-    if (rows.data()[i] < 0 || static_cast<std::size_t>(rows.data()[i]) >= count)
-      throw std::invalid_argument("row out of range");
-  return rows.data();
-}
 
 py::bytes written(const Ciphertexts& x, Form form, py::ssize_t threads) {
   const std::size_t team = positive(threads);
@@ -72,16 +59,10 @@ Ciphertexts read_form(const Key& key, Form form, const py::buffer& data, py::ssi
 }
 
 template <class Owner>
-void start_pool(Owner& owner, std::size_t stride, py::ssize_t capacity, py::ssize_t threads) {
-  if (capacity < 1) throw std::invalid_argument("capacity must be at least 1");
-  const std::size_t team = positive(threads);
+void start_pool(Owner& owner, py::ssize_t capacity, py::ssize_t threads) {
+  const std::size_t size = positive(capacity, "capacity"), team = positive(threads);
   interruptible([&] {
-    if constexpr (std::is_same_v<Owner, Rerandomizer>)
-      owner.announce(static_cast<std::size_t>(capacity), team);
-    else
-      owner.prepare(static_cast<std::size_t>(capacity));
-    owner.pool().start(static_cast<std::size_t>(capacity), stride, team,
-                       [&owner](std::size_t count, u64* out) { owner.zeros(count, out); });
+    owner.start_pool(size, team);
     return true;
   });
 }
@@ -145,13 +126,8 @@ void register_public_key(py::module_& module) {
             return read_form(self, Form::integer, data, threads);
           },
           py::arg("data"), py::arg("threads") = 1)
-      .def(
-          "start_pool",
-          [](PublicKey& self, py::ssize_t capacity, py::ssize_t threads) {
-            start_pool(self, self.ring().stride(), capacity, threads);
-          },
-          py::arg("capacity"), py::arg("threads") = 1)
-      .def("stop_pool", [](PublicKey& self) { stop_pool(self); })
+      .def("start_pool", start_pool<PublicKey>, py::arg("capacity"), py::arg("threads") = 1)
+      .def("stop_pool", stop_pool<PublicKey>)
       .def("pool_level", [](PublicKey& self) { return self.pool().level(); })
       .def_property_readonly(
           "rerandomizer", [](PublicKey& self) -> Rerandomizer& { return self.rerandomizer(); },
@@ -160,7 +136,7 @@ void register_public_key(py::module_& module) {
 
 template <void (Rerandomizer::*method)(std::size_t, std::size_t)>
 void masks_ahead(Rerandomizer& self, py::ssize_t count, py::ssize_t threads) {
-  const std::size_t wanted = positive(count), team = positive(threads);
+  const std::size_t wanted = positive(count, "count"), team = positive(threads);
   interruptible([&] {
     (self.*method)(wanted, team);
     return true;
@@ -175,13 +151,8 @@ void register_rerandomizer(py::module_& module) {
       .def_property_readonly("window", &Rerandomizer::window)
       .def("plan", masks_ahead<&Rerandomizer::plan>, py::arg("count"), py::arg("threads") = 1)
       .def("announce", masks_ahead<&Rerandomizer::announce>, py::arg("count"), py::arg("threads") = 1)
-      .def(
-          "start_pool",
-          [](Rerandomizer& self, py::ssize_t capacity, py::ssize_t threads) {
-            start_pool(self, self.ring().stride(), capacity, threads);
-          },
-          py::arg("capacity"), py::arg("threads") = 1)
-      .def("stop_pool", [](Rerandomizer& self) { stop_pool(self); })
+      .def("start_pool", start_pool<Rerandomizer>, py::arg("capacity"), py::arg("threads") = 1)
+      .def("stop_pool", stop_pool<Rerandomizer>)
       .def("pool_level", [](Rerandomizer& self) { return self.pool().level(); });
 }
 
@@ -212,7 +183,6 @@ void register_private_key(py::module_& module) {
       .def(
           "decrypt",
           [](const PrivateKey& self, const Ciphertexts& ciphertexts, py::ssize_t threads) {
-            if (ciphertexts.key() != self.public_key()) throw std::invalid_argument("ciphertexts under another key");
             const std::size_t team = positive(threads);
             return to_bytes(interruptible([&] { return decrypt(self, ciphertexts, team); }));
           },
@@ -222,13 +192,8 @@ void register_private_key(py::module_& module) {
              const auto [p, q, order_p, order_q] = self.secrets();
              return py::make_tuple(to_bytes(p), to_bytes(q), to_bytes(order_p), to_bytes(order_q));
            })
-      .def(
-          "start_pool",
-          [](PrivateKey& self, py::ssize_t capacity, py::ssize_t threads) {
-            start_pool(self, self.public_key()->ring().stride(), capacity, threads);
-          },
-          py::arg("capacity"), py::arg("threads") = 1)
-      .def("stop_pool", [](PrivateKey& self) { stop_pool(self); })
+      .def("start_pool", start_pool<PrivateKey>, py::arg("capacity"), py::arg("threads") = 1)
+      .def("stop_pool", stop_pool<PrivateKey>)
       .def("pool_level", [](PrivateKey& self) { return self.pool().level(); });
 }
 
@@ -247,22 +212,21 @@ void register_ciphertexts(py::module_& module) {
           "add_plain",
           [](const Ciphertexts& self, const py::buffer& values, std::size_t width, py::ssize_t threads) {
             const ValueBuffer input(values, width);
-            input.match(self.size());
             const std::size_t team = positive(threads);
             return interruptible([&] { return self.add_plain(input.values(), team); });
           },
           py::arg("values"), py::arg("width"), py::arg("threads") = 1)
       .def(
           "take",
-          [](const Ciphertexts& self, const Rows& rows) {
-            const i64* data = checked_rows(rows, self.size());
+          [](const Ciphertexts& self, const RowNumbers& rows) {
+            const i64* data = shaped(rows, {-1}, "rows");
             return interruptible([&] { return self.take(data, static_cast<std::size_t>(rows.size())); });
           },
           py::arg("rows"))
       .def(
           "sum",
-          [](const Ciphertexts& self, const std::optional<Rows>& rows, py::ssize_t threads) {
-            const i64* data = rows ? checked_rows(*rows, self.size()) : nullptr;
+          [](const Ciphertexts& self, const std::optional<RowNumbers>& rows, py::ssize_t threads) {
+            const i64* data = rows ? shaped(*rows, {-1}, "rows") : nullptr;
             const std::size_t count = rows ? static_cast<std::size_t>(rows->size()) : self.size();
             const std::size_t team = positive(threads);
             return interruptible([&] { return self.sum(data, count, team); });
@@ -272,7 +236,6 @@ void register_ciphertexts(py::module_& module) {
           "scale",
           [](const Ciphertexts& self, const py::buffer& values, std::size_t width, py::ssize_t threads) {
             const ValueBuffer input(values, width);
-            input.match(self.size());
             const std::size_t team = positive(threads);
             return interruptible([&] { return self.scale(input.values(), team); });
           },
@@ -295,8 +258,6 @@ void register_ciphertexts(py::module_& module) {
           [](const std::vector<const Ciphertexts*>& arrays, const py::buffer& values, std::size_t width,
              py::ssize_t threads) {
             const ValueBuffer input(values, width);
-            if (arrays.empty() || input.count() != arrays.size())
-              throw std::invalid_argument("wanted one value for each of at least one array");
             for (const Ciphertexts* array : arrays)
               if (array == nullptr) throw py::type_error("found None among the arrays");
             const std::size_t team = positive(threads);

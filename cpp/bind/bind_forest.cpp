@@ -6,7 +6,6 @@ namespace vfxgb::bind {
 namespace {
 
 using gbdt::Forest;
-using gbdt::i32;
 
 Forest make_forest(const Array<i64>& tree_start, const Array<i32>& feature, const Array<double>& threshold,
                    const Array<bool>& default_left, const Array<i32>& left, const Array<i32>& right,
@@ -26,13 +25,6 @@ Forest make_forest(const Array<i64>& tree_start, const Array<i32>& feature, cons
   return Forest(std::move(start), std::move(nodes), not_negative(n_features, "n_features"));
 }
 
-Forest::Range chosen_trees(const Forest& forest, py::ssize_t first, py::ssize_t count) {
-  const auto trees = static_cast<py::ssize_t>(forest.trees());
-  if (first < 0 || first > trees || count < -1 || count > trees - first)
-    throw std::invalid_argument("trees out of range");
-  return {static_cast<std::size_t>(first), static_cast<std::size_t>(count < 0 ? trees - first : count)};
-}
-
 // Calls use(table) with X as floats or doubles; every feature of the forest is a column of it.
 template <class Use>
 void with_table(const Forest& forest, const py::array& X, Use use) {
@@ -46,7 +38,7 @@ void with_table(const Forest& forest, const py::array& X, Use use) {
 Array<i32> leaves(const Forest& self, const py::array& X, py::ssize_t first_tree, py::ssize_t n_trees,
                   py::ssize_t threads) {
   const std::size_t team = positive(threads);
-  const Forest::Range range = chosen_trees(self, first_tree, n_trees);
+  const Forest::Range range = self.range(first_tree, n_trees);
   Array<i32> out;
   with_table(self, X, [&](const auto& table) {
     out = Array<i32>({table.rows, range.count});
@@ -60,20 +52,16 @@ Array<i32> leaves(const Forest& self, const py::array& X, py::ssize_t first_tree
 Array<double> margins(const Forest& self, const py::array& X, const Array<double>& values, const Array<i32>& group,
                       py::ssize_t n_groups, py::ssize_t first_tree, py::ssize_t n_trees, py::ssize_t threads) {
   const std::size_t team = positive(threads);
-  const Forest::Range range = chosen_trees(self, first_tree, n_trees);
-  if (n_groups < 1) throw std::invalid_argument("n_groups must be at least 1");
+  const Forest::Range range = self.range(first_tree, n_trees);
+  const std::size_t all = positive(n_groups, "n_groups");
   const double* leaf_values = shaped(values, {static_cast<py::ssize_t>(self.nodes())}, "values");
-  std::vector<std::size_t> groups;
-  for (const i32 g : list_of(group, "group", static_cast<py::ssize_t>(self.trees()))) {
-    if (g < 0 || g >= n_groups) throw std::invalid_argument("group out of range");
-    groups.push_back(static_cast<std::size_t>(g));
-  }
+  const std::vector<i32> groups = list_of(group, "group", static_cast<py::ssize_t>(self.trees()));
   Array<double> out;
   with_table(self, X, [&](const auto& table) {
-    out = Array<double>({table.rows, static_cast<std::size_t>(n_groups)});
+    out = Array<double>({table.rows, all});
     double* place = out.mutable_data();
     const py::gil_scoped_release release;
-    self.margins(table, range, leaf_values, groups, static_cast<std::size_t>(n_groups), place, team);
+    self.margins(table, range, leaf_values, groups, all, place, team);
   });
   return out;
 }

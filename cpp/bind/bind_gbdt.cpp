@@ -4,8 +4,6 @@
 // the checks.
 #include <pybind11/stl.h>
 
-#include <numeric>
-
 #include "bind/arrays.h"
 #include "bind/files.h"
 #include "bind/locked.h"
@@ -20,8 +18,6 @@
 namespace vfxgb::bind {
 namespace {
 
-using gbdt::i32;
-
 const i64* checked_gradients(const Array<i64>& gh, const gbdt::RowPartition& partition) {
   const i64* data = shaped(gh, {-1, 2}, "gh");
   if (static_cast<std::size_t>(gh.shape(0)) < partition.row_limit())
@@ -31,10 +27,7 @@ const i64* checked_gradients(const Array<i64>& gh, const gbdt::RowPartition& par
 }
 
 std::vector<i32> chosen_features(const gbdt::Bins& bins, const std::optional<Array<i32>>& features) {
-  if (features) return list_of(*features, "features");
-  std::vector<i32> all(bins.features());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
+  return features ? list_of(*features, "features") : bins.all_features();
 }
 
 template <class T>
@@ -56,14 +49,11 @@ std::size_t fill(Bins& self, py::ssize_t feature, const py::array& values, py::s
 
 Array<gbdt::Bin16> column(const Bins& self, py::ssize_t feature) {
   const std::size_t f = not_negative(feature, "feature");
-  if (f >= self.object.features()) throw std::invalid_argument("feature out of range");
   Array<gbdt::Bin16> out(static_cast<py::ssize_t>(self.object.rows()));
   gbdt::Bin16* place = out.mutable_data();
   const py::gil_scoped_release release;
   const Reading lock(self.guard);
-  self.object.with_column(f, [&](const auto* bins, std::size_t width) {
-    for (std::size_t i = 0; i < self.object.rows(); ++i) place[i] = bins[i * width];
-  });
+  self.object.copy_column(f, place);
   return out;
 }
 
@@ -185,14 +175,12 @@ template <class Run>
 Array<i64> build(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
                  const std::optional<Array<i32>>& features, bool pairs, Run run) {
   const std::vector<i32> n = list_of(nodes, "nodes"), f = chosen_features(bins.object, features);
-  if (bins.object.rows() != partition.object.n_rows()) throw std::invalid_argument("bins and partition differ in rows");
   std::vector<py::ssize_t> shape{nodes.size(), static_cast<py::ssize_t>(total_bins(bins.object, f))};
   if (pairs) shape.push_back(2);
   Array<i64> out(shape);
   i64* place = out.mutable_data();
   const py::gil_scoped_release release;
   const Reading bins_lock(bins.guard), lock(partition.guard);
-  partition.object.bits_size(n);  // every node exists
   run(n, f, place);
   return out;
 }
@@ -233,7 +221,6 @@ void register_histograms(py::module_& module) {
         i64* place = out.mutable_data();
         const py::gil_scoped_release release;
         const Reading lock(partition.guard);
-        partition.object.bits_size(n);  // every node exists
         node_sums(partition.object, n, gradients, place, team);
         return out;
       },
@@ -250,8 +237,7 @@ void register_histograms(py::module_& module) {
         i64* place = out.mutable_data();
         const py::gil_scoped_release release;
         const Reading lock(partition.guard);
-        if (left.size() != partition.object.bits_size(n)) throw std::invalid_argument("left bits: a wrong size");
-        left_node_sums(partition.object, n, left.data(), gradients, place, team);
+        left_node_sums(partition.object, n, {left.data(), left.size()}, gradients, place, team);
         return out;
       },
       py::arg("partition"), py::arg("nodes"), py::arg("bits"), py::arg("gh"), py::arg("threads") = 1);
@@ -264,18 +250,15 @@ bool encode_pairs(const py::array& g, const py::array& h, double scale, double s
   if (known != out.data()) throw std::invalid_argument("out must be C-ordered");
   if (g.ndim() != 1 || h.ndim() != 1 || g.size() != h.size())
     throw std::invalid_argument("gradients and hessians must be one-dimensional and of one length");
-  if (!(step > 0 && scale <= step * 0x1p50)) throw std::invalid_argument("scale must be at most 2**50 steps");
   const std::vector<i32> chosen = rows ? list_of(*rows, "rows") : std::vector<i32>{};
-  for (const i32 row : chosen)
-    if (row < 0 || row >= g.size()) throw std::invalid_argument("row out of range");
-  const auto count = rows ? chosen.size() : static_cast<std::size_t>(g.size());
+  const auto size = static_cast<std::size_t>(g.size());
   i64* place = out.mutable_data();
   return with_floats(g, [&](auto example) {
     using T = decltype(example);
     if (!py::isinstance<py::array_t<T>>(h)) throw py::type_error("gradients and hessians must be of one type");
     const auto gradients = strided<T>(g), hessians = strided<T>(h);
     const py::gil_scoped_release release;
-    return gbdt::encode(gradients, hessians, rows ? chosen.data() : nullptr, count, scale, step, place, team);
+    return gbdt::encode(gradients, hessians, size, rows ? &chosen : nullptr, scale, step, place, team);
   });
 }
 

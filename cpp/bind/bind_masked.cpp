@@ -1,12 +1,9 @@
 // MaskedXGBoost: noise, masks and sums of several candidates over the nodes of a level (noise/masked_noise.h).
 #include <pybind11/stl.h>
 
-#include <cmath>
-
 #include "bind/arrays.h"
 #include "noise/masked_noise.h"
 #include "noise/normal.h"
-#include "rand/keystream.h"
 
 namespace vfxgb::bind {
 namespace {
@@ -24,32 +21,18 @@ struct Chunk {
   py::ssize_t count() const { return static_cast<py::ssize_t>(candidates.size()); }
 };
 
-std::vector<i64> checked_start(const Array<i64>& start, py::ssize_t rows) {
-  std::vector<i64> list = list_of(start, "start");
-  if (list.empty() || list.front() != 0 || list.back() != rows || !std::is_sorted(list.begin(), list.end()))
-    throw std::invalid_argument("start must ascend from 0 to the number of rows");
-  return list;
-}
-
-i64 in_range(i64 value, i64 least, i64 end, const char* name, const char* wanted) {
-  if (value < least || value >= end) throw std::invalid_argument(std::string(name) + " must be " + wanted);
-  return value;
-}
-
 Chunk chunk_of(const Columns& columns, const Array<i64>& start, const Array<i64>& column, const Array<i64>& cut,
                const Array<i64>& missing_left) {
   const std::uint16_t* bins = shaped(columns, {-1, -1}, "columns");
-  Chunk out{checked_start(start, columns.shape(1)), {}, {}};
+  Chunk out{list_of(start, "start"), {}, {}};
   out.level.start = out.start;
+  out.level.check(static_cast<std::size_t>(columns.shape(1)));
   const std::vector<i64> which = list_of(column, "column");
   const auto size = static_cast<py::ssize_t>(which.size());
   const std::vector<i64> last = list_of(cut, "cut", size), missing = list_of(missing_left, "missing_left", size);
   for (std::size_t j = 0; j < which.size(); ++j) {
-    const i64 place = in_range(which[j], 0, columns.shape(0), "column", "a row of columns");
-    const i64 none = in_range(missing[j], -1, 0x10000, "missing_left", "a bin or -1");
-    out.candidates.push_back({bins + place * columns.shape(1),
-                              static_cast<std::uint32_t>(in_range(last[j], 0, 0x10000, "cut", "a bin")),
-                              none < 0 ? 0xffffffff : static_cast<std::uint32_t>(none)});
+    if (which[j] < 0 || which[j] >= columns.shape(0)) throw std::invalid_argument("column must be a row of columns");
+    out.candidates.push_back(masked_candidate(bins + which[j] * columns.shape(1), last[j], missing[j]));
   }
   return out;
 }
@@ -61,8 +44,6 @@ Array<double> masked_noise(const Columns& columns, const Array<i64>& start, cons
   const std::size_t team = positive(threads);
   const Chunk chunk = chunk_of(columns, start, column, cut, missing_left);
   const bool* form = bind::shaped(shaped, {chunk.count(), chunk.nodes()}, "shaped");
-  if (!(sigma1 >= 0 && sigma2 >= 0) || std::isinf(sigma1) || std::isinf(sigma2))
-    throw std::invalid_argument("sigma1 and sigma2 must be finite and not negative");
   Array<double> out({chunk.count(), chunk.rows()});
   double* place = out.mutable_data();
   if (normals) std::copy_n(bind::shaped(*normals, {chunk.count(), chunk.rows()}, "normals"), out.size(), place);
@@ -77,7 +58,9 @@ void add_noise(const Array<double>& base, const Array<double>& noise, const Arra
   const std::size_t team = positive(threads);
   const double* added = shaped(noise, {-1, -1}, "noise");
   const py::ssize_t count = noise.shape(0), rows = noise.shape(1);
-  const std::vector<i64> first = checked_start(start, rows);
+  const std::vector<i64> first = list_of(start, "start");
+  const LevelRows level{first};
+  level.check(static_cast<std::size_t>(rows));
   const double* scale = shaped(factor, {count, -1, start.size() - 1}, "factor");
   const py::ssize_t vectors = factor.shape(1);
   const bool shared = base.ndim() == 2;
@@ -86,7 +69,7 @@ void add_noise(const Array<double>& base, const Array<double>& noise, const Arra
     throw std::invalid_argument("out must be C-ordered");
   double* to = out.mutable_data();
   const py::gil_scoped_release release;
-  vfxgb::add_noise({first}, static_cast<std::size_t>(count), from, shared, added, scale,
+  vfxgb::add_noise(level, static_cast<std::size_t>(count), from, shared, added, scale,
                    static_cast<std::size_t>(vectors), to, team);
 }
 
@@ -107,17 +90,6 @@ Array<double> masked_sums(const Columns& columns, const Array<i64>& start, const
 }  // namespace
 
 void register_masked(py::module_& module) {
-  module.def(
-      "chacha20_keystream",
-      [](const py::bytes& key, py::ssize_t blocks) {
-        const std::string_view view = key;
-        if (view.size() != 32) throw std::invalid_argument("key must have 32 bytes");
-        std::string out(64 * not_negative(blocks, "blocks"), '\0');
-        chacha20_keystream(reinterpret_cast<const unsigned char*>(view.data()),
-                           reinterpret_cast<unsigned char*>(out.data()), out.size() / 64);
-        return py::bytes(out);
-      },
-      py::arg("key"), py::arg("blocks"));
   module.def(
       "random_normals",
       [](py::ssize_t count) {

@@ -53,9 +53,6 @@ py::bytes bytes_of_blocks(const ot::Blocks& blocks) {
 
 py::ssize_t extent(std::size_t count) { return static_cast<py::ssize_t>(count); }
 
-// Groups of transfers that hold `transfers` of them.
-std::size_t group_count(std::size_t transfers) { return (transfers + 127) / ot::group_transfers; }
-
 ot::IknpSender make_sender(const py::bytes& delta, const Array<Byte>& seeds) {
   return {block_of(delta, "delta"), shaped(seeds, {128, 16}, "seeds")};
 }
@@ -93,11 +90,6 @@ struct Trees {
   Trees(const Array<std::int32_t>& leaves, std::size_t rows, py::ssize_t threads)
       : forest(list_of(leaves, "leaves"), rows), team(positive(threads)) {}
   std::vector<py::ssize_t> shape() const { return {extent(forest.shapes.size()), extent(forest.rows)}; }
-  std::size_t all_values() const {
-    std::size_t sum = 0;
-    for (const ot::TreeShape shape : forest.shapes) sum += forest.rows * shape.values();
-    return sum;
-  }
   ot::Forest forest;
   std::size_t team;
 };
@@ -107,7 +99,7 @@ struct PuncturedTrees : Trees {
   PuncturedTrees(const Array<std::int32_t>& leaves, const Array<ot::Leaf>& holes, py::ssize_t threads)
       : Trees(leaves, rows_of(holes, leaves.size()), threads),
         hole(holes.data()),
-        choices(group_count(forest.transfers())) {
+        choices(forest.choice_blocks()) {
     ot::tree_choices(forest, hole, choices.data());
   }
   static std::size_t rows_of(const Array<ot::Leaf>& holes, py::ssize_t shapes) {
@@ -159,7 +151,7 @@ Array<Byte> tree_leaves(const py::bytes& session, u32 domain, u64 block, const p
   const ot::Hash hash = hash_of(session, domain, block);
   const Block secret = block_of(delta, "delta");
   const ot::Blocks own = blocks_of(roots, trees.forest.trees(), "roots");
-  ot::Blocks out(trees.all_values());
+  ot::Blocks out(trees.forest.values());
   interruptible([&] {
     ot::tree_leaves(hash, secret, trees.forest, own.data(), out.data(), trees.team);
     return true;
@@ -172,7 +164,7 @@ Array<Byte> tree_leaves_punctured(const py::bytes& session, u32 domain, u64 bloc
   const PuncturedTrees trees(leaves, holes, threads);
   const ot::Hash hash = hash_of(session, domain, block);
   const ot::Blocks own = blocks_of(copaths, trees.forest.transfers(), "copaths");
-  ot::Blocks out(trees.all_values());
+  ot::Blocks out(trees.forest.values());
   interruptible([&] {
     ot::tree_leaves_punctured(hash, trees.forest, trees.hole, own.data(), out.data(), trees.team);
     return true;

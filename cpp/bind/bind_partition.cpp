@@ -12,8 +12,6 @@
 namespace vfxgb::bind {
 namespace {
 
-using gbdt::i32;
-
 void split(RowPartition& self, const Array<i32>& nodes, const Array<i32>& left, const Array<i32>& right,
            const py::buffer& bits, py::ssize_t threads) {
   const std::vector<i32> n = list_of(nodes, "nodes"), l = list_of(left, "left"), r = list_of(right, "right");
@@ -123,7 +121,7 @@ void register_partition(py::module_& module) {
           [](const RowPartition& self, const Array<i32>& nodes) {
             const std::vector<i32> list = list_of(nodes, "nodes");
             const Reading lock(self.guard);
-            return std::all_of(list.begin(), list.end(), [&](i32 node) { return self.object.has(node); });
+            return self.object.has(list);
           },
           py::arg("nodes"))
       .def(
@@ -133,10 +131,7 @@ void register_partition(py::module_& module) {
             Array<i64> out({static_cast<py::ssize_t>(list.size()), py::ssize_t{2}});
             i64* place = out.mutable_data();
             const Reading lock(self.guard);
-            for (const i32 node : list) {
-              *place++ = static_cast<i64>(self.object.sampled(node).size());
-              *place++ = static_cast<i64>(self.object.others(node).size());
-            }
+            self.object.counts(list, place);
             return out;
           },
           py::arg("nodes"))

@@ -1,7 +1,9 @@
+// The CSPRNG, and ChaCha20 for known-answer tests.
 #include <stdexcept>
 
-#include "bind/bind.h"
+#include "bind/arrays.h"
 #include "rand/csprng.h"
+#include "rand/keystream.h"
 
 namespace vfxgb::bind {
 
@@ -28,6 +30,17 @@ void register_rand(py::module_& module) {
         return py::bytes(reinterpret_cast<const char*>(out), sizeof out);
       },
       py::arg("key"), py::arg("counter"), py::arg("nonce"));
+  module.def(
+      "chacha20_keystream",
+      [](const py::bytes& key, py::ssize_t blocks) {
+        const std::string_view view = key;
+        if (view.size() != 32) throw std::invalid_argument("key must have 32 bytes");
+        std::string out(64 * not_negative(blocks, "blocks"), '\0');
+        chacha20_keystream(reinterpret_cast<const unsigned char*>(view.data()),
+                           reinterpret_cast<unsigned char*>(out.data()), out.size() / 64);
+        return py::bytes(out);
+      },
+      py::arg("key"), py::arg("blocks"));
 }
 
 }  // namespace vfxgb::bind

@@ -8,8 +8,6 @@
 namespace vfxgb::bind {
 namespace {
 
-using smm::i32;
-
 // The arguments that every kernel has. The bins stay numpy's: callers must not change them meanwhile, and no Python
 // code of ours does.
 struct Table {
@@ -19,11 +17,7 @@ struct Table {
         rows(static_cast<std::size_t>(bins.shape(1))),
         team(positive(threads)) {}
   smm::Cells cells() const { return smm::checked_cells(bin, rows, counts, team); }
-  py::ssize_t count() const {
-    py::ssize_t all = 0;
-    for (const i32 bins : counts) all += py::ssize_t{bins} + 1;
-    return all;
-  }
+  py::ssize_t count() const { return static_cast<py::ssize_t>(smm::count_cells(counts)); }
 
   std::vector<i32> counts;
   const smm::Bin* bin;
@@ -80,11 +74,7 @@ void add_left(const Array<smm::Bin>& bins, const Array<i32>& n_bins, const Array
   const std::vector<i32> f = list_of(features, "features"), b = list_of(split_bins, "split_bins", features.size());
   const bool* left = shaped(default_left, {features.size()}, "default_left");
   std::vector<smm::LeftSide> sides;
-  for (std::size_t j = 0; j < f.size(); ++j) {
-    if (f[j] < 0 || static_cast<std::size_t>(f[j]) >= table.counts.size() || b[j] < 0 || b[j] >= table.counts[f[j]])
-      throw std::invalid_argument("a split names a feature or a bin that does not exist");
-    sides.push_back({static_cast<std::size_t>(f[j]), b[j], left[j]});
-  }
+  for (std::size_t j = 0; j < f.size(); ++j) sides.push_back({f[j], b[j], left[j]});
   double* place = writable(out, features.size(), bins.shape(1), "out");
   interruptible([&] {
     smm::add_left(table.cells(), sides, place, table.team);
@@ -145,7 +135,7 @@ Array<double> keyed_normals(const py::bytes& key, py::ssize_t first, py::ssize_t
   if (bytes.size() != 32) throw std::invalid_argument("key takes 32 bytes");
   const std::size_t begin = not_negative(first, "first"), wanted = not_negative(count, "count");
   const std::size_t team = positive(threads);
-  if (begin + wanted > (u64{1} << 60)) throw std::invalid_argument("first + count must be at most 2**60");
+  smm::check_normals(begin, wanted);
   Array<double> out(count);
   double* place = out.mutable_data();
   interruptible([&] {

@@ -2,30 +2,19 @@
 #include <pybind11/stl.h>
 
 #include "bind/arrays.h"
+#include "bind/orders.h"
 #include "gbdt/candidate.h"
 #include "gbdt/score.h"
+#include "gbdt/tokens.h"
 
 namespace vfxgb::bind {
 namespace {
-
-using gbdt::i32;
-
-std::vector<gbdt::FeatureShape> shapes_of(const Array<i32>& n_bins, const Array<bool>& has_missing) {
-  const std::vector<i32> bins = list_of(n_bins, "n_bins");
-  const bool* missing = shaped(has_missing, {n_bins.size()}, "has_missing");
-  std::vector<gbdt::FeatureShape> out;
-  for (std::size_t i = 0; i < bins.size(); ++i) {
-    if (bins[i] < 1) throw std::invalid_argument("a feature has at least one bin");
-    out.push_back({static_cast<std::size_t>(bins[i]), missing[i]});
-  }
-  return out;
-}
 
 void register_candidates(py::module_& module) {
   module.def(
       "candidates",
       [](const Array<i32>& n_bins, const Array<bool>& has_missing) {
-        const auto all = gbdt::candidates(shapes_of(n_bins, has_missing));
+        const auto all = gbdt::candidates(shapes_of(n_bins, has_missing, "has_missing"));
         const auto size = static_cast<py::ssize_t>(all.size());
         Array<i32> feature(size), bin(size);
         Array<bool> left(size);
@@ -42,14 +31,13 @@ void register_candidates(py::module_& module) {
       [](const Array<i64>& histograms, const Array<i64>& totals, const Array<i32>& n_bins,
          const Array<bool>& has_missing, const std::optional<Array<i64>>& order, py::ssize_t threads) {
         const std::size_t team = positive(threads);
-        const auto features = shapes_of(n_bins, has_missing);
+        const auto features = shapes_of(n_bins, has_missing, "has_missing");
         const std::size_t count = count_candidates(features);
-        py::ssize_t bins = 0;
-        for (const auto& feature : features) bins += static_cast<py::ssize_t>(feature.bins);
+        const auto bins = static_cast<py::ssize_t>(count_bins(features));
         const i64* hist = shaped(histograms, {-1, bins, 2}, "histograms");
         const py::ssize_t nodes = histograms.shape(0);
         const i64* sums = shaped(totals, {nodes, 2}, "totals");
-        const std::vector<std::size_t> place = places(order, count);
+        const std::vector<std::size_t> place = places_of(order, count);
         Array<i64> out({nodes, static_cast<py::ssize_t>(count), py::ssize_t{2}});
         i64* data = out.mutable_data();
         const py::gil_scoped_release release;
@@ -73,53 +61,23 @@ Array<i64> complete_sums(const Array<i64>& built, const Array<i64>& build, const
   return out;
 }
 
-// Lists of tokens, one after the other: list i is tokens[start[i]..start[i + 1]).
-struct TokenLists {
-  std::vector<i64> start, tokens;
-};
-
-TokenLists token_lists(const Array<i64>& start, const Array<i64>& tokens) {
-  TokenLists lists{list_of(start, "start"), list_of(tokens, "tokens")};
-  bool good =
-      !lists.start.empty() && lists.start.front() == 0 && lists.start.back() == static_cast<i64>(lists.tokens.size());
-  for (std::size_t i = 1; good && i < lists.start.size(); ++i) good = lists.start[i - 1] <= lists.start[i];
-  if (!good) throw std::invalid_argument("the tokens are not divided into one list per node");
+gbdt::TokenLists token_lists(const Array<i64>& start, const Array<i64>& tokens) {
+  gbdt::TokenLists lists{list_of(start, "start"), list_of(tokens, "tokens")};
+  lists.check();
   return lists;
 }
 
 py::tuple select_tokens(const Array<i64>& start, const Array<i64>& tokens, const Array<i64>& positions) {
-  const TokenLists lists = token_lists(start, tokens);
-  std::vector<i64> chosen_start{0}, chosen;
-  for (const i64 position : list_of(positions, "positions")) {
-    if (position < 0 || position + 1 >= static_cast<i64>(lists.start.size()))
-      throw std::invalid_argument("position out of range");
-    const auto at = static_cast<std::size_t>(position);
-    chosen.insert(chosen.end(), lists.tokens.begin() + lists.start[at], lists.tokens.begin() + lists.start[at + 1]);
-    chosen_start.push_back(static_cast<i64>(chosen.size()));
-  }
-  return py::make_tuple(array_of(chosen_start.data(), chosen_start.size()), array_of(chosen.data(), chosen.size()));
+  const gbdt::TokenLists chosen = token_lists(start, tokens).at(list_of(positions, "positions"));
+  return py::make_tuple(array_of(chosen.start.data(), chosen.start.size()),
+                        array_of(chosen.tokens.data(), chosen.tokens.size()));
 }
 
 Array<i64> first_tokens(const Array<i64>& start, const Array<i64>& tokens, const std::optional<Array<i64>>& order,
                         py::ssize_t count) {
-  const TokenLists lists = token_lists(start, tokens);
-  const i64* rank = order ? shaped(*order, {count}, "order") : nullptr;
-  const auto candidate = [&](i64 token) { return rank ? rank[token] : token; };
-  for (const i64 token : lists.tokens)
-    if (token < 0 || token >= count)
-      throw std::invalid_argument("found a token outside the " + std::to_string(count) + " candidates of this tree");
-  Array<i64> out(static_cast<py::ssize_t>(lists.start.size()) - 1);
-  std::vector<i64> seen;
-  for (std::size_t i = 0; i + 1 < lists.start.size(); ++i) {
-    seen.assign(lists.tokens.begin() + lists.start[i], lists.tokens.begin() + lists.start[i + 1]);
-    if (seen.empty()) throw std::invalid_argument("the tokens are not divided into one or more per node");
-    std::sort(seen.begin(), seen.end());
-    if (std::adjacent_find(seen.begin(), seen.end()) != seen.end())
-      throw std::invalid_argument("a token appears more than once for a node");
-    out.mutable_data()[i] =
-        *std::min_element(seen.begin(), seen.end(), [&](i64 a, i64 b) { return candidate(a) < candidate(b); });
-  }
-  return out;
+  const std::vector<i64> first =
+      token_lists(start, tokens).first(order ? shaped(*order, {count}, "order") : nullptr, count);
+  return array_of(first.data(), first.size());
 }
 
 void register_tokens(py::module_& module) {
@@ -184,8 +142,7 @@ void register_score(py::module_& module) {
             const py::ssize_t nodes = totals.shape(0);
             const double* limits = bounds ? shaped(*bounds, {nodes, 2}, "bounds") : nullptr;
             Array<double> out(nodes);
-            for (py::ssize_t k = 0; k < nodes; ++k)
-              out.mutable_data()[k] = gbdt::weight(self, sums + 2 * k, limits ? limits + 2 * k : nullptr);
+            gbdt::weights(self, sums, limits, static_cast<std::size_t>(nodes), out.mutable_data());
             return out;
           },
           py::arg("totals"), py::arg("bounds") = py::none());

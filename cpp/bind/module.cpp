@@ -2,6 +2,8 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "bigint/words.h"
 #include "bind/bind.h"
@@ -36,30 +38,53 @@ py::bytes to_bytes(const Words& value) {
   return {reinterpret_cast<const char*>(value.data()), value.size() * sizeof(u64)};
 }
 
-std::size_t positive(py::ssize_t threads) {
-  if (threads < 1) throw std::invalid_argument("threads must be at least 1");
-  return static_cast<std::size_t>(threads);
+std::size_t positive(py::ssize_t value, const char* name) {
+  if (value < 1) throw std::invalid_argument(std::string(name) + " must be at least 1");
+  return static_cast<std::size_t>(value);
 }
 
 }  // namespace vfxgb::bind
 
+namespace {
+
+using Register = void (*)(pybind11::module_&);
+
+// A submodule for each folder of the core, of the same name, and what binds the folder.
+struct Folder {
+  const char* name;
+  const char* doc;
+  std::vector<Register> parts;
+};
+
+const Folder folders[] = {
+    {"bigint", "cpp/bigint: kernels, and rings on integers for tests.", {vfxgb::bind::register_bigint}},
+    {"rand", "cpp/rand: the CSPRNG.", {vfxgb::bind::register_rand}},
+    {"crypto",
+     "cpp/crypto: cryptosystems, masks, shares of keys.",
+     {vfxgb::bind::register_crypto, vfxgb::bind::register_cipher_rows, vfxgb::bind::register_bresson,
+      vfxgb::bind::register_secagg}},
+    {"ot", "cpp/ot: oblivious transfer.", {vfxgb::bind::register_ot}},
+    {"psi", "cpp/psi: private set intersection.", {vfxgb::bind::register_psi}},
+    {"codec", "cpp/codec: slots of plaintexts.", {vfxgb::bind::register_codec}},
+    {"gbdt",
+     "cpp/gbdt: the tree kernels.",
+     {vfxgb::bind::register_gbdt, vfxgb::bind::register_partition, vfxgb::bind::register_split,
+      vfxgb::bind::register_forest}},
+    {"he_sums", "cpp/he_sums: sums over ciphertexts.", {vfxgb::bind::register_he_sums}},
+    {"ot_shares", "cpp/ot_shares: shares of sums.", {vfxgb::bind::register_ot_shares}},
+    {"smm", "cpp/smm: secure matrix multiplication.", {vfxgb::bind::register_smm}},
+    {"noise",
+     "cpp/noise: mechanisms of differential privacy.",
+     {vfxgb::bind::register_noise, vfxgb::bind::register_masked}},
+};
+
+}  // namespace
+
+// Classes that another folder's signatures name are registered before it.
 PYBIND11_MODULE(_native, module) {
   module.doc() = "C++ core of vfxgb. Use vfxgb.crypto; this module checks little.";
-  vfxgb::bind::register_bigint(module);
-  vfxgb::bind::register_rand(module);
-  vfxgb::bind::register_crypto(module);
-  vfxgb::bind::register_gbdt(module);
-  vfxgb::bind::register_partition(module);
-  vfxgb::bind::register_split(module);
-  vfxgb::bind::register_forest(module);
-  vfxgb::bind::register_codec(module);
-  vfxgb::bind::register_cipher_histogram(module);
-  vfxgb::bind::register_masked(module);
-  vfxgb::bind::register_noise(module);
-  vfxgb::bind::register_ot(module);
-  vfxgb::bind::register_psi(module);
-  vfxgb::bind::register_shares(module);
-  vfxgb::bind::register_smm(module);
-  vfxgb::bind::register_bresson(module);
-  vfxgb::bind::register_secagg(module);
+  for (const Folder& folder : folders) {
+    pybind11::module_ own = module.def_submodule(folder.name, folder.doc);
+    for (const Register part : folder.parts) part(own);
+  }
 }

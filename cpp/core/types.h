@@ -10,6 +10,7 @@ namespace vfxgb {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
+using i32 = std::int32_t;
 using i64 = std::int64_t;
 __extension__ typedef unsigned __int128 u128;
 

@@ -42,7 +42,17 @@ Ciphertexts Ciphertexts::add(const Ciphertexts& x, const Ciphertexts& y, std::si
   return out;
 }
 
+void Ciphertexts::check_rows(const i64* rows, std::size_t count) const {
+  for (std::size_t i = 0; i < count; ++i)
+    if (rows[i] < 0 || static_cast<std::size_t>(rows[i]) >= count_) throw std::invalid_argument("row out of range");
+}
+
+void Ciphertexts::check_values(const Values& values) const {
+  if (values.count != count_ && values.count != 1) throw std::invalid_argument("one value per ciphertext, or one");
+}
+
 Ciphertexts Ciphertexts::add_plain(const Values& values, std::size_t threads) const {
+  check_values(values);
   Ciphertexts out(key_, count_);
   parallel_for(count_, threads, heavy, [&](std::size_t begin, std::size_t end) {
     key_->add_plain(at(begin), values, begin, end - begin, out.at(begin));
@@ -51,6 +61,7 @@ Ciphertexts Ciphertexts::add_plain(const Values& values, std::size_t threads) co
 }
 
 Ciphertexts Ciphertexts::take(const i64* rows, std::size_t count) const {
+  check_rows(rows, count);
   Ciphertexts out(key_, count);
   for (std::size_t i = 0; i < count; ++i)
     std::copy_n(at(static_cast<std::size_t>(rows[i])), key_->ring().stride(), out.at(i));
@@ -58,6 +69,7 @@ Ciphertexts Ciphertexts::take(const i64* rows, std::size_t count) const {
 }
 
 Ciphertexts Ciphertexts::sum(const i64* rows, std::size_t count, std::size_t threads) const {
+  if (rows) check_rows(rows, count);
   const Ring& ring = key_->ring();
   Ciphertexts parts(key_, std::max<std::size_t>(1, (count + light - 1) / light)), out(key_, 1);
   std::copy_n(ring.one(), ring.stride(), parts.at(0));
@@ -69,6 +81,7 @@ Ciphertexts Ciphertexts::sum(const i64* rows, std::size_t count, std::size_t thr
 }
 
 Ciphertexts Ciphertexts::scale(const Values& values, std::size_t threads) const {
+  check_values(values);
   const Ring& ring = key_->ring();
   Ciphertexts out(key_, count_);
   Words factors(values.count * values.words);
@@ -118,7 +131,9 @@ Ciphertexts Ciphertexts::concat(const Ciphertexts& x, const Ciphertexts& y) {
 
 Ciphertexts Ciphertexts::combine(const std::vector<const Ciphertexts*>& arrays, const Values& values,
                                  std::size_t threads) {
-  const Key& key = arrays.at(0)->key_;
+  if (arrays.empty() || values.count != arrays.size())
+    throw std::invalid_argument("wanted one value for each of at least one array");
+  const Key& key = arrays[0]->key_;
   const Ring& ring = key->ring();
   const std::size_t count = arrays[0]->count_, stride = ring.stride();
   // Terms of either sign apart; the product of the negative ones is inverted at the end.
@@ -174,6 +189,7 @@ Ciphertexts encrypt(PrivateKey& key, const Values& values, std::size_t count, st
 }
 
 Words decrypt(const PrivateKey& key, const Ciphertexts& x, std::size_t threads) {
+  if (x.key() != key.public_key()) throw std::invalid_argument("ciphertexts under another key");
   Words out(x.size() * key.plaintext_words());
   parallel_for(x.size(), threads, slow, [&](std::size_t begin, std::size_t end) {
     key.decrypt(x.at(begin), end - begin, out.data() + begin * key.plaintext_words());

@@ -32,10 +32,16 @@ void for_stretches(std::size_t stretches, std::size_t keys, std::size_t threads,
   });
 }
 
+void check_signs(const std::int8_t* signs, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (signs[i] != 1 && signs[i] != -1) throw std::invalid_argument("signs must be 1 or -1");
+}
+
 }  // namespace
 
 void add_masks(const unsigned char* keys, const std::int8_t* signs, std::size_t count, u64* values, std::size_t size,
                std::size_t threads) {
+  check_signs(signs, count);
   if (size > std::size_t{1} << 35) throw std::invalid_argument("a key stream has at most 2^35 words");
   const std::size_t stretches = (size + stretch_words - 1) / stretch_words;
   std::mutex guard;
@@ -63,6 +69,7 @@ std::size_t mask_piece_words(const Words& modulus) {
 
 void wide_masks(const unsigned char* keys, const std::int8_t* signs, std::size_t count, const Words& modulus,
                 std::size_t size, u64* out, std::size_t threads) {
+  check_signs(signs, count);
   const std::size_t piece = mask_piece_words(modulus), wide = piece + 1, n = modulus.size();
   const std::size_t stretches = (size + stretch_pieces - 1) / stretch_pieces;
   const std::size_t stretch_blocks = stretch_pieces * piece / words_per_block;

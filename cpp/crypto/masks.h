@@ -2,7 +2,8 @@
 // 64-bit words or, for values modulo an integer N, as pieces long enough to be uniform modulo N (ERRATA E20).
 //
 // keys: `count` keys of 32 bytes; signs: 1 or -1 for each. A pair's two users take opposite signs, so that the masks
-// cancel in the sum over all.
+// cancel in the sum over all. Both functions throw std::invalid_argument for other signs, and for masks that are too
+// long for a key stream.
 #pragma once
 
 #include <cstdint>

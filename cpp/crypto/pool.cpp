@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -80,6 +81,7 @@ Pool::State* Pool::current() const {
 }
 
 void Pool::start(std::size_t capacity, std::size_t stride, std::size_t threads, Make make) {
+  if (capacity == 0) throw std::invalid_argument("capacity must be at least 1");
   stop();
   auto state = std::make_unique<State>();
   state->capacity = capacity;

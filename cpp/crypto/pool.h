@@ -21,6 +21,7 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // Keeps up to `capacity` elements of `stride` words, made by `threads` background threads. Replaces a running pool.
+  // Throws std::invalid_argument for a capacity of 0.
   void start(std::size_t capacity, std::size_t stride, std::size_t threads, Make make);
   // Ends the threads and wipes the stock. No effect if none runs.
   void stop();

@@ -62,6 +62,11 @@ void Rerandomizer::announce(std::size_t count, std::size_t threads) {
   make_table(masks_planned, threads);
 }
 
+void Rerandomizer::start_pool(std::size_t capacity, std::size_t threads) {
+  announce(capacity, threads);
+  pool_.start(capacity, ring_.stride(), threads, [this](std::size_t count, u64* out) { zeros(count, out); });
+}
+
 void Rerandomizer::make_table(std::size_t masks, std::size_t threads) {
   const std::lock_guard lock(guard_);
   if (table_) return;

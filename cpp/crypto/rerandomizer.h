@@ -45,6 +45,8 @@ class Rerandomizer {
   void plan(std::size_t count, std::size_t threads = 1);
   // Announces `count` more masks. Without a plan, or beyond it, the table is made once it would have paid already.
   void announce(std::size_t count, std::size_t threads = 1);
+  // Announces `capacity` masks and keeps up to so many in stock. Throws std::invalid_argument for a capacity of 0.
+  void start_pool(std::size_t capacity, std::size_t threads);
   // `count` fresh, independent encryptions of zero. May run on many threads at once.
   void zeros(std::size_t count, u64* out) const;
 

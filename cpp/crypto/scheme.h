@@ -27,6 +27,8 @@ class PublicKey {
 
   const Ring& ring() const noexcept { return ring_; }
   Pool& pool() noexcept { return pool_; }
+  // Keeps up to `capacity` encryptions of zero in stock for encrypt. Throws std::invalid_argument for a capacity of 0.
+  void start_pool(std::size_t capacity, std::size_t threads);
   Rerandomizer& rerandomizer() noexcept { return rerandomizer_; }
 
   // Announces that about `count` encryptions are wanted, before threads share them out: time to make tables.
@@ -51,6 +53,7 @@ class PrivateKey {
 
   const std::shared_ptr<PublicKey>& public_key() const noexcept { return public_key_; }
   Pool& pool() noexcept { return pool_; }
+  void start_pool(std::size_t capacity, std::size_t threads);  // as PublicKey::start_pool
 
   virtual void prepare(std::size_t count) = 0;
   // As the public key's, faster by the factors.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <string>
 
 #include "bigint/words.h"
 #include "core/parallel.h"
@@ -169,6 +170,39 @@ Words ShamirField::weights(const u32* points, std::size_t count, std::size_t thr
     std::copy(weight.begin(), weight.end(), &out[i * n]);
     rest = times(rest, divisors[i]);
   }
+  return out;
+}
+
+void ShamirField::check_below(const Words& integers, const char* name) const {
+  for (std::size_t i = 0; i < integers.size(); i += prime_.size())
+    if (words::compare(&integers[i], prime_.data(), prime_.size()) >= 0)
+      throw std::invalid_argument(std::string(name) + " must be below the modulus");
+}
+
+Words ShamirField::share_all(const Words& secrets, std::size_t threshold, const std::vector<u32>& points,
+                             const Words* coefficients, std::size_t threads) const {
+  if (threshold < 1) throw std::invalid_argument("threshold must be at least 1");
+  check_below(secrets, "secrets");
+  if (coefficients) check_below(*coefficients, "coefficients");
+  const std::size_t n = prime_.size(), count = secrets.size() / n, own = (threshold - 1) * n;
+  Words out(count * points.size() * n);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Words polynomial = coefficients ? Words(coefficients->data() + i * own, coefficients->data() + (i + 1) * own)
+                                          : random_coefficients(threshold);
+    share(&secrets[i * n], polynomial, points.data(), points.size(), out.data() + i * points.size() * n, threads);
+  }
+  return out;
+}
+
+Words ShamirField::reconstruct(const std::vector<u32>& points, const Words& shares, std::size_t count,
+                               std::size_t threads) const {
+  check_below(shares, "shares");
+  const std::size_t n = prime_.size(), each = points.size() * n;
+  const Words own = weights(points.data(), points.size(), threads);
+  Words out(count * n);
+  parallel_for(count, worthwhile(threads, 40 * count * points.size()), 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) combine(own, shares.data() + i * each, &out[i * n]);
+  });
   return out;
 }
 

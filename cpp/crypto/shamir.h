@@ -5,6 +5,8 @@
 // before they are reduced. Integers are p.size() words each and below p. Not constant time.
 #pragma once
 
+#include <vector>
+
 #include "core/types.h"
 
 namespace vfxgb {
@@ -25,10 +27,19 @@ class ShamirField {
   // The weights of f(points[j]) in f(0), for f of degree below count. Throws std::invalid_argument if two points are
   // the same modulo p, or one is 0.
   Words weights(const u32* points, std::size_t count, std::size_t threads) const;
+  // Shares of many secrets at the same points, out[i][j] = share of secret i at points[j]: from random polynomials, or
+  // from coefficients[i][1 .. threshold - 1] where they are not null. Throws std::invalid_argument for a threshold of 0,
+  // and for secrets or coefficients that are not below p.
+  Words share_all(const Words& secrets, std::size_t threshold, const std::vector<u32>& points,
+                  const Words* coefficients, std::size_t threads) const;
+  // The `count` secrets that belong to shares[i][j] at points[j]. Throws as weights, and for shares that are not below
+  // p.
+  Words reconstruct(const std::vector<u32>& points, const Words& shares, std::size_t count, std::size_t threads) const;
   // The sum of weights[j] shares[j].
   void combine(const Words& weights, const u64* shares, u64* out) const;
 
  private:
+  void check_below(const Words& integers, const char* name) const;
   // A sum in `width` words, held below 2^limit; reduce brings it from there below 3 p < 2^(bits + 2).
   template <std::size_t fixed>
   void horner(const u64* coefficients, std::size_t count, const u32* points, std::size_t number, u64* out) const;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -123,6 +124,19 @@ void Bins::lay_out(bool wide) {
     members_.insert(members_.end(), mine.begin() + static_cast<std::ptrdiff_t>(begin),
                     mine.begin() + static_cast<std::ptrdiff_t>(end));
   }
+}
+
+void Bins::copy_column(std::size_t feature, Bin16* out) const {
+  if (feature >= features()) throw std::invalid_argument("feature out of range");
+  with_column(feature, [&](const auto* bins, std::size_t width) {
+    for (std::size_t i = 0; i < rows(); ++i) out[i] = bins[i * width];
+  });
+}
+
+std::vector<i32> Bins::all_features() const {
+  std::vector<i32> out(features());
+  std::iota(out.begin(), out.end(), 0);
+  return out;
 }
 
 template <class T>

@@ -19,7 +19,6 @@
 
 namespace vfxgb::gbdt {
 
-using i32 = std::int32_t;
 using Bin8 = std::uint8_t;
 using Bin16 = std::uint16_t;
 
@@ -63,6 +62,10 @@ class Bins {
   template <class T>
   std::size_t fill(std::size_t feature, Strided<T> values, std::size_t count, std::size_t first_row,
                    std::size_t threads);
+
+  // OUT out: the bin of each row, rows() of them. Throws std::invalid_argument for a feature that does not exist.
+  void copy_column(std::size_t feature, Bin16* out) const;
+  std::vector<i32> all_features() const;  // 0, 1, ...
 
   const std::vector<Tile>& tiles() const { return tiles_; }
   const std::vector<std::size_t>& members() const { return members_; }  // features in tile order

@@ -48,6 +48,33 @@ void node_left_sums(const i64* hist, const i64* total, const std::vector<Feature
 
 }  // namespace
 
+std::vector<FeatureShape> feature_shapes(std::span<const i32> n_bins, const bool* missing) {
+  std::vector<FeatureShape> out;
+  for (std::size_t i = 0; i < n_bins.size(); ++i) {
+    if (n_bins[i] < 1) throw std::invalid_argument("a feature has at least one bin");
+    out.push_back({static_cast<std::size_t>(n_bins[i]), missing[i]});
+  }
+  return out;
+}
+
+std::size_t count_bins(const std::vector<FeatureShape>& features) {
+  std::size_t count = 0;
+  for (const FeatureShape& feature : features) count += feature.bins;
+  return count;
+}
+
+std::vector<std::size_t> places(std::span<const i64> order) {
+  const std::size_t count = order.size();
+  std::vector<std::size_t> out(count, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto candidate = static_cast<std::size_t>(order[i]);  // a negative one is above all
+    if (candidate >= count || out[candidate] != count)
+      throw std::invalid_argument("order must be a permutation of the candidates");
+    out[candidate] = i;
+  }
+  return out;
+}
+
 std::size_t count_candidates(const std::vector<FeatureShape>& features) {
   std::size_t count = 0;
   for (const FeatureShape& feature : features) count += (feature.bins - 1) * (feature.missing ? 2 : 1);

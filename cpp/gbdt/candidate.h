@@ -22,8 +22,14 @@ struct Candidate {
   bool default_left;
 };
 
+// From arrays of one length. Throws std::invalid_argument for a feature without bins.
+std::vector<FeatureShape> feature_shapes(std::span<const i32> n_bins, const bool* missing);
+std::size_t count_bins(const std::vector<FeatureShape>& features);  // missing values are none
 std::size_t count_candidates(const std::vector<FeatureShape>& features);
 std::vector<Candidate> candidates(const std::vector<FeatureShape>& features);
+
+// place[candidate] from order[position] = candidate. Throws std::invalid_argument unless it is a permutation.
+std::vector<std::size_t> places(std::span<const i64> order);
 
 // IN hist: nodes x (sum of bins) x 2; totals: nodes x 2. OUT out: nodes x candidates x 2, candidate i at place[i] (a
 // permutation; empty for the identity). The missing sum of a feature is the node's total minus its bins.

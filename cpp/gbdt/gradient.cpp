@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <stdexcept>
 
 #include "core/parallel.h"
 
@@ -32,14 +33,19 @@ void logistic(const float* margins, const float* labels, const float* weights, s
 }
 
 template <class T>
-bool encode(Strided<T> g, Strided<T> h, const i32* rows, std::size_t count, double scale, double step, i64* out,
-            std::size_t threads) {
+bool encode(Strided<T> g, Strided<T> h, std::size_t size, const std::vector<i32>* rows, double scale, double step,
+            i64* out, std::size_t threads) {
+  if (!(step > 0 && scale <= step * 0x1p50)) throw std::invalid_argument("scale must be at most 2**50 steps");
+  if (rows)
+    for (const i32 row : *rows)
+      if (row < 0 || static_cast<std::size_t>(row) >= size) throw std::invalid_argument("row out of range");
+  const std::size_t count = rows ? rows->size() : size;
   const double per_step = 1.0 / step;
   std::atomic<bool> good{true};
   parallel_for(count, worthwhile(threads, 2 * count), block_rows, [&](std::size_t begin, std::size_t end) {
     bool inside = true;
     for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t row = rows ? static_cast<std::size_t>(rows[i]) : i;
+      const std::size_t row = rows ? static_cast<std::size_t>((*rows)[i]) : i;
       const double gradient = g[row], hessian = h[row];
       if (!(std::abs(gradient) <= scale && std::abs(hessian) <= scale)) {
         inside = false;
@@ -53,7 +59,9 @@ bool encode(Strided<T> g, Strided<T> h, const i32* rows, std::size_t count, doub
   return good;
 }
 
-template bool encode(Strided<float>, Strided<float>, const i32*, std::size_t, double, double, i64*, std::size_t);
-template bool encode(Strided<double>, Strided<double>, const i32*, std::size_t, double, double, i64*, std::size_t);
+template bool encode(Strided<float>, Strided<float>, std::size_t, const std::vector<i32>*, double, double, i64*,
+                     std::size_t);
+template bool encode(Strided<double>, Strided<double>, std::size_t, const std::vector<i32>*, double, double, i64*,
+                     std::size_t);
 
 }  // namespace vfxgb::gbdt

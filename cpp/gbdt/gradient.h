@@ -11,10 +11,11 @@ void logistic(const float* margins, const float* labels, const float* weights, s
               std::size_t threads);
 
 // out[2 row], out[2 row + 1] = the integers next to g / step and h / step (ties to even) for each of `rows`, or for
-// rows 0, 1, ... where it is null; step is a power of two. Other entries of out stay as they are. Returns whether all
-// magnitudes were at most `scale` <= 2^50 step; a NaN is not.
+// all of the `size` rows where it is null; step is a power of two. Other entries of out stay as they are. Returns
+// whether all magnitudes were at most `scale`; a NaN is not. Throws std::invalid_argument for a row that does not exist
+// and for a scale of more than 2^50 steps.
 template <class T>
-bool encode(Strided<T> g, Strided<T> h, const i32* rows, std::size_t count, double scale, double step, i64* out,
-            std::size_t threads);
+bool encode(Strided<T> g, Strided<T> h, std::size_t size, const std::vector<i32>* rows, double scale, double step,
+            i64* out, std::size_t threads);
 
 }  // namespace vfxgb::gbdt

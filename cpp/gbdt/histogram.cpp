@@ -169,6 +169,7 @@ void accumulate(const Bins& bins, const Task& task, Source source, std::mutex& m
 template <class Source>
 void build(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes, Source source,
            const std::vector<i32>& features, i64* out, std::size_t threads) {
+  if (bins.rows() != partition.n_rows()) throw std::invalid_argument("bins and partition differ in rows");
   const std::vector<Columns> columns = choose_columns(bins, features);
   const std::size_t node_words = total_bins(bins, features) * Source::words;
   std::fill_n(out, nodes.size() * node_words, 0);
@@ -224,12 +225,14 @@ void node_sums(const RowPartition& partition, const std::vector<i32>& nodes, con
     sum_where(partition.sampled(nodes[k]), gh, out + 2 * k, threads, [](std::size_t) { return true; });
 }
 
-void left_node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const unsigned char* bits,
+void left_node_sums(const RowPartition& partition, const std::vector<i32>& nodes, std::span<const unsigned char> bits,
                     const i64* gh, i64* out, std::size_t threads) {
+  if (bits.size() != partition.bits_size(nodes)) throw std::invalid_argument("left bits: a wrong size");
+  const unsigned char* left = bits.data();
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     sum_where(partition.sampled(nodes[k]), gh, out + 2 * k, threads,
-              [bits](std::size_t i) { return ((bits[i / 8] >> (i % 8)) & 1u) != 0; });
-    bits += partition.bits_size(nodes[k]);
+              [left](std::size_t i) { return ((left[i / 8] >> (i % 8)) & 1u) != 0; });
+    left += partition.bits_size(nodes[k]);
   }
 }
 

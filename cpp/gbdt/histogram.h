@@ -15,7 +15,8 @@ namespace vfxgb::gbdt {
 std::size_t total_bins(const Bins& bins, const std::vector<i32>& features);
 
 // IN gh: (g, h) of row i at 2i, 2i + 1, at least partition.row_limit() rows; features as total_bins checked them.
-// OUT out: nodes x total_bins x 2, overwritten.
+// OUT out: nodes x total_bins x 2, overwritten. All functions here throw std::invalid_argument for nodes that do not
+// exist, and those with bins if bins and partition differ in rows.
 void histogram(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh,
                const std::vector<i32>& features, i64* out, std::size_t threads);
 
@@ -27,9 +28,9 @@ void histogram_counts(const Bins& bins, const RowPartition& partition, const std
 void node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh, i64* out,
                std::size_t threads);
 
-// OUT out: the same over those sampled rows that go left, nodes x 2. IN bits: left bits of the nodes (partition.h), of
-// partition.bits_size(nodes) bytes.
-void left_node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const unsigned char* bits,
+// OUT out: the same over those sampled rows that go left, nodes x 2. IN bits: left bits of the nodes (partition.h).
+// Throws std::invalid_argument unless they have partition.bits_size(nodes) bytes.
+void left_node_sums(const RowPartition& partition, const std::vector<i32>& nodes, std::span<const unsigned char> bits,
                     const i64* gh, i64* out, std::size_t threads);
 
 }  // namespace vfxgb::gbdt

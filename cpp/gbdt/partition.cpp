@@ -142,6 +142,15 @@ std::span<const i32> RowPartition::others(i32 node) const {
   return {order_[found.side].data() + found.range[1].begin, found.range[1].size()};
 }
 
+bool RowPartition::has(const std::vector<i32>& nodes) const {
+  return std::all_of(nodes.begin(), nodes.end(), [this](i32 node) { return has(node); });
+}
+
+void RowPartition::counts(const std::vector<i32>& nodes, i64* out) const {
+  for (const i32 node : nodes)
+    for (const Range& range : find(node).range) *out++ = static_cast<i64>(range.size());
+}
+
 std::size_t RowPartition::bits_size(i32 node) const {
   const Node& found = find(node);
   return whole_bytes(found.range[0].size()) + whole_bytes(found.range[1].size());

@@ -32,10 +32,14 @@ class RowPartition {
   std::size_t row_limit() const { return row_limit_; }  // above every sampled row
   std::vector<i32> nodes() const;
   bool has(i32 node) const { return nodes_.contains(node); }
+  bool has(const std::vector<i32>& nodes) const;  // all of them
 
   // Both throw std::invalid_argument for a node that does not exist or has been split.
   std::span<const i32> sampled(i32 node) const;
   std::span<const i32> others(i32 node) const;
+
+  // OUT out: sampled and other rows of each node, nodes x 2. Throws as these.
+  void counts(const std::vector<i32>& nodes, i64* out) const;
 
   // Bytes of left bits.
   std::size_t bits_size(i32 node) const;

@@ -39,6 +39,12 @@ Forest::Forest(std::vector<std::size_t> start, std::vector<Node> nodes, std::siz
       check_node(nodes_[i], i - start_[t], start_[t + 1] - start_[t], n_features_);
 }
 
+Forest::Range Forest::range(i64 first, i64 count) const {
+  const auto all = static_cast<i64>(trees());
+  if (first < 0 || first > all || count < -1 || count > all - first) throw std::invalid_argument("trees out of range");
+  return {static_cast<std::size_t>(first), static_cast<std::size_t>(count < 0 ? all - first : count)};
+}
+
 template <class T>
 std::size_t Forest::walk(const Table<T>& x, std::size_t row, std::size_t tree) const {
   const Node* root = nodes_.data() + start_[tree];
@@ -64,21 +70,23 @@ void Forest::leaves(const Table<T>& x, Range range, i32* out, std::size_t thread
 }
 
 template <class T>
-void Forest::margins(const Table<T>& x, Range range, const double* values, const std::vector<std::size_t>& group,
+void Forest::margins(const Table<T>& x, Range range, const double* values, const std::vector<i32>& group,
                      std::size_t groups, double* out, std::size_t threads) const {
+  for (const i32 g : group)
+    if (g < 0 || static_cast<std::size_t>(g) >= groups) throw std::invalid_argument("group out of range");
   parallel_for(x.rows, threads, grain, [&](std::size_t begin, std::size_t end) {
     std::fill(out + begin * groups, out + end * groups, 0.0);
     for (std::size_t t = range.first; t < range.first + range.count; ++t)
       for (std::size_t row = begin; row < end; ++row)
-        out[row * groups + group[t]] += values[start_[t] + walk(x, row, t)];
+        out[row * groups + static_cast<std::size_t>(group[t])] += values[start_[t] + walk(x, row, t)];
   });
 }
 
 template void Forest::leaves(const Table<float>&, Range, i32*, std::size_t) const;
 template void Forest::leaves(const Table<double>&, Range, i32*, std::size_t) const;
-template void Forest::margins(const Table<float>&, Range, const double*, const std::vector<std::size_t>&, std::size_t,
-                              double*, std::size_t) const;
-template void Forest::margins(const Table<double>&, Range, const double*, const std::vector<std::size_t>&, std::size_t,
-                              double*, std::size_t) const;
+template void Forest::margins(const Table<float>&, Range, const double*, const std::vector<i32>&, std::size_t, double*,
+                              std::size_t) const;
+template void Forest::margins(const Table<double>&, Range, const double*, const std::vector<i32>&, std::size_t, double*,
+                              std::size_t) const;
 
 }  // namespace vfxgb::gbdt

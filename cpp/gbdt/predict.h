@@ -36,15 +36,18 @@ class Forest {
   std::size_t trees() const { return start_.size() - 1; }
   std::size_t nodes() const { return nodes_.size(); }
   std::size_t features() const { return n_features_; }
+  // `count` trees from `first` on, or all from there if count is -1. Throws std::invalid_argument for trees that do not
+  // exist.
+  Range range(i64 first, i64 count) const;
 
   // OUT out: rows x range.count, numbers within the tree.
   template <class T>
   void leaves(const Table<T>& x, Range range, i32* out, std::size_t threads) const;
 
   // OUT out: rows x groups, sum of values[node] over the leaves of the trees of a group, in the order of the trees.
-  // IN values: per node; group: per tree, in [0, groups).
+  // IN values: per node; group: per tree. Throws std::invalid_argument for a group that is not in [0, groups).
   template <class T>
-  void margins(const Table<T>& x, Range range, const double* values, const std::vector<std::size_t>& group,
+  void margins(const Table<T>& x, Range range, const double* values, const std::vector<i32>& group,
                std::size_t groups, double* out, std::size_t threads) const;
 
  private:

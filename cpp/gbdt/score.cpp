@@ -156,4 +156,8 @@ double weight(const SplitRule& rule, const i64* total, const double* bounds) {
                       : compute(Formula<double>(rule, bounds != nullptr));
 }
 
+void weights(const SplitRule& rule, const i64* totals, const double* bounds, std::size_t nodes, double* out) {
+  for (std::size_t k = 0; k < nodes; ++k) out[k] = weight(rule, totals + 2 * k, bounds ? bounds + 2 * k : nullptr);
+}
+
 }  // namespace vfxgb::gbdt

@@ -48,5 +48,7 @@ std::vector<Best> score(const SplitRule& rule, const i64* left, const i64* total
 
 // Weight of a node before the learning rate; bounds (lower, upper) or null.
 double weight(const SplitRule& rule, const i64* total, const double* bounds);
+// OUT out: those of many nodes. IN totals: nodes x 2; bounds: nodes x 2 or null.
+void weights(const SplitRule& rule, const i64* totals, const double* bounds, std::size_t nodes, double* out);
 
 }  // namespace vfxgb::gbdt

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <functional>
 #include <vector>
 
@@ -115,8 +116,24 @@ TwoSum piece_sum(const MaskedCandidate& candidate, const Piece& piece, const dou
 
 }  // namespace
 
+MaskedCandidate masked_candidate(const std::uint16_t* bins, i64 cut, i64 missing_left) {
+  constexpr i64 most_bins = 0x10000;
+  if (cut < 0 || cut >= most_bins) throw std::invalid_argument("cut must be a bin");
+  if (missing_left < -1 || missing_left >= most_bins) throw std::invalid_argument("missing_left must be a bin or -1");
+  return {bins, static_cast<std::uint32_t>(cut),
+          missing_left < 0 ? 0xffffffff : static_cast<std::uint32_t>(missing_left)};
+}
+
+void LevelRows::check(std::size_t count) const {
+  if (start.empty() || start.front() != 0 || start.back() != static_cast<i64>(count) ||
+      !std::is_sorted(start.begin(), start.end()))
+    throw std::invalid_argument("start must ascend from 0 to the number of rows");
+}
+
 void shape_noise(const LevelRows& level, std::span<const MaskedCandidate> candidates, const bool* shaped, double sigma1,
                  double sigma2, bool draw, double* noise, std::size_t threads) {
+  if (!(sigma1 >= 0 && sigma2 >= 0) || std::isinf(sigma1) || std::isinf(sigma2))
+    throw std::invalid_argument("sigma1 and sigma2 must be finite and not negative");
   // a (1 + t) and a (1 - t) are the roots of the largest and the least eigenvalue, 4 sigma1^2 + sigma2^2 and sigma2^2.
   const double most = std::sqrt(4 * sigma1 * sigma1 + sigma2 * sigma2);
   const Shares shares{(most + sigma2) / 2, (most - sigma2) / 2, std::sqrt(2 * sigma1 * sigma1 + sigma2 * sigma2)};

@@ -23,16 +23,22 @@ struct MaskedCandidate {
   std::uint32_t bin, missing_left;  // missing_left above every bin for none
   bool left(std::size_t row) const { return (bins[row] <= bin) | (bins[row] == missing_left); }
 };
+// The candidate that sends bins up to `cut` left, and bin `missing_left` unless that is -1. Throws
+// std::invalid_argument for what is no bin.
+MaskedCandidate masked_candidate(const std::uint16_t* bins, i64 cut, i64 missing_left);
 
 // A level: nodes + 1 positions, ascending, from 0 to the number of rows.
 struct LevelRows {
   std::span<const i64> start;
   std::size_t nodes() const { return start.size() - 1; }
   std::size_t rows() const { return static_cast<std::size_t>(start.back()); }
+  // Throws std::invalid_argument unless start ascends from 0 to `count`.
+  void check(std::size_t count) const;
 };
 
 // IN OUT noise[candidate][row]: a standard normal, or anything if `draw`; then the noise vectors b. Where not
-// shaped[candidate][node], every row of the node counts as inactive; else at least 3 of them are active.
+// shaped[candidate][node], every row of the node counts as inactive; else at least 3 of them are active. Throws
+// std::invalid_argument unless sigma1 and sigma2 are finite and not negative.
 void shape_noise(const LevelRows& level, std::span<const MaskedCandidate> candidates, const bool* shaped, double sigma1,
                  double sigma2, bool draw, double* noise, std::size_t threads);
 

@@ -97,6 +97,14 @@ void release(const Column& column, const i64* pairs, i64* outputs, std::size_t b
       *column.mechanism);
 }
 
+// Responses index by label, so labels have to be ones; every other mechanism clips.
+void check_labels(const Mechanism& mechanism, const i64* values, std::size_t count) {
+  const auto* response = std::get_if<Response>(&mechanism);
+  if (!response) return;
+  for (std::size_t i = 0; i < count; ++i)
+    require(values[i] >= 0 && values[i] < response->classes, "labels must be below classes");
+}
+
 }  // namespace
 
 Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters) {
@@ -133,6 +141,7 @@ Mechanism mechanism(const std::string& name, const std::vector<i64>& parameters)
 }
 
 void perturb(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t count, std::size_t threads) {
+  check_labels(mechanism, values, count);
   parallel_for(count, worthwhile(threads, 50 * count), grain, [&](std::size_t begin, std::size_t end) {
     RandomWords words;
     draw(mechanism, values, outputs, begin, end, words);
@@ -155,6 +164,7 @@ void release_pairs(const std::vector<Column>& columns, const i64* pairs, i64* ou
 
 std::size_t replay(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t count,
                    const std::vector<u64>& words) {
+  check_labels(mechanism, values, count);
   Tape tape(words);
   draw(mechanism, values, outputs, 0, count, tape);
   return tape.used();

@@ -189,7 +189,8 @@ struct Column {
 void release_pairs(const std::vector<Column>& columns, const i64* pairs, i64* outputs, std::size_t rows,
                    std::size_t threads);
 
-// outputs[i] from values[i], each with randomness of its own. For responses, values must be labels.
+// outputs[i] from values[i], each with randomness of its own. For responses, values must be
+// labels: std::invalid_argument otherwise.
 void perturb(const Mechanism& mechanism, const i64* values, i64* outputs, std::size_t count, std::size_t threads);
 
 // The same from given words, for tests. Returns how many were used; throws std::invalid_argument if there are too few.

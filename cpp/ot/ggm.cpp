@@ -161,6 +161,12 @@ Forest::Forest(const std::vector<std::int32_t>& leaves, std::size_t count) : row
   }
 }
 
+std::size_t Forest::values() const {
+  std::size_t sum = 0;
+  for (const TreeShape shape : shapes) sum += rows * shape.values();
+  return sum;
+}
+
 void tree_choices(const Forest& forest, const Leaf* holes, Block* choices) {
   std::fill_n(choices, (forest.transfers() + 127) / 128, zero);
   std::size_t transfer = 0;

@@ -18,7 +18,7 @@
 // of the nodes that were cut off at the levels before j, and C that of all of them; m_j = H(C_j, cut_tweak(j)) once a
 // node was cut off, and 0 before. The path to a leaf passes no node that is cut off, so a holder knows C_j and C. What
 // is derived from the leaves of a tree for somebody who must lack one of them is masked with H(C, tweak) as well
-// (gbdt/share_sums.h). Trees of 2^D leaves have no C and pay nothing.
+// (ot_shares/slot_trees.h). Trees of 2^D leaves have no C and pay nothing.
 //
 // Why that is needed. The choices of a request always are the path to some c < 2^D, and the consistency check
 // (consistency.h) enforces no more: a holder that deviates may name c >= B. Its path then enters, at some level i, the
@@ -69,12 +69,14 @@ struct Forest {
   std::size_t trees() const { return shapes.size() * rows; }
   std::size_t transfers() const { return rows * levels; }
   std::size_t corrections() const { return rows * (levels - shapes.size()); }
+  std::size_t choice_blocks() const { return (transfers() + 127) / 128; }
+  std::size_t values() const;  // of all trees
 
   std::vector<TreeShape> shapes;
   std::size_t rows, levels;  // levels: of one row's trees together
 };
 
-// holes[shape][row] -> what to choose in each transfer; choices: (transfers() + 127) / 128 blocks, the rest of them 0.
+// holes[shape][row] -> what to choose in each transfer; choices: choice_blocks() blocks, the rest of them 0.
 // Throws std::invalid_argument, naming shape and row, for a hole that is no leaf.
 void tree_choices(const Forest& forest, const Leaf* holes, Block* choices);
 

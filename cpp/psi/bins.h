@@ -12,8 +12,10 @@ namespace vfxgb::psi {
 
 class BinHash {
  public:
-  // bins: 3 to 2^32 - 1; what is left of a division by 3 stays empty.
-  BinHash(const unsigned char key[16], std::size_t bins) : key_(key), bins_(bins) {}
+  // bins: 3 to 2^32 - 1, or std::invalid_argument is thrown; what is left of a division by 3 stays empty.
+  BinHash(const unsigned char key[16], std::size_t bins) : key_(key), bins_(bins) {
+    if (bins < 3 || bins > 0xffffffff) throw std::invalid_argument("bins must be from 3 to 2^32 - 1");
+  }
   std::size_t bins() const { return bins_; }
   // out[hash_count * i + which] for all ids.
   std::vector<u32> all(const Ids& ids, std::size_t threads) const;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstring>
+#include <span>
+#include <stdexcept>
 
 #include "ot/aes.h"
 
@@ -19,7 +21,10 @@ inline u32 entry_of(std::size_t id, std::size_t which) { return static_cast<u32>
 
 class Ids {
  public:
-  Ids(const unsigned char* digests, std::size_t count) : digests_(digests), count_(count) {}
+  // Throws std::invalid_argument for more than max_ids.
+  Ids(const unsigned char* digests, std::size_t count) : digests_(digests), count_(count) {
+    if (count > max_ids) throw std::invalid_argument("too many ids");
+  }
   std::size_t count() const { return count_; }
   std::size_t entries() const { return hash_count * count_; }
   Block operator[](std::size_t id) const {
@@ -32,6 +37,13 @@ class Ids {
   const unsigned char* digests_;
   std::size_t count_;
 };
+
+// Throws std::invalid_argument for an entry that is none of these ids'; no_entry is one just if `empty`.
+inline void check_entries(const Ids& ids, std::span<const u32> entries, bool empty) {
+  for (const u32 entry : entries)
+    if (entry >= ids.entries() && !(empty && entry == no_entry))
+      throw std::invalid_argument("entries must be below 3 times the number of ids");
+}
 
 // 32 uniform bits to [0, range), range < 2^32.
 inline u32 scaled(u32 word, std::size_t range) { return static_cast<u32>((u64{word} * range) >> 32); }

@@ -49,6 +49,7 @@ OprfReceiver::OprfReceiver(const unsigned char session[session_bytes], const uns
 
 void OprfReceiver::mask(u64 first_group, std::size_t groups, const Ids& ids, const u32* entries, Block* u, u64* values,
                         std::size_t threads) const {
+  check_entries(ids, {entries, group_bins * groups}, true);
   const ot::AesPath& aes = ot::aes_path();
   parallel_for(groups, threads, chunk, [&](std::size_t begin, std::size_t end) {
     const std::size_t count = end - begin, bins = group_bins * count;
@@ -85,8 +86,20 @@ OprfSender::OprfSender(const unsigned char session[session_bytes], const unsigne
 
 OprfSender::~OprfSender() { wipe(choices_, sizeof choices_); }
 
-void OprfSender::evaluate(u64 first_group, std::size_t groups, const Ids& ids, const u32* order, const u32* offsets,
-                          const Block* u, u64* values, std::size_t threads) const {
+void OprfSender::check_bins(u64 first_group, std::size_t groups, const Ids& ids, std::span<const u32> order,
+                            std::span<const u32> offsets) {
+  const std::size_t bins = offsets.empty() ? 0 : (offsets.size() - 1) / group_bins;
+  if (first_group > bins || groups > bins - first_group) throw std::invalid_argument("u reaches behind the last bin");
+  if (groups == 0) return;
+  const std::span<const u32> own = offsets.subspan(group_bins * first_group, group_bins * groups + 1);
+  if (!std::is_sorted(own.begin(), own.end()) || own.back() > order.size())
+    throw std::invalid_argument("offsets must ascend and stay within order");
+  check_entries(ids, order.subspan(own.front(), own.back() - own.front()), false);
+}
+
+void OprfSender::evaluate(u64 first_group, std::size_t groups, const Ids& ids, std::span<const u32> order,
+                          std::span<const u32> offsets, const Block* u, u64* values, std::size_t threads) const {
+  check_bins(first_group, groups, ids, order, offsets);
   const ot::AesPath& aes = ot::aes_path();
   parallel_for(groups, threads, chunk, [&](std::size_t begin, std::size_t end) {
     const std::size_t count = end - begin;
@@ -102,7 +115,7 @@ void OprfSender::evaluate(u64 first_group, std::size_t groups, const Ids& ids, c
     const std::size_t first_bin = group_bins * (first_group + begin), first = offsets[first_bin],
                       some = offsets[first_bin + group_bins * count] - first;
     ot::Blocks words(code_blocks * some);
-    encrypt_entries(session_.keys, ids, order + first, some, words.data());
+    encrypt_entries(session_.keys, ids, order.data() + first, some, words.data());
     for (std::size_t bin = 0; bin < group_bins * count; ++bin) {
       const Block* row = rows.data() + code_bits * (bin / group_bins) + bin % group_bins;
       for (std::size_t at = offsets[first_bin + bin] - first; at < offsets[first_bin + bin + 1] - first; ++at) {

@@ -35,7 +35,8 @@ class OprfReceiver {
  public:
   // seeds: 512 times a pair of 16 bytes.
   OprfReceiver(const unsigned char session[session_bytes], const unsigned char* seeds);
-  // entries[128 groups] -> u[groups][512], values[128 groups]; those of empty bins mean nothing.
+  // entries[128 groups] -> u[groups][512], values[128 groups]; those of empty bins mean nothing. Throws
+  // std::invalid_argument for entries that are none of `ids`.
   void mask(u64 first_group, std::size_t groups, const Ids& ids, const u32* entries, Block* u, u64* values,
             std::size_t threads) const;
 
@@ -49,11 +50,15 @@ class OprfSender {
   // choices: s, 64 bytes, lowest bit first. seeds: 512 times 16 bytes.
   OprfSender(const unsigned char session[session_bytes], const unsigned char* choices, const unsigned char* seeds);
   ~OprfSender();
-  // values[entry] = F(entry) for the entries of the bins of these groups; bins.offsets must reach behind them.
-  void evaluate(u64 first_group, std::size_t groups, const Ids& ids, const u32* order, const u32* offsets,
-                const Block* u, u64* values, std::size_t threads) const;
+  // values[entry] = F(entry) for the entries of the bins of these groups; order and offsets as bin_order makes them for
+  // all bins. Throws std::invalid_argument, before anything is written, unless those of these bins stay inside.
+  void evaluate(u64 first_group, std::size_t groups, const Ids& ids, std::span<const u32> order,
+                std::span<const u32> offsets, const Block* u, u64* values, std::size_t threads) const;
 
  private:
+  static void check_bins(u64 first_group, std::size_t groups, const Ids& ids, std::span<const u32> order,
+                         std::span<const u32> offsets);
+
   OprfSession session_;
   Block choices_[code_blocks];
   std::vector<ot::AesKey, WipingAllocator<ot::AesKey>> columns_;

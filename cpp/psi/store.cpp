@@ -150,6 +150,7 @@ bool store_encode(const unsigned char seed[16], const Ids& ids, const u64* value
 
 void store_decode(const unsigned char seed[16], const Ids& ids, const u32* entries, std::size_t count, std::size_t keys,
                   const u64* store, u64* out, std::size_t threads) {
+  check_entries(ids, {entries, count}, false);
   const StoreHash hash(seed, keys);
   const DenseSums sums(store + 3 * hash.third());
   parallel_for(count, threads, chunk, [&](std::size_t begin, std::size_t end) {

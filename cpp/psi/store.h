@@ -38,6 +38,7 @@ class StoreHash {
 bool store_encode(const unsigned char seed[16], const Ids& ids, const u64* values, u64* store, std::size_t threads);
 
 // out[i]: the value of entries[i] in a store of so many keys. The ids need not be those that were programmed.
+// Throws std::invalid_argument for entries that are none of `ids`.
 void store_decode(const unsigned char seed[16], const Ids& ids, const u32* entries, std::size_t count, std::size_t keys,
                   const u64* store, u64* out, std::size_t threads);
 

@@ -15,12 +15,18 @@ constexpr std::size_t tile = 64;  // rows whose weights are gathered before they
 
 }  // namespace
 
+std::size_t count_cells(const std::vector<i32>& n_bins) {
+  std::size_t count = 0;
+  for (const i32 bins : n_bins) {
+    if (bins < 1 || bins > 0xffff) throw std::invalid_argument("n_bins must be between 1 and 65535");
+    count += static_cast<std::size_t>(bins) + 1;
+  }
+  return count;
+}
+
 Cells checked_cells(const Bin* bin, std::size_t rows, const std::vector<i32>& n_bins, std::size_t threads) {
   Cells cells{bin, rows, {0}};
-  for (const i32 count : n_bins) {
-    if (count < 1 || count > 0xffff) throw std::invalid_argument("n_bins must be between 1 and 65535");
-    cells.first.push_back(cells.first.back() + static_cast<std::size_t>(count) + 1);
-  }
+  for (const i32 bins : n_bins) cells.first.push_back(cells.first.back() + count_cells({bins}));
   parallel_for(
       n_bins.size(), worthwhile(threads, rows * n_bins.size() / 4), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t f = begin; f < end; ++f) {
@@ -102,12 +108,16 @@ void cell_pairs(const Cells& cells, i64* out, std::size_t threads) {
 
 void add_left(const Cells& cells, const std::vector<LeftSide>& sides, double* out, std::size_t threads) {
   const std::size_t n = cells.rows;
+  for (const LeftSide& side : sides)
+    if (side.feature < 0 || static_cast<std::size_t>(side.feature) >= cells.features() || side.bin < 0 ||
+        side.bin >= cells.n_bins(static_cast<std::size_t>(side.feature)))
+      throw std::invalid_argument("a split names a feature or a bin that does not exist");
   parallel_for(sides.size(), worthwhile(threads, n * sides.size()), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t j = begin; j < end; ++j) {
       const LeftSide& side = sides[j];
-      const Bin* bin = cells.bin + side.feature * n;
-      const i32 missing =
-          side.default_left ? static_cast<i32>(cells.first[side.feature + 1] - cells.first[side.feature] - 1) : -1;
+      const auto feature = static_cast<std::size_t>(side.feature);
+      const Bin* bin = cells.bin + feature * n;
+      const i32 missing = side.default_left ? cells.n_bins(feature) : -1;
       double* row = out + j * n;
       for (std::size_t i = 0; i < n; ++i) row[i] += static_cast<double>((bin[i] <= side.bin) | (bin[i] == missing));
     }

@@ -14,7 +14,6 @@
 
 namespace vfxgb::smm {
 
-using i32 = std::int32_t;
 using Bin = std::uint16_t;
 
 struct Cells {
@@ -24,7 +23,11 @@ struct Cells {
 
   std::size_t features() const { return first.size() - 1; }
   std::size_t count() const { return first.back(); }
+  i32 n_bins(std::size_t feature) const { return static_cast<i32>(first[feature + 1] - first[feature] - 1); }
 };
+
+// C for features of so many bins. Throws std::invalid_argument for one that has none or too many.
+std::size_t count_cells(const std::vector<i32>& n_bins);
 
 // Throws std::invalid_argument for a feature without bins or a bin above the missing one.
 Cells checked_cells(const Bin* bin, std::size_t rows, const std::vector<i32>& n_bins, std::size_t threads);
@@ -40,12 +43,12 @@ void cell_pairs(const Cells& cells, i64* out, std::size_t threads);
 
 // One column of M: the bins 0..bin of a feature, and the missing rows if default_left.
 struct LeftSide {
-  std::size_t feature;
-  i32 bin;
+  i32 feature, bin;
   bool default_left;
 };
 
-// INOUT out: sides.size() x n; out[j][i] += 1 where row i is left of sides[j].
+// INOUT out: sides.size() x n; out[j][i] += 1 where row i is left of sides[j]. Throws std::invalid_argument for a
+// feature or a bin that does not exist.
 void add_left(const Cells& cells, const std::vector<LeftSide>& sides, double* out, std::size_t threads);
 
 }  // namespace vfxgb::smm

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <stdexcept>
 
 #include "core/parallel.h"
 #include "rand/csprng.h"
@@ -11,6 +12,7 @@
 namespace vfxgb::smm {
 namespace {
 
+constexpr u64 most_numbers = u64{1} << 60;
 constexpr std::size_t per_block = 8;
 
 u64 read_little(const unsigned char* bytes) {
@@ -37,7 +39,13 @@ void normal_block(const unsigned char key[32], u64 number, double out[per_block]
 
 }  // namespace
 
+void check_normals(u64 first, std::size_t count) {
+  if (first > most_numbers || count > most_numbers - first)
+    throw std::invalid_argument("first + count must be at most 2**60");
+}
+
 void keyed_normals(const unsigned char key[32], u64 first, std::size_t count, double* out, std::size_t threads) {
+  check_normals(first, count);
   if (count == 0) return;
   const u64 begin_block = first / per_block, end = first + count;
   parallel_for((end - 1) / per_block + 1 - begin_block, worthwhile(threads, 60 * count), 256,

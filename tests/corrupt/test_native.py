@@ -11,11 +11,11 @@ REFUSALS = (ValueError, TypeError)
 
 
 @pytest.fixture
-def ring() -> _native.Ring:
-    return _native.Ring((2**127 - 1).to_bytes(16, "little"))
+def ring() -> _native.bigint.Ring:
+    return _native.bigint.Ring((2**127 - 1).to_bytes(16, "little"))
 
 
-def test_ring_buffers_of_wrong_length(ring: _native.Ring) -> None:
+def test_ring_buffers_of_wrong_length(ring: _native.bigint.Ring) -> None:
     good = bytes(2 * ring.width)
     for call in (
         lambda: ring.mul(good, good[:-1]),
@@ -40,7 +40,7 @@ def test_ring_buffers_of_wrong_length(ring: _native.Ring) -> None:
 
 
 @pytest.mark.parametrize("window", [-1, 17, 100])
-def test_ring_window_out_of_range(ring: _native.Ring, window: int) -> None:
+def test_ring_window_out_of_range(ring: _native.bigint.Ring, window: int) -> None:
     with pytest.raises(REFUSALS):
         ring.fixed_power(bytes(ring.width), bytes(8), 8, window)
     with pytest.raises(REFUSALS):
@@ -78,7 +78,7 @@ def test_rows_out_of_range(key: PrivateKey, row: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, -1])
-def test_thread_counts_out_of_range(ring: _native.Ring, threads: int) -> None:
+def test_thread_counts_out_of_range(ring: _native.bigint.Ring, threads: int) -> None:
     with pytest.raises(REFUSALS):
         ring.square(bytes(ring.width), threads)
 
@@ -97,10 +97,10 @@ def test_mixed_native_keys(make_key) -> None:
 
 def test_even_modulus_of_a_key() -> None:
     with pytest.raises(ValueError, match=r".+"):
-        _native.PublicKey.paillier((2**512).to_bytes(72, "little"), bytes([3] + 71 * [0]), 256)
+        _native.crypto.PublicKey.paillier((2**512).to_bytes(72, "little"), bytes([3] + 71 * [0]), 256)
 
 
 def test_chacha20_arguments() -> None:
     for key, nonce in ((bytes(31), bytes(12)), (bytes(32), bytes(11))):
         with pytest.raises(ValueError, match=r".+"):
-            _native.chacha20_block(key, 0, nonce)
+            _native.rand.chacha20_block(key, 0, nonce)

@@ -9,14 +9,14 @@ from vfxgb import _native
 
 K, S = bytes(16), bytes(32)
 IDS = np.zeros((2, 16), dtype=np.uint8)
-RECEIVER = _native.OprfReceiver(S, np.zeros((512, 2, 16), dtype=np.uint8))
-SENDER = _native.OprfSender(S, bytes(64), np.zeros((512, 16), dtype=np.uint8))
+RECEIVER = _native.psi.OprfReceiver(S, np.zeros((512, 2, 16), dtype=np.uint8))
+SENDER = _native.psi.OprfSender(S, bytes(64), np.zeros((512, 16), dtype=np.uint8))
 EMPTY = np.full(128, 2**32 - 1, dtype=np.uint32)
 ORDER = np.arange(6, dtype=np.uint32)
 OFFSETS = np.full(129, 6, dtype=np.uint32)
 OFFSETS[0] = 0
 VALUES = np.zeros(6, dtype=np.uint64)
-STORE = np.zeros(_native.store_size(6), dtype=np.uint64)
+STORE = np.zeros(_native.psi.store_size(6), dtype=np.uint64)
 
 
 def evaluate(
@@ -28,15 +28,15 @@ def evaluate(
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [
-        (lambda: _native.cuckoo_table(IDS[:, :15], K, 3), "ids must have shape"),
-        (lambda: _native.cuckoo_table(IDS, bytes(15), 3), "key takes 16 bytes"),
-        (lambda: _native.cuckoo_table(IDS, K, 2), "bins must be from 3"),
-        (lambda: _native.bin_order(IDS, K, 2**32), "bins must be from 3"),
-        (lambda: _native.bin_order(IDS, K, 3, 0), "threads must be at least 1"),
-        (lambda: _native.OprfReceiver(bytes(31), np.zeros((512, 2, 16), dtype=np.uint8)), "session takes 32 bytes"),
-        (lambda: _native.OprfReceiver(S, np.zeros((128, 2, 16), dtype=np.uint8)), "seeds must have shape"),
-        (lambda: _native.OprfSender(S, bytes(63), np.zeros((512, 16), dtype=np.uint8)), "choices takes 64 bytes"),
-        (lambda: _native.OprfSender(S, bytes(64), np.zeros((512, 2, 16), dtype=np.uint8)), "seeds must have shape"),
+        (lambda: _native.psi.cuckoo_table(IDS[:, :15], K, 3), "ids must have shape"),
+        (lambda: _native.psi.cuckoo_table(IDS, bytes(15), 3), "key takes 16 bytes"),
+        (lambda: _native.psi.cuckoo_table(IDS, K, 2), "bins must be from 3"),
+        (lambda: _native.psi.bin_order(IDS, K, 2**32), "bins must be from 3"),
+        (lambda: _native.psi.bin_order(IDS, K, 3, 0), "threads must be at least 1"),
+        (lambda: _native.psi.OprfReceiver(bytes(31), np.zeros((512, 2, 16), dtype=np.uint8)), "session takes 32 bytes"),
+        (lambda: _native.psi.OprfReceiver(S, np.zeros((128, 2, 16), dtype=np.uint8)), "seeds must have shape"),
+        (lambda: _native.psi.OprfSender(S, bytes(63), np.zeros((512, 16), dtype=np.uint8)), "choices takes 64 bytes"),
+        (lambda: _native.psi.OprfSender(S, bytes(64), np.zeros((512, 2, 16), dtype=np.uint8)), "seeds must have shape"),
         (lambda: RECEIVER.mask(0, IDS, EMPTY[:127]), "whole groups"),
         (lambda: RECEIVER.mask(0, IDS, EMPTY - np.uint32(1)), "entries must be below"),
         (lambda: evaluate(u=bytes(8191)), "whole items"),
@@ -48,12 +48,12 @@ def evaluate(
         (lambda: evaluate(order=ORDER[:5]), "order must have shape"),
         (lambda: evaluate(order=ORDER + np.uint32(1)), "entries must be below"),
         (lambda: evaluate(values=VALUES[:5]), "values must have shape"),
-        (lambda: _native.store_size(-1), "keys must not be negative"),
-        (lambda: _native.store_encode(bytes(15), IDS, VALUES), "seed takes 16 bytes"),
-        (lambda: _native.store_encode(K, IDS, VALUES[:5]), "values must have shape"),
-        (lambda: _native.store_decode(K, IDS, ORDER + np.uint32(1), 6, STORE), "entries must be below"),
-        (lambda: _native.store_decode(K, IDS, ORDER, 7, STORE[:-1]), "store must have shape"),
-        (lambda: _native.store_decode(K, IDS, ORDER, 2**40, STORE), "too many keys"),
+        (lambda: _native.psi.store_size(-1), "keys must not be negative"),
+        (lambda: _native.psi.store_encode(bytes(15), IDS, VALUES), "seed takes 16 bytes"),
+        (lambda: _native.psi.store_encode(K, IDS, VALUES[:5]), "values must have shape"),
+        (lambda: _native.psi.store_decode(K, IDS, ORDER + np.uint32(1), 6, STORE), "entries must be below"),
+        (lambda: _native.psi.store_decode(K, IDS, ORDER, 7, STORE[:-1]), "store must have shape"),
+        (lambda: _native.psi.store_decode(K, IDS, ORDER, 2**40, STORE), "too many keys"),
     ],
 )
 def test_wrong_sizes(call: Callable[[], object], wanted: str) -> None:

@@ -32,14 +32,14 @@ def rows(*shape: int) -> np.ndarray:
 )
 def test_masks(keys: np.ndarray, signs: np.ndarray, values: np.ndarray) -> None:
     with pytest.raises(REFUSALS):
-        _native.add_masks(keys, signs, values)
+        _native.crypto.add_masks(keys, signs, values)
 
 
 def test_masks_into_what_cannot_be_written() -> None:
     values = np.zeros(3, np.uint64)
     values.setflags(write=False)
     with pytest.raises(REFUSALS):
-        _native.add_masks(KEY, ONE, values)
+        _native.crypto.add_masks(KEY, ONE, values)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_masks_into_what_cannot_be_written() -> None:
 )
 def test_wide_masks(count: int, modulus: bytes, threads: int) -> None:
     with pytest.raises(REFUSALS):
-        _native.wide_masks(KEY, ONE, count, modulus, threads)
+        _native.crypto.wide_masks(KEY, ONE, count, modulus, threads)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_shares(
     prime: bytes, secrets: np.ndarray, threshold: int, points: list[int], coefficients: np.ndarray | None
 ) -> None:
     with pytest.raises(REFUSALS):
-        _native.shamir_share(prime, secrets, threshold, np.array(points, np.uint32), 1, coefficients)
+        _native.crypto.shamir_share(prime, secrets, threshold, np.array(points, np.uint32), 1, coefficients)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_shares(
 )
 def test_reconstruction(points: list[int], shares: np.ndarray) -> None:
     with pytest.raises(REFUSALS):
-        _native.shamir_reconstruct(P, np.array(points, np.uint32), shares)
+        _native.crypto.shamir_reconstruct(P, np.array(points, np.uint32), shares)
 
 
 def element(value: int) -> np.ndarray:
@@ -93,19 +93,19 @@ def element(value: int) -> np.ndarray:
 
 
 @pytest.fixture
-def group() -> _native.BressonGroup:
-    return _native.BressonGroup(bytes([161]))
+def group() -> _native.crypto.BressonGroup:
+    return _native.crypto.BressonGroup(bytes([161]))
 
 
 def test_group_of_an_even_modulus() -> None:
     for n in (b"", b"\0", b"\1", b"\x10"):
         with pytest.raises(REFUSALS):
-            _native.BressonGroup(n)
+            _native.crypto.BressonGroup(n)
     with pytest.raises(REFUSALS):
-        _native.BressonGroup(bytes([161]), "no such path")
+        _native.crypto.BressonGroup(bytes([161]), "no such path")
 
 
-def test_group(group: _native.BressonGroup) -> None:
+def test_group(group: _native.crypto.BressonGroup) -> None:
     g, zero, factor = element(8594), element(0), element(7)
     exponent, message = rows(1, 1), rows(1, 1)
     for call in (
@@ -126,38 +126,38 @@ def test_group(group: _native.BressonGroup) -> None:
         lambda: group.open(b"\1", zero, g),
         lambda: group.open(b"\1", rows(2), g),
         lambda: group.open(b"\1", g, factor),
-        lambda: _native.BressonBase(group, zero),
-        lambda: _native.BressonBase(group, rows(3)),
-        lambda: _native.BressonBase(group, g).powers(np.array([[0, 1]], np.uint8)),
-        lambda: _native.ElementProducts(group, -1),
-        lambda: _native.ElementProducts(group, 2).multiply(g),
-        lambda: _native.ElementProducts(group, 1).multiply(rows(1, 3)),
-        lambda: _native.PowerProducts(group, -1, 8),
-        lambda: _native.PowerProducts(group, 1, -1),
-        lambda: _native.PowerProducts(group, 1, 8, 17),
-        lambda: _native.PowerProducts(group, 1, 4).multiply(g, rows(1, 1, 1) * 16),
-        lambda: _native.PowerProducts(group, 1, 8).multiply(g, rows(1, 2, 1)),
-        lambda: _native.PowerProducts(group, 1, 8).multiply(g, rows(2, 1, 1)),
-        lambda: _native.PowerProducts(group, 1, 8).multiply(zero, rows(1, 1, 1)),
+        lambda: _native.crypto.BressonBase(group, zero),
+        lambda: _native.crypto.BressonBase(group, rows(3)),
+        lambda: _native.crypto.BressonBase(group, g).powers(np.array([[0, 1]], np.uint8)),
+        lambda: _native.crypto.ElementProducts(group, -1),
+        lambda: _native.crypto.ElementProducts(group, 2).multiply(g),
+        lambda: _native.crypto.ElementProducts(group, 1).multiply(rows(1, 3)),
+        lambda: _native.crypto.PowerProducts(group, -1, 8),
+        lambda: _native.crypto.PowerProducts(group, 1, -1),
+        lambda: _native.crypto.PowerProducts(group, 1, 8, 17),
+        lambda: _native.crypto.PowerProducts(group, 1, 4).multiply(g, rows(1, 1, 1) * 16),
+        lambda: _native.crypto.PowerProducts(group, 1, 8).multiply(g, rows(1, 2, 1)),
+        lambda: _native.crypto.PowerProducts(group, 1, 8).multiply(g, rows(2, 1, 1)),
+        lambda: _native.crypto.PowerProducts(group, 1, 8).multiply(zero, rows(1, 1, 1)),
     ):
         with pytest.raises(REFUSALS):
             call()
     assert group.check(np.concatenate([g, factor])) == 1
     assert group.open(b"\1", g, element(1))[1] == 0
-    assert _native.ElementProducts(group, 1).multiply(factor) == 0
+    assert _native.crypto.ElementProducts(group, 1).multiply(factor) == 0
 
 
-def test_nothing_at_all(group: _native.BressonGroup) -> None:
+def test_nothing_at_all(group: _native.crypto.BressonGroup) -> None:
     none = np.zeros((0, 2), np.uint8)
     assert group.check(none) == -1
     assert group.powers(element(8594), rows(0, 1)).shape == (0, 2)
     assert group.open(b"\1", none, none)[0].shape == (0, 1)
-    products = _native.ElementProducts(group, 0)
+    products = _native.crypto.ElementProducts(group, 0)
     assert products.multiply(none) == -1
     assert products.elements().shape == (0, 2)
-    powers = _native.PowerProducts(group, 0, 8)
+    powers = _native.crypto.PowerProducts(group, 0, 8)
     powers.multiply(element(8594), rows(1, 0, 1))
     assert powers.elements().shape == (0, 2)
-    some = _native.PowerProducts(group, 3, 8)
+    some = _native.crypto.PowerProducts(group, 3, 8)
     some.multiply(none, np.zeros((0, 3, 1), np.uint8))
     assert some.elements().tolist() == [[1, 0]] * 3

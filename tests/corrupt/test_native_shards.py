@@ -22,36 +22,36 @@ def refuse(*calls: Callable[[], object]) -> None:
 def test_left_bits() -> None:
     counts = int64(3, 0, 9, 1).reshape(1, 2, 2)
     whole, parts = b"\xff\x0f\x01", [b"\x07", b"\xff\x01\x01"]
-    assert _native.split_left_bits(whole, counts)[0] == parts
-    assert _native.join_left_bits(parts, counts) == whole
+    assert _native.gbdt.split_left_bits(whole, counts)[0] == parts
+    assert _native.gbdt.join_left_bits(parts, counts) == whole
     negative, huge = counts.copy(), counts.copy()
     negative[0, 0, 0], huge[0, 0, 0] = -3, 2**62
     refuse(
-        lambda: _native.split_left_bits(whole[:-1], counts),
-        lambda: _native.split_left_bits(whole + b"\0", counts),
-        lambda: _native.split_left_bits(b"\xff\x1f\x01", counts),
-        lambda: _native.split_left_bits(b"\xff\x0f\x02", counts),
-        lambda: _native.split_left_bits(whole, counts[0]),
-        lambda: _native.split_left_bits(whole, counts[:, :, :1]),
-        lambda: _native.split_left_bits(whole, negative),
-        lambda: _native.split_left_bits(whole, huge),
-        lambda: _native.join_left_bits(parts[:1], counts),
-        lambda: _native.join_left_bits([*parts, b""], counts),
-        lambda: _native.join_left_bits([b"", parts[1]], counts),
-        lambda: _native.join_left_bits([b"\x0f", parts[1]], counts),
-        lambda: _native.join_left_bits([parts[0], b"\xff\x03\x01"], counts),
-        lambda: _native.join_left_bits([parts[0], b"\xff\x01\x03"], counts),
-        lambda: _native.join_left_bits(parts, negative),
-        lambda: _native.join_left_bits(parts, huge),
+        lambda: _native.gbdt.split_left_bits(whole[:-1], counts),
+        lambda: _native.gbdt.split_left_bits(whole + b"\0", counts),
+        lambda: _native.gbdt.split_left_bits(b"\xff\x1f\x01", counts),
+        lambda: _native.gbdt.split_left_bits(b"\xff\x0f\x02", counts),
+        lambda: _native.gbdt.split_left_bits(whole, counts[0]),
+        lambda: _native.gbdt.split_left_bits(whole, counts[:, :, :1]),
+        lambda: _native.gbdt.split_left_bits(whole, negative),
+        lambda: _native.gbdt.split_left_bits(whole, huge),
+        lambda: _native.gbdt.join_left_bits(parts[:1], counts),
+        lambda: _native.gbdt.join_left_bits([*parts, b""], counts),
+        lambda: _native.gbdt.join_left_bits([b"", parts[1]], counts),
+        lambda: _native.gbdt.join_left_bits([b"\x0f", parts[1]], counts),
+        lambda: _native.gbdt.join_left_bits([parts[0], b"\xff\x03\x01"], counts),
+        lambda: _native.gbdt.join_left_bits([parts[0], b"\xff\x01\x03"], counts),
+        lambda: _native.gbdt.join_left_bits(parts, negative),
+        lambda: _native.gbdt.join_left_bits(parts, huge),
     )
     with pytest.raises(ValueError, match="left bits of shard 1: found 2 bytes, wanted 3"):
-        _native.join_left_bits([parts[0], b"\xff\x01"], counts)
+        _native.gbdt.join_left_bits([parts[0], b"\xff\x01"], counts)
     with pytest.raises(TypeError):
-        _native.split_left_bits(whole, counts.astype(np.float64))  # type: ignore[arg-type]
+        _native.gbdt.split_left_bits(whole, counts.astype(np.float64))  # type: ignore[arg-type]
 
 
-def partition_from(*state: object) -> _native.RowPartition:
-    partition = _native.RowPartition.__new__(_native.RowPartition)
+def partition_from(*state: object) -> _native.gbdt.RowPartition:
+    partition = _native.gbdt.RowPartition.__new__(_native.gbdt.RowPartition)
     partition.__setstate__(state)  # type: ignore[arg-type]
     return partition
 
@@ -95,15 +95,15 @@ def test_partition_state() -> None:
     )
 
 
-def bins_from(*state: object) -> _native.Bins:
-    bins = _native.Bins.__new__(_native.Bins)
+def bins_from(*state: object) -> _native.gbdt.Bins:
+    bins = _native.gbdt.Bins.__new__(_native.gbdt.Bins)
     bins.__setstate__(state)  # type: ignore[arg-type]
     return bins
 
 
 def test_bins_state() -> None:
     """Two rows, two features: one cut and none."""
-    bins = _native.Bins(2, [np.array([0.5]), np.zeros(0)])
+    bins = _native.gbdt.Bins(2, [np.array([0.5]), np.zeros(0)])
     bins.fill(0, np.array([0.0, 1.0]))
     version, rows, cuts, storage = bins.__getstate__()
     assert (version, rows, len(cuts)) == (1, 2, 2)

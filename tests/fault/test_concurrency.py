@@ -42,12 +42,12 @@ def test_python_threads_share_a_pool(key: PrivateKey) -> None:
 
 def test_random_bytes_of_python_threads_differ() -> None:
     with ThreadPoolExecutor(8) as executor:
-        blocks = list(executor.map(lambda _: _native.random_bytes(32), range(500)))
+        blocks = list(executor.map(lambda _: _native.rand.random_bytes(32), range(500)))
     assert len(set(blocks)) == 500
 
 
 def test_random_bytes() -> None:
-    assert [len(_native.random_bytes(count)) for count in (0, 1, 31, 64, 65, 5000)] == [0, 1, 31, 64, 65, 5000]
+    assert [len(_native.rand.random_bytes(count)) for count in (0, 1, 31, 64, 65, 5000)] == [0, 1, 31, 64, 65, 5000]
     # 80,000 fair bits: outside six standard deviations about once in a billion runs.
-    ones = sum(byte.bit_count() for byte in _native.random_bytes(10_000))
+    ones = sum(byte.bit_count() for byte in _native.rand.random_bytes(10_000))
     assert abs(ones - 40_000) < 6 * 142

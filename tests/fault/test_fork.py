@@ -18,7 +18,7 @@ from vfxgb.crypto import generate
 mode = sys.argv[1]
 key = generate("paillier", 512, insecure=True)
 encryptor = key.public_key if "public" in mode else key
-_native.random_bytes(32)
+_native.rand.random_bytes(32)
 encryptor.encrypt([1] * 4, threads=2)
 if "pool" in mode:
     import time
@@ -29,7 +29,7 @@ if "pool" in mode:
 def work():
     c = encryptor.encrypt([1] * 32, threads=2)
     assert key.decrypt(c, threads=2) == [1] * 32
-    return {"bytes": [_native.random_bytes(16).hex() for _ in range(8)], "numbers": [str(n) for n in c.tolist()]}
+    return {"bytes": [_native.rand.random_bytes(16).hex() for _ in range(8)], "numbers": [str(n) for n in c.tolist()]}
 
 read, write = os.pipe()
 child = os.fork()

@@ -24,8 +24,8 @@ from vfxgb.crypto import generate
 
 key = generate("paillier", 1024, insecure=True)
 c = key.encrypt([1]).take(np.zeros(200_000, dtype=np.int64))
-bins = _native.Bins(200_000, [np.array([])] * 60)
-rows = _native.CipherRows(key.public_key.native, 200_000)
+bins = _native.gbdt.Bins(200_000, [np.array([])] * 60)
+rows = _native.crypto.CipherRows(key.public_key.native, 200_000)
 rows.fill(0, c._native.to_wire(2), 2)
 print("ready", flush=True)
 try:
@@ -34,17 +34,17 @@ try:
     elif sys.argv[1] == "decrypt":
         key.decrypt(c, threads=1)
     elif sys.argv[1] == "pack":
-        _native.pack_sums(c._native, 10, 1000, 2)
+        _native.he_sums.pack_sums(c._native, 10, 1000, 2)
     elif sys.argv[1] == "sums":
         features = np.arange(60, dtype=np.int32)
-        root, nodes = _native.RowPartition(200_000), np.array([0], dtype=np.int32)
-        _native.cipher_histogram(rows, None, bins, root, nodes, None, features, False, 2)
+        root, nodes = _native.gbdt.RowPartition(200_000), np.array([0], dtype=np.int32)
+        _native.he_sums.cipher_histogram(rows, None, bins, root, nodes, None, features, False, 2)
     elif sys.argv[1] == "normals":
-        _native.keyed_normals(bytes(32), 0, 200_000_000, 1)
+        _native.smm.keyed_normals(bytes(32), 0, 200_000_000, 1)
     elif sys.argv[1] == "products":
         many = np.ones((200, 300_000))
         while True:
-            _native.inner_products(many, many, 1)
+            _native.smm.inner_products(many, many, 1)
     else:
         c.scale(key.max_plaintext, threads=2)
 except KeyboardInterrupt:

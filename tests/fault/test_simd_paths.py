@@ -20,7 +20,7 @@ key = PrivateKey.from_bytes(bytes.fromhex(given["key"]), insecure=True)
 a = CiphertextArray.from_bytes(key.public_key, bytes.fromhex(given["a"]))
 results = [a + a, a.sum(), a.sum([0, 2, 2]), a.scale(given["factors"]), a.add_plain(given["values"]), a.take([3, 1])]
 print(json.dumps({
-    "path": _native.default_path(),
+    "path": _native.bigint.default_path(),
     "key path": key.public_key.native.path,
     "bytes": [result.to_bytes().hex() for result in results],
     "numbers": [[str(number) for number in result.tolist()] for result in results],
@@ -48,9 +48,9 @@ def run(path: str | None, given: dict[str, object]) -> dict[str, object]:
 
 
 def test_paths_are_known() -> None:
-    assert "portable" in _native.available_paths()
-    assert set(_native.available_paths()) <= {"avx2", "portable"}
-    assert _native.default_path() in _native.available_paths()
+    assert "portable" in _native.bigint.available_paths()
+    assert set(_native.bigint.available_paths()) <= {"avx2", "portable"}
+    assert _native.bigint.default_path() in _native.bigint.available_paths()
 
 
 @pytest.mark.parametrize("scheme", ["paillier", "ou"])

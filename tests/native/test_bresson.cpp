@@ -7,6 +7,7 @@
 #include "bigint/power_products.h"
 #include "bigint/words.h"
 #include "check.h"
+#include "crypto/bresson/element_products.h"
 #include "crypto/forms.h"
 #include "rand/csprng.h"
 
@@ -99,11 +100,36 @@ void products(Path path, std::size_t bits, std::size_t count, std::size_t users,
   }
 }
 
+// Running products against plain ones; a factor that is no unit changes nothing.
+void running(Path path) {
+  const auto group = std::make_shared<BressonGroup>(Words{161}, path);
+  const Ring& ring = group->ring();
+  const std::size_t bytes = form_bytes(ring, Form::wire);
+  const auto wire = [&](const std::vector<u64>& values) {
+    std::vector<unsigned char> out(values.size() * bytes);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      write(ring, Form::wire, element(ring, values[i]).data(), 1, &out[i * bytes], 1);
+    return out;
+  };
+  ElementProducts products(group, 3);
+  CHECK(products.count() == 3);
+  CHECK(products.multiply(wire({2, 3, 25920}).data(), 2) == 3);
+  CHECK(products.multiply(wire({4, 7, 2}).data(), 2) == 1);  // 7 divides 161
+  CHECK(products.multiply(wire({10, 10000, 25920}).data(), 2) == 3);
+  const u64 wanted[] = {20, 4079, 1};
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(integer(ring, &products.elements()[i * ring.stride()]) == Words{wanted[i]});
+  PowerProducts powers(ring, 1, 8, 0);
+  const Words too_long{256};
+  CHECK_THROWS(powers.multiply(element(ring, 2).data(), 1, too_long.data(), 1, 1));
+}
+
 }  // namespace
 
 int main() {
   for (const Path path : available_paths()) {
     toy(path);
+    running(path);
     for (const std::size_t bits : {64, 130, 512}) encrypt(path, bits, bits == 130 ? 70 : 5);
     encrypt(path, 64, 1);
     for (const std::size_t window : {0, 1, 3, 8}) products(path, 130, 7, 3, 70, window);

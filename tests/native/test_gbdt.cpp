@@ -7,11 +7,13 @@
 #include "check.h"
 #include "gbdt/bin.h"
 #include "gbdt/candidate.h"
+#include "gbdt/gradient.h"
 #include "gbdt/histogram.h"
 #include "gbdt/partition.h"
 #include "gbdt/predict.h"
 #include "gbdt/route.h"
 #include "gbdt/score.h"
+#include "gbdt/tokens.h"
 
 using namespace vfxgb;
 using namespace vfxgb::gbdt;
@@ -242,6 +244,11 @@ void prediction() {
   CHECK((leaves == std::vector<i32>{1, 0, 2, 0, 1, 0}));
   const double values[] = {0, 1, 2, 10};
   std::vector<double> margins(3);
+  CHECK(forest.range(1, -1).first == 1 && forest.range(1, -1).count == forest.trees() - 1);
+  CHECK_THROWS(forest.range(-1, 1));
+  CHECK_THROWS(forest.range(1, static_cast<i64>(forest.trees())));
+  CHECK_THROWS(forest.range(0, -2));
+  CHECK_THROWS(forest.margins(table, {0, 2}, values, {0, 1}, 1, margins.data(), 1));
   forest.margins(table, {0, 2}, values, {0, 0}, 1, margins.data(), 1);
   CHECK((margins == std::vector<double>{11, 12, 11}));
   const Forest::Node leaf{0, -1, 0, 0, false};
@@ -252,6 +259,80 @@ void prediction() {
   CHECK_THROWS(Forest({0, 3}, {{0, 0, 0, 2, false}, leaf, leaf}, 1));  // a loop
   CHECK_THROWS(Forest({0, 3}, {{0, 0, 1, 3, false}, leaf, leaf}, 1));  // outside
   CHECK_THROWS(Forest({0, 3}, {{nan, 0, 1, 2, false}, leaf, leaf}, 1));
+}
+
+void test_tokens() {
+  const TokenLists lists{{0, 2, 2, 5}, {7, 3, 0, 4, 2}};
+  lists.check();
+  const std::vector<i64> positions = {2, 0, 1};
+  const TokenLists chosen = lists.at(positions);
+  CHECK((chosen.start == std::vector<i64>{0, 3, 5, 5}));
+  CHECK((chosen.tokens == std::vector<i64>{0, 4, 2, 7, 3}));
+  const TokenLists two = lists.at(std::vector<i64>{0, 2});
+  const std::vector<i64> order = {7, 6, 5, 4, 3, 2, 1, 0};
+  CHECK((two.first(nullptr, 8) == std::vector<i64>{3, 0}));
+  CHECK((two.first(order.data(), 8) == std::vector<i64>{7, 4}));
+  CHECK_THROWS(lists.at(std::vector<i64>{3}));
+  CHECK_THROWS(lists.at(std::vector<i64>{-1}));
+  CHECK_THROWS(lists.first(nullptr, 8));  // one list is empty
+  CHECK_THROWS(two.first(nullptr, 7));    // token 7
+  CHECK_THROWS((TokenLists{{0, 2}, {1, 1}}.first(nullptr, 8)));
+  CHECK_THROWS((TokenLists{{0, 1}, {-1}}.first(nullptr, 8)));
+  for (const TokenLists& bad : {TokenLists{{}, {}}, {{1}, {}}, {{0, 2}, {1}}, {{0, 2, 1, 3}, {1, 2, 3}}})
+    CHECK_THROWS(bad.check());
+}
+
+void test_arguments() {
+  // Orders and shapes of candidates.
+  const std::vector<i64> order = {2, 0, 1};
+  CHECK((places(order) == std::vector<std::size_t>{1, 2, 0}));
+  for (const std::vector<i64>& bad : {std::vector<i64>{0, 0}, {0, 2}, {-1, 0}}) CHECK_THROWS(places(bad));
+  const std::vector<i32> n_bins = {3, 1}, no_bins = {0};
+  const bool missing[] = {true, false};
+  const std::vector<FeatureShape> shapes = feature_shapes(n_bins, missing);
+  CHECK(shapes.size() == 2 && shapes[0].bins == 3 && shapes[0].missing && !shapes[1].missing);
+  CHECK(count_bins(shapes) == 4 && count_candidates(shapes) == 4);
+  CHECK_THROWS(feature_shapes(no_bins, missing));
+  // Rows of nodes, and bins.
+  Bins bins(9, {{0.5}, {1.5, 2.5}});
+  const double column[] = {0, 1, 2, 3, 0, 1, 2, 3, 0};
+  bins.fill(1, Strided<double>{reinterpret_cast<const char*>(column), sizeof(double)}, 9, 0, 1);
+  std::vector<Bin16> copy(9);
+  bins.copy_column(1, copy.data());
+  CHECK((copy == std::vector<Bin16>{0, 0, 1, 2, 0, 0, 1, 2, 0}));
+  CHECK_THROWS(bins.copy_column(2, copy.data()));
+  CHECK((bins.all_features() == std::vector<i32>{0, 1}));
+  const std::vector<i32> sampled = {0, 2, 4, 6, 8};
+  const RowPartition partition(9, &sampled), other(8, nullptr);
+  std::vector<i64> counts(2);
+  partition.counts({0}, counts.data());
+  CHECK((counts == std::vector<i64>{5, 4}));
+  CHECK_THROWS(partition.counts({1}, counts.data()));
+  CHECK(partition.has(std::vector<i32>{0, 0}) && !partition.has(std::vector<i32>{0, 1}));
+  std::vector<i64> out(100), gh(18, 1);
+  CHECK_THROWS(histogram(bins, other, {0}, gh.data(), {0, 1}, out.data(), 1));
+  CHECK_THROWS(histogram_counts(bins, partition, {1}, {0, 1}, out.data(), 1));
+  CHECK_THROWS(node_sums(partition, {1}, gh.data(), out.data(), 1));
+  const unsigned char bits[] = {0b10011, 0};
+  left_node_sums(partition, {0}, bits, gh.data(), out.data(), 1);
+  CHECK(out[0] == 3 && out[1] == 3);
+  CHECK_THROWS(left_node_sums(partition, {0}, std::span(bits).first(1), gh.data(), out.data(), 1));
+}
+
+void test_encode() {
+  const double values[] = {0.5, -1.25, 8};
+  const Strided<double> g{reinterpret_cast<const char*>(values), sizeof(double)};
+  const std::vector<i32> some = {1}, beyond = {3}, negative = {-1};
+  std::vector<i64> out(6, 7);
+  CHECK(encode(g, g, 3, &some, 2.0, 0.25, out.data(), 1));
+  CHECK((out == std::vector<i64>{7, 7, -5, -5, 7, 7}));
+  CHECK(!encode(g, g, 3, nullptr, 2.0, 0.25, out.data(), 1));  // 8 is above the scale
+  CHECK(encode(g, g, 2, nullptr, 2.0, 0.25, out.data(), 1));
+  CHECK(out[0] == 2);
+  CHECK_THROWS(encode(g, g, 3, &beyond, 2.0, 0.25, out.data(), 1));
+  CHECK_THROWS(encode(g, g, 3, &negative, 2.0, 0.25, out.data(), 1));
+  CHECK_THROWS(encode(g, g, 3, nullptr, 2.0, 0x1p-50, out.data(), 1));
+  CHECK_THROWS(encode(g, g, 3, nullptr, 2.0, 0.0, out.data(), 1));
 }
 
 }  // namespace
@@ -265,5 +346,8 @@ int main() {
   scores();
   candidate_order();
   prediction();
+  test_tokens();
+  test_arguments();
+  test_encode();
   return test::report();
 }

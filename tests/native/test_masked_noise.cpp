@@ -3,6 +3,7 @@
 #include "noise/masked_noise.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "check.h"
@@ -163,6 +164,30 @@ void sums_cancel() {
   }
 }
 
+void refusals() {
+  const std::uint16_t bins[] = {0, 1, 2, 3};
+  const MaskedCandidate candidate = masked_candidate(bins, 1, 3), none = masked_candidate(bins, 1, -1);
+  CHECK(candidate.left(0) && candidate.left(1) && !candidate.left(2) && candidate.left(3));
+  CHECK(none.left(1) && !none.left(3));
+  CHECK_THROWS(masked_candidate(bins, -1, 0));
+  CHECK_THROWS(masked_candidate(bins, 0x10000, 0));
+  CHECK_THROWS(masked_candidate(bins, 0, -2));
+  CHECK_THROWS(masked_candidate(bins, 0, 0x10000));
+  const std::vector<i64> start = {0, 3, 4}, falling = {0, 5, 4}, late = {1, 4}, empty;
+  LevelRows{start}.check(4);
+  CHECK_THROWS(LevelRows{start}.check(5));
+  CHECK_THROWS(LevelRows{falling}.check(4));
+  CHECK_THROWS(LevelRows{late}.check(4));
+  CHECK_THROWS(LevelRows{empty}.check(0));
+  const bool shaped[] = {false, false};
+  double noise[4] = {};
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double bad : {-1.0, inf, nan}) {
+    CHECK_THROWS(shape_noise({start}, {&none, 1}, shaped, bad, 1, false, noise, 1));
+    CHECK_THROWS(shape_noise({start}, {&none, 1}, shaped, 1, bad, false, noise, 1));
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -170,5 +195,6 @@ int main() {
   shape_is_the_moving_average();
   covariance();
   sums_cancel();
+  refusals();
   return test::report();
 }

@@ -73,11 +73,23 @@ void refusals() {
   CHECK(noise::replay(noise::mechanism("duchi", {1, 2}), &value, &out, 1, {u64{1} << 31}) == 1);
 }
 
+void labels() {
+  const noise::Mechanism response = noise::mechanism("response", {3, 1 << 20, 10});
+  const i64 good[] = {0, 2}, high[] = {0, 3}, low[] = {-1, 0};
+  i64 out[2];
+  noise::perturb(response, good, out, 2, 1);
+  CHECK(out[0] >= 0 && out[0] < 3);
+  CHECK_THROWS(noise::perturb(response, high, out, 2, 1));
+  CHECK_THROWS(noise::perturb(response, low, out, 2, 1));
+  CHECK_THROWS(noise::replay(response, high, out, 2, std::vector<u64>(100, 1)));
+}
+
 }  // namespace
 
 int main() {
   coins();
   ranges();
   refusals();
+  labels();
   return test::report();
 }

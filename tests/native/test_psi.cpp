@@ -86,8 +86,7 @@ void oprf(std::size_t count, std::size_t threads) {
   std::vector<u64> values(table.size()), found(3 * count);
   receiver.mask(0, groups, own, table.data(), u.data(), values.data(), threads);
   for (std::size_t group = 0; group < groups; ++group)
-    sender.evaluate(group, 1, theirs, order.order.data(), order.offsets.data(), u.data() + code_bits * group,
-                    found.data(), threads);
+    sender.evaluate(group, 1, theirs, order.order, order.offsets, u.data() + code_bits * group, found.data(), threads);
   std::size_t common = 0;
   for (std::size_t bin = 0; bin < table.size(); ++bin) {
     if (table[bin] == no_entry) continue;
@@ -121,6 +120,44 @@ void all() {
     }
 }
 
+void refusals() {
+  const Bytes digests = random_bytes(16 * 4), key = random_bytes(16), session = random_bytes(32),
+              seeds = random_bytes(2 * 16 * code_bits);
+  const Ids ids(digests.data(), 4);
+  CHECK_THROWS(Ids(digests.data(), max_ids + 1));
+  CHECK_THROWS(BinHash(key.data(), 2));
+  CHECK_THROWS(BinHash(key.data(), std::size_t{1} << 32));
+  const std::vector<u32> good = {0, 11}, empty = {no_entry}, beyond = {12};
+  check_entries(ids, good, false);
+  check_entries(ids, empty, true);
+  CHECK_THROWS(check_entries(ids, empty, false));
+  CHECK_THROWS(check_entries(ids, beyond, true));
+  const OprfReceiver receiver(session.data(), seeds.data());
+  const OprfSender sender(session.data(), seeds.data(), seeds.data());
+  ot::Blocks u(code_bits);
+  std::vector<u64> values(group_bins);
+  const std::vector<u32> wrong(group_bins, 12);
+  CHECK_THROWS(receiver.mask(0, 1, ids, wrong.data(), u.data(), values.data(), 1));
+  CHECK_THROWS(store_decode(key.data(), ids, beyond.data(), 1, 12, values.data(), values.data(), 1));
+  // Bins of one group: behind the last one, falling, reaching behind order, or with entries that do not exist.
+  const BinOrder order = bin_order(BinHash(key.data(), group_bins), ids, 1);
+  std::vector<u32> falling = order.offsets, far = order.offsets, entries = order.order;
+  falling[1] = 13;
+  far.back() = 13;
+  entries[5] = 12;
+  const auto evaluate = [&](u64 group, const std::vector<u32>& of, const std::vector<u32>& offsets) {
+    sender.evaluate(group, 1, ids, of, offsets, u.data(), values.data(), 1);
+    return true;
+  };
+  std::fill(u.begin(), u.end(), Block{0, 0});
+  CHECK(evaluate(0, order.order, order.offsets));
+  CHECK_THROWS(evaluate(1, order.order, order.offsets));
+  CHECK_THROWS(evaluate(0, order.order, falling));
+  CHECK_THROWS(evaluate(0, order.order, far));
+  CHECK_THROWS(evaluate(0, entries, order.offsets));
+  CHECK_THROWS(evaluate(0, order.order, {}));
+}
+
 }  // namespace
 
 int main() {
@@ -133,5 +170,6 @@ int main() {
   std::iota(values.begin(), values.end(), u64{0});
   CHECK(!store_encode(same.data(), Ids(same.data(), 40), values.data(), numbers.data(), 1));
   CHECK(cuckoo_table(BinHash(same.data(), 384), Ids(same.data(), 4), 1).empty());
+  refusals();
   return test::report();
 }

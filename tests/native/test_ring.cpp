@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bigint/fixed_base.h"
+#include "bigint/integer_ring.h"
 #include "bigint/multi_power.h"
 #include "bigint/ring.h"
 #include "bigint/words.h"
@@ -253,6 +254,29 @@ void lifting(const Twin& twin) {
   }
 }
 
+void integers() {
+  for (const Path path : available_paths()) {
+    const IntegerRing one(Words{161}, 1, path), two(Words{161}, 2, path);
+    CHECK(one.words() == 1 && two.words() == 2 && two.bytes() == 16);
+    CHECK((one.store(one.load(Words{0, 160, 5})) == Words{0, 160, 5}));
+    CHECK((two.store(two.load(Words{25920, 0, 161, 0})) == Words{25920, 0, 161, 0}));
+    CHECK_THROWS(one.load(Words{161}));
+    CHECK_THROWS(two.load(Words{25921, 0}));
+    CHECK_THROWS(two.load(Words{0, 1}));
+    CHECK((two.mul(Words{300, 0, 25920, 0}, Words{200, 0, 25920, 0}, 2) == Words{60000 % 25921, 0, 1, 0}));
+    CHECK((two.square(Words{200, 0}, 1) == Words{40000 % 25921, 0}));
+    CHECK((one.product(Words{2, 3, 50}) == Words{300 % 161}));
+    CHECK((one.power(Words{2, 3}, Words{5}, 1) == Words{32, 243 % 161}));
+    CHECK((one.power_each(Words{2, 3}, Words{5, 4}, 1, 1) == Words{32, 81}));
+    CHECK((one.fixed_power(Words{3}, Words{0, 1, 5}, 1, 0, 1) == Words{1, 3, 243 % 161}));
+    CHECK_THROWS(one.digit_products(Words{2, 3}, Words{0}, 1, 33, 2, 1));
+    CHECK((one.mul(Words{2, 160}, one.inverse(Words{2, 160}, 1), 1) == Words{1, 1}));
+    CHECK_THROWS(one.mul(Words{1}, Words{1, 2}, 1));
+    CHECK_THROWS(one.power_each(Words{1}, Words{1, 2}, 1, 1));
+    CHECK_THROWS(one.fixed_power(Words{1, 2}, Words{1}, 1, 0, 1));
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -286,5 +310,6 @@ int main() {
     CHECK_THROWS(Ring(too_long, 1, path));
   }
   CHECK_THROWS(choose_path("mmx"));
+  integers();
   return test::report();
 }

@@ -139,6 +139,38 @@ void piece_masks() {
     }
 }
 
+void many_secrets() {
+  const Words p{257};
+  const ShamirField field(p);
+  const std::vector<u32> points = {1, 2, 3, 4};
+  const Words secrets{5, 0, 256}, coefficients{1, 2, 3, 4, 5, 6};
+  const Words known = field.share_all(secrets, 3, points, &coefficients, 2);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 4; ++j)
+      CHECK(known[4 * i + j] ==
+            naive(Words{secrets[i]}, Words{coefficients[2 * i], coefficients[2 * i + 1]}, points[j], p)[0]);
+  const Words drawn = field.share_all(secrets, 3, points, nullptr, 2);
+  for (const Words& all : {known, drawn}) {
+    Words some;
+    for (std::size_t i = 0; i < 3; ++i)
+      for (const std::size_t j : {1, 2, 3}) some.push_back(all[4 * i + j]);
+    CHECK(field.reconstruct({2, 3, 4}, some, 3, 2) == secrets);
+  }
+  CHECK_THROWS(field.share_all(secrets, 0, points, nullptr, 1));
+  CHECK_THROWS(field.share_all(Words{257}, 2, points, nullptr, 1));
+  const Words large{257};
+  CHECK_THROWS(field.share_all(Words{1}, 2, points, &large, 1));
+  CHECK_THROWS(field.reconstruct({1}, large, 1, 1));
+  CHECK_THROWS(field.reconstruct({1, 1}, Words{1, 2}, 1, 1));
+  const unsigned char key[32] = {};
+  const std::int8_t sign = 0;
+  u64 value[3] = {};
+  CHECK_THROWS(add_masks(key, &sign, 1, value, 1, 1));
+  CHECK_THROWS(wide_masks(key, &sign, 1, p, 1, value, 1));
+  const std::int8_t plus = 1;
+  CHECK_THROWS(wide_masks(key, &plus, 1, Words{}, 1, value, 1));
+}
+
 }  // namespace
 
 int main() {
@@ -146,5 +178,6 @@ int main() {
   refused();
   word_masks();
   piece_masks();
+  many_secrets();
   return test::report();
 }

@@ -21,9 +21,9 @@ std::vector<double> numbers(std::size_t count) {
 
 bool near(double a, double b) { return std::abs(a - b) < 1e-11; }
 
-void test_cells(std::size_t n, const std::vector<smm::i32>& n_bins, std::size_t r, std::size_t threads) {
+void test_cells(std::size_t n, const std::vector<i32>& n_bins, std::size_t r, std::size_t threads) {
   std::vector<smm::Bin> bins;
-  for (const smm::i32 count : n_bins)
+  for (const i32 count : n_bins)
     for (std::size_t i = 0; i < n; ++i) bins.push_back(static_cast<smm::Bin>(test::generator()() % (count + 1)));
   const smm::Cells cells = smm::checked_cells(bins.data(), n, n_bins, threads);
   const std::size_t width = cells.count();
@@ -47,7 +47,7 @@ void test_cells(std::size_t n, const std::vector<smm::i32>& n_bins, std::size_t 
   CHECK(pairs == counted);
   for (std::size_t f = 0; f < n_bins.size(); ++f) {
     std::vector<double> left(n, 0.5);
-    smm::add_left(cells, {{f, n_bins[f] - 1, true}}, left.data(), threads);
+    smm::add_left(cells, {{static_cast<i32>(f), n_bins[f] - 1, true}}, left.data(), threads);
     for (const double value : left) CHECK(value == 1.5);
   }
 }
@@ -127,6 +127,21 @@ void test_normals() {
   CHECK(std::abs(squares - 1000) < 4 * std::sqrt(2000.0));
 }
 
+void test_refusals() {
+  CHECK(smm::count_cells({2, 3}) == 7);
+  CHECK_THROWS(smm::count_cells({0}));
+  const std::vector<smm::Bin> bins = {0, 1, 2};
+  const smm::Cells cells = smm::checked_cells(bins.data(), 3, {2}, 1);
+  std::vector<double> out(3, 0.0);
+  for (const smm::LeftSide side : {smm::LeftSide{-1, 0, false}, {1, 0, false}, {0, -1, false}, {0, 2, false}})
+    CHECK_THROWS(smm::add_left(cells, {side}, out.data(), 1));
+  CHECK(out == std::vector<double>(3, 0.0));
+  const unsigned char key[32] = {};
+  smm::keyed_normals(key, u64{1} << 60, 0, nullptr, 1);
+  CHECK_THROWS(smm::keyed_normals(key, u64{1} << 60, 1, out.data(), 1));
+  CHECK_THROWS(smm::check_normals(2, ~std::size_t{0}));  // the sum would wrap around
+}
+
 }  // namespace
 
 int main() {
@@ -142,5 +157,6 @@ int main() {
   test_dense(3, 0, 20);
   test_independent();
   test_normals();
+  test_refusals();
   return test::report();
 }

@@ -19,7 +19,7 @@ def test_histogram(scheme: str, case: Case, joint: bool, with_totals: bool, thre
     rows = rows_of(key, case.in_rows, threads)
     nodes = case.rng.permutation(case.partition.nodes()).astype(np.int32)
     totals = encrypt(key, case.plain(nodes)[1]) if with_totals else None
-    sums = _native.cipher_histogram(
+    sums = _native.he_sums.cipher_histogram(
         rows, case.place, case.bins, case.partition, nodes, totals, case.features, joint, threads
     )
     assert sums.nodes == len(nodes)
@@ -38,14 +38,14 @@ def test_root(scheme: str, case: Case, joint: bool, with_totals: bool, threads: 
     pairs = case.in_rows
     size = key.public_key.native.wire_bytes
     wire = encrypt(key, pairs).to_wire()
-    rows = _native.CipherRows(key.public_key.native, len(pairs))
-    root = _native.RootSums(rows, case.bins, case.place, case.sampled, case.features, joint)
+    rows = _native.crypto.CipherRows(key.public_key.native, len(pairs))
+    root = _native.he_sums.RootSums(rows, case.bins, case.place, case.sampled, case.features, joint)
     ends = np.unique(np.append(case.rng.integers(0, len(pairs) + 1, 4), [0, len(pairs)]))
     for piece in case.rng.permutation(len(ends) - 1):
         first, last = int(ends[piece]), int(ends[piece + 1])
         assert rows.fill(first, wire[first * size : last * size], threads) == -1
         root.add(first, last - first, threads)
-    case.partition = _native.RowPartition(case.bins.n_rows, case.sampled)
+    case.partition = _native.gbdt.RowPartition(case.bins.n_rows, case.sampled)
     nodes = int32([0])
     sums = root.finish(encrypt(key, case.plain(nodes)[1]) if with_totals else None, threads)
     assert sums.rows_additions == len(case.used) * len(case.features)
@@ -53,12 +53,14 @@ def test_root(scheme: str, case: Case, joint: bool, with_totals: bool, threads: 
     assert np.array_equal(open_pairs(key, sums.buckets(threads)), case.plain_buckets(nodes))
 
 
-def additions(case: Case, key: PrivateKey, rows: _native.CipherRows, joint: bool, with_totals: bool) -> int:
+def additions(case: Case, key: PrivateKey, rows: _native.crypto.CipherRows, joint: bool, with_totals: bool) -> int:
     nodes = case.partition.nodes()
     totals = encrypt(key, case.plain(nodes)[1]) if with_totals else None
-    sums = _native.cipher_histogram(rows, case.place, case.bins, case.partition, nodes, totals, case.features, joint, 2)
+    sums = _native.he_sums.cipher_histogram(
+        rows, case.place, case.bins, case.partition, nodes, totals, case.features, joint, 2
+    )
     check_left_sums(case, key, sums, nodes, 2)
-    return _native.cipher_histogram(
+    return _native.he_sums.cipher_histogram(
         rows, case.place, case.bins, case.partition, nodes, totals, case.features, joint
     ).additions
 
@@ -103,14 +105,16 @@ def test_no_features_no_nodes_no_rows() -> None:
     rows = rows_of(key, case.gh, 1)
     nothing, none = int32([]), np.zeros(0, dtype=np.bool_)
     for joint in (True, False):
-        sums = _native.cipher_histogram(rows, None, case.bins, case.partition, nothing, None, int32([0, 1]), joint, 2)
+        sums = _native.he_sums.cipher_histogram(
+            rows, None, case.bins, case.partition, nothing, None, int32([0, 1]), joint, 2
+        )
         assert (sums.nodes, sums.additions) == (0, 0)
         assert len(sums.left_sums(np.zeros(2, dtype=np.bool_))) == 0
-        sums = _native.cipher_histogram(rows, None, case.bins, case.partition, int32([0]), None, nothing, joint)
+        sums = _native.he_sums.cipher_histogram(rows, None, case.bins, case.partition, int32([0]), None, nothing, joint)
         assert (sums.nodes, len(sums.left_sums(none)), len(sums.buckets())) == (1, 0, 0)
-    empty = _native.CipherRows(key.public_key.native, 0)
+    empty = _native.crypto.CipherRows(key.public_key.native, 0)
     sampled = int32([])
-    root = _native.RootSums(empty, case.bins, np.full(50, -1, dtype=np.int32), sampled, int32([0, 1]), True)
+    root = _native.he_sums.RootSums(empty, case.bins, np.full(50, -1, dtype=np.int32), sampled, int32([0, 1]), True)
     root.add(0, 0)
     sums = root.finish(encrypt(key, np.zeros((1, 2), dtype=np.int64)))
     assert not open_pairs(key, sums.left_sums(np.array([True, True]))).any()
@@ -123,7 +127,7 @@ def test_pack_sums(scheme: str, count: int, per: int) -> None:
     key = key_of(scheme)
     rng = np.random.default_rng(count)
     values = [int(v) for v in rng.integers(-(2**30), 2**30, count)]
-    packed = _native.pack_sums(key.encrypt(values)._native, per, 32, 2)
+    packed = _native.he_sums.pack_sums(key.encrypt(values)._native, per, 32, 2)
     assert len(packed) == -(-count // per)
     width = key._native.plaintext_width
     data = key._native.decrypt(packed)
@@ -140,17 +144,17 @@ def test_sums_are_the_same_on_every_path() -> None:
     total_wire = encrypt(key, case.plain(nodes)[1]).to_wire()
     parameters = key.public_key.parameters
     found = set()
-    for path in _native.available_paths():
-        native = _native.PublicKey.paillier(
+    for path in _native.bigint.available_paths():
+        native = _native.crypto.PublicKey.paillier(
             parameters.n.to_bytes(64, "little"), parameters.bases[0].to_bytes(64, "little"), 256, path
         )
         for threads in (1, 2, 3):
-            rows = _native.CipherRows(native, 300)
+            rows = _native.crypto.CipherRows(native, 300)
             assert rows.fill(0, wire, threads) == -1
             totals = native.from_wire(total_wire)
-            sums = _native.cipher_histogram(
+            sums = _native.he_sums.cipher_histogram(
                 rows, None, case.bins, case.partition, nodes, totals, case.features, True, threads
             )
             left = sums.left_sums(np.ascontiguousarray(case.has_missing[case.features]), threads=threads)
-            found.add((sums.additions, _native.pack_sums(left, 3, 90, threads).to_wire()))
+            found.add((sums.additions, _native.he_sums.pack_sums(left, 3, 90, threads).to_wire()))
     assert len(found) == 1

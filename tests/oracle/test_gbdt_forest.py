@@ -52,7 +52,7 @@ def test_leaves_and_margins(seed: int, n_trees: int, threads: int, kind: type, t
     start = np.cumsum([0, *(len(t["feature"]) for t in trees)], dtype=np.int64)
     empty = random_tree(rng, 3)
     joined = {k: np.concatenate([empty[k][:0], *(t[k] for t in trees)]) for k in empty}
-    forest = _native.Forest(start, **joined, n_features=3)
+    forest = _native.gbdt.Forest(start, **joined, n_features=3)
     assert forest.n_trees == n_trees
     first = int(rng.integers(n_trees + 1))
     expected = np.array([[naive_leaf(t, row) for t in trees[first:]] for row in X], dtype=np.int32)
@@ -82,7 +82,7 @@ def test_trees_of_xgboost() -> None:
     left = joined("left_children", np.int32)
     leaf = left < 0
     conditions = joined("split_conditions", np.float32).astype(np.float64)  # written with the digits of a float
-    forest = _native.Forest(
+    forest = _native.gbdt.Forest(
         start,
         np.where(leaf, -1, joined("split_indices", np.int32)).astype(np.int32),
         conditions,

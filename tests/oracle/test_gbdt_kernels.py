@@ -26,7 +26,7 @@ class Case:
 
     columns: list[NDArray[np.float64]]
     cuts: list[NDArray[np.float64]]
-    bins: _native.Bins
+    bins: _native.gbdt.Bins
     gh: NDArray[np.int64]
     sampled: NDArray[np.int32] | None
     rng: np.random.Generator
@@ -55,7 +55,7 @@ def cases(draw: st.DrawFn, rows: int = 300) -> Case:
         column = rng.integers(-10, 1010, size=n) / 8  # often exactly on a cut
         column[rng.random(n) < missing] = np.nan
         columns.append(column)
-    bins = _native.Bins(n, cuts)
+    bins = _native.gbdt.Bins(n, cuts)
     for feature, column in enumerate(columns):
         assert bins.fill(feature, column, threads=draw(THREADS)) == np.isnan(column).sum()
     sampled = int32(np.flatnonzero(rng.random(n) < 0.6)) if draw(st.booleans()) else None
@@ -75,7 +75,7 @@ class Split:
     default_left: NDArray[np.bool_]
 
 
-def random_split(case: Case, partition: _native.RowPartition) -> Split:
+def random_split(case: Case, partition: _native.gbdt.RowPartition) -> Split:
     nodes = partition.nodes()
     nodes = nodes[case.rng.random(len(nodes)) < 0.8] if len(nodes) > 1 else nodes
     features = int32(case.rng.integers(case.bins.n_features, size=len(nodes)))
@@ -130,7 +130,7 @@ def test_bins(case: Case, data: st.DataObject) -> None:
 
 
 def test_bins_are_missing_until_filled() -> None:
-    bins = _native.Bins(5, [np.arange(3.0), np.arange(300.0)])
+    bins = _native.gbdt.Bins(5, [np.arange(3.0), np.arange(300.0)])
     assert (bins.column(0) == 4).all()
     assert (bins.column(1) == 301).all()
 
@@ -138,7 +138,7 @@ def test_bins_are_missing_until_filled() -> None:
 @pytest.mark.parametrize("cuts", [254, 255, 65533])
 def test_widest_bins(cuts: int) -> None:
     values = np.array([-1.0, 0.0, cuts - 1.0, np.inf, -np.inf, np.nan])
-    bins = _native.Bins(6, [np.arange(cuts, dtype=np.float64)])
+    bins = _native.gbdt.Bins(6, [np.arange(cuts, dtype=np.float64)])
     bins.fill(0, values)
     assert bins.column(0).tolist() == [0, 1, cuts, cuts, 0, cuts + 1]
 
@@ -146,12 +146,12 @@ def test_widest_bins(cuts: int) -> None:
 @given(case=cases(), threads=THREADS)
 def test_partition_and_left_bits(case: Case, threads: int) -> None:
     n = case.bins.n_rows
-    partition = _native.RowPartition(n, case.sampled)
+    partition = _native.gbdt.RowPartition(n, case.sampled)
     assert (partition.n_rows, partition.n_sampled) == (n, case.in_use.sum())
     node_of_row = np.zeros(n, dtype=np.int32)
     for _ in range(4 if case.bins.n_features else 0):
         split = random_split(case, partition)
-        bits = _native.left_bits(
+        bits = _native.gbdt.left_bits(
             case.bins, partition, split.nodes, split.features, split.split_bins, split.default_left, threads
         )
         assert bits == naive_bits(case, split, node_of_row)
@@ -181,29 +181,31 @@ def test_partition_and_left_bits(case: Case, threads: int) -> None:
 
 @given(case=cases(rows=80), threads=THREADS, levels=st.integers(0, 3))
 def test_histograms(case: Case, threads: int, levels: int) -> None:
-    partition = _native.RowPartition(case.bins.n_rows, case.sampled)
+    partition = _native.gbdt.RowPartition(case.bins.n_rows, case.sampled)
     for _ in range(levels if case.bins.n_features else 0):
         split = random_split(case, partition)
         arguments = (split.nodes, split.features, split.split_bins, split.default_left)
-        partition.split(split.nodes, split.left, split.right, _native.left_bits(case.bins, partition, *arguments))
+        partition.split(split.nodes, split.left, split.right, _native.gbdt.left_bits(case.bins, partition, *arguments))
     nodes, node_of_row = partition.nodes(), partition.leaves()
     chosen = np.flatnonzero(case.rng.random(case.bins.n_features) < 0.5)
     for features in (None, int32(chosen)):
         ids = list(range(case.bins.n_features)) if features is None else chosen.tolist()
         expected = np.array([naive_histogram(case, node_of_row, node, ids) for node in nodes])
-        found = _native.histogram(case.bins, partition, nodes, case.gh, features, threads)
+        found = _native.gbdt.histogram(case.bins, partition, nodes, case.gh, features, threads)
         assert found.shape == (len(nodes), expected.shape[1], 2)
         assert (found == expected[:, :, :2]).all()
-        assert (_native.histogram_counts(case.bins, partition, nodes, features, threads) == expected[:, :, 2]).all()
+        assert (
+            _native.gbdt.histogram_counts(case.bins, partition, nodes, features, threads) == expected[:, :, 2]
+        ).all()
     expected_sums = [case.gh[(node_of_row == node) & case.in_use].sum(axis=0) for node in nodes]
-    assert (_native.node_sums(partition, nodes, case.gh, threads) == expected_sums).all()
+    assert (_native.gbdt.node_sums(partition, nodes, case.gh, threads) == expected_sums).all()
     if case.bins.n_features:
         split = random_split(case, partition)
         arguments = (split.nodes, split.features, split.split_bins, split.default_left)
-        bits = _native.left_bits(case.bins, partition, *arguments)
-        found = _native.left_node_sums(partition, split.nodes, bits, case.gh, threads)
+        bits = _native.gbdt.left_bits(case.bins, partition, *arguments)
+        found = _native.gbdt.left_node_sums(partition, split.nodes, bits, case.gh, threads)
         partition.split(split.nodes, split.left, split.right, bits)
-        assert (found == _native.node_sums(partition, split.left, case.gh)).all()
+        assert (found == _native.gbdt.node_sums(partition, split.left, case.gh)).all()
 
 
 @pytest.mark.parametrize("features", [1, 10, 16, 17, 40])
@@ -211,20 +213,20 @@ def test_histograms(case: Case, threads: int, levels: int) -> None:
 def test_many_rows_on_all_thread_counts(features: int, n_cuts: int) -> None:
     rng = np.random.default_rng(features)
     n = 30_000
-    bins = _native.Bins(n, [np.arange(n_cuts, dtype=np.float64)] * features)
+    bins = _native.gbdt.Bins(n, [np.arange(n_cuts, dtype=np.float64)] * features)
     columns = [rng.integers(-1, n_cuts, size=n).astype(np.float64) for _ in range(features)]
     for feature, column in enumerate(columns):
         bins.fill(feature, column, threads=2)
     gh = rng.integers(-(2**40), 2**40, size=(n, 2), dtype=np.int64)
     sampled = int32(np.flatnonzero(rng.random(n) < 0.7))
     for rows in (None, sampled):
-        partition = _native.RowPartition(n, rows)
+        partition = _native.gbdt.RowPartition(n, rows)
         used = np.arange(n) if rows is None else rows
         expected = np.zeros((features, n_cuts + 1, 2), dtype=np.int64)
         for feature, column in enumerate(columns):
             np.add.at(expected[feature], column[used].astype(np.int64) + 1, gh[used])
         for threads in (1, 2, 3, 8):
-            found = _native.histogram(bins, partition, int32([0]), gh, threads=threads)
+            found = _native.gbdt.histogram(bins, partition, int32([0]), gh, threads=threads)
             assert (found.reshape(expected.shape) == expected).all()
 
 
@@ -232,7 +234,7 @@ def test_many_rows_on_all_thread_counts(features: int, n_cuts: int) -> None:
 def test_candidates_and_left_sums(seed: int, shapes: list[tuple[int, bool]], threads: int) -> None:
     rng = np.random.default_rng(seed)
     n_bins, missing = int32([b for b, _ in shapes]), np.array([m for _, m in shapes], dtype=np.bool_)
-    feature, cut, default_left = _native.candidates(n_bins, missing)
+    feature, cut, default_left = _native.gbdt.candidates(n_bins, missing)
     expected = []
     for f, (b, m) in enumerate(shapes):
         expected += [(f, c, False) for c in range(b - 1)]
@@ -247,9 +249,9 @@ def test_candidates_and_left_sums(seed: int, shapes: list[tuple[int, bool]], thr
     for j, (f, c, left) in enumerate(expected):
         own = hist[:, start[f] : start[f + 1]]
         naive[:, j] = own[:, : c + 1].sum(axis=1) + (totals - own.sum(axis=1) if left else 0)
-    assert (_native.left_sums(hist, totals, n_bins, missing, threads=threads) == naive).all()
+    assert (_native.gbdt.left_sums(hist, totals, n_bins, missing, threads=threads) == naive).all()
     order = rng.permutation(len(expected))
-    assert (_native.left_sums(hist, totals, n_bins, missing, order, threads) == naive[:, order]).all()
+    assert (_native.gbdt.left_sums(hist, totals, n_bins, missing, order, threads) == naive[:, order]).all()
 
 
 def test_trees_of_one_and_two_threads_at_once() -> None:
@@ -257,15 +259,15 @@ def test_trees_of_one_and_two_threads_at_once() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     n = 5000
-    bins = _native.Bins(n, [np.array([0.5])])
+    bins = _native.gbdt.Bins(n, [np.array([0.5])])
     bins.fill(0, np.random.default_rng(0).random(n))
     gh = np.ones((n, 2), dtype=np.int64)
     for _ in range(20):
-        partition = _native.RowPartition(n)
-        bits = _native.left_bits(bins, partition, int32([0]), int32([0]), int32([0]), np.array([True]))
+        partition = _native.gbdt.RowPartition(n)
+        bits = _native.gbdt.left_bits(bins, partition, int32([0]), int32([0]), int32([0]), np.array([True]))
 
-        def read(partition: _native.RowPartition = partition) -> int:
-            return int(_native.node_sums(partition, partition.nodes()[:1], gh)[0, 0])
+        def read(partition: _native.gbdt.RowPartition = partition) -> int:
+            return int(_native.gbdt.node_sums(partition, partition.nodes()[:1], gh)[0, 0])
 
         with ThreadPoolExecutor(3) as pool:
             reads = [pool.submit(read) for _ in range(8)]
@@ -280,25 +282,25 @@ def test_large_inputs_are_shared_among_threads() -> None:
     """Small inputs stay on one thread whatever is asked for; these do not."""
     rng = np.random.default_rng(3)
     n, cuts = 600_000, [np.linspace(-2, 2, 15), np.linspace(-1, 1, 300), np.array([0.0])]
-    bins = _native.Bins(n, cuts)
+    bins = _native.gbdt.Bins(n, cuts)
     for feature in range(len(cuts)):
         bins.fill(feature, rng.normal(size=n))
     gh = rng.integers(-(2**30), 2**30, size=(n, 2))
     margins, labels = rng.normal(size=n).astype(np.float32), rng.integers(0, 2, n).astype(np.float32)
     found = []
     for threads in (1, 2, 3):
-        partition = _native.RowPartition(n)
-        g, h = _native.logistic(margins, labels, None, threads)
+        partition = _native.gbdt.RowPartition(n)
+        g, h = _native.gbdt.logistic(margins, labels, None, threads)
         pairs = np.empty((n, 2), dtype=np.int64)
-        assert _native.encode_pairs(g, h, 1.0, 2.0**-32, None, pairs, threads)
+        assert _native.gbdt.encode_pairs(g, h, 1.0, 2.0**-32, None, pairs, threads)
         results: list[NDArray[np.generic]] = [g, h, pairs]
         for level in range(3):
             nodes = partition.nodes()
-            results += [_native.histogram(bins, partition, nodes, gh, None, threads)]
-            results += [_native.histogram_counts(bins, partition, nodes, None, threads)]
-            results += [_native.node_sums(partition, nodes, gh, threads)]
+            results += [_native.gbdt.histogram(bins, partition, nodes, gh, None, threads)]
+            results += [_native.gbdt.histogram_counts(bins, partition, nodes, None, threads)]
+            results += [_native.gbdt.node_sums(partition, nodes, gh, threads)]
             one = np.full(len(nodes), level, dtype=np.int32)
-            bits = _native.left_bits(bins, partition, nodes, one, np.zeros_like(one), one > 3, threads)
+            bits = _native.gbdt.left_bits(bins, partition, nodes, one, np.zeros_like(one), one > 3, threads)
             first = int(nodes.max()) + 1
             children = np.arange(first, first + 2 * len(nodes), dtype=np.int32)
             partition.split(nodes, children[0::2].copy(), children[1::2].copy(), bits, threads)
@@ -317,7 +319,7 @@ def test_logistic_gradients(seed: int, weighted: bool, threads: int) -> None:
     margins = rng.normal(scale=rng.choice([0.1, 3.0, 100.0]), size=n).astype(np.float32)
     labels = rng.random(n).astype(np.float32)
     weights = rng.uniform(0, 4, size=n).astype(np.float32) if weighted else None
-    g, h = _native.logistic(margins, labels, weights, threads)
+    g, h = _native.gbdt.logistic(margins, labels, weights, threads)
     one = np.float32(1)
     p = one / (one + np.exp(np.minimum(-margins, np.float32(88.7)).astype(np.float64)).astype(np.float32))
     w = one if weights is None else weights
@@ -344,7 +346,7 @@ def test_completing_the_sums_of_a_level(seed: int) -> None:
             sibling += [-1, k] if left_made else [k + 1, -1]
             expected += [pair, previous[above] - pair] if left_made else [previous[above] - pair, pair]
     shape = (-1, candidates, 2)
-    found = _native.complete_sums(
+    found = _native.gbdt.complete_sums(
         np.array(built, np.int64).reshape(len(build), candidates, 2),
         *(np.array(one, np.int64) for one in (build, sibling, parent)),
         previous,
@@ -361,8 +363,8 @@ def test_lists_of_tokens(seed: int, shuffled: bool) -> None:
     tokens = np.concatenate([np.zeros(0, np.int64), *lists])
     order = rng.permutation(count) if shuffled else None
     firsts = [min(one, key=lambda token: token if order is None else order[token]) for one in lists]
-    assert _native.first_tokens(start, tokens, order, count).tolist() == firsts
+    assert _native.gbdt.first_tokens(start, tokens, order, count).tolist() == firsts
     positions = np.flatnonzero(rng.random(len(lists)) < 0.5)
-    some_start, some = _native.select_tokens(start, tokens, positions)
+    some_start, some = _native.gbdt.select_tokens(start, tokens, positions)
     assert some.tolist() == [token for position in positions for token in lists[position]]
     assert some_start.tolist() == np.cumsum([0, *(len(lists[position]) for position in positions)]).tolist()

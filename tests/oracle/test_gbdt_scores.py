@@ -114,7 +114,7 @@ def test_score_is_the_naive_one(seed, rule, float32, masked, monotone, threads) 
     constraint = rng.integers(-1, 2, size=c).astype(np.int8) if monotone else None
     bounds = np.sort(rng.normal(size=(m, 2)), axis=1) if monotone else None
     kind = np.float32 if float32 else np.float64
-    native = _native.SplitRule(0.25, **rule, float32=float32)
+    native = _native.gbdt.SplitRule(0.25, **rule, float32=float32)
     naive = NaiveRule(kind, 0.25, rule)
     gain, start, tied = native.score(left, totals, allowed, constraint, bounds, threads)
     expected = naive_score(naive, left, totals, allowed, constraint, bounds)
@@ -136,7 +136,7 @@ def test_score_to_first_order_is_the_naive_one(seed, masked, monotone) -> None:
     allowed = rng.random((m, c)) < 0.7 if masked else np.ones((m, c), dtype=np.bool_)
     constraint = rng.integers(-1, 2, size=c).astype(np.int8) if monotone else None
     bounds = np.sort(rng.normal(size=(m, 2)), axis=1) if monotone else None
-    rule = _native.SplitRule(0.25, reg_lambda=2.0, min_child_weight=5.0, first_order=True)
+    rule = _native.gbdt.SplitRule(0.25, reg_lambda=2.0, min_child_weight=5.0, first_order=True)
     gain, start, tied = rule.score(left, totals, allowed, constraint, bounds)
     for k in range(m):
         one, other = left[k, :, 0] * 0.25, (totals[k, 0] - left[k, :, 0]) * 0.25
@@ -150,11 +150,11 @@ def test_score_to_first_order_is_the_naive_one(seed, masked, monotone) -> None:
 
 def test_first_order_known_answer() -> None:
     """ERRATA's known answer 1: g = (-.5, -.5, .5, .5), lambda 1, split 2 | 2: -G_L G_R / lambda = 1, half of ours."""
-    rule = _native.SplitRule(0.5, reg_lambda=1.0, first_order=True)
+    rule = _native.gbdt.SplitRule(0.5, reg_lambda=1.0, first_order=True)
     gain, _, tied = rule.score(np.array([[[-2, 0]]]), np.array([[0, 0]]))
     assert (gain.tolist(), tied.tolist()) == ([2.0], [0])
     with pytest.raises(ValueError, match="reg_lambda"):
-        _native.SplitRule(1.0, reg_lambda=0.0, first_order=True)
+        _native.gbdt.SplitRule(1.0, reg_lambda=0.0, first_order=True)
 
 
 @given(seed=SEEDS, rule=RULES, float32=st.booleans())
@@ -163,7 +163,7 @@ def test_the_order_of_candidates_does_not_matter(seed, rule, float32) -> None:
     left = rng.integers(0, 2**44, size=(3, 50, 2), dtype=np.int64)
     totals = left.max(axis=1) + rng.integers(0, 2**44, size=(3, 2), dtype=np.int64)
     order = rng.permutation(50)
-    native = _native.SplitRule(2.0**-40, **rule, float32=float32)
+    native = _native.gbdt.SplitRule(2.0**-40, **rule, float32=float32)
     gain, start, tied = native.score(left, totals)
     moved = native.score(np.ascontiguousarray(left[:, order]), totals)
     assert (gain == moved[0]).all()
@@ -216,15 +216,15 @@ class Grower:
     def __init__(self, problem: Problem, cuts: list[NDArray[np.float64]]) -> None:
         self.p, self.cuts = problem, cuts
         n, features = problem.X.shape
-        self.bins = _native.Bins(n, cuts)
+        self.bins = _native.gbdt.Bins(n, cuts)
         self.missing = np.array([self.bins.fill(f, problem.X[:, f]) > 0 for f in range(features)])
-        self.partition = _native.RowPartition(n)
+        self.partition = _native.gbdt.RowPartition(n)
         gh = np.stack([problem.g, problem.h], axis=1).astype(np.float64) * 2.0**40
         self.gh = np.rint(gh).astype(np.int64)
-        self.rule = _native.SplitRule(2.0**-40, **problem.rule)
-        self.feature, self.cut, self.default_left = _native.candidates(self.bins.n_bins, self.missing)
+        self.rule = _native.gbdt.SplitRule(2.0**-40, **problem.rule)
+        self.feature, self.cut, self.default_left = _native.gbdt.candidates(self.bins.n_bins, self.missing)
         self.constraint = None if problem.monotone is None else problem.monotone[self.feature]
-        self.nodes = [Node(_native.node_sums(self.partition, int32([0]), self.gh)[0])]
+        self.nodes = [Node(_native.gbdt.node_sums(self.partition, int32([0]), self.gh)[0])]
         level = [0]
         for _ in range(problem.depth):
             level = self.grow(level) if level else []
@@ -234,8 +234,8 @@ class Grower:
 
     def grow(self, level: list[int]) -> list[int]:
         totals = np.array([self.nodes[i].total for i in level])
-        hist = _native.histogram(self.bins, self.partition, int32(level), self.gh, threads=2)
-        left = _native.left_sums(hist, totals, self.bins.n_bins, self.missing)
+        hist = _native.gbdt.histogram(self.bins, self.partition, int32(level), self.gh, threads=2)
+        left = _native.gbdt.left_sums(hist, totals, self.bins.n_bins, self.missing)
         bounds = None if self.constraint is None else np.array([self.nodes[i].bounds for i in level])
         gain, start, tied = self.rule.score(left, totals, None, self.constraint, bounds)
         chosen = {i: int(tied[start[k]]) for k, i in enumerate(level) if gain[k] > 1e-6 and gain[k] >= self.p.gamma}
@@ -243,7 +243,7 @@ class Grower:
             if i in chosen:
                 self.add_children(i, chosen[i], left[k, chosen[i]], float(gain[k]))
         split, winners = int32(list(chosen)), list(chosen.values())
-        bits = _native.left_bits(
+        bits = _native.gbdt.left_bits(
             self.bins, self.partition, split, self.feature[winners], self.cut[winners], self.default_left[winners]
         )
         children = int32([self.nodes[i].children for i in chosen]).reshape(-1, 2)

@@ -18,7 +18,7 @@ from vfxgb.crypto import PrivateKey
 def shard_of(case: Case, begin: int, end: int) -> Case:
     """Rows [begin, end) as a table of their own, in the same nodes."""
     n_bins = case.bins.n_bins
-    bins = _native.Bins(end - begin, [np.arange(1.0, count) for count in n_bins])
+    bins = _native.gbdt.Bins(end - begin, [np.arange(1.0, count) for count in n_bins])
     for f, count in enumerate(n_bins):
         column = case.bins.column(f)[begin:end]
         bins.fill(f, np.where(column == count, np.nan, column + 0.5))
@@ -28,7 +28,7 @@ def shard_of(case: Case, begin: int, end: int) -> Case:
         sampled = int32(case.sampled[inside] - begin)
         place = np.full(end - begin, -1, dtype=np.int32)
         place[sampled] = case.rng.permutation(len(sampled))
-    partition = _native.RowPartition(end - begin, sampled)
+    partition = _native.gbdt.RowPartition(end - begin, sampled)
     for split in case.splits:
         split.apply(bins, partition)
     gh = case.gh[begin:end]
@@ -53,23 +53,23 @@ def common_bins(case: Case) -> NDArray[np.int32]:
 
 def sums_of(
     case: Case, key: PrivateKey, nodes: NDArray[np.int32], absent: NDArray[np.int32] | None, joint: bool, threads: int
-) -> _native.CipherSums:
+) -> _native.he_sums.CipherSums:
     rows = rows_of(key, case.in_rows, threads)
-    return _native.cipher_histogram(
+    return _native.he_sums.cipher_histogram(
         rows, case.place, case.bins, case.partition, nodes, None, case.features, joint, threads, absent
     )
 
 
-def sent(key: PrivateKey, sums: _native.CipherSums, threads: int) -> _native.CipherSums:
+def sent(key: PrivateKey, sums: _native.he_sums.CipherSums, threads: int) -> _native.he_sums.CipherSums:
     """As another machine gets it."""
     data = sums.to_bytes(threads)
-    out = _native.CipherSums.from_bytes(key.public_key.native, data, threads)
+    out = _native.he_sums.CipherSums.from_bytes(key.public_key.native, data, threads)
     assert (out.nodes, out.additions, out.rows_additions) == (sums.nodes, sums.additions, sums.rows_additions)
     assert out.to_bytes() == data
     return out
 
 
-def without_additions(sums: _native.CipherSums) -> bytes:
+def without_additions(sums: _native.he_sums.CipherSums) -> bytes:
     data = sums.to_bytes()
     assert int.from_bytes(data[24:32], "little") == sums.additions
     return data[:24] + data[32:]
@@ -89,14 +89,14 @@ def test_shards(scheme: str, case: Case, shards: int, joint: bool, leave_out: bo
     nodes = case.rng.permutation(case.partition.nodes()).astype(np.int32)
     absent = common_bins(case) if leave_out else None
     parts = [sums_of(shard, key, nodes, absent, joint, threads) for shard in shards_of(case, shards)]
-    joined = _native.CipherSums.join([sent(key, part, threads) for part in parts], threads)
+    joined = _native.he_sums.CipherSums.join([sent(key, part, threads) for part in parts], threads)
     assert joined.nodes == len(nodes)
     assert joined.rows_additions == len(case.used) * len(case.features)
     before = sum(part.additions for part in parts)
     assert before <= joined.additions <= before + (shards - 1) * len(case.plain_buckets(nodes))
     tree = parts[0]
     for part in parts[1:]:
-        tree = _native.CipherSums.join([tree, part])
+        tree = _native.he_sums.CipherSums.join([tree, part])
     # Two at a time may add up a bucket before it turns out to be absent in another part.
     assert tree.additions >= joined.additions
     assert without_additions(tree) == without_additions(joined)
@@ -115,7 +115,7 @@ def skewed() -> Case:
     case = make_case(np.random.default_rng(2), 2000, [3] * 5, 0.0, 0.0, 1.0, 2)
     case.features = int32(np.arange(5))
     case.splits = []
-    case.partition = _native.RowPartition(2000)
+    case.partition = _native.gbdt.RowPartition(2000)
     for f in range(5):
         case.bins.fill(f, np.where(case.rng.random(2000) < 0.9, 0.5, case.rng.integers(1, 4, 2000) + 0.5))
     return case
@@ -130,7 +130,7 @@ def test_fewer_additions(skewed: Case, joint: bool) -> None:
     made = {}
     for name, absent in {"all": None, "none": int32([-1] * 5), "less": int32([0] * 5)}.items():
         parts = [sums_of(shard, key, nodes, absent, joint, 2) for shard in shards]
-        joined = _native.CipherSums.join(parts, 2)
+        joined = _native.he_sums.CipherSums.join(parts, 2)
         made[name] = joined.additions
         check_left_sums(skewed, key, joined.with_totals(encrypt(key, skewed.plain(nodes)[1])), nodes, 2)
     assert made["all"] == made["none"]
@@ -142,7 +142,7 @@ def test_what_is_absent_waits_for_totals(skewed: Case) -> None:
     nodes = int32([0])
     missing = np.zeros(5, dtype=np.bool_)
     part = sums_of(skewed, key, nodes, int32([0] * 5), True, 1)
-    for sums in (part, _native.CipherSums.join([part]), sent(key, part, 1)):
+    for sums in (part, _native.he_sums.CipherSums.join([part]), sent(key, part, 1)):
         for call in (lambda sums=sums: sums.left_sums(missing), sums.buckets):
             with pytest.raises(ValueError, match="totals are wanted"):
                 call()
@@ -160,7 +160,7 @@ def test_joins_of_what_does_not_belong_together(skewed: Case) -> None:
     four = sums_of(fewer, key, nodes, None, False, 1)
     split = shard_of(skewed, 0, 2000)
     split.partition.split(int32([0]), int32([1]), int32([2]), bytes(250))
-    join = _native.CipherSums.join
+    join = _native.he_sums.CipherSums.join
     calls: dict[str, Callable[[], object]] = {
         "nothing to join": lambda: join([]),
         "different keys": lambda: join([part, sums_of(skewed, other, nodes, None, False, 1)]),
@@ -173,7 +173,7 @@ def test_joins_of_what_does_not_belong_together(skewed: Case) -> None:
         "another key": lambda: part.with_totals(encrypt(other, skewed.plain(nodes)[1])),
         "found 2 totals, wanted 1": lambda: part.with_totals(total.concat(total)),
         "threads": lambda: join([part], 0),
-        "totals or bins": lambda: _native.cipher_histogram(
+        "totals or bins": lambda: _native.he_sums.cipher_histogram(
             rows_of(key, skewed.gh, 1), None, skewed.bins, skewed.partition, nodes, total, skewed.features, True, 1,
             int32([0] * 5),
         ),
@@ -191,7 +191,7 @@ def test_joins_of_what_does_not_belong_together(skewed: Case) -> None:
 def test_a_part_counts_as_often_as_it_is_named(skewed: Case) -> None:
     key = key_of("ou")
     part = sums_of(skewed, key, int32([0]), None, True, 1)
-    twice = _native.CipherSums.join([part, part], 2)
+    twice = _native.he_sums.CipherSums.join([part, part], 2)
     assert np.array_equal(open_pairs(key, twice.buckets()), 2 * skewed.plain_buckets(int32([0])))
 
 
@@ -204,7 +204,7 @@ def test_bytes_that_are_no_sums() -> None:
     nodes = case.partition.nodes()
     part = sums_of(case, key, nodes, int32([0, 2]), False, 1)
     good = part.with_totals(encrypt(key, case.plain(nodes)[1])).to_bytes()
-    read = _native.CipherSums.from_bytes
+    read = _native.he_sums.CipherSums.from_bytes
     assert read(native, good).to_bytes() == good
     for end in range(len(good)):
         with pytest.raises(ValueError, match="encrypted sums"):

@@ -20,10 +20,10 @@ def key() -> PrivateKey:
     return generate("ou", bits=512, insecure=True)
 
 
-def filled_bins(path: str | None) -> _native.Bins:
+def filled_bins(path: str | None) -> _native.gbdt.Bins:
     """Twenty features of one byte, and one of two."""
     rng = np.random.default_rng(1)
-    bins = _native.Bins(N, [np.arange(1.0, 1 + count) for count in [30] * 20 + [300]], path)
+    bins = _native.gbdt.Bins(N, [np.arange(1.0, 1 + count) for count in [30] * 20 + [300]], path)
     for feature in range(bins.n_features):
         column = rng.integers(0, 301, N).astype(np.float64)
         column[rng.random(N) < 0.1] = np.nan
@@ -31,7 +31,7 @@ def filled_bins(path: str | None) -> _native.Bins:
     return bins
 
 
-def columns(bins: _native.Bins) -> list[NDArray[np.uint16]]:
+def columns(bins: _native.gbdt.Bins) -> list[NDArray[np.uint16]]:
     return [bins.column(feature) for feature in range(bins.n_features)]
 
 
@@ -74,7 +74,7 @@ def test_drop_gives_memory_back(tmp_path: Path, key: PrivateKey) -> None:
     assert resident(tmp_path / "bins") == 0
     bins.column(20)  # of a tile of its own
     assert 0 < resident(tmp_path / "bins") < bins.nbytes / 2
-    rows = _native.CipherRows(key.public_key.native, 20_000, str(tmp_path / "rows"))
+    rows = _native.crypto.CipherRows(key.public_key.native, 20_000, str(tmp_path / "rows"))
     assert rows.fill(0, key.encrypt([3])._native.to_wire() * 20_000) == -1
     assert resident(tmp_path / "rows") > 0.9 * rows.nbytes
     rows.drop()
@@ -85,7 +85,10 @@ def test_cipher_rows(tmp_path: Path, key: PrivateKey) -> None:
     native = key.public_key.native
     wire = key.encrypt(list(range(100)))._native.to_wire()
     size = native.wire_bytes
-    memory, mapped = _native.CipherRows(native, 120), _native.CipherRows(native, 120, str(tmp_path / "rows"))
+    memory, mapped = (
+        _native.crypto.CipherRows(native, 120),
+        _native.crypto.CipherRows(native, 120, str(tmp_path / "rows")),
+    )
     assert names(tmp_path) == []
     assert memory.nbytes == mapped.nbytes >= 120 * native.element_bytes
     for rows in (memory, mapped):
@@ -105,20 +108,23 @@ def test_files_are_private_and_new(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("mine")
     with pytest.raises(FileExistsError) as caught:
-        _native.Bins(3, [], str(taken))
+        _native.gbdt.Bins(3, [], str(taken))
     assert caught.value.filename == str(taken)
     assert taken.read_text() == "mine"
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileExistsError):
-        _native.Bins(3, [], str(link))
+        _native.gbdt.Bins(3, [], str(link))
     with pytest.raises(FileNotFoundError):
-        _native.Bins(3, [np.zeros(1)], str(tmp_path / "none" / "bins"))
+        _native.gbdt.Bins(3, [np.zeros(1)], str(tmp_path / "none" / "bins"))
     assert names(tmp_path) == ["link", "taken"]
     path = str(tmp_path / "bins")
     with pytest.raises(ValueError, match="ascending"):
-        _native.Bins(3, [np.zeros(2)], path)
-    first, second = _native.Bins(0, [], path), _native.Bins(3, [np.zeros(1)], path)  # the name is free at once
+        _native.gbdt.Bins(3, [np.zeros(2)], path)
+    first, second = (
+        _native.gbdt.Bins(0, [], path),
+        _native.gbdt.Bins(3, [np.zeros(1)], path),
+    )  # the name is free at once
     assert (first.nbytes, second.column(0).tolist()) == (0, [2, 2, 2])
     first.drop()
 
@@ -129,10 +135,10 @@ def test_no_room_is_an_error(tmp_path: Path, key: PrivateKey) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
     try:
         with pytest.raises(OSError, match="bins") as caught:
-            _native.Bins(1 << 21, [np.zeros(1)], str(tmp_path / "bins"))
+            _native.gbdt.Bins(1 << 21, [np.zeros(1)], str(tmp_path / "bins"))
         assert caught.value.filename == str(tmp_path / "bins")
         with pytest.raises(OSError, match="rows"):
-            _native.CipherRows(key.public_key.native, 1 << 16, str(tmp_path / "rows"))
+            _native.crypto.CipherRows(key.public_key.native, 1 << 16, str(tmp_path / "rows"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert names(tmp_path) == []

@@ -49,7 +49,7 @@ def test_noise(level, sigma1, sigma2, threads) -> None:
     chosen, shaped = level
     start = chosen["start"]
     normals = np.random.default_rng(4).normal(size=(5, start[-1]))
-    found = _native.masked_noise(
+    found = _native.noise.masked_noise(
         **chosen, shaped=shaped, sigma1=sigma1, sigma2=sigma2, normals=normals, threads=threads
     )
     for j, (bins, cut, missing) in enumerate(each(chosen)):
@@ -63,7 +63,7 @@ def test_drawn_noise_has_the_covariance_of_algorithm_1() -> None:
     columns = np.tile(np.array([1, 0, 0, 1, 0, 0], dtype=np.uint16), nodes)[None]
     start, zeros = np.arange(nodes + 1) * 6, np.zeros(2, np.int64)
     given = (columns, start, zeros, zeros, zeros - 1, np.ones((2, nodes), bool), 1.0, 1.0)
-    both = _native.masked_noise(*given, None, 2).reshape(2, nodes, 6)
+    both = _native.noise.masked_noise(*given, None, 2).reshape(2, nodes, 6)
     wanted = 3 * np.eye(6)
     ring = [1, 2, 4, 5]
     for i, j in zip(ring, np.roll(ring, 1), strict=True):
@@ -72,7 +72,7 @@ def test_drawn_noise_has_the_covariance_of_algorithm_1() -> None:
     for drawn in both:
         assert np.abs(drawn.T @ drawn / nodes - wanted).max() < 5 * math.sqrt(18 / nodes)
     assert np.abs(first.T @ second / nodes).max() < 5 * math.sqrt(9 / nodes)
-    assert not np.isin(both.ravel(), _native.masked_noise(*given)).any()
+    assert not np.isin(both.ravel(), _native.noise.masked_noise(*given)).any()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -84,9 +84,9 @@ def test_masks_and_sums(level, threads) -> None:
     factor = rng.normal(size=(5, 2, 6))
     spread = np.repeat(factor, np.diff(start), axis=2) * noise[:, None]
     out = np.empty((5, *base.shape))
-    _native.add_noise(base, noise, start, factor, out, threads)
+    _native.noise.add_noise(base, noise, start, factor, out, threads)
     assert np.allclose(out, base + spread, rtol=1e-15, atol=1e-15)
-    sums = _native.masked_sums(**chosen, masked=out, threads=threads)
+    sums = _native.noise.masked_sums(**chosen, masked=out, threads=threads)
     assert sums.shape == (5, 6, 2)
     for j, (bins, cut, missing) in enumerate(each(chosen)):
         left = (bins <= cut) | (bins == missing)
@@ -95,41 +95,41 @@ def test_masks_and_sums(level, threads) -> None:
             for vector in range(2):
                 assert sums[j, node, vector] == math.fsum(out[j, vector, here][left[here]])
     before = out.copy()
-    _native.add_noise(out, noise, start, factor, out, threads)
+    _native.noise.add_noise(out, noise, start, factor, out, threads)
     assert np.allclose(out, before + spread, rtol=1e-15, atol=1e-15)
 
 
 def test_sums_are_rounded_once() -> None:
     values = np.array([[[1e16, 1.0, -1e16, 1.0, 3.0]]])
     columns, zero = np.zeros((1, 5), dtype=np.uint16), np.zeros(1, np.int64)
-    assert _native.masked_sums(columns, np.array([0, 5]), zero, zero, zero - 1, values).tolist() == [[[5.0]]]
+    assert _native.noise.masked_sums(columns, np.array([0, 5]), zero, zero, zero - 1, values).tolist() == [[[5.0]]]
 
 
 def test_no_rows() -> None:
     columns, zero, start = np.zeros((1, 0), dtype=np.uint16), np.zeros(1, np.int64), np.zeros(3, np.int64)
-    noise = _native.masked_noise(columns, start, zero, zero, zero, np.ones((1, 2), bool), 1.0, 1.0)
+    noise = _native.noise.masked_noise(columns, start, zero, zero, zero, np.ones((1, 2), bool), 1.0, 1.0)
     assert noise.shape == (1, 0)
-    assert not _native.masked_sums(columns, start, zero, zero, zero, np.zeros((1, 2, 0))).any()
+    assert not _native.noise.masked_sums(columns, start, zero, zero, zero, np.zeros((1, 2, 0))).any()
 
 
 def test_normals() -> None:
     """Moments within four standard errors, tails, and every draw anew."""
     n = 400_000
-    x = _native.random_normals(n)
+    x = _native.noise.random_normals(n)
     for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
         assert abs((x**power).mean() - mean) < 4 * math.sqrt(variance / n)
     for edge in (0.5, 2.0, 3.0, 3.6541528853610088):
         p = math.erfc(edge / math.sqrt(2))
         assert abs((np.abs(x) > edge).mean() - p) < 4 * math.sqrt(p * (1 - p) / n)
     assert len(np.unique(x)) == n
-    assert _native.random_normals(0).shape == (0,)
+    assert _native.noise.random_normals(0).shape == (0,)
 
 
 def test_key_stream_is_chacha20() -> None:
     key = bytes(range(32))
     for blocks in (0, 1, 7, 8, 9, 24, 29):
-        wanted = b"".join(_native.chacha20_block(key, i, bytes(12)) for i in range(blocks))
-        assert _native.chacha20_keystream(key, blocks) == wanted
+        wanted = b"".join(_native.rand.chacha20_block(key, i, bytes(12)) for i in range(blocks))
+        assert _native.rand.chacha20_keystream(key, blocks) == wanted
 
 
 @pytest.mark.parametrize(
@@ -167,18 +167,18 @@ def test_bad_arguments(change, message) -> None:
         "sigma2": 1.0,
     }
     with pytest.raises(ValueError, match=message):
-        _native.masked_noise(**(given | change))
+        _native.noise.masked_noise(**(given | change))
 
 
 def test_bad_masks_and_sums() -> None:
     start, noise, zero = np.array([0, 4]), np.zeros((1, 4)), np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="factor"):
-        _native.add_noise(np.zeros((2, 4)), noise, start, np.zeros((1, 2, 2)), np.zeros((1, 2, 4)))
+        _native.noise.add_noise(np.zeros((2, 4)), noise, start, np.zeros((1, 2, 2)), np.zeros((1, 2, 4)))
     with pytest.raises(ValueError, match="base"):
-        _native.add_noise(np.zeros((2, 5)), noise, start, np.zeros((1, 2, 1)), np.zeros((1, 2, 4)))
+        _native.noise.add_noise(np.zeros((2, 5)), noise, start, np.zeros((1, 2, 1)), np.zeros((1, 2, 4)))
     with pytest.raises(ValueError, match="base"):
-        _native.add_noise(np.zeros((2, 2, 4)), noise, start, np.zeros((1, 2, 1)), np.zeros((1, 2, 4)))
+        _native.noise.add_noise(np.zeros((2, 2, 4)), noise, start, np.zeros((1, 2, 1)), np.zeros((1, 2, 4)))
     with pytest.raises(ValueError, match="out"):
-        _native.add_noise(np.zeros((2, 4)), noise, start, np.zeros((1, 2, 1)), np.zeros((4, 2, 1)).T)
+        _native.noise.add_noise(np.zeros((2, 4)), noise, start, np.zeros((1, 2, 1)), np.zeros((4, 2, 1)).T)
     with pytest.raises(ValueError, match="masked"):
-        _native.masked_sums(np.zeros((1, 4), np.uint16), start, zero, zero, zero, np.zeros((1, 2, 3)))
+        _native.noise.masked_sums(np.zeros((1, 4), np.uint16), start, zero, zero, zero, np.zeros((1, 2, 3)))

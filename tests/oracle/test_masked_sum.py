@@ -36,7 +36,7 @@ def integers(group: BressonGroup, rows: np.ndarray) -> list[int]:
 def naive_exponents(group: BressonGroup, r: int, call: bytes, count: int) -> list[int]:
     blinder = group.element(pow(group.g, r, group.n**2))
     key = hmac.new(blinder, b"vfxgb masked form" + call, hashlib.sha256).digest()
-    blocks = [_native.chacha20_block(key, i, bytes(12)) for i in range((count + 1) // 2)]
+    blocks = [_native.rand.chacha20_block(key, i, bytes(12)) for i in range((count + 1) // 2)]
     stream = b"".join(blocks)
     return [int.from_bytes(stream[32 * e : 32 * e + 32], "little") for e in range(count)]
 
@@ -86,9 +86,9 @@ def test_vectors_may_arrive_on_several_threads(group: BressonGroup, server: tupl
 
 @given(window=st.sampled_from([0, 1, 4, 16]), users=st.integers(0, 5), count=st.integers(1, 9), width=st.integers(1, 9))
 def test_products_of_powers(group: BressonGroup, window: int, users: int, count: int, width: int) -> None:
-    exponents = np.frombuffer(_native.random_bytes(users * count * width), np.uint8).reshape(users, count, width)
+    exponents = np.frombuffer(_native.rand.random_bytes(users * count * width), np.uint8).reshape(users, count, width)
     bases = [pow(group.g, 3 + u, group.n**2) for u in range(users)]
-    products = _native.PowerProducts(group.native, count, 8 * width, window)
+    products = _native.crypto.PowerProducts(group.native, count, 8 * width, window)
     products.multiply(group.rows([group.element(base) for base in bases]), exponents, 2)
     wanted = [1] * count
     for e in range(count):

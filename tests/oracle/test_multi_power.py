@@ -33,12 +33,12 @@ def test_combine(bits: int, terms: int, exponent_bits: int) -> None:
     exponents = [source.getrandbits(exponent_bits) * source.choice((1, -1)) for _ in range(terms)]
     exponents[-1] = 0 if terms > 2 else exponents[-1]
     data = b"".join(exponent.to_bytes(width, "little", signed=True) for exponent in exponents)
-    for path in _native.available_paths():
-        key = _native.PublicKey.paillier(fixed(n), fixed(4), 64, path)
+    for path in _native.bigint.available_paths():
+        key = _native.crypto.PublicKey.paillier(fixed(n), fixed(4), 64, path)
         for count in (1, 4, 19):
             arrays = [[source.randrange(1, n) ** 2 % n**2 for _ in range(count)] for _ in range(terms)]
             held = [key.from_integers(b"".join(x.to_bytes(key.integer_bytes, "little") for x in a)) for a in arrays]
-            found = _native.Ciphertexts.combine(held, data, width, 2).to_integers()
+            found = _native.crypto.Ciphertexts.combine(held, data, width, 2).to_integers()
             step = key.integer_bytes
             assert [int.from_bytes(found[i : i + step], "little") for i in range(0, len(found), step)] == naive(
                 arrays, exponents, n**2
@@ -46,7 +46,7 @@ def test_combine(bits: int, terms: int, exponent_bits: int) -> None:
 
 
 def test_what_does_not_go_together_is_refused() -> None:
-    key, other = (_native.PublicKey.paillier(fixed(n), fixed(4), 64) for n in (143, 323))
+    key, other = (_native.crypto.PublicKey.paillier(fixed(n), fixed(4), 64) for n in (143, 323))
     one, two, foreign = (
         key.from_wire(b"\x02\x00"),
         key.from_wire(b"\x02\x00\x03\x00"),
@@ -55,6 +55,6 @@ def test_what_does_not_go_together_is_refused() -> None:
     exponents = fixed(3) * 2
     for arrays in ([], [one], [one, two], [one, foreign]):
         with pytest.raises(ValueError, match=r".+"):
-            _native.Ciphertexts.combine(arrays, exponents, 8)
+            _native.crypto.Ciphertexts.combine(arrays, exponents, 8)
     with pytest.raises(TypeError, match="None"):
-        _native.Ciphertexts.combine([one, None], exponents, 8)  # type: ignore[list-item]
+        _native.crypto.Ciphertexts.combine([one, None], exponents, 8)  # type: ignore[list-item]

@@ -197,7 +197,7 @@ def test_native_draws_are_the_twins(one):
     else:
         bound = one.lattice.bound
         values = generator.integers(-2 * bound, 2 * bound + 1, 300)
-    found, used = _native.perturb_replay(one.name, list(one.parameters), values, words)
+    found, used = _native.noise.perturb_replay(one.name, list(one.parameters), values, words)
     twin = Twin(words)
     wanted = [getattr(twin, one.name)(int(value), *one.parameters) for value in values]
     assert found.tolist() == wanted
@@ -220,7 +220,7 @@ def test_draws_where_64_bits_leave_two_answers_open(name, scale):
     tape = np.array(words, dtype=np.uint64)
     parameters = [4, scale, 60 * scale + 4]
     values = np.zeros(40, dtype=np.int64)
-    found, used = _native.perturb_replay(name, parameters, values, tape)
+    found, used = _native.noise.perturb_replay(name, parameters, values, tape)
     twin = Twin(words)
     assert found.tolist() == [getattr(twin, name)(0, *parameters) for _ in values]
     assert used == twin.used
@@ -230,27 +230,27 @@ def test_pairs_are_rescaled_and_perturbed_in_one_pass():
     """Against passes of numpy: exactly where nothing is drawn, or the noise is known; by their mean otherwise."""
     generator = np.random.default_rng(5)
     pairs = generator.integers(-(2**40), 2**40, (20_000, 2))
-    clear = _native.release_pairs(pairs, ("", [], 5, 0, 0), ("", [], -3, 0, 0), 2)
+    clear = _native.noise.release_pairs(pairs, ("", [], 5, 0, 0), ("", [], -3, 0, 0), 2)
     assert (clear == np.c_[(pairs[:, 0] + 16) >> 5, pairs[:, 1] << 3]).all()
     certain = ("duchi", [1, 1], 50, 0, 4)  # with K = B an input at an end is certain
     high = np.full((20_000, 2), 2**60)
-    assert (_native.release_pairs(high, certain, certain, 2) == 16).all()
-    noisy = _native.release_pairs(pairs, ("laplace", [2**40, 3, 2**50], 5, 7, 2), ("", [], 0, 0, 0), 2)
+    assert (_native.noise.release_pairs(high, certain, certain, 2) == 16).all()
+    noisy = _native.noise.release_pairs(pairs, ("laplace", [2**40, 3, 2**50], 5, 7, 2), ("", [], 0, 0, 0), 2)
     assert (noisy[:, 1] == pairs[:, 1]).all()
     drawn = noisy[:, 0] / 4 - ((pairs[:, 0] + 16) >> 5)
     variance = 1 / (2 * math.sinh(1 / 6) ** 2)
     assert abs(drawn.mean()) < 8 * math.sqrt(variance / len(drawn))
     assert abs(drawn.var() - variance) < 1
     with pytest.raises(ValueError, match="columns"):
-        _native.release_pairs(pairs, ("", [], 63, 0, 0), ("", [], 0, 0, 0))
+        _native.noise.release_pairs(pairs, ("", [], 63, 0, 0), ("", [], 0, 0, 0))
     with pytest.raises(ValueError, match="shape"):
-        _native.release_pairs(pairs[:, :1].copy(), ("", [], 0, 0, 0), ("", [], 0, 0, 0))
+        _native.noise.release_pairs(pairs[:, :1].copy(), ("", [], 0, 0, 0), ("", [], 0, 0, 0))
 
 
 def noise(name, size):
     """Draws for the input 0 from a fixed tape of random words."""
     words = np.random.default_rng(20240601).integers(0, 2**64, 24 * DRAWS, dtype=np.uint64)
-    return _native.perturb_replay(name, [0, size, 1000], np.zeros(DRAWS, dtype=np.int64), words)[0]
+    return _native.noise.perturb_replay(name, [0, size, 1000], np.zeros(DRAWS, dtype=np.int64), words)[0]
 
 
 def frequencies_agree(sample, chances):
@@ -278,7 +278,7 @@ def test_discrete_gaussian_probabilities(sigma):
 
 def test_threads_draw_different_noise():
     values = np.zeros(100_000, dtype=np.int64)
-    first, second = (_native.perturb("laplace", [0, 2**55, 2**60], values, 2) for _ in range(2))
+    first, second = (_native.noise.perturb("laplace", [0, 2**55, 2**60], values, 2) for _ in range(2))
     assert len(np.unique(np.concatenate([first, second]))) > 199_900
 
 
@@ -304,11 +304,11 @@ def test_threads_draw_different_noise():
 )
 def test_parameters_no_draw_could_be_made_with(name, parameters):
     with pytest.raises(ValueError, match=r"mechanism|range|reach|parameters"):
-        _native.perturb(name, parameters, np.zeros(1, dtype=np.int64))
+        _native.noise.perturb(name, parameters, np.zeros(1, dtype=np.int64))
 
 
 def test_labels_and_words_are_checked():
     with pytest.raises(ValueError, match="labels"):
-        _native.perturb("response", [2, 3, 1], np.array([2]))
+        _native.noise.perturb("response", [2, 3, 1], np.array([2]))
     with pytest.raises(ValueError, match="too few words"):
-        _native.perturb_replay("duchi", [1, 2], np.zeros(3, dtype=np.int64), np.zeros(1, dtype=np.uint64))
+        _native.noise.perturb_replay("duchi", [1, 2], np.zeros(3, dtype=np.int64), np.zeros(1, dtype=np.uint64))

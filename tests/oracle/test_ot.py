@@ -35,7 +35,7 @@ def random_blocks(count: int, seed: int = 1) -> NDArray[np.uint8]:
 
 def naive_hash(domain: int, block: int, number: int, tweak: int) -> int:
     nonce = domain.to_bytes(4, "little") + block.to_bytes(8, "little")
-    key = _native.chacha20_block(SESSION, 0, nonce)[:16]
+    key = _native.rand.chacha20_block(SESSION, 0, nonce)[:16]
     high, low = divmod(number, HALF)
     mixed = (high ^ low) * HALF + high
     return aes(key, mixed ^ tweak) ^ mixed
@@ -67,11 +67,11 @@ class Base:
     def bits(self) -> list[int]:
         return [self.delta[i // 8] >> i % 8 & 1 for i in range(128)]
 
-    def sender(self) -> _native.OtSender:
-        return _native.OtSender(self.delta, np.ascontiguousarray(self.pairs[np.arange(128), self.bits]))
+    def sender(self) -> _native.ot.OtSender:
+        return _native.ot.OtSender(self.delta, np.ascontiguousarray(self.pairs[np.arange(128), self.bits]))
 
-    def receiver(self) -> _native.OtReceiver:
-        return _native.OtReceiver(self.pairs)
+    def receiver(self) -> _native.ot.OtReceiver:
+        return _native.ot.OtReceiver(self.pairs)
 
 
 BASE = Base(bytes(random_blocks(1, 2)), random_blocks(256, 3).reshape(128, 2, 16))
@@ -80,7 +80,7 @@ BASE = Base(bytes(random_blocks(1, 2)), random_blocks(256, 3).reshape(128, 2, 16
 def test_hash() -> None:
     blocks = random_blocks(19)
     counter = 2**64 - 2
-    found = _native.ot_hash(SESSION, 3, 2**40 + 5, counter, blocks)
+    found = _native.ot.ot_hash(SESSION, 3, 2**40 + 5, counter, blocks)
     wanted = [naive_hash(3, 2**40 + 5, number, HALF + counter) for number in numbers(blocks)]
     assert numbers(found) == wanted
 
@@ -108,14 +108,14 @@ def test_trees(leaves: list[int]) -> None:
     holes = np.random.default_rng(5).integers(0, sizes[:, np.newaxis], (len(leaves), rows)).astype(np.uint16)
     holes[:, 0], holes[:, 1] = 0, sizes - 1
     levels = sum(max(1, (some - 1).bit_length()) for some in leaves)
-    u, t = BASE.receiver().extend(0, _native.tree_choices(sizes, holes))
+    u, t = BASE.receiver().extend(0, _native.ot.tree_choices(sizes, holes))
     q = BASE.sender().extend(0, u)
-    roots, corrections = _native.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, rows, q[: rows * levels])
+    roots, corrections = _native.ot.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, rows, q[: rows * levels])
     assert roots.shape == (len(leaves), rows, 16)
     assert len(corrections) == 16 * rows * (levels - len(leaves))
-    copaths = _native.tree_copaths(SESSION, 1, 2, sizes, holes, t[: rows * levels], corrections)
-    full = numbers(_native.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots))
-    punctured = numbers(_native.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths))
+    copaths = _native.ot.tree_copaths(SESSION, 1, 2, sizes, holes, t[: rows * levels], corrections)
+    full = numbers(_native.ot.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots))
+    punctured = numbers(_native.ot.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths))
     delta = int.from_bytes(BASE.delta, "little")
     at = 0
     for tree, some in enumerate(leaves):
@@ -133,13 +133,13 @@ def test_many_leaves() -> None:
     count = 1000
     sizes = np.array([count], dtype=np.int32)
     holes = np.random.default_rng(6).permutation(count).astype(np.uint16)[np.newaxis]
-    u, t = BASE.receiver().extend(0, _native.tree_choices(sizes, holes))
+    u, t = BASE.receiver().extend(0, _native.ot.tree_choices(sizes, holes))
     q = BASE.sender().extend(0, u)
-    roots, corrections = _native.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, count, q[: 10 * count], 2)
-    copaths = _native.tree_copaths(SESSION, 1, 2, sizes, holes, t[: 10 * count], corrections, 2)
+    roots, corrections = _native.ot.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, count, q[: 10 * count], 2)
+    copaths = _native.ot.tree_copaths(SESSION, 1, 2, sizes, holes, t[: 10 * count], corrections, 2)
     # After its leaves each tree has the sum of what was cut off, as a thousand is no power of two.
-    full = _native.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots, 2).reshape(count, count + 1, 16)
-    punctured = _native.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths, 2).reshape(count, count + 1, 16)
+    full = _native.ot.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots, 2).reshape(count, count + 1, 16)
+    punctured = _native.ot.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths, 2).reshape(count, count + 1, 16)
     known = np.ones((count, count + 1), dtype=bool)
     known[np.arange(count), holes[0]] = False
     np.testing.assert_array_equal(punctured[known], full[known])

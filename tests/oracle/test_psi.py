@@ -38,7 +38,7 @@ def naive_bins(identity: bytes, bins: int) -> list[int]:
 
 def naive_code(identity: bytes, which: int) -> int:
     """C_w(x): 512 bits."""
-    stream = _native.chacha20_block(SESSION, which + 1, bytes(12))
+    stream = _native.rand.chacha20_block(SESSION, which + 1, bytes(12))
     return int.from_bytes(b"".join(aes(stream[i : i + 16], identity) for i in range(0, 64, 16)), "little")
 
 
@@ -60,14 +60,14 @@ def row_of(columns: list[int], place: int) -> int:
 def test_bins(count: int, bins: int, threads: int) -> None:
     ids = random_bytes(count, 16, count)
     wanted = [naive_bins(row.tobytes(), bins) for row in ids]
-    order, offsets = _native.bin_order(ids, KEY, bins, threads)
+    order, offsets = _native.psi.bin_order(ids, KEY, bins, threads)
     found = [order[offsets[b] : offsets[b + 1]].tolist() for b in range(bins)]
     naive: list[list[int]] = [[] for _ in range(bins)]
     for number, places in enumerate(wanted):
         for which, place in enumerate(places):
             naive[place].append(3 * number + which)
     assert found == naive
-    table = _native.cuckoo_table(ids, KEY, bins, threads)
+    table = _native.psi.cuckoo_table(ids, KEY, bins, threads)
     assert table is not None
     used = np.flatnonzero(table != NO_ENTRY)
     assert sorted(table[used] // 3) == list(range(count))
@@ -75,7 +75,7 @@ def test_bins(count: int, bins: int, threads: int) -> None:
 
 
 def test_ids_without_a_place() -> None:
-    assert _native.cuckoo_table(random_bytes(4, 16, 1), KEY, 3) is None
+    assert _native.psi.cuckoo_table(random_bytes(4, 16, 1), KEY, 3) is None
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -88,10 +88,10 @@ def test_oprf(threads: int) -> None:
     choices = random_bytes(1, 64, 7).tobytes()
     secret = int.from_bytes(choices, "little")
     bits = [secret >> i & 1 for i in range(512)]
-    receiver = _native.OprfReceiver(SESSION, pairs)
-    sender = _native.OprfSender(SESSION, choices, np.ascontiguousarray(pairs[np.arange(512), bits]))
-    table = _native.cuckoo_table(own, KEY, bins)
-    order, offsets = _native.bin_order(theirs, KEY, bins)
+    receiver = _native.psi.OprfReceiver(SESSION, pairs)
+    sender = _native.psi.OprfSender(SESSION, choices, np.ascontiguousarray(pairs[np.arange(512), bits]))
+    table = _native.psi.cuckoo_table(own, KEY, bins)
+    order, offsets = _native.psi.bin_order(theirs, KEY, bins)
     assert table is not None
 
     found, values = np.zeros(bins, dtype=np.uint64), np.zeros(450, dtype=np.uint64)
@@ -148,24 +148,24 @@ def naive_value(seed: bytes, identity: bytes, which: int, store: list[int]) -> i
 def test_store(count: int, threads: int) -> None:
     ids, seed = random_bytes(count, 16, count), bytes(16)
     values = np.random.default_rng(1).integers(0, 2**64, 3 * count, dtype=np.uint64)
-    store = _native.store_encode(seed, ids, values, threads)
+    store = _native.psi.store_encode(seed, ids, values, threads)
     assert store is not None
-    assert len(store) == _native.store_size(3 * count)
+    assert len(store) == _native.psi.store_size(3 * count)
     entries = np.arange(3 * count, dtype=np.uint32)
-    assert (_native.store_decode(seed, ids, entries, 3 * count, store, threads) == values).all()
+    assert (_native.psi.store_decode(seed, ids, entries, 3 * count, store, threads) == values).all()
     numbers = store.tolist()
     for entry in range(0, 3 * count, max(1, count // 10)):
         assert naive_value(seed, ids[entry // 3].tobytes(), entry % 3, numbers) == values[entry]
     others = random_bytes(20, 16, 99)
     asked = np.arange(60, dtype=np.uint32)
-    found = _native.store_decode(seed, others, asked, 3 * count, store, threads)
+    found = _native.psi.store_decode(seed, others, asked, 3 * count, store, threads)
     assert found.tolist() == [naive_value(seed, others[e // 3].tobytes(), e % 3, numbers) for e in asked.tolist()]
     assert not np.isin(found, values).any()
 
 
 def test_stores_of_the_same_values_differ() -> None:
     ids, values = random_bytes(5, 16, 1), np.arange(15, dtype=np.uint64)
-    one, other = (_native.store_encode(bytes(16), ids, values) for _ in range(2))
+    one, other = (_native.psi.store_encode(bytes(16), ids, values) for _ in range(2))
     assert one is not None
     assert other is not None
     assert (one != other).mean() > 0.9
@@ -174,21 +174,21 @@ def test_stores_of_the_same_values_differ() -> None:
 def test_equal_keys_do_not_fit() -> None:
     """Thirty ids that are one: more equations than the dense part takes."""
     ids = np.zeros((30, 16), dtype=np.uint8)
-    assert _native.store_encode(bytes(16), ids, np.arange(90, dtype=np.uint64)) is None
-    assert _native.store_encode(bytes(16), ids[:2], np.arange(6, dtype=np.uint64)) is None
+    assert _native.psi.store_encode(bytes(16), ids, np.arange(90, dtype=np.uint64)) is None
+    assert _native.psi.store_encode(bytes(16), ids[:2], np.arange(6, dtype=np.uint64)) is None
 
 
 @pytest.mark.parametrize("number", [6, 95, 156])
 def test_a_core_is_solved(number: int) -> None:
     """Under these seeds two keys have the same three places, so that the dense part must tell them apart."""
     ids, seed = random_bytes(60, 16, 3), number.to_bytes(16, "little")
-    third = (_native.store_size(180) - 64) // 3
+    third = (_native.psi.store_size(180) - 64) // 3
     places = set()
     for which in range(3):
         key = aes(seed, (2 * which).to_bytes(16, "little"))
         places |= {tuple(word * third >> 32 for word in words(aes(key, row.tobytes()))) for row in ids}
     assert len(places) == 179
     values = np.random.default_rng(2).integers(0, 2**64, 180, dtype=np.uint64)
-    store = _native.store_encode(seed, ids, values)
+    store = _native.psi.store_encode(seed, ids, values)
     assert store is not None
-    assert (_native.store_decode(seed, ids, np.arange(180, dtype=np.uint32), 180, store) == values).all()
+    assert (_native.psi.store_decode(seed, ids, np.arange(180, dtype=np.uint32), 180, store) == values).all()

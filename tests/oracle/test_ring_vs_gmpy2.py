@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vfxgb import _native
 
-PATHS = _native.available_paths()
+PATHS = _native.bigint.available_paths()
 WIDTHS = [3, 8, 64, 65, 512, 1000, 1024, 1536, 2048, 3072, 4096]
 CASES = [(1, bits) for bits in [*WIDTHS, 8192]] + [(2, bits) for bits in WIDTHS]
 KINDS = ["random", "all ones", "sparse"]
@@ -46,7 +46,7 @@ class Case:
         self.source = random.Random(f"{degree} {bits} {kind}")
         self.modulus = make_modulus(kind, bits, self.source)
         self.M = self.modulus**degree
-        self.rings = [_native.Ring(fixed(self.modulus), degree, path) for path in PATHS]
+        self.rings = [_native.bigint.Ring(fixed(self.modulus), degree, path) for path in PATHS]
         self.width = self.rings[0].width
         edges = {0, 1, self.M - 1, self.modulus - 1, self.modulus, self.modulus + 1}
         self.edges = sorted(edge % self.M for edge in edges)
@@ -54,7 +54,7 @@ class Case:
     def values(self, count: int) -> list[int]:
         return [self.source.randrange(self.M) for _ in range(count)]
 
-    def ask(self, question: Callable[[_native.Ring], bytes]) -> list[int]:
+    def ask(self, question: Callable[[_native.bigint.Ring], bytes]) -> list[int]:
         answers = [question(ring) for ring in self.rings]
         assert all(answer == answers[0] for answer in answers), "kernels disagree"
         return unpack(answers[0], self.width)
@@ -195,7 +195,7 @@ def test_mul_of_any_modulus(data: st.DataObject) -> None:
     M = modulus**degree
     values = data.draw(st.lists(st.tuples(st.integers(0, M - 1), st.integers(0, M - 1)), max_size=9))
     for path in PATHS:
-        ring = _native.Ring(fixed(modulus), degree, path)
+        ring = _native.bigint.Ring(fixed(modulus), degree, path)
         found = ring.mul(pack([a for a, _ in values], ring.width), pack([b for _, b in values], ring.width))
         assert unpack(found, ring.width) == [a * b % M for a, b in values]
 
@@ -203,11 +203,11 @@ def test_mul_of_any_modulus(data: st.DataObject) -> None:
 @pytest.mark.parametrize("modulus", [0, 1, 2, 4, 2**64, 2**2048])
 def test_even_or_tiny_modulus_is_refused(modulus: int) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        _native.Ring(fixed(modulus))
+        _native.bigint.Ring(fixed(modulus))
 
 
 def test_unknown_path_and_degree_are_refused() -> None:
     with pytest.raises(ValueError, match=r".+"):
-        _native.Ring(fixed(15), 1, "nonsense")
+        _native.bigint.Ring(fixed(15), 1, "nonsense")
     with pytest.raises(ValueError, match=r".+"):
-        _native.Ring(fixed(15), 3)
+        _native.bigint.Ring(fixed(15), 3)

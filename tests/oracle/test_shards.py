@@ -32,29 +32,29 @@ def test_left_bits(seed: int, nodes: int, shards: int, longest: int) -> None:
             whole += packed(np.concatenate([np.zeros(0, dtype=np.bool_), *(own[area] for own in node)]))
         for s, own in enumerate(node):
             parts[s] += packed(own[0]) + packed(own[1])
-    found, lefts = _native.split_left_bits(whole, counts)
+    found, lefts = _native.gbdt.split_left_bits(whole, counts)
     assert found == parts
     assert lefts.tolist() == [[[int(bits.sum()) for bits in own] for own in node] for node in goes_left]
-    assert _native.join_left_bits(parts, counts) == whole
-    assert _native.join_left_bits([bytearray(part) for part in parts], counts) == whole
+    assert _native.gbdt.join_left_bits(parts, counts) == whole
+    assert _native.gbdt.join_left_bits([bytearray(part) for part in parts], counts) == whole
 
 
-def grown(rng: np.random.Generator, n: int, sampling: bool, splits: int) -> _native.RowPartition:
+def grown(rng: np.random.Generator, n: int, sampling: bool, splits: int) -> _native.gbdt.RowPartition:
     sampled = int32(np.flatnonzero(rng.random(n) < 0.6)) if sampling else None
-    partition = _native.RowPartition(n, sampled)
+    partition = _native.gbdt.RowPartition(n, sampled)
     for split in range(splits):
         nodes = partition.nodes()
         split_at_random(rng, partition, int(nodes[rng.integers(len(nodes))]), 2 * split + 1)
     return partition
 
 
-def split_at_random(rng: np.random.Generator, partition: _native.RowPartition, node: int, child: int) -> bytes:
+def split_at_random(rng: np.random.Generator, partition: _native.gbdt.RowPartition, node: int, child: int) -> bytes:
     bits = b"".join(packed(rng.random(n) < 0.4) for n in partition.counts(int32([node]))[0])
     partition.split(int32([node]), int32([child]), int32([child + 1]), bits)
     return bits
 
 
-def described(partition: _native.RowPartition) -> object:
+def described(partition: _native.gbdt.RowPartition) -> object:
     nodes = partition.nodes().tolist()
     rows = [(partition.rows(node).tolist(), partition.other_rows(node).tolist()) for node in nodes]
     return partition.n_rows, partition.n_sampled, nodes, rows, partition.leaves().tolist()
@@ -71,7 +71,8 @@ def test_copies_of_a_partition(seed: int, n: int, sampling: bool, splits: int) -
     node = int(partition.nodes()[-1])
     for copy in copies:
         assert np.array_equal(
-            _native.node_sums(copy, partition.nodes(), gh), _native.node_sums(partition, partition.nodes(), gh)
+            _native.gbdt.node_sums(copy, partition.nodes(), gh),
+            _native.gbdt.node_sums(partition, partition.nodes(), gh),
         )
         split_at_random(np.random.default_rng(1), copy, node, 100)
     assert described(partition) == before
@@ -87,16 +88,18 @@ def test_shards_grow_as_one(seed: int, sampling: bool, shards: int) -> None:
     ends = np.sort(rng.integers(0, n + 1, shards - 1)).tolist()
     ranges = list(zip([0, *ends], [*ends, n], strict=True))
     sampled = int32(np.flatnonzero(rng.random(n) < 0.6)) if sampling else None
-    whole = _native.RowPartition(n, sampled)
+    whole = _native.gbdt.RowPartition(n, sampled)
     parts = [
-        _native.RowPartition(b - a, None if sampled is None else sampled[(a <= sampled) & (sampled < b)] - int32(a))
+        _native.gbdt.RowPartition(
+            b - a, None if sampled is None else sampled[(a <= sampled) & (sampled < b)] - int32(a)
+        )
         for a, b in ranges
     ]
     for split in range(5):
         node = int(rng.choice(whole.nodes()))
         counts = np.stack([part.counts(int32([node])) for part in parts], axis=1)
         bits = split_at_random(rng, whole, node, 2 * split + 1)
-        shares, lefts = _native.split_left_bits(bits, counts)
+        shares, lefts = _native.gbdt.split_left_bits(bits, counts)
         for part, share in zip(parts, shares, strict=True):
             part.split(int32([node]), int32([2 * split + 1]), int32([2 * split + 2]), share)
         assert np.array_equal(lefts[0], [part.counts(int32([2 * split + 1]))[0] for part in parts])

@@ -41,8 +41,8 @@ class Forest:
     masks: list[list[list[twin.Pair]]]  # [slot][row][leaf]
     extra: list[list[twin.Pair]]  # [slot][row], of the nodes cut off
     holes: NDArray[np.uint16]
-    owned: _native.OwnedTrees
-    held: _native.HeldTrees
+    owned: _native.ot_shares.OwnedTrees
+    held: _native.ot_shares.HeldTrees
 
 
 def make(cached: bool) -> Forest:
@@ -50,7 +50,7 @@ def make(cached: bool) -> Forest:
     delta = int.from_bytes(rng.bytes(16), "little")
     roots = [[int.from_bytes(rng.bytes(16), "little") for _ in range(ROWS)] for _ in LEAVES]
     holes = np.stack([rng.integers(0, count, ROWS) for count in LEAVES]).astype(np.uint16)
-    hashes = [twin.Hash(SESSION, _native.TREES_DOMAIN, block) for block in range(-(-ROWS // BLOCK_ROWS))]
+    hashes = [twin.Hash(SESSION, _native.ot_shares.TREES_DOMAIN, block) for block in range(-(-ROWS // BLOCK_ROWS))]
     levels = [
         [twin.levels_of(hashes[row // BLOCK_ROWS], delta, count, root) for row, root in enumerate(own)]
         for count, own in zip(LEAVES, roots, strict=True)
@@ -65,8 +65,8 @@ def make(cached: bool) -> Forest:
         for count, trees in zip(LEAVES, levels, strict=True)
     ]
     leaves = np.array(LEAVES, dtype=np.int32)
-    owned = _native.OwnedTrees(SESSION, delta.to_bytes(16, "little"), leaves, ROWS, BLOCK_ROWS)
-    held = _native.HeldTrees(SESSION, leaves, holes, BLOCK_ROWS)
+    owned = _native.ot_shares.OwnedTrees(SESSION, delta.to_bytes(16, "little"), leaves, ROWS, BLOCK_ROWS)
+    held = _native.ot_shares.HeldTrees(SESSION, leaves, holes, BLOCK_ROWS)
     for block in range(len(hashes)):
         rows = range(block * BLOCK_ROWS, min(ROWS, (block + 1) * BLOCK_ROWS))
         owned.fill(block, block_bytes(roots[slot][row] for slot in range(len(LEAVES)) for row in rows))
@@ -134,7 +134,7 @@ def test_both_shares(forest: Forest, slots: tuple[int, ...], threads: int) -> No
 
 def test_nodes_of_a_partition(forest: Forest) -> None:
     sampled = np.arange(0, ROWS, 2, dtype=np.int32)
-    partition = _native.RowPartition(ROWS, sampled)
+    partition = _native.gbdt.RowPartition(ROWS, sampled)
     bits = np.packbits(np.arange(len(sampled)) % 3 == 0, bitorder="little").tobytes()
     other = np.packbits(np.ones(ROWS - len(sampled), dtype=bool), bitorder="little").tobytes()
     nodes = np.array([1, 2], dtype=np.int32)
@@ -166,24 +166,24 @@ def test_another_counter_or_run_has_other_masks(forest: Forest) -> None:
 @given(st.integers(0, 40), st.integers(1, 64), st.integers(1, 64), st.integers(0, 2**32))
 def test_packing(count: int, g_bits: int, h_bits: int, seed: int) -> None:
     pairs = np.random.default_rng(seed).integers(0, 2**64, (count, 2), dtype=np.uint64)
-    data = _native.pack_pairs(pairs, g_bits, h_bits)
+    data = _native.ot_shares.pack_pairs(pairs, g_bits, h_bits)
     assert data == twin.pack(pairs_of(pairs), g_bits, h_bits)
     most = np.array([2**g_bits - 1, 2**h_bits - 1], dtype=np.uint64)
-    assert np.array_equal(_native.unpack_pairs(data, count, g_bits, h_bits), pairs & most)
+    assert np.array_equal(_native.ot_shares.unpack_pairs(data, count, g_bits, h_bits), pairs & most)
 
 
 def test_packing_in_pieces_by_threads() -> None:
     pairs = np.random.default_rng(1).integers(0, 2**50, (200_001, 2), dtype=np.uint64)
-    data = _native.pack_pairs(pairs, 50, 51, 2)
-    assert data == _native.pack_pairs(pairs, 50, 51, 1)
-    assert np.array_equal(_native.unpack_pairs(data, len(pairs), 50, 51, 2), pairs)
+    data = _native.ot_shares.pack_pairs(pairs, 50, 51, 2)
+    assert data == _native.ot_shares.pack_pairs(pairs, 50, 51, 1)
+    assert np.array_equal(_native.ot_shares.unpack_pairs(data, len(pairs), 50, 51, 2), pairs)
 
 
 def test_left_shares() -> None:
     n_bins, missing = np.array([4, 2, 3], dtype=np.int32), np.array([True, False, True])
     width = int(n_bins.sum() + missing.sum())
     cells = np.random.default_rng(2).integers(0, 2**64, (3, width, 2), dtype=np.uint64)
-    found = _native.left_shares(cells, n_bins, missing)
+    found = _native.ot_shares.left_shares(cells, n_bins, missing)
     start = np.append(0, np.cumsum(n_bins + missing))
     for node in range(3):
         wanted = [
@@ -198,13 +198,19 @@ def test_left_shares() -> None:
     ("call", "match"),
     [
         (
-            lambda f: _native.HeldTrees(SESSION, np.array([4], np.int32), np.array([[4]], np.uint16), 5),
+            lambda f: _native.ot_shares.HeldTrees(SESSION, np.array([4], np.int32), np.array([[4]], np.uint16), 5),
             "leaf 4 in row 0",
         ),
-        (lambda f: _native.OwnedTrees(b"short", bytes(16), np.array([4], np.int32), 3, 2), "session takes 32 bytes"),
-        (lambda f: _native.OwnedTrees(SESSION, bytes(15), np.array([4], np.int32), 3, 2), "delta takes 16 bytes"),
-        (lambda f: _native.OwnedTrees(SESSION, bytes(16), np.array([0], np.int32), 3, 2), "0 leaves"),
-        (lambda f: _native.OwnedTrees(SESSION, bytes(16), np.array([4], np.int32), 0, 2), "trees need rows"),
+        (
+            lambda f: _native.ot_shares.OwnedTrees(b"short", bytes(16), np.array([4], np.int32), 3, 2),
+            "session takes 32 bytes",
+        ),
+        (
+            lambda f: _native.ot_shares.OwnedTrees(SESSION, bytes(15), np.array([4], np.int32), 3, 2),
+            "delta takes 16 bytes",
+        ),
+        (lambda f: _native.ot_shares.OwnedTrees(SESSION, bytes(16), np.array([0], np.int32), 3, 2), "0 leaves"),
+        (lambda f: _native.ot_shares.OwnedTrees(SESSION, bytes(16), np.array([4], np.int32), 0, 2), "trees need rows"),
         (lambda f: f.owned.fill(3, b""), "block 3; there are 3"),
         (lambda f: f.owned.fill(0, bytes(16)), "roots holds 1 blocks; wanted 100"),
         (lambda f: f.held.fill(0, bytes(32)), "copaths holds 2 blocks"),
@@ -214,9 +220,9 @@ def test_left_shares() -> None:
         (lambda f: cover(f, slots=[5]), "ascending and below 5"),
         (lambda f: held(f, places=2), "row 2 has no masked gradients"),
         (lambda f: held(f, rows=[ROWS]), "has no trees"),
-        (lambda f: _native.unpack_pairs(bytes(3), 2, 8, 8), "found 3 bytes, wanted 4"),
-        (lambda f: _native.unpack_pairs(b"\xff", 1, 3, 3), "bits beyond the last pair"),
-        (lambda f: _native.pack_pairs(np.zeros((1, 2), np.uint64), 65, 3), "bits must be 1 to 64"),
+        (lambda f: _native.ot_shares.unpack_pairs(bytes(3), 2, 8, 8), "found 3 bytes, wanted 4"),
+        (lambda f: _native.ot_shares.unpack_pairs(b"\xff", 1, 3, 3), "bits beyond the last pair"),
+        (lambda f: _native.ot_shares.pack_pairs(np.zeros((1, 2), np.uint64), 65, 3), "bits must be 1 to 64"),
     ],
 )
 def test_bad_input(call: Any, match: str) -> None:

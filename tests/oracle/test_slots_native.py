@@ -38,9 +38,9 @@ def test_round_trip(case: tuple[list[int], list[bool], list[list[int]]], threads
     offsets = [sum(bits[:j]) for j in range(len(bits))]
     width = (sum(bits) + 1) // 64 * 8 + 8
     values = np.array(rows, dtype=np.int64).reshape(len(rows), len(bits))
-    data = _native.encode_slots(values, int32(offsets), width, threads)
+    data = _native.codec.encode_slots(values, int32(offsets), width, threads)
     assert integers(data, width) == [sum(v << o for v, o in zip(row, offsets, strict=True)) for row in rows]
-    found = _native.decode_slots(data, width, int32(bits), np.array(signed, dtype=np.bool_), threads)
+    found = _native.codec.decode_slots(data, width, int32(bits), np.array(signed, dtype=np.bool_), threads)
     assert found.tolist() == rows
 
 
@@ -56,19 +56,21 @@ def test_any_offsets(terms: list[tuple[int, int]], width: int) -> None:
     if max(offsets) >= 8 * width or not -(2 ** (8 * width - 1)) <= wanted < 2 ** (8 * width - 1):
         if max(offsets) < 8 * width - 64 or abs(wanted) < 2 ** (8 * width + 62):
             with pytest.raises(ValueError, match=r"fit|outside"):
-                _native.encode_slots(values, offsets, width)
+                _native.codec.encode_slots(values, offsets, width)
         return
-    assert integers(_native.encode_slots(values, offsets, width), width) == [wanted]
+    assert integers(_native.codec.encode_slots(values, offsets, width), width) == [wanted]
 
 
 def test_known_answer() -> None:
     """ERRATA's packing example: f = 8, w_h = 20."""
     values = np.array([[-128, 64], [64, 48]], dtype=np.int64)
-    data = _native.encode_slots(values, int32([20, 0]), 8)
+    data = _native.codec.encode_slots(values, int32([20, 0]), 8)
     assert integers(data, 8) == [-134217664, 67108912]
     total = sum(integers(data, 8))
     assert total == -67108752
-    found = _native.decode_slots(total.to_bytes(8, "little", signed=True), 8, int32([20, 30]), np.array([False, True]))
+    found = _native.codec.decode_slots(
+        total.to_bytes(8, "little", signed=True), 8, int32([20, 30]), np.array([False, True])
+    )
     assert found.tolist() == [[112, -64]]
 
 
@@ -89,9 +91,9 @@ def test_what_remains_is_refused(value: int, layout: list[tuple[int, bool]]) -> 
     )
     if rest:
         with pytest.raises(ValueError, match="integer 0 is wider"):
-            _native.decode_slots(*arguments)
+            _native.codec.decode_slots(*arguments)
     else:
-        assert _native.decode_slots(*arguments).tolist() == [wanted]
+        assert _native.codec.decode_slots(*arguments).tolist() == [wanted]
 
 
 @given(
@@ -105,12 +107,12 @@ def test_quantise_shifted(values: list[float], shift: float, limit: float, ratio
     v = np.array(values, dtype=np.float64)
     alpha_max = limit * ratio
     wanted = np.rint((2.0**bits - 1) * np.clip(v - shift, 0, limit) / alpha_max)
-    found = _native.quantise_shifted(v, shift, limit, alpha_max, bits)
+    found = _native.codec.quantise_shifted(v, shift, limit, alpha_max, bits)
     assert found.tolist() == wanted.tolist()
     assert ((found >= 0) & (found < 2**bits)).all()
 
 
 def test_quantiser_of_the_paper() -> None:
     """E23 and E24: alpha_max takes 2**r - 1, so r bits are enough; 5 of 127 is 10 with 8 bits and 5 with 7."""
-    assert _native.quantise_shifted(np.array([[127.0], [5.0]]), 0.0, 127.0, 127.0, 8).tolist() == [[255], [10]]
-    assert _native.quantise_shifted(np.array([127.0, 5.0]), 0.0, 127.0, 127.0, 7).tolist() == [127, 5]
+    assert _native.codec.quantise_shifted(np.array([[127.0], [5.0]]), 0.0, 127.0, 127.0, 8).tolist() == [[255], [10]]
+    assert _native.codec.quantise_shifted(np.array([127.0, 5.0]), 0.0, 127.0, 127.0, 7).tolist() == [127, 5]

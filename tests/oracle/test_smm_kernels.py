@@ -30,11 +30,11 @@ def draw(shape: tuple[int, int, int, int]) -> tuple[np.random.Generator, np.ndar
 def test_cells(shape, threads) -> None:
     rng, bins, n_bins, vectors = draw(shape)
     B = indicators(bins, n_bins)
-    assert np.allclose(_native.cell_sums(bins, n_bins, vectors, threads), B.T @ vectors.T, atol=1e-12)
-    assert np.array_equal(_native.cell_pairs(bins, n_bins, threads), B.T @ B)
+    assert np.allclose(_native.smm.cell_sums(bins, n_bins, vectors, threads), B.T @ vectors.T, atol=1e-12)
+    assert np.array_equal(_native.smm.cell_pairs(bins, n_bins, threads), B.T @ B)
     weights = rng.normal(size=(B.shape[1], len(vectors)))
     found = vectors.copy()
-    _native.subtract_cells(bins, n_bins, weights, found, threads)
+    _native.smm.subtract_cells(bins, n_bins, weights, found, threads)
     assert np.allclose(found, vectors - (B @ weights).T, atol=1e-12)
 
 
@@ -48,7 +48,7 @@ def test_left_sides(shape) -> None:
     default_left = rng.random(k) < 0.5
     before = rng.normal(size=(k, bins.shape[1]))
     found = before.copy()
-    _native.add_left(bins, n_bins, feature, cut, default_left, found, 2)
+    _native.smm.add_left(bins, n_bins, feature, cut, default_left, found, 2)
     for j in range(k):
         own = bins[feature[j]]
         left = (own <= cut[j]) | ((own == n_bins[feature[j]]) & default_left[j])
@@ -63,15 +63,15 @@ def test_dense_products(m, k, n, seed) -> None:
     rng = np.random.default_rng(seed)
     # Views of some columns of larger arrays.
     a, b = rng.normal(size=(m, n + 5))[:, 2 : n + 2], rng.normal(size=(k, n + 3))[:, 3:]
-    assert np.allclose(_native.inner_products(a, b, 2), a @ b.T, atol=1e-11)
+    assert np.allclose(_native.smm.inner_products(a, b, 2), a @ b.T, atol=1e-11)
     weights = rng.normal(size=(m, k))
-    _native.combine(weights, b, a, False, 2)
+    _native.smm.combine(weights, b, a, False, 2)
     assert np.allclose(a, weights @ b, atol=1e-12)
-    _native.combine(weights, b, a, True, 1)
+    _native.smm.combine(weights, b, a, True, 1)
     assert np.allclose(a, 2 * (weights @ b), atol=1e-12)
     square = rng.normal(size=(k, k))
     expected = square @ b
-    _native.combine(square, b, b, False, 2)
+    _native.smm.combine(square, b, b, False, 2)
     assert np.allclose(b, expected, atol=1e-12)
 
 
@@ -83,10 +83,10 @@ def test_threads_and_processors_do_not_matter(monkeypatch) -> None:
 
     def results(threads: int) -> list[bytes]:
         mixed = np.empty((13, 30_001))
-        _native.combine(np.arange(91.0).reshape(13, 7), b, mixed, False, threads)
-        sums = _native.cell_sums(bins, n_bins, a, threads)
-        normals = _native.keyed_normals(bytes(32), 3, 10_001, threads)
-        return [x.tobytes() for x in (_native.inner_products(a, b, threads), mixed, sums, normals)]
+        _native.smm.combine(np.arange(91.0).reshape(13, 7), b, mixed, False, threads)
+        sums = _native.smm.cell_sums(bins, n_bins, a, threads)
+        normals = _native.smm.keyed_normals(bytes(32), 3, 10_001, threads)
+        return [x.tobytes() for x in (_native.smm.inner_products(a, b, threads), mixed, sums, normals)]
 
     expected = results(1)
     assert results(2) == expected
@@ -101,7 +101,7 @@ def test_independent_columns(rank, more, seed) -> None:
     A = rng.normal(size=(40, rank))
     A = np.concatenate([A, A @ rng.normal(size=(rank, more))], axis=1)[:, rng.permutation(rank + more)]
     A /= np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-    chosen, X = _native.independent_columns(A.T @ A, 1e-12, 2)
+    chosen, X = _native.smm.independent_columns(A.T @ A, 1e-12, 2)
     assert len(chosen) == len(set(chosen.tolist())) == (rank if A.shape[1] else 0)
     own = A[:, chosen]
     assert np.allclose(np.triu(X, 1), 0.0)
@@ -112,19 +112,19 @@ def test_independent_columns(rank, more, seed) -> None:
 
 def test_keyed_normals() -> None:
     key = bytes(range(32))
-    all_of_them = _native.keyed_normals(key, 0, 40_000, 2)
+    all_of_them = _native.smm.keyed_normals(key, 0, 40_000, 2)
     for first, count in ((0, 1), (7, 2), (8, 8), (9, 100), (39_999, 1), (5, 0)):
-        assert np.array_equal(_native.keyed_normals(key, first, count), all_of_them[first : first + count])
-    assert not np.array_equal(_native.keyed_normals(bytes(32), 0, 100), all_of_them[:100])
+        assert np.array_equal(_native.smm.keyed_normals(key, first, count), all_of_them[first : first + count])
+    assert not np.array_equal(_native.smm.keyed_normals(bytes(32), 0, 100), all_of_them[:100])
     assert abs(all_of_them.mean()) < 4 / 200
     assert abs(all_of_them.var() - 1) < 4 * np.sqrt(2) / 200
     # Box and Muller from the key stream, as documented.
-    block = _native.chacha20_block(key, 0, bytes(12))
+    block = _native.rand.chacha20_block(key, 0, bytes(12))
     u, v = (int.from_bytes(block[i : i + 8], "little") >> 11 for i in (0, 8))
     radius, angle = np.sqrt(-2 * np.log((u + 1) * 2.0**-53)), 2 * np.pi * v * 2.0**-53
     assert all_of_them[:2] == pytest.approx([radius * np.cos(angle), radius * np.sin(angle)], rel=1e-14)
-    high = _native.keyed_normals(key, (1 << 35) * 8, 8)
-    block = _native.chacha20_block(key, 0, (8).to_bytes(12, "little"))
+    high = _native.smm.keyed_normals(key, (1 << 35) * 8, 8)
+    block = _native.rand.chacha20_block(key, 0, (8).to_bytes(12, "little"))
     u, v = (int.from_bytes(block[i : i + 8], "little") >> 11 for i in (0, 8))
     radius = np.sqrt(-2 * np.log((u + 1) * 2.0**-53))
     assert high[0] == pytest.approx(radius * np.cos(2 * np.pi * v * 2.0**-53), rel=1e-14)
@@ -133,25 +133,25 @@ def test_keyed_normals() -> None:
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda b, n, v: _native.cell_sums(b + np.uint16(9), n, v), "feature 0 has bin"),
-        (lambda b, n, v: _native.cell_sums(b, n[:1], v), "bins must have shape"),
-        (lambda b, n, v: _native.cell_sums(b, n * 0, v), "n_bins must be between"),
-        (lambda b, n, v: _native.cell_sums(b, n, v[:, 1:].copy()), "vectors must have shape"),
-        (lambda b, n, v: _native.cell_sums(b, n, v, 0), "threads"),
-        (lambda b, n, v: _native.subtract_cells(b, n, np.zeros((9, 2)), v), "weights must have shape"),
-        (lambda b, n, v: _native.subtract_cells(b, n, np.zeros((10, 3)), v[:, ::-1]), "vectors must be C-ordered"),
+        (lambda b, n, v: _native.smm.cell_sums(b + np.uint16(9), n, v), "feature 0 has bin"),
+        (lambda b, n, v: _native.smm.cell_sums(b, n[:1], v), "bins must have shape"),
+        (lambda b, n, v: _native.smm.cell_sums(b, n * 0, v), "n_bins must be between"),
+        (lambda b, n, v: _native.smm.cell_sums(b, n, v[:, 1:].copy()), "vectors must have shape"),
+        (lambda b, n, v: _native.smm.cell_sums(b, n, v, 0), "threads"),
+        (lambda b, n, v: _native.smm.subtract_cells(b, n, np.zeros((9, 2)), v), "weights must have shape"),
+        (lambda b, n, v: _native.smm.subtract_cells(b, n, np.zeros((10, 3)), v[:, ::-1]), "vectors must be C-ordered"),
         (lambda b, n, v: add_left(b, n, v, feature=2), "does not exist"),
         (lambda b, n, v: add_left(b, n, v, cut=4), "does not exist"),
         (lambda b, n, v: add_left(b, n, v, cut=-1), "does not exist"),
-        (lambda b, n, v: _native.inner_products(v, v[:, 1:]), "same columns"),
-        (lambda b, n, v: _native.inner_products(v[:, ::2], v[:, ::2]), "contiguous rows"),
-        (lambda b, n, v: _native.inner_products(v[0], v), "two dimensions"),
-        (lambda b, n, v: _native.combine(np.zeros((2, 3)), v, v), "weights must have shape"),
-        (lambda b, n, v: _native.combine(np.zeros((3, 3)), v[:, 1:], v), "same columns"),
-        (lambda b, n, v: _native.independent_columns(v, 1e-12), "gram must have shape"),
-        (lambda b, n, v: _native.keyed_normals(b"short", 0, 1), "32 bytes"),
-        (lambda b, n, v: _native.keyed_normals(bytes(32), -1, 1), "first"),
-        (lambda b, n, v: _native.keyed_normals(bytes(32), 1 << 61, 1), "2\\*\\*60"),
+        (lambda b, n, v: _native.smm.inner_products(v, v[:, 1:]), "same columns"),
+        (lambda b, n, v: _native.smm.inner_products(v[:, ::2], v[:, ::2]), "contiguous rows"),
+        (lambda b, n, v: _native.smm.inner_products(v[0], v), "two dimensions"),
+        (lambda b, n, v: _native.smm.combine(np.zeros((2, 3)), v, v), "weights must have shape"),
+        (lambda b, n, v: _native.smm.combine(np.zeros((3, 3)), v[:, 1:], v), "same columns"),
+        (lambda b, n, v: _native.smm.independent_columns(v, 1e-12), "gram must have shape"),
+        (lambda b, n, v: _native.smm.keyed_normals(b"short", 0, 1), "32 bytes"),
+        (lambda b, n, v: _native.smm.keyed_normals(bytes(32), -1, 1), "first"),
+        (lambda b, n, v: _native.smm.keyed_normals(bytes(32), 1 << 61, 1), "2\\*\\*60"),
     ],
 )
 def test_arguments_that_do_not_fit(call, match) -> None:
@@ -162,4 +162,4 @@ def test_arguments_that_do_not_fit(call, match) -> None:
 
 def add_left(bins, n_bins, vectors, feature=0, cut=0) -> None:
     one = (np.array([value], dtype=np.int32) for value in (feature, cut))
-    _native.add_left(bins, n_bins, *one, np.zeros(1, dtype=bool), vectors[:1].copy())
+    _native.smm.add_left(bins, n_bins, *one, np.zeros(1, dtype=bool), vectors[:1].copy())

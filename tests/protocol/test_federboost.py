@@ -182,7 +182,7 @@ def test_the_correction_is_the_inverse_of_the_response_matrix() -> None:
     root = np.zeros(1, dtype=np.int32)
     left = candidates.left_sums(MemoryRows(bins).partition(None), root, pairs)
     found = Correction(params, n_bins).apply(left, pairs.sum(axis=0)[None, :], None)
-    feature, split, default_left = _native.candidates(n_bins, missing)
+    feature, split, default_left = _native.gbdt.candidates(n_bins, missing)
     for j in range(len(feature)):
         buckets = int(n_bins[feature[j]] + missing[feature[j]])
         column = bins.column(int(feature[j]))
@@ -202,7 +202,7 @@ def test_corrected_sums_have_the_true_mean() -> None:
     pairs = np.c_[rng.integers(-100, 100, n), rng.integers(0, 100, n)]
     response, correction = params.response(4, 1), Correction(params, n_bins)
     draws = response.perturb(np.tile(true, 3000)).reshape(3000, n)
-    _, split, default_left = _native.candidates(n_bins, np.ones(1, dtype=np.bool_))
+    _, split, default_left = _native.gbdt.candidates(n_bins, np.ones(1, dtype=np.bool_))
 
     def left(buckets: np.ndarray) -> list[np.ndarray]:
         goes = [(buckets <= cut) | (missing & (buckets == 3)) for cut, missing in zip(split, default_left, strict=True)]

@@ -289,7 +289,7 @@ def test_randomness_of_sums_tells_nothing(make_key, monkeypatch) -> None:
     truth = [set(np.flatnonzero(feature <= cut).tolist()) for cut in range(4)]
     safe = ask()
     with monkeypatch.context() as careless:
-        careless.setattr(_native.Ciphertexts, "rerandomize", lambda self, threads=1: self)
+        careless.setattr(_native.crypto.Ciphertexts, "rerandomize", lambda self, threads=1: self)
         leaky = ask()
     assert attack(*leaky) == truth
     assert attack(*safe) == [set()] * 4

@@ -271,8 +271,10 @@ def test_a_label_changes_nothing_that_is_seen_but_its_own_noisy_gradient(monkeyp
     weights = np.where(np.arange(300) == 7, 3.0, 1.0)
     given = {"mechanism": "laplace", "epsilon": 1.0, "public_weights": True, "max_weight": 4.0}
     drawn: list[tuple[Any, ...]] = []
-    draw = _native.release_pairs
-    monkeypatch.setattr(_native, "release_pairs", lambda *arguments: (drawn.append(arguments), draw(*arguments))[1])
+    draw = _native.noise.release_pairs
+    monkeypatch.setattr(
+        _native.noise, "release_pairs", lambda *arguments: (drawn.append(arguments), draw(*arguments))[1]
+    )
     seen = []
     for label in (0.0, 1.0):
         neighbour = y.copy()

@@ -51,7 +51,7 @@ class Thief:
         thief = self
 
         def request(self: HolderSession, place: Place, leaves: Any, holes: Any) -> bytes:
-            if place != Place(_native.TREES_DOMAIN, 0):
+            if place != Place(_native.ot_shares.TREES_DOMAIN, 0):
                 return thief._request(self, place, leaves, holes)
             thief.leaves, thief.session = leaves, self.session
             thief.slot = leaves.tolist().index(10)
@@ -68,7 +68,7 @@ class Thief:
         thief = self
 
         def finish(self: HolderSession, place: Place, corrections: Any) -> Any:
-            if place == Place(_native.TREES_DOMAIN, 0):
+            if place == Place(_native.ot_shares.TREES_DOMAIN, 0):
                 pending = self._pending[place]
                 depths = [twin.depth_of(int(count)) for count in pending.leaves]
                 rows = pending.holes.shape[1]
@@ -81,7 +81,7 @@ class Thief:
                 thief.cheaters = [Cheater(hash_, 10, BEYOND, t, own, masked) for masked in (True, False)]
                 thief.guesses = [guess for one in thief.cheaters for guess in one.guesses]
             copaths = thief._finish(self, place, corrections)
-            if place.domain == _native.TREES_DOMAIN:
+            if place.domain == _native.ot_shares.TREES_DOMAIN:
                 thief._copaths[place.block] = copaths
             return copaths
 
@@ -122,7 +122,7 @@ class Thief:
             for row in range(ROWS):
                 block, within = divmod(row, 15)
                 rows = min(15, ROWS - block * 15)
-                hash_ = twin.Hash(self.session, _native.TREES_DOMAIN, block)
+                hash_ = twin.Hash(self.session, _native.ot_shares.TREES_DOMAIN, block)
                 copath = self._copaths[block][rows * start + 3 * within :][:3]
                 known = leaves_of(hash_, [number(one) for one in copath], int(holes[row]))
                 known[int(holes[row])] = guess ^ xor_of(known)

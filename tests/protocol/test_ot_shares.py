@@ -116,7 +116,7 @@ def test_settings_do_not_change_the_model(own: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("path", "keeps"), [("vaes", False), ("aesni", True), ("portable", True)])
 def test_leaves_are_kept_where_that_pays(path: str, keeps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "aes_path", lambda: path)
+    monkeypatch.setattr(_native.ot, "aes_path", lambda: path)
     params = make_protocol_params(protocol_by_name("ot_shares"), {"memory_limit": "10kB"})
     slots = shares.Slots(np.array([4, 2], np.int32), np.array([True, False]))
     for owner, keys in ((True, 2), (False, 4)):

@@ -84,7 +84,7 @@ def test_one_state_of_the_passive_party_goes_with_any_mask() -> None:
     """Trees of two leaves: one and the same state of the passive party goes with every secret of the active one."""
     leaves, holes = np.array([2], np.int32), np.array([[0] * 8], np.uint16)
     known = bytes(range(128))
-    held = _native.HeldTrees(bytes(32), leaves, holes, 8)
+    held = _native.ot_shares.HeldTrees(bytes(32), leaves, holes, 8)
     held.fill(0, known)
     rows, slots = np.arange(8, dtype=np.int32), np.zeros(1, np.int32)
     nothing = np.zeros((8, 2), np.int64)
@@ -92,7 +92,7 @@ def test_one_state_of_the_passive_party_goes_with_any_mask() -> None:
     for delta in (b"\1" * 16, b"\2" * 16):
         # The passive party knows leaf 1 = root ^ delta, so roots follow from delta.
         roots = bytes(a ^ b for a, b in zip(known, delta * 8, strict=True))
-        owned = _native.OwnedTrees(bytes(32), delta, leaves, 8, 8)
+        owned = _native.ot_shares.OwnedTrees(bytes(32), delta, leaves, 8, 8)
         owned.fill(0, roots)
         d, sums = owned.cover(5, 1, rows, slots, nothing)
         shares = held.row_sums(5, 1, rows, slots, d)

@@ -50,7 +50,7 @@ class Record:
         """x_e + Upsilon_e of each entry, as the server can read it with the user's opening."""
         if self.run.spec.name == "masks":
             words = np.frombuffer(self.vector, np.uint64).copy()
-            _native.add_masks(np.frombuffer(opening, np.uint8)[None], np.array([-1], np.int8), words)
+            _native.crypto.add_masks(np.frombuffer(opening, np.uint8)[None], np.array([-1], np.int8), words)
             return words.tolist()
         group, private = self._bresson.group, self._bresson.private
         ciphertexts = np.frombuffer(self.vector, np.uint8).reshape(-1, group.element_bytes)
@@ -73,7 +73,7 @@ class Record:
         if self.run.spec.name == "bcp":
             return pairwise_masks(self._bresson.group, pairs, n_entries, 1)
         words = np.zeros(n_entries, np.uint64)
-        _native.add_masks(pairs.keys, pairs.signs, words)
+        _native.crypto.add_masks(pairs.keys, pairs.signs, words)
         return words.tolist()
 
 

@@ -26,21 +26,21 @@ def int32(values: object) -> NDArray[np.int32]:
 
 
 def encode(pairs: NDArray[np.int64]) -> bytes:
-    return _native.encode_slots(pairs, int32([W_H, 0]), WIDTH)
+    return _native.codec.encode_slots(pairs, int32([W_H, 0]), WIDTH)
 
 
-def encrypt(key: PrivateKey, pairs: NDArray[np.int64]) -> _native.Ciphertexts:
+def encrypt(key: PrivateKey, pairs: NDArray[np.int64]) -> _native.crypto.Ciphertexts:
     return key._native.encrypt(encode(pairs), WIDTH)
 
 
-def open_pairs(key: PrivateKey, ciphertexts: _native.Ciphertexts) -> NDArray[np.int64]:
+def open_pairs(key: PrivateKey, ciphertexts: _native.crypto.Ciphertexts) -> NDArray[np.int64]:
     data = key._native.decrypt(ciphertexts, 2)
-    found = _native.decode_slots(data, key._native.plaintext_width, int32([W_H, W_G]), np.array([False, True]))
+    found = _native.codec.decode_slots(data, key._native.plaintext_width, int32([W_H, W_G]), np.array([False, True]))
     return np.ascontiguousarray(found[:, ::-1])
 
 
-def rows_of(key: PrivateKey, pairs: NDArray[np.int64], threads: int) -> _native.CipherRows:
-    rows = _native.CipherRows(key.public_key.native, len(pairs))
+def rows_of(key: PrivateKey, pairs: NDArray[np.int64], threads: int) -> _native.crypto.CipherRows:
+    rows = _native.crypto.CipherRows(key.public_key.native, len(pairs))
     wire = encrypt(key, pairs).to_wire()
     size = key.public_key.native.wire_bytes
     half = len(pairs) // 3
@@ -61,9 +61,9 @@ class Split:
     default_left: bool
     child: int
 
-    def apply(self, bins: _native.Bins, partition: _native.RowPartition) -> None:
+    def apply(self, bins: _native.gbdt.Bins, partition: _native.gbdt.RowPartition) -> None:
         node, feature, split_bin = int32([self.node]), int32([self.feature]), int32([self.bin])
-        bits = _native.left_bits(bins, partition, node, feature, split_bin, np.array([self.default_left]))
+        bits = _native.gbdt.left_bits(bins, partition, node, feature, split_bin, np.array([self.default_left]))
         partition.split(node, int32([self.child]), int32([self.child + 1]), bits)
 
 
@@ -71,13 +71,13 @@ class Split:
 class Case:
     """Binned columns, gradients, and a tree split a few times."""
 
-    bins: _native.Bins
+    bins: _native.gbdt.Bins
     has_missing: NDArray[np.bool_]
     features: NDArray[np.int32]
     gh: NDArray[np.int64]
     sampled: NDArray[np.int32] | None
     place: NDArray[np.int32] | None
-    partition: _native.RowPartition
+    partition: _native.gbdt.RowPartition
     splits: list[Split]
     rng: np.random.Generator
 
@@ -97,8 +97,8 @@ class Case:
     def plain(self, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Histograms and totals."""
         return (
-            _native.histogram(self.bins, self.partition, nodes, self.gh, self.features),
-            _native.node_sums(self.partition, nodes, self.gh),
+            _native.gbdt.histogram(self.bins, self.partition, nodes, self.gh, self.features),
+            _native.gbdt.node_sums(self.partition, nodes, self.gh),
         )
 
     def n_bins(self) -> NDArray[np.int32]:
@@ -118,7 +118,7 @@ def make_case(
     rng: np.random.Generator, n: int, cut_counts: list[int], missing: float, related: float, sample: float, splits: int
 ) -> Case:
     """`related`: the share of rows whose columns follow the first one."""
-    bins = _native.Bins(n, [np.arange(1.0, count + 1) for count in cut_counts])
+    bins = _native.gbdt.Bins(n, [np.arange(1.0, count + 1) for count in cut_counts])
     has_missing = np.zeros(len(cut_counts), dtype=np.bool_)
     base = rng.random(n)
     for f, count in enumerate(cut_counts):
@@ -132,7 +132,7 @@ def make_case(
     if sampled is not None:
         place = np.full(n, -1, dtype=np.int32)
         place[sampled] = rng.permutation(len(sampled))
-    partition = _native.RowPartition(n, sampled)
+    partition = _native.gbdt.RowPartition(n, sampled)
     made = []
     for index in range(splits):
         node = int(rng.choice(partition.nodes()))
@@ -157,11 +157,11 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def check_left_sums(
-    case: Case, key: PrivateKey, sums: _native.CipherSums, nodes: NDArray[np.int32], threads: int
+    case: Case, key: PrivateKey, sums: _native.he_sums.CipherSums, nodes: NDArray[np.int32], threads: int
 ) -> None:
     hist, totals = case.plain(nodes)
     missing = np.ascontiguousarray(case.has_missing[case.features])
-    wanted = _native.left_sums(hist, totals, case.n_bins(), missing)
+    wanted = _native.gbdt.left_sums(hist, totals, case.n_bins(), missing)
     m, c = wanted.shape[:2]
     assert np.array_equal(open_pairs(key, sums.left_sums(missing, threads=threads)).reshape(m, c, 2), wanted)
     order = case.rng.permutation(c).astype(np.int64)

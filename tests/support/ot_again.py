@@ -27,7 +27,7 @@ class RunTwin:
         self.n_bins = np.frombuffer(offer.n_bins, dtype=np.int32).tolist()
         self.missing = [bool(one) for one in offer.missing]
         self.delta = int.from_bytes(seen.delta, "little")
-        blocks = [place for place in seen.roots if place.domain == _native.TREES_DOMAIN]
+        blocks = [place for place in seen.roots if place.domain == _native.ot_shares.TREES_DOMAIN]
         self.holes = np.concatenate([seen.holes[place] for place in blocks], axis=1)
         self.leaves: list[list[list[int]]] = [[] for _ in self.n_bins]
         self.cut: list[list[int | None]] = [[] for _ in self.n_bins]

@@ -114,7 +114,7 @@ def seed_randomness(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         blocks = streams.setdefault(name, stream(name))
         return b"".join(next(blocks) for _ in range(-(-count // 32)))[:count]
 
-    monkeypatch.setattr(_native, "random_bytes", draw)
+    monkeypatch.setattr(_native.rand, "random_bytes", draw)
     # The run id, which Setup carries.
     monkeypatch.setattr(session, "random_bytes", draw)
     monkeypatch.setattr(passive, "PassiveContext", partial(passive.PassiveContext, random=draw))

@@ -20,7 +20,7 @@ Pair = tuple[int, int]
 @cache
 def _aes(session: bytes, domain: int, block: int) -> Any:
     nonce = domain.to_bytes(4, "little") + block.to_bytes(8, "little")
-    key = _native.chacha20_block(session, 0, nonce)[:16]
+    key = _native.rand.chacha20_block(session, 0, nonce)[:16]
     return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams

@@ -48,8 +48,8 @@ def test_aggregation(group: BressonGroup, present: tuple[int, ...], total: int) 
     server = group.power_of_g([9])[0].tobytes()
     # The toy's phi_r(x) = x mod 31 + 1 stands for the key stream of masked_sum.py.
     phi = np.array([[value % 31 + 1] for value in integers(group, blinders)], dtype=np.uint8)
-    product = _native.ElementProducts(group.native, 1)
-    powers = _native.PowerProducts(group.native, 1, 8)
+    product = _native.crypto.ElementProducts(group.native, 1)
+    powers = _native.crypto.PowerProducts(group.native, 1, 8)
     ciphertexts = []
     for u in range(3):
         base = group.power_of_public(server, [RANDOMNESS[u]])

@@ -34,7 +34,7 @@ def noise(normals: np.ndarray, sigma1: float, sigma2: float, m: np.ndarray = M) 
 def shaped_noise(normals: np.ndarray, sigma1: float, sigma2: float, m: np.ndarray, shaped: np.ndarray) -> np.ndarray:
     bins, zero = (1 - m).astype(np.uint16)[None], np.zeros(1, np.int64)
     start = np.array([0, len(m)])
-    return _native.masked_noise(bins, start, zero, zero, zero - 1, shaped[None], sigma1, sigma2, normals[None])[0]
+    return _native.noise.masked_noise(bins, start, zero, zero, zero - 1, shaped[None], sigma1, sigma2, normals[None])[0]
 
 
 def test_example_2() -> None:

@@ -29,7 +29,7 @@ from vfxgb.ot import modp_group
 )
 def test_fips_197(monkeypatch: pytest.MonkeyPatch, path: str, key: str, plain: str, cipher: str) -> None:
     monkeypatch.setenv("VFXGB_SIMD", path)
-    found = _native.aes_encrypt(bytes.fromhex(key), bytes.fromhex(plain) * 3)
+    found = _native.ot.aes_encrypt(bytes.fromhex(key), bytes.fromhex(plain) * 3)
     assert [bytes(block).hex() for block in found] == [cipher] * 3
 
 
@@ -38,9 +38,9 @@ def test_hash_and_tree(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Made with AES and ChaCha20 of `cryptography`."""
     monkeypatch.setenv("VFXGB_SIMD", path)
     session, leaf, delta = bytes(range(32)), bytes(range(16)), bytes(range(100, 116))
-    assert bytes(_native.ot_hash(session, 1, 2, 3, leaf)).hex() == "6d7e1416586d81bfe8f1fd3a7c72ea8f"
+    assert bytes(_native.ot.ot_hash(session, 1, 2, 3, leaf)).hex() == "6d7e1416586d81bfe8f1fd3a7c72ea8f"
     root = np.frombuffer(leaf, dtype=np.uint8).reshape(1, 1, 16)
-    leaves = _native.tree_leaves(session, 1, 2, delta, np.array([3], dtype=np.int32), root)
+    leaves = _native.ot.tree_leaves(session, 1, 2, delta, np.array([3], dtype=np.int32), root)
     assert [bytes(block).hex() for block in leaves] == [
         "5b738441cbc1961a608b6905555b6a44",
         "5b728642cfc4901d6882630e5956644b",

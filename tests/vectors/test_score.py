@@ -9,7 +9,7 @@ SCALE = 0.25  # g = (-.5, -.5, .5, .5) and h = .25 in whole numbers: (-2, -2, 2,
 
 
 def test_gain_and_leaves() -> None:
-    rule = _native.SplitRule(SCALE, reg_lambda=1.0, min_child_weight=0.0, float32=False)
+    rule = _native.gbdt.SplitRule(SCALE, reg_lambda=1.0, min_child_weight=0.0, float32=False)
     gain, _, _ = rule.score(np.array([[[-4, 2]]]), np.array([[0, 4]]))
     # The paper's score has a factor of 1/2 that XGBoost's gain has not.
     assert gain[0] / 2 == pytest.approx(2 / 3, abs=1e-15)

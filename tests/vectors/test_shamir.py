@@ -19,7 +19,7 @@ def rows(values: list[int]) -> np.ndarray:
 
 
 def test_shares_of_a_known_polynomial() -> None:
-    shares = _native.shamir_share(
+    shares = _native.crypto.shamir_share(
         PRIME.to_bytes(2, "little"), rows([123]), 3, np.array(POINTS, np.uint32), 1, rows([166, 94])[None]
     )
     assert np.array_equal(shares, rows(WANTED)[None])

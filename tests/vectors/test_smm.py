@@ -30,7 +30,7 @@ def matrix_of(bins: np.ndarray, n_bins: int, threads: int = 1) -> NodeMatrix:
 def dense(matrix: NodeMatrix) -> np.ndarray:
     """M, rows by candidates."""
     out = np.zeros((len(matrix.feature), matrix.rows))
-    _native.add_left(matrix.bins, matrix.n_bins, matrix.feature, matrix.bin, matrix.default_left, out)
+    _native.smm.add_left(matrix.bins, matrix.n_bins, matrix.feature, matrix.bin, matrix.default_left, out)
     return out.T
 
 
@@ -38,12 +38,14 @@ def test_example_1_of_the_paper() -> None:
     """f = [1, 11, 9, 4, 2, 12, 17, 13, 5], S = {11, 6, 12}: left is x <= s, and a bin ends just above its cut."""
     f = np.array([1, 11, 9, 4, 2, 12, 17, 13, 5], dtype=np.float64)
     cuts = np.nextafter([6.0, 11.0, 12.0], np.inf)
-    bins = _native.Bins(9, [cuts])
+    bins = _native.gbdt.Bins(9, [cuts])
     bins.fill(0, f)
     out = np.zeros((3, 9))
     zero = np.zeros(3, dtype=np.int32)
     splits = np.array([1, 0, 2], dtype=np.int32)
-    _native.add_left(bins.column(0)[None, :], np.array([4], dtype=np.int32), zero, splits, np.zeros(3, dtype=bool), out)
+    _native.smm.add_left(
+        bins.column(0)[None, :], np.array([4], dtype=np.int32), zero, splits, np.zeros(3, dtype=bool), out
+    )
     assert ["".join(str(int(x)) for x in row) for row in out] == ["111110001", "100110001", "111111001"]
 
 
@@ -53,7 +55,7 @@ def test_products_of_four_rows(factor: float) -> None:
     gradients = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 1.0, 1.0]])
     z = np.array([[1.0, -2.0, 1.0, 0.0]]) * factor
     matrix = matrix_of(np.array([[0, 0, 1, 1]]), 2)
-    basis = draw_basis(z, _native.random_bytes, 1)
+    basis = draw_basis(z, _native.rand.random_bytes, 1)
     W = matrix.products(matrix.left_shares(basis), basis, 0, 1)
     assert pytest.approx(np.array([[7 / 6, 2 / 3, 1 / 6, 0.0]]), abs=1e-15) == W
     assert pytest.approx(np.array([[3.0, 2.0]]), abs=1e-14) == W @ gradients.T
@@ -74,7 +76,7 @@ def round_one(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def test_bounds_of_vectors_and_sums(n: int) -> None:
     rng = np.random.default_rng(n)
     pairs = np.stack([rng.normal(size=n), rng.uniform(0, 0.25, n)])
-    U = null_vectors(pairs, min(40, n - 2), _native.random_bytes, 2)
+    U = null_vectors(pairs, min(40, n - 2), _native.rand.random_bytes, 2)
     assert departure(U) < 1e-12
     assert np.abs(U @ pairs.T).max() < 1e-10
     matrix = matrix_of(rng.integers(0, 9, (5, n)), 9)
@@ -87,7 +89,7 @@ def test_bounds_of_vectors_and_sums(n: int) -> None:
 def test_a_node_that_is_too_small_is_refused() -> None:
     _, _, bins = round_one(60)
     cover = Cover(3, 4, 0.0, 1.0)
-    kernel = SecureKernel(matrix_of(bins, 9), cover, _native.random_bytes)
+    kernel = SecureKernel(matrix_of(bins, 9), cover, _native.rand.random_bytes)
     assert len(kernel.null_vectors(12)) == 12
     with pytest.raises(PrecisionError, match=r"found 60 rows, wanted more than 40 \+ 3 \+ 4 \+ 13"):
         kernel.null_vectors(13)
@@ -95,7 +97,7 @@ def test_a_node_that_is_too_small_is_refused() -> None:
 
 def test_rounding_reads_the_splitting_matrix_off_smm1() -> None:
     _, pairs, bins = round_one(2000)
-    U = null_vectors(pairs, 40, _native.random_bytes, 1)
+    U = null_vectors(pairs, 40, _native.rand.random_bytes, 1)
     matrix = matrix_of(bins, 9)
     W = matrix.products(matrix.left_shares(U), U, 0, 40)
     assert np.array_equal(np.rint(W), dense(matrix).T)
@@ -103,6 +105,6 @@ def test_rounding_reads_the_splitting_matrix_off_smm1() -> None:
 
 def test_signs_read_the_labels_off_smm2() -> None:
     y, pairs, bins = round_one(2000)
-    kernel = SecureKernel(matrix_of(bins, 9), Cover(20, 20, 0.0, 1.0), _native.random_bytes)
+    kernel = SecureKernel(matrix_of(bins, 9), Cover(20, 20, 0.0, 1.0), _native.rand.random_bytes)
     W = masked(pairs, kernel.null_vectors(40), 1)
     assert np.array_equal(W[0] < 0, y)

@@ -39,16 +39,16 @@ def _operations(scheme: str, inputs: Inputs) -> Mapping[str, Operation]:
     sample = key.encrypt(values, 1)
     few, rows = sample.take(range(inputs.sizes.few)), sample.take(inputs.tile)
     sizes = inputs.sizes
-    bins = _native.Bins(sizes.rows, [np.arange(1.0, sizes.bins)] * sizes.features)
+    bins = _native.gbdt.Bins(sizes.rows, [np.arange(1.0, sizes.bins)] * sizes.features)
     for feature in range(sizes.features):
         bins.fill(feature, inputs.buckets[:, feature].astype(np.float64))
-    held = _native.CipherRows(public.native, sizes.rows)
+    held = _native.crypto.CipherRows(public.native, sizes.rows)
     held.fill(0, rows.native_under(public, 1).to_wire(1), 1)
     features, root = np.arange(sizes.features, dtype=np.int32), np.zeros(1, dtype=np.int32)
 
     def histogram() -> CiphertextArray:
-        partition = _native.RowPartition(sizes.rows)
-        sums = _native.cipher_histogram(held, None, bins, partition, root, None, features, True, 1)
+        partition = _native.gbdt.RowPartition(sizes.rows)
+        sums = _native.he_sums.cipher_histogram(held, None, bins, partition, root, None, features, True, 1)
         return CiphertextArray(public, sums.buckets(1))
 
     def without_missing(sums: CiphertextArray) -> list[int]:

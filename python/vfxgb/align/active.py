@@ -42,7 +42,7 @@ def align_active(
     digests = _check(party, groups, channels, params)
     ready = _open(party, groups[0].steps_digest, len(digests), channels, params)
     common = _compare(digests, channels, ready, params, resolve_threads(threads), progress)
-    key = _native.random_bytes(KEY_BYTES)
+    key = _native.rand.random_bytes(KEY_BYTES)
     positions, order = [], []
     first = 0
     for ids in groups:

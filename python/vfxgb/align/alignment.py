@@ -32,7 +32,7 @@ class Alignment:
 
 def tags_of(key: bytes, digests: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The tags uint8[n, 16] of ids under a key of 16 bytes."""
-    return _native.aes_encrypt(key, digests)
+    return _native.ot.aes_encrypt(key, digests)
 
 
 def words_of(tags: NDArray[np.uint8]) -> NDArray[np.uint64]:

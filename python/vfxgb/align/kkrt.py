@@ -76,8 +76,8 @@ def compare_active(
 def _place(digests: NDArray[np.uint8], threads: int, own: str) -> tuple[bytes, NDArray[np.uint32]]:
     """A key under which all ids find a bin, and the entry of each bin."""
     for _ in range(MAX_TRIES):
-        key = _native.random_bytes(KEY_BYTES)
-        table = _native.cuckoo_table(digests, key, bin_count(len(digests)), threads)
+        key = _native.rand.random_bytes(KEY_BYTES)
+        table = _native.psi.cuckoo_table(digests, key, bin_count(len(digests)), threads)
         if table is not None:
             return key, table
     raise AlignmentError(
@@ -87,7 +87,7 @@ def _place(digests: NDArray[np.uint8], threads: int, own: str) -> tuple[bytes, N
 
 
 def _send_rows(
-    receiver: _native.OprfReceiver,
+    receiver: _native.psi.OprfReceiver,
     digests: NDArray[np.uint8],
     table: NDArray[np.uint32],
     channel: Channel,
@@ -115,7 +115,7 @@ def _receive_store(
 ) -> NDArray[np.uint64]:
     """What the peer's store holds for the entries."""
     step = f"{channel.own} comparing ids with {channel.peer}"
-    store = np.empty(_native.store_size(HASHES * n_passive), dtype=np.uint64)
+    store = np.empty(_native.psi.store_size(HASHES * n_passive), dtype=np.uint64)
     seed = b""
     for block in blocks(len(store), STORE_BLOCK):
         hint = channel.recv(Hint)
@@ -127,7 +127,7 @@ def _receive_store(
         store[block] = unpack_array(hint.values, np.uint64, (block.stop - block.start,), step)
         if progress is not None:
             progress(f"receiving hints of {channel.peer}", block.stop, len(store))
-    return _native.store_decode(seed, digests, entries, HASHES * n_passive, store, threads)
+    return _native.psi.store_decode(seed, digests, entries, HASHES * n_passive, store, threads)
 
 
 def compare_passive(
@@ -142,7 +142,7 @@ def compare_passive(
     channel.send(CodeChoices(u=pack_bytes(u)))
     values = np.empty(HASHES * len(ids), dtype=np.uint64)
     bins = bin_count(n_active)
-    order, offsets = _native.bin_order(ids.digests, keys.table_key, bins, threads)
+    order, offsets = _native.psi.bin_order(ids.digests, keys.table_key, bins, threads)
     for block in blocks(bins // GROUP, BLOCK_GROUPS):
         rows = channel.recv(CodeRows)
         check_first(rows.first, block.start, step)
@@ -176,15 +176,15 @@ def _zero_shares(ids: Ids, keys: AlignKeys, n_passives: int, agreement: Agreemen
             key = agreement.agree(public, _ZERO_CONTEXT)[:KEY_BYTES]
         except InvalidKeyError:
             raise MessageError(f"{step}: public key {place} is no X25519 key of full order") from None
-        zero ^= _native.aes_encrypt(key, ids.digests).view("<u8").reshape(-1, 2)[:, 0]
+        zero ^= _native.ot.aes_encrypt(key, ids.digests).view("<u8").reshape(-1, 2)[:, 0]
     return zero
 
 
 def _encode(ids: Ids, values: NDArray[np.uint64], threads: int, own: str) -> tuple[bytes, NDArray[np.uint64]]:
     """A seed and the store of the values under it."""
     for _ in range(MAX_TRIES):
-        seed = _native.random_bytes(KEY_BYTES)
-        store = _native.store_encode(seed, ids.digests, values, threads)
+        seed = _native.rand.random_bytes(KEY_BYTES)
+        store = _native.psi.store_encode(seed, ids.digests, values, threads)
         if store is not None:
             return seed, store
     raise AlignmentError(

@@ -33,7 +33,7 @@ class Asker:
         self._party = party
         self._channels = list(channels.values())
         self._steps = steps
-        self._key = _native.random_bytes(KEY_BYTES)
+        self._key = _native.rand.random_bytes(KEY_BYTES)
         broadcast(self._channels, OpenLookup(key=self._key, steps=steps_digest(steps)))
         self.n_ids = {channel.peer: channel.recv(LookupReady).n_ids for channel in self._channels}
 

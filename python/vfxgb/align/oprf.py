@@ -28,12 +28,12 @@ class PassiveEnd:
         self._threads = threads
         self.offer = self._base.offer
 
-    def finish(self, reply: bytes, step: str) -> tuple[_native.OprfSender, bytes]:
+    def finish(self, reply: bytes, step: str) -> tuple[_native.psi.OprfSender, bytes]:
         """(the OPRF's sender, bytes for the active party). Raises TransferError for a reply that is none."""
         session, pairs = self._base.finish(reply, step)
-        choices = _native.random_bytes(CODE_BYTES)
-        u, t = _native.OtReceiver(pairs).extend(0, choices, self._threads)
-        return _native.OprfSender(session, choices, _seeds(session, t)), u
+        choices = _native.rand.random_bytes(CODE_BYTES)
+        u, t = _native.ot.OtReceiver(pairs).extend(0, choices, self._threads)
+        return _native.psi.OprfSender(session, choices, _seeds(session, t)), u
 
 
 class ActiveEnd:
@@ -44,13 +44,13 @@ class ActiveEnd:
         self._threads = threads
         self.reply = self._base.reply
 
-    def finish(self, u: memoryview) -> _native.OprfReceiver:
+    def finish(self, u: memoryview) -> _native.psi.OprfReceiver:
         """The OPRF's receiver; u has CHOICE_BYTES."""
         base = self._base
-        q = _native.OtSender(base.delta, base.seeds).extend(0, u, self._threads)
+        q = _native.ot.OtSender(base.delta, base.seeds).extend(0, u, self._threads)
         other = q ^ np.frombuffer(base.delta, dtype=np.uint8)
         pairs = np.stack([_seeds(base.session, q), _seeds(base.session, other)], axis=1)
-        return _native.OprfReceiver(base.session, pairs)
+        return _native.psi.OprfReceiver(base.session, pairs)
 
 
 def _seeds(session: bytes, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:

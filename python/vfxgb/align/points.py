@@ -30,7 +30,7 @@ class Blinder:
     __slots__ = ("_secret",)
 
     def __init__(self) -> None:
-        self._secret = X25519PrivateKey.from_private_bytes(_native.random_bytes(POINT_BYTES))
+        self._secret = X25519PrivateKey.from_private_bytes(_native.rand.random_bytes(POINT_BYTES))
 
     def blind_ids(self, digests: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The points uint8[n, 32] of ids, times the secret."""

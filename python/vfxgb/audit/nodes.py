@@ -42,7 +42,7 @@ class _Tree:
     """A tree while it is replayed; `width`: the features it may use at the passive party."""
 
     def __init__(self, n_rows: int, sampled: NDArray[np.int32] | None, round_index: int, tree: int, width: int) -> None:
-        self.partition = _native.RowPartition(n_rows, sampled)
+        self.partition = _native.gbdt.RowPartition(n_rows, sampled)
         self.round, self.tree, self.width = round_index, tree, width
         self.parent: dict[int, int] = {0: -1}
         self.depth: dict[int, int] = {0: 0}

@@ -238,7 +238,7 @@ class SplitColumns:
         self._n_bins = np.ascontiguousarray(n_bins[features])
         self._least = min_bucket_rows
         missing = np.ascontiguousarray(has_missing[features])
-        local, cut, default_left = _native.candidates(self._n_bins, missing)
+        local, cut, default_left = _native.gbdt.candidates(self._n_bins, missing)
         # Without a secret order candidates were never shown, or as they are.
         self._order = order = np.arange(len(local)) if order is None else order
         self._local, self._cut, self._default_left = local[order], cut[order], default_left[order]

@@ -19,7 +19,7 @@ def machine_facts() -> dict[str, str]:
     facts = {
         "processor": _processor(),
         "cores": str(available_cores()),
-        "kernels": f"{_native.default_path()} (of {', '.join(_native.available_paths())})",
+        "kernels": f"{_native.bigint.default_path()} (of {', '.join(_native.bigint.available_paths())})",
         "system": platform.platform(),
         "python": platform.python_version(),
         "vfxgb": __version__,

@@ -60,13 +60,13 @@ class BinnedTable:
             chosen.append(
                 imposed[name] if imposed is not None else _own_cuts(training, max_bin, bool(missing[feature]))
             )
-        bins = _native.Bins(table.n_rows, [one.astype(np.float64) for one in chosen])
+        bins = _native.gbdt.Bins(table.n_rows, [one.astype(np.float64) for one in chosen])
         for feature in range(table.n_features):
             bins.fill(feature, table.column(feature), 0, threads)
         return cls(table.names, tuple(chosen), MemoryRows(bins, n_train, threads), missing, n_train)
 
     @property
-    def bins(self) -> _native.Bins:
+    def bins(self) -> _native.gbdt.Bins:
         """The bins themselves. Raises EngineError where the rows are not in this process."""
         return self.rows.bins
 

@@ -72,7 +72,7 @@ class Survey:
 
 def survey(column: Float32Array) -> Survey:
     """The survey of a shard's column: float32[n], contiguous, NaN is missing."""
-    present, smallest, largest, counts = _native.survey_keys(column)
+    present, smallest, largest, counts = _native.gbdt.survey_keys(column)
     return _survey(len(column), len(column) - present, smallest, largest, counts)
 
 
@@ -82,7 +82,7 @@ def refine(column: Float32Array, prefixes: Keys, level: int) -> Counts:
     `prefixes`: `wanted` of a search, ascending: 16 bits at level 1, 24 at level 2. Column c of the result counts the
     keys whose next 8 bits are c.
     """
-    return _native.refine_keys(column, prefixes, level)
+    return _native.gbdt.refine_keys(column, prefixes, level)
 
 
 class RankSearch:

@@ -86,7 +86,7 @@ class Lane:
     def encode(self, outputs: Sequence[NDArray[np.int64]], rows: slice | NDArray[np.int32], threads: int = 1) -> bytes:
         """The plaintexts of some rows: plaintext_bytes each, two's complement. outputs[k]: int64[n, 2] of output k."""
         columns = [outputs[channel // 2][rows, channel % 2] for channel in self.channels]
-        return _native.encode_slots(np.stack(columns, axis=1), self.offsets, self.plaintext_bytes, threads)
+        return _native.codec.encode_slots(np.stack(columns, axis=1), self.offsets, self.plaintext_bytes, threads)
 
     def decode(
         self, data: bytes, width: int, count: int, threads: int = 1, sums: int | None = None
@@ -101,7 +101,7 @@ class Lane:
         bits = np.tile(np.array(self.bits, dtype=np.int32), per)
         signed = np.tile(np.array(self.signed, dtype=np.bool_), per)
         try:
-            slots = _native.decode_slots(data, width, bits, signed, threads)
+            slots = _native.codec.decode_slots(data, width, bits, signed, threads)
         except ValueError as error:
             raise CapacityError(f"decoding sums: {error}; a sum has left its slot") from None
         return slots.reshape(-1, len(self.channels))[:count]

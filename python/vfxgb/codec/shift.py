@@ -42,7 +42,7 @@ class ShiftCode(PaddedSlots):
     def encode(self, pairs: NDArray[np.int64], step: float) -> NDArray[np.int64]:
         """Quantised values in [0, 2**r)."""
         values: NDArray[np.float64] = pairs.astype(np.float64) * step
-        return _native.quantise_shifted(values, self.s, self.alpha, self.alpha_max, self.r)
+        return _native.codec.quantise_shifted(values, self.s, self.alpha, self.alpha_max, self.r)
 
     def check_total(self, total: NDArray[np.int64]) -> None:
         """See PairCode. Passing, it rules out the overflows that padding does not show."""

@@ -46,8 +46,8 @@ class BressonGroup:
 
     def __init__(self, n: int, g: int) -> None:
         self._n, self._g = n, g
-        self._native = _native.BressonGroup(to_fixed(n))
-        self._g_base = _native.BressonBase(self._native, self.rows([self.element(g)]))
+        self._native = _native.crypto.BressonGroup(to_fixed(n))
+        self._g_base = _native.crypto.BressonBase(self._native, self.rows([self.element(g)]))
         self._public = (b"", self._g_base)
 
     @staticmethod
@@ -101,7 +101,7 @@ class BressonGroup:
         return self._g
 
     @property
-    def native(self) -> _native.BressonGroup:
+    def native(self) -> _native.crypto.BressonGroup:
         """The native group, for vfxgb's own modules."""
         return self._native
 
@@ -243,7 +243,7 @@ class BressonGroup:
         data = b"".join([value.to_bytes(self.number_bytes, "little") for value in values])
         return np.frombuffer(data, np.uint8).reshape(len(values), self.number_bytes)
 
-    def _public_base(self, public: bytes, step: str = "using a public key") -> _native.BressonBase:
+    def _public_base(self, public: bytes, step: str = "using a public key") -> _native.crypto.BressonBase:
         """The base of a public key; that of the last one is kept, with its table."""
         known, base = self._public
         if known != public:
@@ -252,7 +252,7 @@ class BressonGroup:
                     f"{step}: found {len(public)} bytes, wanted {self.element_bytes} of a unit of the group; it is "
                     "damaged or of another group"
                 )
-            base = _native.BressonBase(self._native, self.rows([public]))
+            base = _native.crypto.BressonBase(self._native, self.rows([public]))
             self._public = (public, base)
         return base
 

@@ -27,7 +27,7 @@ class CiphertextArray:
     # Makes numpy arrays leave `array + ciphertexts` to this class instead of looping over it.
     __array_ufunc__ = None
 
-    def __init__(self, public_key: PublicKey, native: _native.Ciphertexts) -> None:
+    def __init__(self, public_key: PublicKey, native: _native.crypto.Ciphertexts) -> None:
         self._public_key = public_key
         self._native = native
 
@@ -78,7 +78,7 @@ class CiphertextArray:
         """The key these ciphertexts were encrypted with."""
         return self._public_key
 
-    def native_under(self, public_key: PublicKey, threads: int) -> _native.Ciphertexts:
+    def native_under(self, public_key: PublicKey, threads: int) -> _native.crypto.Ciphertexts:
         """The native array under an equal key, for vfxgb's own modules.
 
         Equal keys read twice are two native keys, and native arrays go with one: the bytes then move over.
@@ -189,7 +189,7 @@ class CiphertextArray:
             "CiphertextArray.from_bytes(public_key, data)"
         )
 
-    def _wrap(self, native: _native.Ciphertexts) -> CiphertextArray:
+    def _wrap(self, native: _native.crypto.Ciphertexts) -> CiphertextArray:
         return CiphertextArray(self._public_key, native)
 
     def _check_same_key(self, other: CiphertextArray, step: str) -> None:

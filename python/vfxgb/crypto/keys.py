@@ -64,7 +64,7 @@ class PublicKey(Pooled):
         return self._scheme
 
     @property
-    def native(self) -> _native.PublicKey:
+    def native(self) -> _native.crypto.PublicKey:
         """The native key, for vfxgb's own modules."""
         return self._native
 
@@ -181,7 +181,7 @@ class PrivateKey(Pooled):
         return self._public_key
 
     @property
-    def native(self) -> _native.PrivateKey:
+    def native(self) -> _native.crypto.PrivateKey:
         """The native key, for vfxgb's own modules."""
         return self._native
 

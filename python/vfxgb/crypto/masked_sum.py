@@ -49,7 +49,7 @@ def blinding_exponents(blinders: Rows, call: bytes, count: int) -> NDArray[np.ui
     out = np.empty((len(blinders), count * PHI_BYTES), np.uint8)
     for user, blinder in enumerate(blinders):
         key = hmac.new(blinder.tobytes(), b"vfxgb masked form" + call, hashlib.sha256).digest()
-        stream = _native.chacha20_keystream(key, -(-count * PHI_BYTES // BLOCK_BYTES))
+        stream = _native.rand.chacha20_keystream(key, -(-count * PHI_BYTES // BLOCK_BYTES))
         out[user] = np.frombuffer(stream, np.uint8)[: count * PHI_BYTES]
     return out.reshape(len(blinders), count, PHI_BYTES)
 
@@ -59,7 +59,7 @@ class MaskedSum:
 
     def __init__(self, group: BressonGroup, count: int) -> None:
         self._group, self._count = group, count
-        self._product = _native.ElementProducts(group.native, count)
+        self._product = _native.crypto.ElementProducts(group.native, count)
 
     def add(self, ciphertexts: Rows, threads: int | None = None) -> None:
         """Multiply one user's vector in. After LengthMismatchError and InvalidCiphertextError nothing has changed."""
@@ -82,7 +82,7 @@ class MaskedSum:
         """
         group, count = self._group, resolve_threads(threads)
         group.check_elements(blinders, "opening a masked sum", count)
-        powers = _native.PowerProducts(group.native, self._count, 8 * PHI_BYTES)
+        powers = _native.crypto.PowerProducts(group.native, self._count, 8 * PHI_BYTES)
         for first in range(0, len(blinders), USERS_AT_ONCE):
             some = blinders[first : first + USERS_AT_ONCE]
             powers.multiply(some, blinding_exponents(some, call, self._count), count)

@@ -69,7 +69,7 @@ class Rerandomizer(Pooled):
 
     __slots__ = ("_native",)
 
-    def __init__(self, native: _native.Rerandomizer) -> None:
+    def __init__(self, native: _native.crypto.Rerandomizer) -> None:
         self._native = native
         self._pool = native
 

@@ -1,6 +1,6 @@
 """Random integers and primes for key generation.
 
-All randomness comes from the one generator of the package, `_native.random_bytes`. Big-number arithmetic is
+All randomness comes from the one generator of the package, `_native.rand.random_bytes`. Big-number arithmetic is
 gmpy2's: key generation is a one-off, and nothing here runs per ciphertext.
 """
 
@@ -27,7 +27,7 @@ MIN_PRIME_BITS_FOR_FULL_ORDER = 448
 
 def random_bits(bits: int) -> int:
     """A uniform integer in [0, 2**bits)."""
-    value = int.from_bytes(_native.random_bytes(-(-bits // 8)), "little")
+    value = int.from_bytes(_native.rand.random_bytes(-(-bits // 8)), "little")
     return value & ((1 << bits) - 1)
 
 

@@ -88,7 +88,7 @@ class Mechanism(ABC):
 
     def perturb_indices(self, indices: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
         """The same for inputs j on the lattice, less the centre (`lattice.indices`); they are clipped to [-B, B]."""
-        noisy = _native.perturb(self.name, list(self.parameters), indices, threads)
+        noisy = _native.noise.perturb(self.name, list(self.parameters), indices, threads)
         noisy += self.lattice.centre
         return noisy
 

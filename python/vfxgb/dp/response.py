@@ -64,7 +64,7 @@ class RandomisedResponse:
                 f"randomised response: found labels from {labels.min()} to {labels.max()}, wanted 0 to "
                 f"{self.classes - 1}"
             )
-        return _native.perturb(self.name, list(self.parameters), labels.astype(np.int64), threads)
+        return _native.noise.perturb(self.name, list(self.parameters), labels.astype(np.int64), threads)
 
     def response_matrix(self) -> NDArray[np.float64]:
         """P[true, reported], float64[classes, classes]; symmetric; its inverse makes noisy counts unbiased."""

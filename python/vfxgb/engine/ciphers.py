@@ -32,7 +32,7 @@ _ROOT = np.zeros(1, dtype=np.int32)
 class ShardCiphers:
     """The ciphertexts of one lane of a shard's sampled rows under `key`; can go from process to process with it."""
 
-    def __init__(self, key: PublicKey, rows: _native.CipherRows) -> None:
+    def __init__(self, key: PublicKey, rows: _native.crypto.CipherRows) -> None:
         self.key = key
         self.rows = rows
 
@@ -45,7 +45,7 @@ class ShardCiphers:
 
 def _ciphers_again(data: bytes, wire: bytes, count: int) -> ShardCiphers:
     key = public_key(data)
-    rows = _native.CipherRows(key.native, count)
+    rows = _native.crypto.CipherRows(key.native, count)
     rows.fill(0, wire, 1)
     return ShardCiphers(key, rows)
 
@@ -53,13 +53,17 @@ def _ciphers_again(data: bytes, wire: bytes, count: int) -> ShardCiphers:
 class ShardSums:
     """Sums that one shard, or several together, made under `key`; can go from process to process with it."""
 
-    def __init__(self, key: PublicKey, sums: _native.CipherSums) -> None:
+    def __init__(self, key: PublicKey, sums: _native.he_sums.CipherSums) -> None:
         self.key = key
         self.sums = sums
 
-    def under(self, key: PublicKey) -> _native.CipherSums:
+    def under(self, key: PublicKey) -> _native.he_sums.CipherSums:
         """The sums under an equal key: native objects of one key object go together, and a process may have several."""
-        return self.sums if key is self.key else _native.CipherSums.from_bytes(key.native, self.sums.to_bytes(1), 1)
+        return (
+            self.sums
+            if key is self.key
+            else _native.he_sums.CipherSums.from_bytes(key.native, self.sums.to_bytes(1), 1)
+        )
 
     def __sizeof__(self) -> int:
         return self.sums.nbytes
@@ -70,7 +74,7 @@ class ShardSums:
 
 def _sums_again(key_data: bytes, data: bytes) -> ShardSums:
     key = public_key(key_data)
-    return ShardSums(key, _native.CipherSums.from_bytes(key.native, data, 1))
+    return ShardSums(key, _native.he_sums.CipherSums.from_bytes(key.native, data, 1))
 
 
 @dataclass
@@ -93,7 +97,7 @@ class _Shard:
 
 
 class ShardedCiphers:
-    """See RowCiphers. `bins`: per shard a handle of _native.Bins. `heaviest`: see ShardedRows."""
+    """See RowCiphers. `bins`: per shard a handle of _native.gbdt.Bins. `heaviest`: see ShardedRows."""
 
     def __init__(
         self, of: CipherRound, engine: Engine, division: Division, bins: Sequence[Held], heaviest: NDArray[np.int32]
@@ -137,7 +141,7 @@ class ShardedCiphers:
             shard.files[lane].write(data)
             return
         while len(shard.lanes) <= lane:
-            rows = _native.CipherRows(of.key.native, shard.count, new_file(str(engine.folder)))
+            rows = _native.crypto.CipherRows(of.key.native, shard.count, new_file(str(engine.folder)))
             shard.lanes.append(engine.keep(shard.number, ShardCiphers(of.key, rows)))
         (held,) = engine.get([shard.lanes[lane]])
         bad = held.rows.fill(first, data, of.threads)
@@ -180,23 +184,23 @@ class ShardedCiphers:
         )
 
     def sums(
-        self, lane: int, features: Nodes, partition: ShardedPartition, nodes: Nodes, totals: _native.Ciphertexts
-    ) -> _native.CipherSums:
+        self, lane: int, features: Nodes, partition: ShardedPartition, nodes: Nodes, totals: _native.crypto.Ciphertexts
+    ) -> _native.he_sums.CipherSums:
         """See RowCiphers."""
         parts = self._roots.pop(share_of(lane, features), [])
         if not parts:
             parts = [self._partial(shard, lane, features, partition, nodes) for shard in self._shards if shard.count]
         return self._fetch(join_all(self._engine, parts, join_sums)).with_totals(totals)
 
-    def _fetch(self, joined: Held) -> _native.CipherSums:
+    def _fetch(self, joined: Held) -> _native.he_sums.CipherSums:
         """The joined sums, here, under this process's own key object."""
         engine, of = self._engine, self._of
         if engine.mapped:
             (here,) = engine.get([joined])
-            found: _native.CipherSums = here.under(of.key)
+            found: _native.he_sums.CipherSums = here.under(of.key)
             return found
         (data,) = engine.get([engine.run(0, sums_bytes, joined)])
-        return _native.CipherSums.from_bytes(of.key.native, data, of.threads)
+        return _native.he_sums.CipherSums.from_bytes(of.key.native, data, of.threads)
 
     def end_roots(self) -> None:
         """See RowCiphers."""
@@ -217,7 +221,7 @@ def load_ciphers(path: str, data: bytes, count: int, where: tuple[str, int, int,
     `where`: party, round, lane and number of the first, for the error of a bad one.
     """
     key = public_key(data)
-    rows = _native.CipherRows(key.native, count)
+    rows = _native.crypto.CipherRows(key.native, count)
     # The file is whole: it was closed before this was asked for.
     bad = rows.fill(0, np.memmap(path, dtype=np.uint8, mode="r"), threads)
     if bad >= 0:
@@ -229,8 +233,8 @@ def load_ciphers(path: str, data: bytes, count: int, where: tuple[str, int, int,
 def partial_sums(
     ciphers: ShardCiphers,
     place: NDArray[np.int32] | None,
-    bins: _native.Bins,
-    partition: _native.RowPartition,
+    bins: _native.gbdt.Bins,
+    partition: _native.gbdt.RowPartition,
     nodes: NDArray[np.int32],
     features: NDArray[np.int32],
     joint: bool,
@@ -238,7 +242,7 @@ def partial_sums(
     threads: int,
 ) -> ShardSums:
     """The sums of a shard's rows but for the heaviest buckets."""
-    sums = _native.cipher_histogram(
+    sums = _native.he_sums.cipher_histogram(
         ciphers.rows, place, bins, partition, nodes, None, features, joint, threads, heaviest
     )
     ciphers.rows.drop()
@@ -249,7 +253,7 @@ def partial_sums(
 def join_sums(parts: list[ShardSums]) -> ShardSums:
     """Sums over the rows of all of them."""
     key = parts[0].key
-    return ShardSums(key, _native.CipherSums.join([part.under(key) for part in parts], 1))
+    return ShardSums(key, _native.he_sums.CipherSums.join([part.under(key) for part in parts], 1))
 
 
 def sums_bytes(joined: ShardSums) -> bytes:

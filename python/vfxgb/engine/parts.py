@@ -78,7 +78,7 @@ class ShardedPairs:
 
 
 class ShardedPartition:
-    """See Partition. `parts`: handles of _native.RowPartition, replaced by new ones with every split."""
+    """See Partition. `parts`: handles of _native.gbdt.RowPartition, replaced by new ones with every split."""
 
     def __init__(self, engine: Engine, division: Division, sampled: Nodes | None) -> None:
         self._engine = engine
@@ -99,7 +99,7 @@ class ShardedPartition:
         return self._division.n_rows
 
     @property
-    def here(self) -> _native.RowPartition:
+    def here(self) -> _native.gbdt.RowPartition:
         """See Partition. Raises EngineError."""
         raise not_here("a partition")
 
@@ -139,7 +139,7 @@ class ShardedPartition:
         if min(children, default=0) < 0 or self._ever.intersection(children):
             raise ValueError("a child whose number is taken")
         held = self.counts_by_shard(nodes)
-        shares, gone_left = _native.split_left_bits(bits, held)
+        shares, gone_left = _native.gbdt.split_left_bits(bits, held)
         engine = self._engine
         self.parts = [
             engine.run(s, shard.split_rows, rows, nodes, left, right, shares[s], engine.threads)
@@ -152,7 +152,7 @@ class ShardedPartition:
         self._ever.update(children)
 
     def node_sums(self, nodes: Nodes, pairs: ShardedPairs) -> NDArray[np.int64]:
-        """See _native.node_sums."""
+        """See _native.gbdt.node_sums."""
         engine = self._engine
         parts = [
             engine.run(s, shard.node_sums, rows, nodes, values, engine.threads)

@@ -32,9 +32,9 @@ def refine_columns(
 
 def make_bins(
     source: Source, first: int, stop: int, cuts: list[NDArray[np.float64]], folder: str | None, threads: int
-) -> _native.Bins:
+) -> _native.gbdt.Bins:
     """The bins of a shard; in a file of `folder` if that is given."""
-    bins = _native.Bins(stop - first, cuts, None if folder is None else new_file(folder))
+    bins = _native.gbdt.Bins(stop - first, cuts, None if folder is None else new_file(folder))
     for feature in range(len(cuts)):
         bins.fill(feature, source.column(feature, first, stop), 0, threads)
     bins.drop()
@@ -51,14 +51,14 @@ def unpack_rows(bits: bytes) -> Nodes:
     return np.flatnonzero(np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")).astype(np.int32)
 
 
-def start_partition(n_rows: int, sampled: Nodes | None, n_train: int) -> _native.RowPartition:
+def start_partition(n_rows: int, sampled: Nodes | None, n_train: int) -> _native.gbdt.RowPartition:
     """All rows in node 0; `sampled` count, or the first `n_train` where that is None."""
-    return _native.RowPartition(n_rows, training_rows(sampled, n_train, n_rows))
+    return _native.gbdt.RowPartition(n_rows, training_rows(sampled, n_train, n_rows))
 
 
 def split_rows(
-    partition: _native.RowPartition, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes, threads: int
-) -> _native.RowPartition:
+    partition: _native.gbdt.RowPartition, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes, threads: int
+) -> _native.gbdt.RowPartition:
     """The partition after nodes were split."""
     after = partition.copy()
     after.split(nodes, left, right, bits, threads)
@@ -66,8 +66,8 @@ def split_rows(
 
 
 def left_bits(
-    bins: _native.Bins,
-    partition: _native.RowPartition,
+    bins: _native.gbdt.Bins,
+    partition: _native.gbdt.RowPartition,
     nodes: Nodes,
     features: Nodes,
     split_bins: Nodes,
@@ -75,39 +75,39 @@ def left_bits(
     threads: int,
 ) -> bytes:
     """Who goes left."""
-    found = _native.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
+    found = _native.gbdt.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
     bins.drop()
     return found
 
 
 def histogram(
-    bins: _native.Bins,
-    partition: _native.RowPartition,
+    bins: _native.gbdt.Bins,
+    partition: _native.gbdt.RowPartition,
     nodes: Nodes,
     pairs: NDArray[np.int64],
     features: Nodes | None,
     threads: int,
 ) -> NDArray[np.int64]:
     """Sums per node and bin."""
-    found = _native.histogram(bins, partition, nodes, pairs, features, threads)
+    found = _native.gbdt.histogram(bins, partition, nodes, pairs, features, threads)
     bins.drop()
     return found
 
 
 def histogram_counts(
-    bins: _native.Bins, partition: _native.RowPartition, nodes: Nodes, features: Nodes | None, threads: int
+    bins: _native.gbdt.Bins, partition: _native.gbdt.RowPartition, nodes: Nodes, features: Nodes | None, threads: int
 ) -> NDArray[np.int64]:
     """Rows per node and bin."""
-    found = _native.histogram_counts(bins, partition, nodes, features, threads)
+    found = _native.gbdt.histogram_counts(bins, partition, nodes, features, threads)
     bins.drop()
     return found
 
 
 def node_sums(
-    partition: _native.RowPartition, nodes: Nodes, pairs: NDArray[np.int64], threads: int
+    partition: _native.gbdt.RowPartition, nodes: Nodes, pairs: NDArray[np.int64], threads: int
 ) -> NDArray[np.int64]:
     """Sums per node."""
-    return _native.node_sums(partition, nodes, pairs, threads)
+    return _native.gbdt.node_sums(partition, nodes, pairs, threads)
 
 
 def add_arrays(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

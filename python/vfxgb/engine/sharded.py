@@ -21,7 +21,7 @@ from vfxgb.rows.parts import Nodes
 
 
 class ShardedRows:
-    """See RowStore. `parts`: per shard a handle of _native.Bins. `n_bins`: int32 per feature.
+    """See RowStore. `parts`: per shard a handle of _native.gbdt.Bins. `n_bins`: int32 per feature.
 
     `heaviest`: int32 per feature, the bin that most training rows lie in, n_bins for missing ones.
     """
@@ -43,7 +43,7 @@ class ShardedRows:
         return len(self.n_bins)
 
     @property
-    def bins(self) -> _native.Bins:
+    def bins(self) -> _native.gbdt.Bins:
         """See RowStore. Raises EngineError."""
         raise not_here("bins")
 
@@ -81,7 +81,7 @@ class ShardedRows:
     ) -> bytes:
         """See RowStore."""
         parts = self._map(partition, shard.left_bits, nodes, features, split_bins, default_left, self.engine.threads)
-        return _native.join_left_bits(self.engine.get(parts), partition.counts_by_shard(nodes))
+        return _native.gbdt.join_left_bits(self.engine.get(parts), partition.counts_by_shard(nodes))
 
     def histogram(
         self, partition: ShardedPartition, nodes: Nodes, pairs: ShardedPairs, features: Nodes | None

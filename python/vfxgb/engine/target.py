@@ -231,7 +231,7 @@ def pick(parts: list[NDArray[np.int64]], output: int) -> NDArray[np.int64]:
 
 
 def add_values(
-    margins: Float32Array, partition: _native.RowPartition, values: Float32Array, output: int, threads: int
+    margins: Float32Array, partition: _native.gbdt.RowPartition, values: Float32Array, output: int, threads: int
 ) -> Float32Array:
     """The margins with a tree added."""
     after = margins.copy()

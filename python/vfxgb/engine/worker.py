@@ -71,8 +71,8 @@ def call(function: Callable[..., T], *args: Any) -> T:
 def _tell_sizes() -> None:
     """Dask moves small things to large ones; for that it must know what lies behind a native object."""
     register = import_module("dask.sizeof").sizeof.register
-    register(_native.Bins, lambda one: int(one.nbytes))
-    register(_native.RowPartition, lambda one: 8 * int(one.n_rows))
+    register(_native.gbdt.Bins, lambda one: int(one.nbytes))
+    register(_native.gbdt.RowPartition, lambda one: 8 * int(one.n_rows))
 
 
 def read_probe(path: str) -> bytes:

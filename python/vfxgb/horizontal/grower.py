@@ -47,7 +47,7 @@ class Columns:
     cuts: Sequence[NDArray[np.float32]]
     has_missing: NDArray[np.bool_]
     constraints: NDArray[np.int8] | None
-    bins: _native.Bins
+    bins: _native.gbdt.Bins
 
 
 @dataclass
@@ -98,7 +98,7 @@ class Grower:
     def grow(self, round_index: int, n_outputs: int, fixed: FixedPoint) -> list[Growing]:
         """The trees of a round, one per output. A round that fails leaves no records."""
         params = self._params
-        rule = _native.SplitRule(
+        rule = _native.gbdt.SplitRule(
             fixed.step, params.reg_lambda, params.reg_alpha, params.min_child_weight, params.delta_step
         )
         n_records = len(self.records)
@@ -123,7 +123,7 @@ class Grower:
             raise
         return trees
 
-    def _begin(self, round_index: int, tree: int, rule: _native.SplitRule, step: float) -> Growing:
+    def _begin(self, round_index: int, tree: int, rule: _native.gbdt.SplitRule, step: float) -> Growing:
         columns = self._columns
         features = self._sampler.tree(round_index, tree)
         candidates = CandidateList(
@@ -135,7 +135,7 @@ class Grower:
         return Growing(tree, features, skeleton, candidates, SumTable(candidates.constraint, self._threads), layout)
 
     def _grow_level(
-        self, round_index: int, depth: int, trees: list[Growing], rule: _native.SplitRule, fixed: FixedPoint
+        self, round_index: int, depth: int, trees: list[Growing], rule: _native.gbdt.SplitRule, fixed: FixedPoint
     ) -> None:
         found = {tree.tree: _Found() for tree in trees}
         for tree in trees:
@@ -202,13 +202,13 @@ class Grower:
     ) -> None:
         sums, totals = tree.layout.unpack(vector, len(positions), _rows(tree.allowed, positions))
         candidates = tree.candidates
-        left = _native.left_sums(
+        left = _native.gbdt.left_sums(
             sums, np.ascontiguousarray(totals), candidates.n_bins, candidates.has_missing, None, self._threads
         )
         for row, position in enumerate(positions.tolist()):
             found.left[position], found.totals[position], found.users[position] = left[row], totals[row], users
 
-    def _split(self, tree: Growing, found: _Found, rule: _native.SplitRule, last: bool) -> None:
+    def _split(self, tree: Growing, found: _Found, rule: _native.gbdt.SplitRule, last: bool) -> None:
         """Score the open level of a tree from its sums, and apply the best splits."""
         skeleton = tree.skeleton
         m = len(skeleton.nodes)
@@ -230,7 +230,7 @@ class Grower:
         if len(positions) == 0:
             skeleton.split([], gain, last)
             return
-        resolved = tree.candidates.resolve(*_native.select_tokens(proposals.start, proposals.tokens, positions))
+        resolved = tree.candidates.resolve(*_native.gbdt.select_tokens(proposals.start, proposals.tokens, positions))
         chosen = tree.table.chosen(positions, resolved.tokens)
         first = len(self.records)
         for feature, cut, default_left in zip(

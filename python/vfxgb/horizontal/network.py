@@ -71,7 +71,7 @@ def serve_users(
     n_users = len(directory.parties)
     least = job.least(n_users)
     public = _public(spec.name, spec.deal is not None, directory)
-    run = _native.random_bytes(RUN_BYTES)
+    run = _native.rand.random_bytes(RUN_BYTES)
     invitation = Invites(
         run=run,
         number=0,

@@ -20,7 +20,7 @@ SPLIT_FIELDS = 5
 class _Tree:
     """A tree of the round under way. `depth`: levels of splits applied so far."""
 
-    partition: _native.RowPartition
+    partition: _native.gbdt.RowPartition
     depth: int = 0
 
 
@@ -38,7 +38,7 @@ class BinnedRows:
         where: str,
         threads: int,
     ) -> None:
-        self.bins = _native.Bins(len(X), [one.astype(np.float64) for one in cuts])
+        self.bins = _native.gbdt.Bins(len(X), [one.astype(np.float64) for one in cuts])
         for feature in range(len(cuts)):
             self.bins.fill(feature, X[:, feature], 0, threads)
         self.margins: Float32Array = np.tile(start.astype(np.float32), (len(X), 1))
@@ -54,9 +54,9 @@ class BinnedRows:
     def begin(self, sampled: NDArray[np.int32] | None) -> None:
         """A new round: one tree per output, all rows in its root."""
         n, outputs = self.margins.shape
-        self._trees = [_Tree(_native.RowPartition(n, sampled)) for _ in range(outputs)]
+        self._trees = [_Tree(_native.gbdt.RowPartition(n, sampled)) for _ in range(outputs)]
 
-    def grow(self, tree: int, levels: Sequence[Bulk]) -> _native.RowPartition:
+    def grow(self, tree: int, levels: Sequence[Bulk]) -> _native.gbdt.RowPartition:
         """Apply those of the tree's levels that are new. Raises MessageError for splits that cannot be."""
         if not 0 <= tree < len(self._trees):
             raise MessageError(f"{self._where}, growing a tree: found tree {tree}, wanted one of {len(self._trees)}")
@@ -66,12 +66,12 @@ class BinnedRows:
             state.depth += 1
         return state.partition
 
-    def _split(self, partition: _native.RowPartition, level: Bulk, what: str) -> None:
+    def _split(self, partition: _native.gbdt.RowPartition, level: Bulk, what: str) -> None:
         k = len(level) // (4 * SPLIT_FIELDS)
         splits = unpack_array(level, np.int32, (k, SPLIT_FIELDS), what)
         nodes, left, feature, place, default_left = np.ascontiguousarray(splits.T)
         try:
-            bits = _native.left_bits(self.bins, partition, nodes, feature, place, default_left != 0, self._threads)
+            bits = _native.gbdt.left_bits(self.bins, partition, nodes, feature, place, default_left != 0, self._threads)
             partition.split(nodes, left, left + np.int32(1), bits, self._threads)
         except (ValueError, IndexError) as error:
             raise MessageError(f"{what}: {error}") from None

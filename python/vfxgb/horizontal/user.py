@@ -271,8 +271,8 @@ class User:
             m, width = len(nodes), layout.n_features
             allowed = unpack_bits(task.allowed, m * width, what).reshape(m, width)
         pairs = self._encoded(task.tree, fixed)
-        sums = _native.histogram(rows.bins, partition, nodes, pairs, features, self._threads)
-        totals = _native.node_sums(partition, nodes, pairs, self._threads)
+        sums = _native.gbdt.histogram(rows.bins, partition, nodes, pairs, features, self._threads)
+        totals = _native.gbdt.node_sums(partition, nodes, pairs, self._threads)
         count = layout.entries(len(nodes), allowed)
         if count > len(out):
             raise MessageError(f"{what}: asked for {len(out)} entries more, the task gives {count}")

@@ -66,7 +66,7 @@ class PooledModel:
             active_share.records if party == self.active else passive_shares[party].records for party in self.parties
         ]
         self._take_records(records)
-        self._forest: _native.Forest | None = None
+        self._forest: _native.gbdt.Forest | None = None
 
     @property
     def used_rounds(self) -> int:
@@ -139,9 +139,9 @@ class PooledModel:
             return X
         return np.where(np.isnan(X), self.feature_fill.astype(X.dtype), X)
 
-    def _native(self) -> _native.Forest:
+    def _native(self) -> _native.gbdt.Forest:
         if self._forest is None:
-            self._forest = _native.Forest(
+            self._forest = _native.gbdt.Forest(
                 self.tree_start,
                 self.feature,
                 self.threshold,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.shares import ActiveShare, PassiveShare, Seal, SplitPaths, SplitRecords
 

@@ -85,7 +85,7 @@ class FixedPoint:
         the scale.
         """
         pairs = (np.empty if rows is None else np.zeros)((len(gradients), 2), dtype=np.int64)
-        if not _native.encode_pairs(gradients, hessians, self.scale, self.step, rows, pairs, threads):
+        if not _native.gbdt.encode_pairs(gradients, hessians, self.scale, self.step, rows, pairs, threads):
             raise GradientError(
                 f"encoding gradients: found a magnitude above the scale {self.scale:g} of this round, or NaN"
             )

@@ -82,7 +82,7 @@ class Logistic(Objective):
         if self.scale_pos_weight != 1.0:
             factor = np.where(labels == ONE, np.float32(self.scale_pos_weight), ONE)
             w = factor if w is None else w * factor
-        g, h = _native.logistic(column(margins), labels, w, self.threads)
+        g, h = _native.gbdt.logistic(column(margins), labels, w, self.threads)
         return g[:, None], h[:, None]
 
     def centres(self, margins: AnyFloat, weights: Float32Array | None = None) -> FloatArray | None:

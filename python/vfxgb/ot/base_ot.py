@@ -36,7 +36,7 @@ class BaseSender:
         self._threads = threads
         self._secret = group.random_exponents(1)
         self._public = group.generator_powers(self._secret, threads)
-        self.offer = _native.random_bytes(NONCE_BYTES) + self._public
+        self.offer = _native.rand.random_bytes(NONCE_BYTES) + self._public
 
     def finish(self, reply: bytes, step: str) -> tuple[bytes, NDArray[np.uint8]]:
         """The session's name (32 bytes) and the seeds uint8[128, 2, 16] from the receiver's reply.
@@ -67,13 +67,13 @@ class BaseReceiver:
     def __init__(self, offer: bytes, group: ModpGroup, threads: int, step: str) -> None:
         ring, width = group.ring, group.width
         public = _elements(offer, 1, group, step)
-        self.delta = _native.random_bytes(COUNT // 8)
+        self.delta = _native.rand.random_bytes(COUNT // 8)
         secrets = group.random_exponents(COUNT)
         # Both cases multiply, so that the time does not depend on the choices.
         factors = (1).to_bytes(width, "little"), public
         shifts = b"".join([factors[self.delta[i // 8] >> i % 8 & 1] for i in range(COUNT)])
         elements = ring.mul(group.generator_powers(secrets, threads), shifts, threads=threads)
-        self.reply = _native.random_bytes(NONCE_BYTES) + elements
+        self.reply = _native.rand.random_bytes(NONCE_BYTES) + elements
         self.session = _session(offer, self.reply)
         self.seeds = _seeds(self.session, group.powers_of(public, secrets, threads), group)
 

@@ -19,14 +19,14 @@ _LABEL = b"vfxgb ot check 1"
 def prove(session: bytes, u: bytes, choices: bytes, t: NDArray[np.uint8], threads: int) -> bytes:
     """The receiver's proof for its request u; choices and t of all groups, the random ones among them."""
     key = _weights(session, u)
-    return _native.weighted_choices(key, choices) + _native.weighted_sum(key, t, threads)
+    return _native.ot.weighted_choices(key, choices) + _native.ot.weighted_sum(key, t, threads)
 
 
 def holds(session: bytes, u: memoryview, q: NDArray[np.uint8], delta: bytes, proof: bytes, threads: int) -> bool:
     """Whether the sender finds the proof right."""
     chosen, sent = proof[:16], proof[16:]
-    own = _native.weighted_sum(_weights(session, u), q, threads)
-    moved = _native.field_product(chosen, delta)
+    own = _native.ot.weighted_sum(_weights(session, u), q, threads)
+    moved = _native.ot.field_product(chosen, delta)
     return bytes(a ^ b for a, b in zip(sent, moved, strict=True)) == own
 
 

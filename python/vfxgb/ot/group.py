@@ -34,13 +34,13 @@ class ModpGroup:
         return self.bits // 8
 
     @property
-    def ring(self) -> _native.Ring:
+    def ring(self) -> _native.bigint.Ring:
         """Arithmetic modulo the prime."""
-        return _native.Ring(self.prime.to_bytes(self.width, "little"))
+        return _native.bigint.Ring(self.prime.to_bytes(self.width, "little"))
 
     def random_exponents(self, count: int) -> bytes:
         """Secret exponents, EXPONENT_BITS / 8 bytes each."""
-        return _native.random_bytes(count * EXPONENT_BITS // 8)
+        return _native.rand.random_bytes(count * EXPONENT_BITS // 8)
 
     def generator_powers(self, exponents: bytes, threads: int) -> bytes:
         """2 to each exponent."""

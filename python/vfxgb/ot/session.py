@@ -100,7 +100,7 @@ class HolderSession:
             raise TransferError(f"{step}: found a second reply, wanted one; start a new session instead")
         self._session, pairs = self._base.finish(bytes(reply), step)
         self._base = None
-        self._receiver = _native.OtReceiver(pairs)
+        self._receiver = _native.ot.OtReceiver(pairs)
 
     def request(self, place: Place, leaves: NDArray[np.int32], holes: NDArray[np.uint16]) -> bytes:
         """Bytes for the owner: trees of leaves[s] leaves each, int32[S], with secret leaves uint16[S, rows].
@@ -115,9 +115,9 @@ class HolderSession:
                 "every value must have a bin of the feature it was announced with"
             )
         size = _size(leaves, holes.shape[1], self._checked)
-        choices = _native.tree_choices(leaves, holes)
+        choices = _native.ot.tree_choices(leaves, holes)
         if self._checked:
-            choices += _native.random_bytes(MASK_GROUPS * GROUP // 8)
+            choices += _native.rand.random_bytes(MASK_GROUPS * GROUP // 8)
         u, t = self._receiver.extend(self._next_group, choices, self._threads)
         if self._checked:
             u += prove(self._session, u, choices, t, self._threads)
@@ -137,7 +137,7 @@ class HolderSession:
             raise TransferError(f"{step}: found corrections for {place}, which is not open; blocks are answered once")
         wanted = pending.size.corrections * BLOCK_BYTES
         payload = unseal(corrections, CORRECTIONS, self._session, place, pending.group, wanted, step)
-        copaths = _native.tree_copaths(
+        copaths = _native.ot.tree_copaths(
             self._session,
             place.domain,
             place.block,
@@ -176,7 +176,7 @@ class OwnerSession:
         self.reply = base.reply
         self.session = base.session
         self.delta = base.delta
-        self._sender = _native.OtSender(base.delta, base.seeds)
+        self._sender = _native.ot.OtSender(base.delta, base.seeds)
         self._next_group = 0
         self._places: set[Place] = set()
         self._broken = False
@@ -203,7 +203,7 @@ class OwnerSession:
                 f"{step}: the request for {place} does not pass its check, wanted one choice in each transfer; the "
                 "other party deviates from the protocol, and the session is over"
             )
-        roots, corrections = _native.tree_corrections(
+        roots, corrections = _native.ot.tree_corrections(
             self.session, place.domain, place.block, self.delta, leaves, rows, q[: size.transfers], self._threads
         )
         answer = seal(CORRECTIONS, self.session, place, self._next_group, corrections)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.align import AlignParams, align_active
 from vfxgb.curves import Curves, eval_curves
 from vfxgb.engine.base import Engine

@@ -61,7 +61,7 @@ class OpenNodes:
     build: NDArray[np.int64]
     sibling: NDArray[np.int64]
     parent: NDArray[np.int64]
-    rule: _native.SplitRule
+    rule: _native.gbdt.SplitRule
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class LevelNodes(OpenNodes):
     partition: Partition
 
     @property
-    def in_memory(self) -> _native.RowPartition:
+    def in_memory(self) -> _native.gbdt.RowPartition:
         """The partition, for a protocol whose rows are all in this process."""
         return self.partition.here
 
@@ -80,7 +80,7 @@ class LevelNodes(OpenNodes):
     ) -> NDArray[np.int64]:
         """Sums int64[k, 2] of `pairs` over the rows that go left, by `bits`, at splits of the nodes at `positions`."""
         nodes = np.ascontiguousarray(self.nodes[positions])
-        return _native.left_node_sums(self.in_memory, nodes, bits, pairs, threads)
+        return _native.gbdt.left_node_sums(self.in_memory, nodes, bits, pairs, threads)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class PassiveTree:
     cuts: ShownCuts | None = None
 
     @property
-    def in_memory(self) -> _native.RowPartition:
+    def in_memory(self) -> _native.gbdt.RowPartition:
         """The partition, for a protocol whose rows are all in this process."""
         return self.partition.here
 
@@ -326,14 +326,14 @@ class PassiveContext:
     disclosed: Disclosed
     # The party's privacy events; the role adds to it.
     events: list[Event] = field(default_factory=list)
-    random: Callable[[int], bytes] = _native.random_bytes
+    random: Callable[[int], bytes] = _native.rand.random_bytes
     note: Note | None = None
     release_once: ReleaseOnce = draw_now
     rounds_left: int = 1
     max_depth: int = 1
 
     @property
-    def bins(self) -> _native.Bins:
+    def bins(self) -> _native.gbdt.Bins:
         """The bins, for a protocol whose rows are all in this process."""
         return self.rows.bins
 
@@ -387,11 +387,12 @@ class EngineOptions:
 
     `precision_bits`: fractional bits of gradients, None for as many as stay exact (numeric/fixed_point.py). `subtract`:
     make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
-    (_native.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1, the
-    larger; the fixed point then follows from the bound and not from the data. `weight_bound`: no sample weight is above
-    it; where gradients of weight 1 are at most 1 and `gradient_bound` is None, the fixed point follows from it and from
-    scale_pos_weight, and not from the data. `default_start`: base_score where the user gives none, None to estimate it
-    from the labels. `private_trees`: rounds that the active party trains alone after the run (train/private_stage.py).
+    (_native.gbdt.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1,
+    the larger; the fixed point then follows from the bound and not from the data. `weight_bound`: no sample weight is
+    above it; where gradients of weight 1 are at most 1 and `gradient_bound` is None, the fixed point follows from it
+    and from scale_pos_weight, and not from the data. `default_start`: base_score where the user gives none, None to
+    estimate it from the labels. `private_trees`: rounds that the active party trains alone after the run
+    (train/private_stage.py).
     """
 
     precision_bits: int | None = None

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.party.folder import RunFolder
 from vfxgb.party.web import BadRequest, WebHandler, WebServer
 from vfxgb.report.document import read_document

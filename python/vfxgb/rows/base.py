@@ -44,7 +44,7 @@ class RowStore(Protocol):
         """Bins per feature without the missing one, int32[n_features]."""
 
     @property
-    def bins(self) -> _native.Bins:
+    def bins(self) -> _native.gbdt.Bins:
         """The bins themselves, for protocols that need all rows here. Raises EngineError where they are not."""
 
     def partition(self, sampled: Nodes | None) -> Partition:
@@ -61,18 +61,18 @@ class RowStore(Protocol):
         split_bins: Nodes,
         default_left: NDArray[np.bool_],
     ) -> bytes:
-        """See _native.left_bits."""
+        """See _native.gbdt.left_bits."""
 
     def histogram(
         self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs, features: Nodes | None
     ) -> NDArray[np.int64]:
-        """See _native.histogram."""
+        """See _native.gbdt.histogram."""
 
     def histogram_counts(self, partition: OwnPartition, nodes: Nodes, features: Nodes | None) -> NDArray[np.int64]:
-        """See _native.histogram_counts."""
+        """See _native.gbdt.histogram_counts."""
 
     def node_sums(self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs) -> NDArray[np.int64]:
-        """See _native.node_sums."""
+        """See _native.gbdt.node_sums."""
 
     def prepare_ciphers(self) -> None:
         """Find out before training what sums of ciphertexts need: later it would wait behind what else there is."""

@@ -69,8 +69,8 @@ class RowCiphers(Protocol):
         """Go on with the sums of roots, as far as what was taken last allows."""
 
     def sums(
-        self, lane: int, features: Nodes, partition: OwnPartition, nodes: Nodes, totals: _native.Ciphertexts
-    ) -> _native.CipherSums:
+        self, lane: int, features: Nodes, partition: OwnPartition, nodes: Nodes, totals: _native.crypto.Ciphertexts
+    ) -> _native.he_sums.CipherSums:
         """Encrypted bucket sums of nodes in one lane. `totals`: the encrypted sum of each node."""
 
     def end_roots(self) -> None:
@@ -83,14 +83,14 @@ class RowCiphers(Protocol):
 class MemoryCiphers:
     """See RowCiphers: in this process. `counted`: int32, the rows of the sample, None where it is all of `bins`."""
 
-    def __init__(self, of: CipherRound, bins: _native.Bins, counted: Nodes | None) -> None:
+    def __init__(self, of: CipherRound, bins: _native.gbdt.Bins, counted: Nodes | None) -> None:
         self._of = of
         self._bins = bins
         # Where a row's ciphertext stands: at its own number unless rows were left out.
         self._place = None if of.sampled is None else places(of.sampled, bins.n_rows)
-        self._lanes = [_native.CipherRows(of.key.native, of.count) for _ in range(of.lanes)]
+        self._lanes = [_native.crypto.CipherRows(of.key.native, of.count) for _ in range(of.lanes)]
         self._roots = {
-            share_of(root.lane, root.features): _native.RootSums(
+            share_of(root.lane, root.features): _native.he_sums.RootSums(
                 self._lanes[root.lane], bins, self._place, counted, root.features, of.joint
             )
             for root in of.roots
@@ -109,14 +109,14 @@ class MemoryCiphers:
                 root.add(first, count, self._of.threads)
 
     def sums(
-        self, lane: int, features: Nodes, partition: OwnPartition, nodes: Nodes, totals: _native.Ciphertexts
-    ) -> _native.CipherSums:
+        self, lane: int, features: Nodes, partition: OwnPartition, nodes: Nodes, totals: _native.crypto.Ciphertexts
+    ) -> _native.he_sums.CipherSums:
         """See RowCiphers."""
         of = self._of
         root = self._roots.pop(share_of(lane, features), None)
         if root is not None:
             return root.finish(totals, of.threads)
-        return _native.cipher_histogram(
+        return _native.he_sums.cipher_histogram(
             self._lanes[lane], self._place, self._bins, partition.here, nodes, totals, features, of.joint, of.threads
         )
 

@@ -15,7 +15,7 @@ from vfxgb.rows.values import MemoryValues
 class MemoryPartition:
     """See Partition. `here`: the rows. `threads`: for splits."""
 
-    def __init__(self, here: _native.RowPartition, threads: int = 1) -> None:
+    def __init__(self, here: _native.gbdt.RowPartition, threads: int = 1) -> None:
         self.here = here
         self._threads = threads
 
@@ -53,7 +53,7 @@ class MemoryPartition:
 class MemoryRows:
     """See RowStore. `n_train`: how many of the rows are training rows, None for all. Pairs are plain arrays."""
 
-    def __init__(self, bins: _native.Bins, n_train: int | None = None, threads: int = 1) -> None:
+    def __init__(self, bins: _native.gbdt.Bins, n_train: int | None = None, threads: int = 1) -> None:
         self.bins = bins
         self._n_train = bins.n_rows if n_train is None else n_train
         self._threads = threads
@@ -76,7 +76,7 @@ class MemoryRows:
     def partition(self, sampled: Nodes | None) -> MemoryPartition:
         """See RowStore."""
         counted = training_rows(sampled, self._n_train, self.n_rows)
-        return MemoryPartition(_native.RowPartition(self.n_rows, counted), self._threads)
+        return MemoryPartition(_native.gbdt.RowPartition(self.n_rows, counted), self._threads)
 
     def pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
         """See RowStore: they are there already."""
@@ -91,21 +91,23 @@ class MemoryRows:
         default_left: NDArray[np.bool_],
     ) -> bytes:
         """See RowStore."""
-        return _native.left_bits(self.bins, partition.here, nodes, features, split_bins, default_left, self._threads)
+        return _native.gbdt.left_bits(
+            self.bins, partition.here, nodes, features, split_bins, default_left, self._threads
+        )
 
     def histogram(
         self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64], features: Nodes | None
     ) -> NDArray[np.int64]:
         """See RowStore."""
-        return _native.histogram(self.bins, partition.here, nodes, pairs, features, self._threads)
+        return _native.gbdt.histogram(self.bins, partition.here, nodes, pairs, features, self._threads)
 
     def histogram_counts(self, partition: MemoryPartition, nodes: Nodes, features: Nodes | None) -> NDArray[np.int64]:
         """See RowStore."""
-        return _native.histogram_counts(self.bins, partition.here, nodes, features, self._threads)
+        return _native.gbdt.histogram_counts(self.bins, partition.here, nodes, features, self._threads)
 
     def node_sums(self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
         """See RowStore."""
-        return _native.node_sums(partition.here, nodes, pairs, self._threads)
+        return _native.gbdt.node_sums(partition.here, nodes, pairs, self._threads)
 
     def prepare_ciphers(self) -> None:
         """See RowStore: nothing needs to be known."""

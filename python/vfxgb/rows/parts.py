@@ -19,7 +19,7 @@ OwnPairs: TypeAlias = Any
 
 
 class Partition(Protocol):
-    """Which node each row of a store is in while a tree grows; see _native.RowPartition, which says what rows count."""
+    """Which node each row of a store is in while a tree grows. _native.gbdt.RowPartition says what rows count."""
 
     @property
     def n_rows(self) -> int:
@@ -30,7 +30,7 @@ class Partition(Protocol):
         """Rows that count."""
 
     @property
-    def here(self) -> _native.RowPartition:
+    def here(self) -> _native.gbdt.RowPartition:
         """The rows themselves, for protocols that need them in this process. Raises EngineError where they are not."""
 
     def nodes(self) -> Nodes:
@@ -46,7 +46,10 @@ class Partition(Protocol):
         """Bytes of left bits for these nodes."""
 
     def split(self, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes | memoryview) -> None:
-        """See _native.RowPartition.split; nothing changes when the arguments are refused (ValueError, IndexError)."""
+        """See _native.gbdt.RowPartition.split.
+
+        Nothing changes when the arguments are refused (ValueError, IndexError).
+        """
 
 
 class Pairs(Protocol):

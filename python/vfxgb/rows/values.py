@@ -70,7 +70,7 @@ class MemoryValues:
     def totals(self, partition: Partition, nodes: Nodes, outputs: set[int]) -> list[NDArray[np.int64]]:
         """See RowValues."""
         return [
-            _native.node_sums(partition.here, nodes, values, self._threads) if output in outputs else values[:0]
+            _native.gbdt.node_sums(partition.here, nodes, values, self._threads) if output in outputs else values[:0]
             for output, values in enumerate(self._values)
         ]
 
@@ -89,7 +89,7 @@ def sampled_sum(values: NDArray[np.int64], sampled: Nodes | None) -> NDArray[np.
 
 
 def encrypt(
-    key: _native.PrivateKey | _native.PublicKey,
+    key: _native.crypto.PrivateKey | _native.crypto.PublicKey,
     lane: Lane,
     outputs: Sequence[NDArray[np.int64]],
     rows: slice | Nodes,

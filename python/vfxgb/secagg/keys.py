@@ -40,7 +40,7 @@ def derive(secret: bytes, context: bytes) -> bytes:
 
 def random_seed() -> bytes:
     """32 random bytes."""
-    return _native.random_bytes(KEY_BYTES)
+    return _native.rand.random_bytes(KEY_BYTES)
 
 
 class AgreementKey:

@@ -48,7 +48,7 @@ def share(
             )
     width = share_bytes(prime)
     rows = b"".join([secret.to_bytes(width, "little") for secret in secrets])
-    return _native.shamir_share(
+    return _native.crypto.shamir_share(
         prime.to_bytes(width, "little"),
         np.frombuffer(rows, np.uint8).reshape(len(secrets), width),
         threshold,
@@ -83,7 +83,7 @@ def reconstruct(
 
     def secrets(first: int) -> NDArray[np.uint8]:
         chosen = slice(first, first + threshold)
-        return _native.shamir_reconstruct(
+        return _native.crypto.shamir_reconstruct(
             prime.to_bytes(width, "little"), at[chosen], shares[:, chosen], resolve_threads(threads)
         )
 

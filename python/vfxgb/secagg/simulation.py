@@ -156,7 +156,7 @@ def simulate(
     helped to open; None: each has one of its own, by the default rules.
     """
     check = lru_cache(maxsize=4 * len(users))(verify) if shared_checks else verify
-    run = _native.random_bytes(RUN_BYTES)
+    run = _native.rand.random_bytes(RUN_BYTES)
     private, directory = make_identities(users)
     dealt = Dealt() if spec.deal is None else spec.deal(params, tuple(users))
 

@@ -29,7 +29,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.dp.event import Event
 from vfxgb.errors import FormatError
 from vfxgb.files import make_private, write_atomically

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parties import check_parties
 from vfxgb.data.source import Source

@@ -1,7 +1,7 @@
 """The candidate splits of one party for one tree, and the gradient sums left of each.
 
-A candidate is (feature, bin, default direction); the true order is XGBoost's (see _native.candidates). A party that
-shows sums to another shows them in a secret order: position j, the *token*, stands for candidate order[j].
+A candidate is (feature, bin, default direction); the true order is XGBoost's (see _native.gbdt.candidates). A party
+that shows sums to another shows them in a secret order: position j, the *token*, stands for candidate order[j].
 
 Two rules make a candidate unavailable in a node: column sampling by level or node, and `min_bucket_rows` (adjacent
 bins are merged into buckets, and a cut inside a bucket is none: shown_cuts.py). Its sums are then zero, which no child
@@ -46,7 +46,7 @@ class CandidateList:
         self.has_missing = np.ascontiguousarray(has_missing[features])
         # All features is the fast path of the kernels.
         self._subset = None if len(features) == rows.n_features else features
-        self._local, self._bin, self._default_left = _native.candidates(self.n_bins, self.has_missing)
+        self._local, self._bin, self._default_left = _native.gbdt.candidates(self.n_bins, self.has_missing)
         self.order = order
         if random is not None:
             self.order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
@@ -84,7 +84,7 @@ class CandidateList:
         else:
             # Read only where values are missing.
             totals = np.zeros((len(nodes), 2), dtype=np.int64)
-        left = _native.left_sums(sums, totals, self.n_bins, self.has_missing, self.order, self._threads)
+        left = _native.gbdt.left_sums(sums, totals, self.n_bins, self.has_missing, self.order, self._threads)
         available = self.available(nodes, allowed, cuts)
         if available is not None:
             left[~(available if self.order is None else available[:, self.order])] = 0
@@ -96,7 +96,7 @@ class CandidateList:
         Raises MessageError for a token that is no position of the list, or a node without tokens.
         """
         try:
-            taken = _native.first_tokens(start, tokens, self.order, len(self))
+            taken = _native.gbdt.first_tokens(start, tokens, self.order, len(self))
         except ValueError as error:
             raise MessageError(f"choosing a split: {error}") from None
         first = taken if self.order is None else self.order[taken]

@@ -90,7 +90,7 @@ class Grower:
         """The trees of a round. `alone`: with the active party's features only; the others hear nothing of it."""
         role = None if alone else self._role
         params = self._params
-        rule = _native.SplitRule(
+        rule = _native.gbdt.SplitRule(
             gradients.step,
             params.reg_lambda,
             params.reg_alpha,
@@ -211,7 +211,7 @@ class Grower:
             for index in indices:
                 positions = winners[index][party]
                 proposals = found[party][index]
-                start, tokens = _native.select_tokens(proposals.start, proposals.tokens, positions)
+                start, tokens = _native.gbdt.select_tokens(proposals.start, proposals.tokens, positions)
                 nodes = trees[index].level.nodes[positions]
                 choices.append(
                     TreeChoice(

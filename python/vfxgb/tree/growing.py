@@ -45,7 +45,7 @@ class GrowingTree:
         rows: RowStore,
         pairs: Pairs,
         sampled: NDArray[np.int32] | None,
-        rule: _native.SplitRule,
+        rule: _native.gbdt.SplitRule,
         step: float,
         bounded: bool,
         subtract: bool,

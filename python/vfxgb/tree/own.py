@@ -62,7 +62,7 @@ class OwnFeatures:
 
     def take(self, tree: GrowingTree, party: int, positions: NDArray[np.int64], proposals: Proposals) -> OwnedSplits:
         """File the splits won at `positions` and find out who goes left."""
-        start, tokens = _native.select_tokens(proposals.start, proposals.tokens, positions)
+        start, tokens = _native.gbdt.select_tokens(proposals.start, proposals.tokens, positions)
         resolved = self._lists[tree.tree].resolve(start, tokens)
         chosen = self._tables[tree.tree].chosen(positions, resolved.tokens)
         bits = self.rows.left_bits(

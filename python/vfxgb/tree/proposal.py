@@ -44,7 +44,7 @@ class SumTable:
         if len(level.build) == len(level.nodes):
             return built
         assert self._sums is not None  # noqa: S101 - only a level below the first leaves nodes out
-        return _native.complete_sums(built, level.build, level.sibling, level.parent, self._sums)
+        return _native.gbdt.complete_sums(built, level.build, level.sibling, level.parent, self._sums)
 
     def chosen(self, positions: NDArray[np.int64], tokens: NDArray[np.int64]) -> ChosenSums:
         """Left sums and directions of the splits `tokens` of the nodes at `positions`, of the level last proposed.

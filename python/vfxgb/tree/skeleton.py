@@ -39,7 +39,7 @@ class TreeSkeleton:
     int64[m], positions in the level before, -1 for the root.
     """
 
-    def __init__(self, totals: NDArray[np.int64], rule: _native.SplitRule, step: float, bounded: bool) -> None:
+    def __init__(self, totals: NDArray[np.int64], rule: _native.gbdt.SplitRule, step: float, bounded: bool) -> None:
         self._rule = rule
         self._step = step
         self.nodes: NDArray[np.int32] = np.zeros(1, dtype=np.int32)

@@ -107,13 +107,13 @@ def test_additions_of_nodes() -> None:
 def test_additions_are_those_of_the_kernel(rows: int, toy: PrivateKey) -> None:
     rng = np.random.default_rng(rows)
     features, bins = 8, 16
-    binned = _native.Bins(rows, [np.arange(1, bins, dtype=np.float64)] * features)
+    binned = _native.gbdt.Bins(rows, [np.arange(1, bins, dtype=np.float64)] * features)
     for feature in range(features):
         binned.fill(feature, rng.integers(0, bins, rows).astype(np.float32), 0, 1)
     public = toy.public_key.native
-    ciphers = _native.CipherRows(public, rows)
+    ciphers = _native.crypto.CipherRows(public, rows)
     assert ciphers.fill(0, toy.native.encrypt(np.ones(rows, dtype="<i8").tobytes(), 8, 1).to_wire(1), 1) == -1
-    partition, root = _native.RowPartition(rows, None), np.zeros(1, dtype=np.int32)
+    partition, root = _native.gbdt.RowPartition(rows, None), np.zeros(1, dtype=np.int32)
     used = np.arange(features, dtype=np.int32)
-    counted = _native.cipher_histogram(ciphers, None, binned, partition, root, None, used, True, 1).additions
+    counted = _native.he_sums.cipher_histogram(ciphers, None, binned, partition, root, None, used, True, 1).additions
     assert node_additions(rows, features, bins, max(1024, rows / 4)) == pytest.approx(counted, rel=0.15)

@@ -27,7 +27,7 @@ DRAWS = 100_000
 def draw(one, values):
     """Outputs from a fixed tape of random words: statistics that come out the same every time."""
     words = np.random.default_rng(20240601).integers(0, 2**64, 24 * len(values) + 1000, dtype=np.uint64)
-    noisy, _ = _native.perturb_replay(one.name, list(one.parameters), one.lattice.indices(values), words)
+    noisy, _ = _native.noise.perturb_replay(one.name, list(one.parameters), one.lattice.indices(values), words)
     return noisy + one.lattice.centre
 
 
@@ -124,7 +124,7 @@ def test_outliers_are_as_rare_as_epsilon_says(name):
 def test_response():
     one = RandomisedResponse(1.0, 4)
     words = np.random.default_rng(20240601).integers(0, 2**64, 2 * DRAWS, dtype=np.uint64)
-    noisy, _ = _native.perturb_replay("response", list(one.parameters), np.full(DRAWS, 2), words)
+    noisy, _ = _native.noise.perturb_replay("response", list(one.parameters), np.full(DRAWS, 2), words)
     shares = np.bincount(noisy, minlength=4) / DRAWS
     for label, share in enumerate(shares):
         p = one.keep_probability if label == 2 else one.other_probability

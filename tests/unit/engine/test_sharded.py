@@ -41,7 +41,7 @@ class Both:
         divided = ShardedTable.of(table, n_train, 16, engine)
         binned = divided.bin(16, None)
         self.sharded = binned.rows
-        bins = _native.Bins(n_rows, [cuts.astype(np.float64) for cuts in binned.cuts])
+        bins = _native.gbdt.Bins(n_rows, [cuts.astype(np.float64) for cuts in binned.cuts])
         for feature in range(3):
             bins.fill(feature, table.column(feature))
         rows = np.flatnonzero(rng.random(n_train) < 0.5).astype(np.int32) if sampled else None

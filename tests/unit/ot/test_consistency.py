@@ -22,9 +22,9 @@ def test_one_column_with_another_choice(monkeypatch: pytest.MonkeyPatch, path: s
     pairs = generator.integers(0, 256, (128, 2, 16), dtype=np.uint8)
     delta = generator.bytes(16)
     bits = [delta[i // 8] >> i % 8 & 1 for i in range(128)]
-    sender = _native.OtSender(delta, np.ascontiguousarray(pairs[np.arange(128), bits]))
+    sender = _native.ot.OtSender(delta, np.ascontiguousarray(pairs[np.arange(128), bits]))
     choices = generator.bytes(16 * 3)
-    u, t = _native.OtReceiver(pairs).extend(0, choices)
+    u, t = _native.ot.OtReceiver(pairs).extend(0, choices)
 
     def passes(request: bytes) -> bool:
         proof = prove(SESSION, request, choices, t, 1)
@@ -49,8 +49,8 @@ def test_sessions_with_checks() -> None:
         assert len(request) == (1 + MASK_GROUPS) * 2048 + 32 + 56
         roots, corrections = owner.answer(place, LEAVES, 3, request)
         copaths = holder.finish(place, corrections)
-        full = _native.tree_leaves(owner.session, 0, block, owner.delta, LEAVES, roots)
-        punctured = _native.tree_leaves_punctured(owner.session, 0, block, LEAVES, HOLES, copaths)
+        full = _native.ot.tree_leaves(owner.session, 0, block, owner.delta, LEAVES, roots)
+        punctured = _native.ot.tree_leaves_punctured(owner.session, 0, block, LEAVES, HOLES, copaths)
         known = punctured.any(axis=1)
         assert (~known).sum() == HOLES.size
         np.testing.assert_array_equal(full[known], punctured[known])

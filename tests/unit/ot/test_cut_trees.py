@@ -35,19 +35,21 @@ class Dealt:
 
     def __init__(self, leaves: int, hole: int) -> None:
         self.leaves, self.hole, self.depth = leaves, hole, twin.depth_of(leaves)
-        self.hash = twin.Hash(SESSION, _native.TREES_DOMAIN, 0)
+        self.hash = twin.Hash(SESSION, _native.ot_shares.TREES_DOMAIN, 0)
         self.delta = secrets.randbits(128)
         self.choices = [1 - (hole >> (self.depth - level) & 1) for level in range(1, self.depth + 1)]
         self.q = [secrets.randbits(128) for _ in range(self.depth)]
         self.t = [q ^ (self.delta if chosen else 0) for q, chosen in zip(self.q, self.choices, strict=True)]
         self.shape = np.array([leaves], np.int32)
         delta = self.delta.to_bytes(16, "little")
-        roots, sent = _native.tree_corrections(SESSION, _native.TREES_DOMAIN, 0, delta, self.shape, 1, blocks(self.q))
+        roots, sent = _native.ot.tree_corrections(
+            SESSION, _native.ot_shares.TREES_DOMAIN, 0, delta, self.shape, 1, blocks(self.q)
+        )
         self.corrections = [number(sent[16 * k : 16 * k + 16]) for k in range(self.depth - 1)]
         self.levels = twin.levels_of(self.hash, self.delta, leaves, self.q[0])
-        owned = _native.OwnedTrees(SESSION, delta, self.shape, 1, 1)
+        owned = _native.ot_shares.OwnedTrees(SESSION, delta, self.shape, 1, 1)
         owned.fill(0, roots)
-        self.values = _native.tree_leaves(SESSION, _native.TREES_DOMAIN, 0, delta, self.shape, roots)
+        self.values = _native.ot.tree_leaves(SESSION, _native.ot_shares.TREES_DOMAIN, 0, delta, self.shape, roots)
         zero = np.zeros(1, np.int32)
         d, _ = owned.cover(COUNTER, RUN, zero, zero, np.array([PAIR], np.int64))
         self.d = tuple(int(one) for one in d[0, 0])
@@ -67,16 +69,16 @@ def test_every_honest_hole(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
         one = Dealt(leaves, hole)
         assert one.corrections == twin.corrections_of(one.hash, one.levels, leaves, one.q)
         holes = np.array([[hole]], np.uint16)
-        where = (SESSION, _native.TREES_DOMAIN, 0, one.shape, holes)
-        copaths = _native.tree_copaths(*where, blocks(one.t), blocks(one.corrections))
+        where = (SESSION, _native.ot_shares.TREES_DOMAIN, 0, one.shape, holes)
+        copaths = _native.ot.tree_copaths(*where, blocks(one.t), blocks(one.corrections))
         assert [number(block) for block in copaths] == twin.copath_of(one.levels, hole)
         cut = twin.cut_of(one.levels, leaves)
         wanted = one.levels[-1][:leaves] + ([] if cut is None else [cut])
         assert (cut is None) == (leaves == 2**one.depth)
         assert [number(value) for value in one.values] == wanted
-        found = [number(value) for value in _native.tree_leaves_punctured(*where, copaths.tobytes())]
+        found = [number(value) for value in _native.ot.tree_leaves_punctured(*where, copaths.tobytes())]
         assert found == [0 if b == hole else value for b, value in enumerate(wanted)]
-        held = _native.HeldTrees(SESSION, one.shape, holes, 1)
+        held = _native.ot_shares.HeldTrees(SESSION, one.shape, holes, 1)
         held.fill(0, copaths.tobytes())
         zero = np.zeros(1, np.int32)
         share = held.row_sums(COUNTER, RUN, zero, zero, np.array([[one.d]], np.uint64))

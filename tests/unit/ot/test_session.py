@@ -42,8 +42,8 @@ def leaves_of_both(
     sessions: Sessions, place: Place, holes: NDArray[np.uint16], roots: NDArray[np.uint8], copaths: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     where = (sessions[0].session, place.domain, place.block)
-    full = _native.tree_leaves(*where, sessions[1].delta, LEAVES, roots)
-    return full, _native.tree_leaves_punctured(*where, LEAVES, holes, copaths)
+    full = _native.ot.tree_leaves(*where, sessions[1].delta, LEAVES, roots)
+    return full, _native.ot.tree_leaves_punctured(*where, LEAVES, holes, copaths)
 
 
 def check_leaves(full: NDArray[np.uint8], punctured: NDArray[np.uint8], holes: NDArray[np.uint16]) -> None:

@@ -30,7 +30,7 @@ def test_shares_of_given_polynomials(data: st.DataObject, prime: int, threshold:
     polynomial = st.lists(st.integers(0, prime - 1), min_size=threshold, max_size=threshold)
     polynomials = data.draw(st.lists(polynomial, min_size=1, max_size=3))
     rows = np.stack([as_rows(one, prime) for one in polynomials])
-    shares = _native.shamir_share(
+    shares = _native.crypto.shamir_share(
         prime.to_bytes(shamir.share_bytes(prime), "little"),
         rows[:, 0],
         threshold,

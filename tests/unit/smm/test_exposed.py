@@ -19,7 +19,7 @@ def node(rng: np.random.Generator) -> NodeMatrix:
     missing = rng.random(n_features) < 0.4
     for feature in np.flatnonzero(missing):
         bins[feature, rng.random(n) < 0.15] = widths[feature]
-    feature, cut, default_left = _native.candidates(widths, missing)
+    feature, cut, default_left = _native.gbdt.candidates(widths, missing)
     cuts_gone, cells_gone = rng.random((n_features, 9)) < 0.2, rng.random(n_features) < 0.2
     shown = ~cuts_gone[feature, cut] & ~(cells_gone[feature] & default_left)
     return NodeMatrix(bins, widths, feature, cut, default_left, shown, 1)
@@ -53,7 +53,7 @@ def test_a_family_withholds_the_same_cuts() -> None:
     second = first.copy()
     second[0] = 1
     widths = np.array([2, 2], dtype=np.int32)
-    listed = _native.candidates(widths, np.zeros(2, dtype=bool))
+    listed = _native.gbdt.candidates(widths, np.zeros(2, dtype=bool))
     shown = np.ones(2, dtype=bool)
     exposing = NodeMatrix(np.stack([first, second]), widths, *listed, shown, 1)
     hiding = NodeMatrix(np.stack([first, first]), widths, *listed, shown, 1)
@@ -68,7 +68,7 @@ def test_a_family_withholds_the_same_cuts() -> None:
 def test_no_dummy_cell_holds_a_single_row() -> None:
     rng = np.random.default_rng(0)
     real = np.stack([rng.integers(0, 12, 40), np.append(0, np.ones(39, dtype=int))]).astype(np.uint16)
-    bins, widths = dummy_features(real, np.array([12, 2], dtype=np.int32), 30, _native.random_bytes)
+    bins, widths = dummy_features(real, np.array([12, 2], dtype=np.int32), 30, _native.rand.random_bytes)
     assert (widths - 1).sum() == 30
     for column, width in zip(bins, widths, strict=True):
         assert (np.bincount(column, minlength=int(width)) != 1).all()

@@ -9,7 +9,7 @@ from vfxgb.protocols.smm.kernel import Cover, SecureKernel, dummy_features, too_
 from vfxgb.protocols.smm.vectors import departure
 from vfxgb.protocols.smm2.active import draw_answerable, masked
 
-RANDOM = _native.random_bytes
+RANDOM = _native.rand.random_bytes
 
 
 def make(n: int, missing: float = 0.0, n_bins: tuple[int, ...] = (5, 9, 1), seed: int = 0, twin: bool = False):
@@ -23,7 +23,7 @@ def make(n: int, missing: float = 0.0, n_bins: tuple[int, ...] = (5, 9, 1), seed
         bins[0, rng.random(n) < missing] = widths[0]
     if twin:
         bins[-1], has_missing[-1] = bins[0], has_missing[0]
-    feature, cut, default_left = _native.candidates(widths, has_missing)
+    feature, cut, default_left = _native.gbdt.candidates(widths, has_missing)
     order = rng.permutation(len(feature))
     feature, cut, default_left = feature[order], cut[order], default_left[order]
     matrix = NodeMatrix(bins, widths, feature, cut, default_left, np.ones(len(feature), dtype=bool), 1)

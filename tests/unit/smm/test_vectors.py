@@ -20,7 +20,7 @@ from vfxgb.protocols.smm.vectors import (
     random_vectors,
 )
 
-RANDOM = _native.random_bytes
+RANDOM = _native.rand.random_bytes
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e5])

@@ -16,7 +16,7 @@ def _binned(seed: int, n: int = 60) -> tuple[MemoryRows, np.ndarray, np.ndarray,
     X = rng.normal(size=(n, 3))
     X[rng.random(X.shape) < 0.3] = np.nan
     X[:, 1] = rng.normal(size=n)
-    bins = _native.Bins(n, CUTS)
+    bins = _native.gbdt.Bins(n, CUTS)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
     pairs = rng.integers(-1000, 1000, size=(n, 2))
@@ -24,7 +24,7 @@ def _binned(seed: int, n: int = 60) -> tuple[MemoryRows, np.ndarray, np.ndarray,
 
 
 def _partition(X: np.ndarray) -> tuple[MemoryPartition, list[np.ndarray]]:
-    partition = MemoryPartition(_native.RowPartition(len(X)))
+    partition = MemoryPartition(_native.gbdt.RowPartition(len(X)))
     left = X[:, 1] < 0.1
     partition.split(
         np.array([0], np.int32), np.array([1], np.int32), np.array([2], np.int32), np.packbits(left, bitorder="little")

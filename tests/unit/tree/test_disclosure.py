@@ -28,7 +28,7 @@ def test_against_a_naive_twin(features, build) -> None:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(400, 3))
     X[rng.random(X.shape) < 0.1] = np.nan
-    bins = _native.Bins(400, CUTS)
+    bins = _native.gbdt.Bins(400, CUTS)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
     tree = PassiveTree(0, np.array(features, np.int32), MemoryRows(bins).partition(None))
@@ -64,8 +64,8 @@ def test_against_a_naive_twin(features, build) -> None:
     assert counter.count() == expected
 
 
-def _bins(rng: np.random.Generator, n: int) -> _native.Bins:
-    bins = _native.Bins(n, CUTS)
+def _bins(rng: np.random.Generator, n: int) -> _native.gbdt.Bins:
+    bins = _native.gbdt.Bins(n, CUTS)
     for feature in range(3):
         bins.fill(feature, rng.normal(size=n))
     return bins
@@ -81,7 +81,7 @@ def _nodes(nodes: list[int], parents: list[int], allowed: list[list[bool]] | Non
     )
 
 
-def _split(partition: _native.RowPartition, node: int, left: int, goes: np.ndarray) -> None:
+def _split(partition: _native.gbdt.RowPartition, node: int, left: int, goes: np.ndarray) -> None:
     partition.split(
         *(np.array([one], np.int32) for one in (node, left, left + 1)), np.packbits(goes, bitorder="little")
     )
@@ -109,7 +109,7 @@ def test_merged_buckets_against_a_naive_twin(least) -> None:
     rng = np.random.default_rng(9)
     X = rng.normal(size=(120, 3))
     X[rng.random(X.shape) < 0.2] = np.nan
-    bins, features = _native.Bins(120, CUTS), np.arange(3, dtype=np.int32)
+    bins, features = _native.gbdt.Bins(120, CUTS), np.arange(3, dtype=np.int32)
     for feature in range(3):
         bins.fill(feature, np.ascontiguousarray(X[:, feature]))
     partition = MemoryRows(bins).partition(None)
@@ -150,7 +150,7 @@ def test_what_column_sampling_withholds_may_be_derived(case) -> None:
     *allowed, known = DERIVED[case]
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 1))
-    bins = _native.Bins(40, CUTS[:1])
+    bins = _native.gbdt.Bins(40, CUTS[:1])
     bins.fill(0, np.ascontiguousarray(X[:, 0]))
     tree = PassiveTree(0, np.zeros(1, np.int32), MemoryRows(bins).partition(None))
     counter = SmallSums(MemoryRows(bins), tree)

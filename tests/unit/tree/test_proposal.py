@@ -15,7 +15,7 @@ SCALE, LAMBDA = 2.0**-10, 1.0
 
 def _level(nodes, totals, build, sibling, parent, rule=None) -> OpenNodes:
     places = [np.array(place, dtype=np.int64) for place in (build, sibling, parent)]
-    rule = _native.SplitRule(1.0) if rule is None else rule
+    rule = _native.gbdt.SplitRule(1.0) if rule is None else rule
     return OpenNodes(0, np.array(nodes, np.int32), np.array(totals), None, *places, rule)
 
 
@@ -45,7 +45,7 @@ def test_proposals_against_a_naive_twin(seed, least, threads) -> None:
     goes = rng.random((c, n)) < 0.5
     # A candidate that is another one with a second name.
     goes[-1] = goes[0]
-    rule = _native.SplitRule(SCALE, LAMBDA, 0.0, least, 0.0, False)
+    rule = _native.gbdt.SplitRule(SCALE, LAMBDA, 0.0, least, 0.0, False)
     table = SumTable(None, threads)
     members, parents = [np.arange(n)], [-1]
     for depth in range(3):
@@ -84,7 +84,7 @@ def test_a_party_without_candidates_proposes_nothing() -> None:
 
 def test_monotone_directions_come_with_the_chosen_sums() -> None:
     table = SumTable(np.array([1, -1], dtype=np.int8), 1)
-    rule = _native.SplitRule(1.0)
+    rule = _native.gbdt.SplitRule(1.0)
     sums = np.array([[[-9, 10], [-9, 10]]])
     level = OpenNodes(
         0,
@@ -116,5 +116,5 @@ def test_select_picks_the_tokens_of_some_nodes() -> None:
     table = SumTable(None, 1)
     sums = np.array([[[5, 10], [5, 10]], [[4, 10], [1, 10]], [[3, 10], [3, 10]]])
     found = table.propose(_level([0, 1, 2], [[0, 20]] * 3, [0, 1, 2], [-1] * 3, [-1] * 3), sums)
-    start, tokens = _native.select_tokens(found.start, found.tokens, np.array([0, 2]))
+    start, tokens = _native.gbdt.select_tokens(found.start, found.tokens, np.array([0, 2]))
     assert (start.tolist(), tokens.tolist()) == ([0, 2, 4], [0, 1, 0, 1])

@@ -85,7 +85,7 @@ class GrownTree:
 
     def __init__(self, column: np.ndarray, n_bins: int, splits: list[list[np.ndarray]], least: int) -> None:
         n = len(column)
-        bins = _native.Bins(n, [np.arange(1.0, n_bins)])
+        bins = _native.gbdt.Bins(n, [np.arange(1.0, n_bins)])
         bins.fill(0, np.where(column == n_bins, np.nan, column.astype(np.float64)))
         rows = MemoryRows(bins)
         partition = rows.partition(None)

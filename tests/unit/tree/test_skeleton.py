@@ -9,7 +9,7 @@ from vfxgb.tree.skeleton import NodeSplits, TreeSkeleton
 
 def root(constraint: int | None) -> TreeSkeleton:
     """A tree of one split, left sums (2, 4) of (0, 8): weights -0.4 and 0.4 with lambda 1."""
-    rule = _native.SplitRule(1.0, 1.0, 0.0, 0.0, 0.0)
+    rule = _native.gbdt.SplitRule(1.0, 1.0, 0.0, 0.0, 0.0)
     tree = TreeSkeleton(np.array([[0, 8]]), rule, 1.0, constraint is not None)
     one = np.zeros(1, dtype=np.int64)
     direction = np.array([constraint or 0], dtype=np.int8)

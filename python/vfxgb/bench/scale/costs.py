@@ -53,24 +53,24 @@ def key_costs(scheme: str, bits: int, count: int, threads: int, *, insecure: boo
     few = max(2, count // SLOW_SHARE)
     key.public_key.rerandomizer.make_table(threads)
     sample = public.from_wire(wire[: few * public.wire_bytes], threads)
-    rows = _native.CipherRows(public, count)
+    rows = _native.crypto.CipherRows(public, count)
     rows.fill(0, wire, threads)
-    bins = _native.Bins(count, [np.arange(1, BINS, dtype=np.float64)] * FEATURES)
+    bins = _native.gbdt.Bins(count, [np.arange(1, BINS, dtype=np.float64)] * FEATURES)
     for feature in range(FEATURES):
         bins.fill(feature, rng.integers(0, BINS, count).astype(np.float32), 0, threads)
-    partition, features = _native.RowPartition(count, None), np.arange(FEATURES, dtype=np.int32)
+    partition, features = _native.gbdt.RowPartition(count, None), np.arange(FEATURES, dtype=np.int32)
 
-    def sums() -> _native.CipherSums:
-        return _native.cipher_histogram(rows, None, bins, partition, ROOT, None, features, False, threads)
+    def sums() -> _native.he_sums.CipherSums:
+        return _native.he_sums.cipher_histogram(rows, None, bins, partition, ROOT, None, features, False, threads)
 
     operations: Operations = {
         "encrypt": (count, lambda: encrypt(private, lane, [pairs], slice(None), threads)),
         "encrypt_public": (few, lambda: encrypt(public, lane, [pairs], slice(0, few), threads)),
-        "read": (count, lambda: _native.CipherRows(public, count).fill(0, wire, threads)),
+        "read": (count, lambda: _native.crypto.CipherRows(public, count).fill(0, wire, threads)),
         "add": (sums().additions, sums),
         "pack": (
             max(1, few - lane.returned(few)),
-            lambda: _native.pack_sums(sample, lane.sums, lane.width, threads),
+            lambda: _native.he_sums.pack_sums(sample, lane.sums, lane.width, threads),
         ),
         "rerandomise": (few, lambda: sample.rerandomize(threads)),
         "decrypt": (few, lambda: private.decrypt(sample, threads)),
@@ -99,7 +99,7 @@ def row_costs(folder: Path, rows: int, threads: int) -> RowCosts:
         table = ShardedTable.of(source, rows, BINS, engine)
         cuts = [each.astype(np.float64) for each in table.bin(BINS, None).cuts]
         bins = shard.make_bins(source, 0, rows, cuts, str(engine.folder), threads)
-        partition = _native.RowPartition(rows, None)
+        partition = _native.gbdt.RowPartition(rows, None)
         (pairs,) = encode_pairs(make_gradients(held, margins, objective), fixed, None, threads)
 
         def gradients() -> None:

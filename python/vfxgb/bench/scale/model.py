@@ -9,8 +9,8 @@ n / 2 rows together; the others are differences. So 2^(D-1) nodes and n (D + 1) 
 
 Additions of one node of R rows of one shard: features are summed together in groups of g, one addition per row and
 group, and from the joint cells hit, K (1 - exp(-R / K)) of the K = B^g there are, down to each feature. Two groups are
-joined where that takes fewer and there is room for the joint cells (cpp/gbdt/joint_cells.h), so g is 1, 2, 4, ... This
-holds for independent features: related ones hit fewer cells and take less.
+joined where that takes fewer and there is room for the joint cells (cpp/he_sums/joint_cells.h), so g is 1, 2, 4, ...
+This holds for independent features: related ones hit fewer cells and take less.
 """
 
 import math

@@ -55,7 +55,7 @@ def operations(key: PrivateKey, rows: int, count: int) -> list[Operation]:
         Operation(key.scheme, "decryptions", len(few), lambda t: private.decrypt(few, t)),
     ]
     if shifted:
-        shift = partial(_native.pack_sums, sample, lane.sums, lane.width)
+        shift = partial(_native.he_sums.pack_sums, sample, lane.sums, lane.width)
         found.append(Operation(key.scheme, "packing", shifted, shift))
     return found
 

@@ -54,10 +54,10 @@ class Scheme(Protocol):
     def ciphertext_modulus(self, public: PublicParameters) -> int:
         """Ciphertexts are units modulo this."""
 
-    def native_public(self, public: PublicParameters) -> _native.PublicKey:
+    def native_public(self, public: PublicParameters) -> _native.crypto.PublicKey:
         """The native key for checked public numbers."""
 
-    def native_private(self, private: PrivateParameters, public: _native.PublicKey) -> _native.PrivateKey:
+    def native_private(self, private: PrivateParameters, public: _native.crypto.PublicKey) -> _native.crypto.PrivateKey:
         """The native key for checked secrets."""
 
 

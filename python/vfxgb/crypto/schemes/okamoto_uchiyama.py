@@ -96,17 +96,17 @@ class OkamotoUchiyama:
         """n."""
         return public.n
 
-    def native_public(self, public: PublicParameters) -> _native.PublicKey:
+    def native_public(self, public: PublicParameters) -> _native.crypto.PublicKey:
         """c = g**m h**alpha mod n."""
         g, h = public.bases
-        return _native.PublicKey.okamoto_uchiyama(
+        return _native.crypto.PublicKey.okamoto_uchiyama(
             to_fixed(public.n), to_fixed(g), to_fixed(h), public.exponent_bits, public.plaintext_bits
         )
 
-    def native_private(self, private: PrivateParameters, public: _native.PublicKey) -> _native.PrivateKey:
+    def native_private(self, private: PrivateParameters, public: _native.crypto.PublicKey) -> _native.crypto.PrivateKey:
         """The owner works modulo p**2 and q."""
         secrets = (private.p, private.q, private.order_p, private.order_q)
-        return _native.PrivateKey.okamoto_uchiyama(public, *map(to_fixed, secrets))
+        return _native.crypto.PrivateKey.okamoto_uchiyama(public, *map(to_fixed, secrets))
 
 
 def _full_order(p: int, q: int) -> PrivateParameters:

@@ -87,14 +87,14 @@ class Paillier:
         """n**2."""
         return public.n**2
 
-    def native_public(self, public: PublicParameters) -> _native.PublicKey:
+    def native_public(self, public: PublicParameters) -> _native.crypto.PublicKey:
         """Randomness is (h**n)**alpha."""
-        return _native.PublicKey.paillier(to_fixed(public.n), to_fixed(public.bases[0]), public.exponent_bits)
+        return _native.crypto.PublicKey.paillier(to_fixed(public.n), to_fixed(public.bases[0]), public.exponent_bits)
 
-    def native_private(self, private: PrivateParameters, public: _native.PublicKey) -> _native.PrivateKey:
+    def native_private(self, private: PrivateParameters, public: _native.crypto.PublicKey) -> _native.crypto.PrivateKey:
         """The owner works modulo p**2 and q**2."""
         secrets = (private.p, private.q, private.order_p, private.order_q)
-        return _native.PrivateKey.paillier(public, *map(to_fixed, secrets))
+        return _native.crypto.PrivateKey.paillier(public, *map(to_fixed, secrets))
 
 
 def _factors_fit(p: int, q: int) -> bool:

@@ -119,12 +119,12 @@ class FederBoostPassive:
         """See PassiveRole: nothing runs in the background."""
 
 
-def empty_bins(n_rows: int, n_bins: NDArray[np.int32]) -> _native.Bins:
+def empty_bins(n_rows: int, n_bins: NDArray[np.int32]) -> _native.gbdt.Bins:
     """Bins of the given numbers whose value b, a plain number, lies in bin b; all rows missing."""
-    return _native.Bins(n_rows, [np.arange(1, int(bins), dtype=np.float64) for bins in n_bins])
+    return _native.gbdt.Bins(n_rows, [np.arange(1, int(bins), dtype=np.float64) for bins in n_bins])
 
 
-def fill(bins: _native.Bins, feature: int, column: NDArray[np.uint16], n_bins: int, threads: int) -> None:
+def fill(bins: _native.gbdt.Bins, feature: int, column: NDArray[np.uint16], n_bins: int, threads: int) -> None:
     """Put a column of bin numbers, of which n_bins is missing, into `empty_bins`."""
     values = column.astype(np.float64)
     values[column >= n_bins] = np.nan

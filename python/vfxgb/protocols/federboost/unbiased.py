@@ -19,7 +19,7 @@ class Correction:
     """For the candidates, in true order, of features with `n_bins` buckets and one more for missing values."""
 
     def __init__(self, params: FederBoostParams, n_bins: NDArray[np.int32]) -> None:
-        feature, split, default_left = _native.candidates(n_bins, np.ones(len(n_bins), dtype=np.bool_))
+        feature, split, default_left = _native.gbdt.candidates(n_bins, np.ones(len(n_bins), dtype=np.bool_))
         responses = [params.response(int(bins) + 1, len(n_bins)) for bins in n_bins]
         other = np.array([one.other_probability for one in responses])
         kept = np.array([one.keep_probability - one.other_probability for one in responses])

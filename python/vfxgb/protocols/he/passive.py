@@ -165,7 +165,7 @@ class HePassive(ShownSums):
             left = sums.left_sums(candidates.has_missing, candidates.order, available, threads)
             timings.count("additions", sums.additions - before)
         with timings.phase("pack"):
-            packed = left if lane.sums == 1 else _native.pack_sums(left, lane.sums, lane.width, threads)
+            packed = left if lane.sums == 1 else _native.he_sums.pack_sums(left, lane.sums, lane.width, threads)
             timings.count("packing", len(left) - len(packed))
             answer = packed.rerandomize(threads).to_wire(threads)
         timings.count("rerandomisations", len(packed))

@@ -47,7 +47,7 @@ class EncryptedRows:
         self._first = 0
         self._lane = 0
         # Sums of roots, which trees share.
-        self._finished: dict[Share, _native.CipherSums] = {}
+        self._finished: dict[Share, _native.he_sums.CipherSums] = {}
         self._ciphers = of.context.rows.ciphers(
             CipherRound(
                 party=of.context.party,
@@ -88,8 +88,8 @@ class EncryptedRows:
             self._first += message.count
 
     def sums(
-        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.Ciphertexts, depth: int
-    ) -> _native.CipherSums:
+        self, lane: int, tree: PassiveTree, nodes: NDArray[np.int32], totals: _native.crypto.Ciphertexts, depth: int
+    ) -> _native.he_sums.CipherSums:
         """Encrypted bucket sums of a tree's nodes in one lane; counts the additions they took."""
         share = share_of(lane, tree.features)
         if depth > 0:
@@ -120,7 +120,7 @@ class EncryptedRows:
         if len(message.ciphertexts) != size:
             raise MessageError(f"{what}: found {len(message.ciphertexts)} bytes, wanted {size} for {count} ciphertexts")
 
-    def totals(self, data: memoryview, count: int, what: str) -> _native.Ciphertexts:
+    def totals(self, data: memoryview, count: int, what: str) -> _native.crypto.Ciphertexts:
         """Encrypted sums of `count` nodes, checked. Raises MessageError and InvalidCiphertextError."""
         native, threads = self._key.native, self._context.threads
         if len(data) != count * native.wire_bytes:

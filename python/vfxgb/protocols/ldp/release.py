@@ -136,7 +136,7 @@ class GradientRelease:
         if centres is not None:
             # The label enters here and nowhere else: a row's gradient less its centre is w (1/2 - y).
             used = np.stack([self._from_centre(output, rows, gradients.step), used[:, 1]], axis=1)
-        released = _native.release_pairs(used, gradient, hessian, self._context.threads)
+        released = _native.noise.release_pairs(used, gradient, hessian, self._context.threads)
         if centres is not None:
             released[:, 0] += np.rint(centres[rows, output] / self._noise.fixed.step).astype(np.int64)
         if gradients.sampled is None:

@@ -71,7 +71,7 @@ class MaskedActive(ScoredActive):
             noise = self._read_noise(channel, place, vector, rows)
             with self._context.timings.phase("mask"):
                 factor = np.ascontiguousarray(factors[:, :, vector])
-                _native.add_noise(base if vector == 0 else masked, noise, start, factor, masked, threads)
+                _native.noise.add_noise(base if vector == 0 else masked, noise, start, factor, masked, threads)
             # Its bytes are the message's: free them before the answer is encoded.
             del noise
             if vector < self._params.W - VECTORS_AHEAD:
@@ -95,6 +95,6 @@ class MaskedActive(ScoredActive):
 
 def sphere(shape: tuple[int, int], W: int, nodes: int, C: float) -> NDArray[np.float64]:
     """Uniform points on the sphere of squared radius C in W dimensions, float64[*shape, W, nodes]."""
-    drawn = _native.random_normals(math.prod(shape) * W * nodes).reshape(*shape, W, nodes)
+    drawn = _native.noise.random_normals(math.prod(shape) * W * nodes).reshape(*shape, W, nodes)
     drawn *= math.sqrt(C) / np.sqrt((drawn**2).sum(axis=2, keepdims=True))
     return drawn

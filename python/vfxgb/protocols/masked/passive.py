@@ -33,7 +33,7 @@ REASON = (
 
 
 class _Chunk(NamedTuple):
-    """Candidates of one message: who goes left there, as _native.masked_noise wants it."""
+    """Candidates of one message: who goes left there, as _native.noise.masked_noise wants it."""
 
     place: Place
     numbers: NDArray[np.int64]  # among all candidates of the tree
@@ -98,9 +98,9 @@ class MaskedPassive(ScoredPassive):
         if len(candidates) == 0 or len(built) == 0:
             return np.zeros((len(built), len(candidates)), dtype=np.bool_)
         subset = None if len(tree.features) == context.bins.n_features else tree.features
-        counts = _native.histogram_counts(context.bins, tree.in_memory, built, subset, context.threads)
+        counts = _native.gbdt.histogram_counts(context.bins, tree.in_memory, built, subset, context.threads)
         rows = tree.in_memory.counts(built)[:, :1]
-        left = _native.left_sums(
+        left = _native.gbdt.left_sums(
             np.repeat(counts[:, :, None], 2, axis=2),
             np.repeat(rows, 2, axis=1),
             np.ascontiguousarray(context.bins.n_bins[tree.features]),
@@ -141,7 +141,7 @@ class MaskedPassive(ScoredPassive):
             if vector >= VECTORS_AHEAD:
                 self._read_added(chunk.place, vector - VECTORS_AHEAD)
             with context.timings.phase("noise"):
-                noise = _native.masked_noise(
+                noise = _native.noise.masked_noise(
                     chunk.columns,
                     start,
                     chunk.column,
@@ -180,7 +180,7 @@ class MaskedPassive(ScoredPassive):
         shape = (place.candidates, self._params.order, chunk.columns.shape[1])
         masked = unpack_array(message.values, np.float64, shape, what)
         with context.timings.phase("sums"):
-            sums = _native.masked_sums(
+            sums = _native.noise.masked_sums(
                 chunk.columns, start, chunk.column, chunk.cut, chunk.missing_left, masked, context.threads
             )
             with np.errstate(over="ignore"):

@@ -24,7 +24,7 @@ FIELDS = f"({', '.join(Place._fields)})"
 
 
 def level_rows(
-    partition: _native.RowPartition, nodes: NDArray[np.int32]
+    partition: _native.gbdt.RowPartition, nodes: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """(rows, start): the sampled rows of node i are rows[start[i]:start[i + 1]], ascending."""
     parts = [partition.rows(int(node)) for node in nodes]

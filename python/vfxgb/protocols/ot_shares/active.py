@@ -71,7 +71,7 @@ class OtSource:
         context = self._context
         before = sum(channel.traffic.total_bytes for channel in context.channels.values())
         # 63 bits: masks of two runs over one stored set-up never meet.
-        number = int.from_bytes(_native.random_bytes(8), "little") >> 1
+        number = int.from_bytes(_native.rand.random_bytes(8), "little") >> 1
         run = Run(number, context.train.n_estimators * context.n_outputs)
         keys = {
             party: OwnerKeys(channel, self._params, context.n_train, run, context.threads)

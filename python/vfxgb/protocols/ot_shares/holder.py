@@ -43,7 +43,7 @@ class HolderKeys:
             self._check_bins(stored)
         if stored is not None and store is not None and not self._may_serve(store, stored):
             stored = None
-        self.trees: _native.HeldTrees | None = None
+        self.trees: _native.ot_shares.HeldTrees | None = None
         session = self._offer(stored is not None)
         if len(self.slots) == 0:
             return
@@ -135,11 +135,11 @@ class HolderKeys:
             session.accept(reply.reply)
         return session
 
-    def _make_trees(self, session: HolderSession, store: SetupStore | None) -> _native.HeldTrees:
+    def _make_trees(self, session: HolderSession, store: SetupStore | None) -> _native.ot_shares.HeldTrees:
         """Request the trees block by block, a few blocks ahead of the answers; store the set-up if it is to be."""
         context = self._context
         step = choose_block_rows(self._params, self.slots, context.n_train, self.start.trees, self._step)
-        trees = _native.HeldTrees(session.session, self.slots.leaves, self._holes, step)
+        trees = _native.ot_shares.HeldTrees(session.session, self.slots.leaves, self._holes, step)
         kept: list[bytes] = []
         open_blocks: deque[int] = deque()
 
@@ -150,7 +150,7 @@ class HolderKeys:
 
         for block in range(block_count(context.n_train, step)):
             holes = np.ascontiguousarray(self._holes[:, block * step : (block + 1) * step])
-            request = session.request(Place(_native.TREES_DOMAIN, block), self.slots.leaves, holes)
+            request = session.request(Place(_native.ot_shares.TREES_DOMAIN, block), self.slots.leaves, holes)
             context.channel.send(OtRequest(block=block, request=pack_bytes(request)))
             open_blocks.append(block)
             if len(open_blocks) == WINDOW:
@@ -170,18 +170,18 @@ class HolderKeys:
             )
         return trees
 
-    def _finish(self, session: HolderSession, trees: _native.HeldTrees, block: int) -> NDArray[np.uint8]:
+    def _finish(self, session: HolderSession, trees: _native.ot_shares.HeldTrees, block: int) -> NDArray[np.uint8]:
         context = self._context
         with context.timings.phase("wait"):
             answer = context.channel.recv(OtAnswer)
         if answer.block != block:
             raise MessageError(f"{self._step}: found block {answer.block}, wanted {block}")
-        copaths = session.finish(Place(_native.TREES_DOMAIN, block), answer.answer)
+        copaths = session.finish(Place(_native.ot_shares.TREES_DOMAIN, block), answer.answer)
         trees.fill(block, copaths)
         return copaths
 
-    def _restore(self, stored: HolderFile) -> _native.HeldTrees:
-        trees = _native.HeldTrees(stored.session, self.slots.leaves, self._holes, stored.block_rows)
+    def _restore(self, stored: HolderFile) -> _native.ot_shares.HeldTrees:
+        trees = _native.ot_shares.HeldTrees(stored.session, self.slots.leaves, self._holes, stored.block_rows)
         for block, copaths in enumerate(stored.copaths):
             trees.fill(block, copaths)
         return trees
@@ -194,19 +194,19 @@ class HolderKeys:
         d: NDArray[np.uint64],
         place: NDArray[np.int32] | None,
     ) -> NDArray[np.uint64]:
-        """See _native.HeldTrees.row_sums; `counter`: of the tree, within this run."""
+        """See _native.ot_shares.HeldTrees.row_sums; `counter`: of the tree, within this run."""
         assert self.trees is not None  # noqa: S101 - there are slots
         return self.trees.row_sums(counter, self.start.run, rows, slots, d, place, self._context.threads)
 
     def sums(
         self,
         counter: int,
-        partition: _native.RowPartition,
+        partition: _native.gbdt.RowPartition,
         nodes: NDArray[np.int32],
         slots: NDArray[np.int32],
         d: NDArray[np.uint64],
         place: NDArray[np.int32] | None,
     ) -> NDArray[np.uint64]:
-        """See _native.HeldTrees.sums."""
+        """See _native.ot_shares.HeldTrees.sums."""
         assert self.trees is not None  # noqa: S101 - there are slots
         return self.trees.sums(counter, self.start.run, partition, nodes, slots, d, place, self._context.threads)

@@ -43,7 +43,7 @@ class OwnerKeys:
         self._stored = None if self._store is None else self._store.load(OwnerFile)
         self._session: OwnerSession | None = None
         self._step = f"setting up with {channel.peer}"
-        self.trees: _native.OwnedTrees | None = None
+        self.trees: _native.ot_shares.OwnedTrees | None = None
         self.remarks: list[str] = []
 
     def start(self, some_columns: bool) -> None:
@@ -127,14 +127,14 @@ class OwnerKeys:
         """A new set-up, stored if it is to be; returns its name."""
         session, step, leaves = self._session, self._block_rows, self.slots.leaves
         assert session is not None  # noqa: S101 - read_offer came first
-        self.trees = _native.OwnedTrees(session.session, session.delta, leaves, self._n_rows, step)
+        self.trees = _native.ot_shares.OwnedTrees(session.session, session.delta, leaves, self._n_rows, step)
         kept: list[bytes] = []
         for block in range(self.blocks):
             request = self._channel.recv(OtRequest)
             if request.block != block:
                 raise MessageError(f"{self._step}: found block {request.block}, wanted {block}")
             rows = min(step, self._n_rows - block * step)
-            roots, answer = session.answer(Place(_native.TREES_DOMAIN, block), leaves, rows, request.request)
+            roots, answer = session.answer(Place(_native.ot_shares.TREES_DOMAIN, block), leaves, rows, request.request)
             self._channel.send(OtAnswer(block=block, answer=pack_bytes(answer)))
             self.trees.fill(block, roots)
             if self._store is not None:
@@ -155,7 +155,7 @@ class OwnerKeys:
         return session.session
 
     def _restore(self, stored: OwnerFile) -> None:
-        self.trees = _native.OwnedTrees(
+        self.trees = _native.ot_shares.OwnedTrees(
             stored.session, stored.delta, self.slots.leaves, stored.n_rows, stored.block_rows
         )
         for block, roots in enumerate(stored.roots):
@@ -164,14 +164,14 @@ class OwnerKeys:
     def cover(
         self, counter: int, rows: NDArray[np.int32], slots: NDArray[np.int32], pairs: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """See _native.OwnedTrees.cover; `counter`: of the tree, within this run."""
+        """See _native.ot_shares.OwnedTrees.cover; `counter`: of the tree, within this run."""
         assert self.trees is not None  # noqa: S101 - there are slots
         return self.trees.cover(counter, self._run.number, rows, slots, pairs, self._threads)
 
     def sums(
-        self, counter: int, partition: _native.RowPartition, nodes: NDArray[np.int32], slots: NDArray[np.int32]
+        self, counter: int, partition: _native.gbdt.RowPartition, nodes: NDArray[np.int32], slots: NDArray[np.int32]
     ) -> NDArray[np.uint64]:
-        """See _native.OwnedTrees.sums."""
+        """See _native.ot_shares.OwnedTrees.sums."""
         assert self.trees is not None  # noqa: S101 - there are slots
         return self.trees.sums(counter, self._run.number, partition, nodes, slots, self._threads)
 

@@ -56,7 +56,7 @@ class Slots:
     def left_shares(self, cells: NDArray[np.uint64], slots: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Sums left of the candidates of `slots`, slot by slot, from sums per leaf uint64[m, leaves, 2]."""
         bins, missing = np.ascontiguousarray(self.n_bins[slots]), np.ascontiguousarray(self.missing[slots])
-        return _native.left_shares(cells, bins, missing)
+        return _native.ot_shares.left_shares(cells, bins, missing)
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class PairCodec:
     def pack(self, pairs: NDArray[np.uint64]) -> Bulk:
         """The low bits of uint64[..., 2]. What lies above them never leaves a party: carries there tell rows apart."""
         widths = self.exact.widths
-        return pack_bytes(_native.pack_pairs(pairs, widths.g_bits, widths.h_bits, self.threads))
+        return pack_bytes(_native.ot_shares.pack_pairs(pairs, widths.g_bits, widths.h_bits, self.threads))
 
     def unpack(self, data: Bulk, shape: tuple[int, ...], what: str) -> NDArray[np.uint64]:
         """uint64[*shape, 2]. Raises MessageError for another number of bytes."""
         widths, count = self.exact.widths, int(np.prod(shape, dtype=np.int64))
         try:
-            pairs = _native.unpack_pairs(data, count, widths.g_bits, widths.h_bits, self.threads)
+            pairs = _native.ot_shares.unpack_pairs(data, count, widths.g_bits, widths.h_bits, self.threads)
         except ValueError as error:
             raise MessageError(f"{what}: {error} for {count} pairs of {widths.g_bits} + {widths.h_bits} bits") from None
         return pairs.reshape(*shape, 2)
@@ -140,4 +140,4 @@ def keeps_leaves(params: OtSharesParams, slots: Sequence[Slots], n_rows: int, ow
         )
     if params.keep_leaves is not None:
         return params.keep_leaves
-    return leaves <= limit and _native.aes_path() != "vaes"
+    return leaves <= limit and _native.ot.aes_path() != "vaes"

@@ -35,7 +35,7 @@ class ScoredPassive(ABC):
         self._trees: Sequence[PassiveTree] = ()
         self._candidates: list[CandidateList] = []
         self._tables: list[SumTable] = []
-        self._rule: _native.SplitRule | None = None
+        self._rule: _native.gbdt.SplitRule | None = None
         self._open: dict[int, PassiveNodes] = {}
         # tree -> the best split of each open node, by position: candidate, or -1 for none
         self._best: dict[int, NDArray[np.int64]] = {}
@@ -66,14 +66,14 @@ class ScoredPassive(ABC):
         self._rule = self._read_rule(round_index)
         self._receive_round(round_index, sampled)
 
-    def _read_rule(self, round_index: int) -> _native.SplitRule:
+    def _read_rule(self, round_index: int) -> _native.gbdt.SplitRule:
         with self._context.timings.phase("wait"):
             message = self._context.channel.recv(ScoreRule)
         what = f"{self._context.party} reading the rule"
         if message.round != round_index:
             raise MessageError(f"{what}: found round {message.round}, wanted {round_index}")
         try:
-            rule = _native.SplitRule(
+            rule = _native.gbdt.SplitRule(
                 message.step,
                 message.reg_lambda,
                 message.reg_alpha,

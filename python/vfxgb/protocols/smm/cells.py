@@ -17,7 +17,7 @@ from vfxgb.tree.candidates import CandidateList
 class FeatureColumns:
     """The bins of all features of a party, feature by feature, made once per run: uint16[features, rows]."""
 
-    def __init__(self, bins: _native.Bins) -> None:
+    def __init__(self, bins: _native.gbdt.Bins) -> None:
         self._bins = bins
 
     @cached_property
@@ -97,7 +97,7 @@ class NodeMatrix:
         """M^T X, float64[c, r], of the vectors X^T, float64[r, n]: cell sums, then prefix sums."""
         if len(self.feature) == 0:
             return np.zeros((0, len(vectors)))
-        cells = _native.cell_sums(self.bins, self.n_bins, vectors, self.threads)
+        cells = _native.smm.cell_sums(self.bins, self.n_bins, vectors, self.threads)
         first = self.first_cell
         left = np.empty((len(self.feature), len(vectors)))
         for feature in range(len(self.n_bins)):
@@ -114,7 +114,7 @@ class NodeMatrix:
         """Rows first .. first + count - 1 of W = M^T - (M^T Z) Z^T, given shares = M^T Z and basis = Z^T."""
         part = slice(first, first + count)
         out = np.empty((count, self.rows))
-        _native.combine(-shares[part], basis, out, False, self.threads)
+        _native.smm.combine(-shares[part], basis, out, False, self.threads)
         if self.shown[part].all():
             self._add(np.arange(first, first + count), out)
         else:
@@ -126,7 +126,7 @@ class NodeMatrix:
         return out
 
     def _add(self, candidates: NDArray[np.intp], out: NDArray[np.float64]) -> None:
-        _native.add_left(
+        _native.smm.add_left(
             self.bins,
             self.n_bins,
             self.feature[candidates],

@@ -72,7 +72,7 @@ class _Cells:
         self._first = np.concatenate([[0], np.cumsum(self._widths.astype(np.int64) + 1)])
         # The cell of every row in every feature.
         self._at = bins.astype(np.int64) + self._first[:-1, None]
-        together = _native.cell_pairs(bins, self._widths, node.threads).astype(np.float64)
+        together = _native.smm.cell_pairs(bins, self._widths, node.threads).astype(np.float64)
         self._sizes = np.diag(together)
         spanning = basis_cells(self._widths, apart)
         self._inverse = np.zeros_like(together)
@@ -111,8 +111,8 @@ def _inverse(gram: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
     """Invert the part of B^T B that belongs to independent columns, and leave zeros elsewhere."""
     sizes = np.sqrt(np.diag(gram))
     sizes[sizes == 0.0] = 1.0
-    chosen, half = _native.independent_columns(gram / sizes[:, None] / sizes[None, :], ZERO_DISTANCE, threads)
+    chosen, half = _native.smm.independent_columns(gram / sizes[:, None] / sizes[None, :], ZERO_DISTANCE, threads)
     turned = np.ascontiguousarray(half.T)
     found = np.zeros_like(gram)
-    found[np.ix_(chosen, chosen)] = _native.inner_products(turned, turned, threads)
+    found[np.ix_(chosen, chosen)] = _native.smm.inner_products(turned, turned, threads)
     return found / sizes[:, None] / sizes[None, :]

@@ -55,7 +55,7 @@ def too_small(rows: int, columns: int, cover: Cover, rank: int) -> bool:
 
 @dataclass(frozen=True)
 class _Basis:
-    """Independent columns of M*: which, the X of _native.independent_columns, and the lengths of all columns."""
+    """Independent columns of M*: which, the X of _native.smm.independent_columns, and the lengths of all columns."""
 
     chosen: NDArray[np.int64]
     inverse: Vectors
@@ -106,19 +106,19 @@ class SecureKernel:
         """Independent columns of M*."""
         k, l2 = len(self._cells), self._cover.l2
         gram = np.empty((k + l2, k + l2))
-        pairs = _native.cell_pairs(self._bins, self._n_bins, self._threads)
+        pairs = _native.smm.cell_pairs(self._bins, self._n_bins, self._threads)
         gram[:k, :k] = pairs[np.ix_(self._cells, self._cells)]
         if l2:
             gram[k:] = 0.0
             for block, normals in self._normals():
                 gram[k:, :k] += self._cell_sums(normals, block)[self._cells].T
-                gram[k:, k:] += _native.inner_products(normals, normals, self._threads)
+                gram[k:, k:] += _native.smm.inner_products(normals, normals, self._threads)
             gram[:k, k:] = gram[k:, :k].T
         sizes = np.sqrt(np.diag(gram))
         sizes[sizes == 0.0] = 1.0
         gram /= sizes[:, None]
         gram /= sizes[None, :]
-        chosen, inverse = _native.independent_columns(gram, ZERO_DISTANCE, self._threads)
+        chosen, inverse = _native.smm.independent_columns(gram, ZERO_DISTANCE, self._threads)
         return _Basis(chosen, inverse, sizes)
 
     def _project(self, vectors: Vectors, basis: "_Basis") -> float:
@@ -127,35 +127,35 @@ class SecureKernel:
         shares = np.zeros((k + self._cover.l2, len(vectors)))
         shares[:k] = self._cell_sums(vectors)[self._cells]
         for block, normals in self._normals():
-            shares[k:] += _native.inner_products(normals, vectors[:, block], self._threads)
+            shares[k:] += _native.smm.inner_products(normals, vectors[:, block], self._threads)
         shares /= basis.sizes[:, None]
         weights = np.zeros_like(shares)
         weights[basis.chosen] = self._solve(basis.inverse, shares[basis.chosen])
         weights /= basis.sizes[:, None]
         by_cell = np.zeros((int((self._n_bins + 1).sum()), len(vectors)))
         by_cell[self._cells] = weights[:k]
-        _native.subtract_cells(self._bins, self._n_bins, by_cell, vectors, self._threads)
+        _native.smm.subtract_cells(self._bins, self._n_bins, by_cell, vectors, self._threads)
         for block, normals in self._normals():
-            _native.combine(-weights[k:].T.copy(), normals, vectors[:, block], True, self._threads)
+            _native.smm.combine(-weights[k:].T.copy(), normals, vectors[:, block], True, self._threads)
         return float(np.abs(shares).max(initial=0.0))
 
     def _solve(self, inverse: Vectors, right: Vectors) -> Vectors:
         """X^T X right."""
         half = np.empty_like(right)
-        _native.combine(inverse, right, half, False, self._threads)
-        _native.combine(inverse.T.copy(), half, half, False, self._threads)
+        _native.smm.combine(inverse, right, half, False, self._threads)
+        _native.smm.combine(inverse.T.copy(), half, half, False, self._threads)
         return half
 
     def _cell_sums(self, vectors: Vectors, block: slice | None = None) -> Vectors:
         bins = self._bins if block is None else np.ascontiguousarray(self._bins[:, block])
-        return _native.cell_sums(bins, self._n_bins, vectors, self._threads)
+        return _native.smm.cell_sums(bins, self._n_bins, vectors, self._threads)
 
     def _normals(self) -> Iterator[tuple[slice, Vectors]]:
         """Y^T, block by block: (rows, float64[l2, rows])."""
         cover = self._cover
         for block in blocks(self._rows) if cover.l2 else ():
             count = block.stop - block.start
-            drawn = _native.keyed_normals(self._key, block.start * cover.l2, count * cover.l2, self._threads)
+            drawn = _native.smm.keyed_normals(self._key, block.start * cover.l2, count * cover.l2, self._threads)
             yield block, np.ascontiguousarray(cover.mu + cover.sigma * drawn.reshape(count, cover.l2).T)
 
     def columns(self) -> Vectors:

@@ -23,7 +23,7 @@ def products_to_sums(
     products: NDArray[np.float64], pairs: NDArray[np.int64], threads: int, what: str
 ) -> NDArray[np.int64]:
     """W [g h] of products W, float64[k, n], and pairs, int64[n, 2]: int64[k, 2]. Raises PrecisionError."""
-    return nearest(_native.inner_products(products, pairs.T.astype(np.float64, order="C"), threads), what)
+    return nearest(_native.smm.inner_products(products, pairs.T.astype(np.float64, order="C"), threads), what)
 
 
 def nearest(sums: NDArray[np.float64], what: str) -> NDArray[np.int64]:

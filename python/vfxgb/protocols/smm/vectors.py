@@ -45,35 +45,35 @@ def orthonormalise(vectors: Vectors, threads: int) -> bool:
     vectors /= largest[:, None]
     vectors /= np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     for _ in range(3):
-        gram = _native.inner_products(vectors, vectors, threads)
+        gram = _native.smm.inner_products(vectors, vectors, threads)
         if np.abs(gram - np.eye(len(gram))).max(initial=0.0) < ORTHONORMAL_TOLERANCE / 100:
             return True
-        chosen, inverse = _native.independent_columns(gram, LEAST_DISTANCE, threads)
+        chosen, inverse = _native.smm.independent_columns(gram, LEAST_DISTANCE, threads)
         if len(chosen) < len(gram):
             return False
         # Pivoting took the vectors in another order; the columns of the matrix follow it.
         mixed = np.zeros_like(gram)
         mixed[:, chosen] = inverse
-        _native.combine(mixed, vectors, vectors, False, threads)
+        _native.smm.combine(mixed, vectors, vectors, False, threads)
     return departure(vectors, threads) < ORTHONORMAL_TOLERANCE
 
 
 def departure(vectors: Vectors, threads: int = 1) -> float:
     """max |U^T U - I|."""
-    gram = _native.inner_products(vectors, vectors, threads)
+    gram = _native.smm.inner_products(vectors, vectors, threads)
     return float(np.abs(gram - np.eye(len(vectors))).max(initial=0.0))
 
 
 def remove(vectors: Vectors, basis: Vectors, threads: int) -> None:
     """Take out of each vector, in place, its part in the span of the orthonormal rows of `basis`."""
     if len(basis):
-        shares = _native.inner_products(vectors, basis, threads)
-        _native.combine(-shares, basis, vectors, True, threads)
+        shares = _native.smm.inner_products(vectors, basis, threads)
+        _native.smm.combine(-shares, basis, vectors, True, threads)
 
 
 def random_vectors(count: int, n: int, random: Random, threads: int) -> Vectors:
     """float64[count, n] of independent standard normal numbers, out of the CSPRNG."""
-    return _native.keyed_normals(random(KEY_BYTES), 0, count * n, threads).reshape(count, n)
+    return _native.smm.keyed_normals(random(KEY_BYTES), 0, count * n, threads).reshape(count, n)
 
 
 def null_vectors(pairs: Vectors, rank: int, random: Random, threads: int) -> Vectors:
@@ -87,7 +87,7 @@ def null_vectors(pairs: Vectors, rank: int, random: Random, threads: int) -> Vec
         remove(vectors, basis, threads)
     good = orthonormalise(vectors, threads)
     remove(vectors, basis, threads)
-    left = np.abs(_native.inner_products(vectors, basis, threads)).max(initial=0.0)
+    left = np.abs(_native.smm.inner_products(vectors, basis, threads)).max(initial=0.0)
     if not (good and left < NULL_TOLERANCE and departure(vectors, threads) < ORTHONORMAL_TOLERANCE):
         raise PrecisionError(
             f"making null-space vectors of {pairs.shape[1]} rows: found vectors that are {left:.1e} from orthogonal to "

@@ -56,7 +56,9 @@ class Smm1Source:
         n = len(pairs)
         rank = min(params.r, n - 2)
         with context.timings.phase("null space"):
-            vectors = null_vectors(pairs.T.astype(np.float64, order="C"), rank, _native.random_bytes, context.threads)
+            vectors = null_vectors(
+                pairs.T.astype(np.float64, order="C"), rank, _native.rand.random_bytes, context.threads
+            )
         round_index, depth, tree, node = place
         with context.timings.phase("send vectors"):
             for first, count in pieces(rank, n, params.chunk_bytes):
@@ -135,7 +137,7 @@ class Smm1Source:
                 "in the nodes before"
             )
 
-    def _pairs(self, tree: int, partition: _native.RowPartition, node: int) -> NDArray[np.int64]:
+    def _pairs(self, tree: int, partition: _native.gbdt.RowPartition, node: int) -> NDArray[np.int64]:
         assert self._gradients is not None  # noqa: S101 - begin_tree came first
         return self._gradients.arrays[tree][partition.rows(node)]
 
@@ -157,7 +159,7 @@ class Smm1Source:
             self._fallback.close()
 
 
-def small_nodes(partition: _native.RowPartition, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
+def small_nodes(partition: _native.gbdt.RowPartition, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which of the nodes have too few sampled rows."""
     return partition.counts(np.ascontiguousarray(nodes))[:, 0] < LEAST_ROWS
 

@@ -181,7 +181,7 @@ def draw_answerable(received: Vectors, threads: int) -> Vectors | None:
     if not answerable(received):
         return None
     for _ in range(MOST_DRAWS):
-        basis = draw_basis(received, _native.random_bytes, threads)
+        basis = draw_basis(received, _native.rand.random_bytes, threads)
         if basis is not None and answerable(basis):
             return basis
     return None

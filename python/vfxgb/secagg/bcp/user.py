@@ -66,7 +66,7 @@ def blinder(group: BressonGroup, seed: bytes, call: bytes) -> bytes:
 def pairwise_masks(group: BressonGroup, pairs: PairKeys, count: int, threads: int) -> list[int]:
     """The sum of the pairs' masks for each of `count` plaintexts, modulo N (ERRATA E13, E14, E20)."""
     modulus = group.n.to_bytes(group.number_bytes, "little")
-    return group.numbers(_native.wide_masks(pairs.keys, pairs.signs, count, modulus, threads))
+    return group.numbers(_native.crypto.wide_masks(pairs.keys, pairs.signs, count, modulus, threads))
 
 
 def bcp_user(context: UserContext) -> UserRole:

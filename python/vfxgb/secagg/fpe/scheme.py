@@ -40,7 +40,7 @@ class Seeds:
     @staticmethod
     def draw() -> Seeds:
         """Fresh ones."""
-        return Seeds(_native.random_bytes(SEED_BYTES), _native.random_bytes(SEED_BYTES))
+        return Seeds(_native.rand.random_bytes(SEED_BYTES), _native.rand.random_bytes(SEED_BYTES))
 
     def to_bytes(self) -> bytes:
         """For the user alone."""
@@ -80,7 +80,7 @@ class Scheme:
     def _pieces(self, keys: bytes, count: int, threads: int) -> Rows:
         seeds = np.frombuffer(keys, np.uint8).reshape(-1, SEED_BYTES)
         signs = np.ones(len(seeds), dtype=np.int8)
-        return _native.wide_masks(seeds, signs, count, self._modulus, threads)
+        return _native.crypto.wide_masks(seeds, signs, count, self._modulus, threads)
 
 
 class RunningSum:
@@ -88,8 +88,8 @@ class RunningSum:
 
     def __init__(self, scheme: Scheme, count: int) -> None:
         self._group = scheme.group
-        self._vectors = _native.ElementProducts(scheme.group.native, count)
-        self._powers = _native.PowerProducts(scheme.group.native, count, scheme.group.bits)
+        self._vectors = _native.crypto.ElementProducts(scheme.group.native, count)
+        self._powers = _native.crypto.PowerProducts(scheme.group.native, count, scheme.group.bits)
 
     def add(self, blinder: bytes, ciphertexts: Rows, keys: Rows, threads: int) -> None:
         """Multiply one user's vector in. Raises InvalidCiphertextError for what is outside the group."""
@@ -119,4 +119,4 @@ def read_scheme(public: bytes, insecure: bool) -> Scheme:
 
 
 def _block_key(seed: bytes, block: int) -> bytes:
-    return _native.chacha20_block(seed, block, bytes(12))[:SEED_BYTES]
+    return _native.rand.chacha20_block(seed, block, bytes(12))[:SEED_BYTES]

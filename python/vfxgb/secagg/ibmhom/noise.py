@@ -41,7 +41,7 @@ def add_noise(values: NDArray[np.int64], sigma_u: int) -> NDArray[np.int64]:
     """The values, each with a draw of its own."""
     if sigma_u == 0:
         return values
-    return values + _native.perturb("gaussian", sampler(sigma_u), np.zeros_like(values))
+    return values + _native.noise.perturb("gaussian", sampler(sigma_u), np.zeros_like(values))
 
 
 def tau(sigma_u: int, k: int) -> float:

@@ -175,7 +175,7 @@ def combine(
     width = width_for_bits(max(abs(factor) for factor in factors).bit_length() + 2)
     exponents = b"".join([(2 * factor).to_bytes(width, "little", signed=True) for factor in factors])
     arrays = [parts[point].native_under(key.key, threads) for point in points]
-    opened = CiphertextArray(key.key, _native.Ciphertexts.combine(arrays, exponents, width, threads))
+    opened = CiphertextArray(key.key, _native.crypto.Ciphertexts.combine(arrays, exponents, width, threads))
     inverse = int(gmpy2.invert(4 * key.delta * rest, n))
     values = []
     for index, value in enumerate(opened.tolist(threads)):

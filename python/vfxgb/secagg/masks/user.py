@@ -46,7 +46,7 @@ def self_mask_key(seed: bytes, call: bytes) -> bytes:
 def add_masks(words: NDArray[np.uint64], own: PairKeys, pairs: PairKeys, threads: int) -> None:
     """Add users' own masks and those of pairs to a vector, in place."""
     keys = np.concatenate([own.keys, pairs.keys])
-    _native.add_masks(keys, np.concatenate([own.signs, pairs.signs]), words, threads)
+    _native.crypto.add_masks(keys, np.concatenate([own.signs, pairs.signs]), words, threads)
 
 
 def masks_user(context: UserContext) -> UserRole:

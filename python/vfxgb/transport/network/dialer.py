@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from vfxgb._native import random_bytes
+from vfxgb._native.rand import random_bytes
 from vfxgb.errors import FrameError, PeerError
 from vfxgb.printable import printable
 from vfxgb.transport.frame import RUN_BYTES

@@ -1,0 +1,82 @@
+#include "ot_shares/owned_trees.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "ot_shares/share_loops.h"
+#include "ot_shares/slot_rows.h"
+
+namespace vfxgb::ot_shares {
+
+OwnedTrees::OwnedTrees(SlotTrees trees, const Block& delta)
+    : trees_(std::move(trees)), delta_(delta), roots_(trees_.forest.trees(), Block{0, 0}) {}
+
+void OwnedTrees::fill(std::size_t block, const Block* roots) { place_block(trees_, block, one, roots, roots_.data()); }
+
+void OwnedTrees::cache(std::size_t threads) {
+  values_ = all_values(
+      trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row, Block* out) {
+        ot::tree_leaves(hash, delta_, forest, roots_.data() + slot * trees_.forest.rows + row, out, threads);
+      });
+  roots_ = ot::Blocks();
+}
+
+OwnedTrees::Masked OwnedTrees::mask_gradients(TreeNumber tree, const std::vector<i32>& rows,
+                                              const std::vector<i32>& chosen, const i64* gh, std::size_t gh_rows,
+                                              std::size_t threads) const {
+  const RowGroups group = one_group(rows);
+  if (!rows.empty() && (rows.front() < 0 || static_cast<std::size_t>(rows.back()) >= gh_rows))
+    throw std::invalid_argument("a row that has no pair");
+  Masked out{Pairs(chosen.size() * rows.size()), Pairs(trees_.cells(chosen))};
+  add_up(tree.tweak(), group, chosen, out.d.data(), out.sums.data(), threads);
+  for (std::size_t k = 0; k < chosen.size(); ++k)
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const i64* pair = gh + 2 * static_cast<std::size_t>(rows[i]);
+      out.d[k * rows.size() + i] += Pair{static_cast<u64>(pair[0]), static_cast<u64>(pair[1])};
+    }
+  return out;
+}
+
+Pairs OwnedTrees::sums(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen,
+                       std::size_t threads) const {
+  Pairs out(groups.size() * trees_.cells(chosen));
+  add_up(tree.tweak(), groups, chosen, nullptr, out.data(), threads);
+  return out;
+}
+
+void OwnedTrees::add_up(const Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, Pair* totals,
+                        Pair* out, std::size_t threads) const {
+  const ShareLoops& loops = share_loops(trees_.hashes[0].path());
+  const std::size_t all = groups.empty() ? 0 : groups[0].size();
+  const std::vector<std::size_t> start = offsets(trees_, value_count);
+  each_task(trees_, groups, chosen, out, threads, [&] {
+    return [&, nodes = LaneNodes(values_.empty() ? most_values(trees_) : 0)](const Few& few, Pair* cells) mutable {
+      Pair* total = totals ? totals + few.position * all + few.first : nullptr;
+      if (!values_.empty()) {
+        const std::size_t leaves = few.shape.leaves, each = few.shape.values();
+        const Block* own = values_.data() + start[few.slot];
+        Lanes cut = {};
+        for (std::size_t i = 0; i < few.count; ++i) {
+          prefetch(own + static_cast<std::size_t>(few.rows[std::min(i + 2, few.count - 1)]) * each, each);
+          const Block* leaf = own + static_cast<std::size_t>(few.rows[i]) * each;
+          const Pair sum = loops.add_leaves(few.hash->key(), tweak, leaf, leaves, cells);
+          cut.block[i] = leaf[each - 1];
+          if (total) total[i] = sum;
+        }
+        if (total && few.shape.cut()) add_cut(*few.hash, tweak, cut, few.count, total);
+        return;
+      }
+      // Rows of a node are scattered: what the next ones need is fetched while these are worked on.
+      for (const i32 row : few.next)
+        __builtin_prefetch(roots_.data() + few.slot * trees_.forest.rows + static_cast<std::size_t>(row));
+      Lanes roots = {};
+      for (std::size_t i = 0; i < few.count; ++i)
+        roots.block[i] = roots_[few.slot * trees_.forest.rows + static_cast<std::size_t>(few.rows[i])];
+      ot::grow(*few.hash, delta_, few.shape, roots, nodes.data());
+      loops.add_trees(few.hash->key(), tweak, nodes.data(), few.shape.leaves, few.count, total, cells);
+      if (total && few.shape.cut()) add_cut(*few.hash, tweak, nodes[few.shape.leaves], few.count, total);
+    };
+  });
+}
+
+}  // namespace vfxgb::ot_shares

@@ -1,0 +1,96 @@
+"""Shares of gradient sums from trees of masks (cpp/ot_shares/slot_trees.h).
+
+A pair is two numbers modulo 2^64, uint64[..., 2]. `leaves` int32[s]: of the trees of each feature slot. `counter` and
+`run` make the tweak of a tree of boosting: never use both twice with one set of trees. `slots` int32[k]: ascending;
+cells: the leaves of these slots together.
+"""
+
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import Buffer
+from .gbdt import RowPartition
+
+TREES_DOMAIN: int
+
+@final
+class OwnedTrees:
+    """The active party's trees of masks: `rows` for every slot, a key of the hash for each block of `block_rows`."""
+
+    def __init__(self, session: bytes, delta: bytes, leaves: NDArray[np.int32], rows: int, block_rows: int) -> None: ...
+    def fill(self, block: int, roots: Buffer) -> None:
+        """The roots of a block of rows, as tree_corrections gives them for domain TREES_DOMAIN and this block."""
+    def cache(self, threads: int = 1) -> None:
+        """Keep all leaves, 16 bytes each, instead of growing them anew for each sum. No fill after it."""
+    def cover(
+        self,
+        counter: int,
+        run: int,
+        rows: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        pairs: NDArray[np.int64],
+        threads: int = 1,
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """(d uint64[k, len(rows), 2]: pairs[row] plus all masks of its tree; uint64[cells, 2]: masks summed over rows).
+
+        `rows`: ascending.
+        """
+    def sums(
+        self,
+        counter: int,
+        run: int,
+        partition: RowPartition,
+        nodes: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        threads: int = 1,
+    ) -> NDArray[np.uint64]:
+        """Masks summed over the sampled rows of each node, uint64[nodes, cells, 2]."""
+
+@final
+class HeldTrees:
+    """The passive party's: the same trees punctured at holes uint16[s, rows], the bins of its rows."""
+
+    def __init__(
+        self, session: bytes, leaves: NDArray[np.int32], holes: NDArray[np.uint16], block_rows: int
+    ) -> None: ...
+    def fill(self, block: int, copaths: Buffer) -> None:
+        """The co-paths of a block of rows, as tree_copaths gives them."""
+    def cache(self, threads: int = 1) -> None:
+        """As OwnedTrees.cache."""
+    def row_sums(
+        self,
+        counter: int,
+        run: int,
+        rows: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        d: NDArray[np.uint64],
+        place: NDArray[np.int32] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.uint64]:
+        """Shares summed over ascending `rows`, uint64[cells, 2].
+
+        d: uint64[k, places, 2], that of row i at place[i], or at i where `place` is None.
+        """
+    def sums(
+        self,
+        counter: int,
+        run: int,
+        partition: RowPartition,
+        nodes: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        d: NDArray[np.uint64],
+        place: NDArray[np.int32] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.uint64]:
+        """Shares summed over the sampled rows of each node, uint64[nodes, cells, 2]."""
+
+def pack_pairs(pairs: NDArray[np.uint64], g_bits: int, h_bits: int, threads: int = 1) -> bytes:
+    """The low bits of all pairs, one after the other without gaps (cpp/ot_shares/pair_bits.h)."""
+
+def unpack_pairs(data: Buffer, count: int, g_bits: int, h_bits: int, threads: int = 1) -> NDArray[np.uint64]:
+    """The reverse, uint64[count, 2]. ValueError for another number of bytes or a spare bit set."""
+
+def left_shares(cells: NDArray[np.uint64], n_bins: NDArray[np.int32], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Left sums of all candidates, uint64[m, c, 2], from sums per leaf, uint64[m, n_bins.sum() + missing.sum(), 2]."""
