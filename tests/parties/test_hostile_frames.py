@@ -48,7 +48,7 @@ FRAMES = {
     "no MessagePack": (lambda link: hello_frame(link, b"\xc1\xc1\xc1"), "message 'hello' is malformed"),
     "a large hello": (
         lambda link: hello_frame(link, np.zeros(200 << 20, dtype=np.uint8).data),
-        "message 'hello' has 209715200 bytes, wanted at most 65536",
+        "209715200 bytes",
     ),
     "gradients first": (
         lambda link: (write_header(link.session, 0, 9, "he-gradients"), bytes(9)),
