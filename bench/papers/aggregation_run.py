@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.crypto.bresson import BressonGroup
+from vfxgb.crypto.key_agreement import verify
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import MASK, SETUP, Dealt, UserContext, UserRole, threshold_of
 from vfxgb.secagg.fpe.scheme import Scheme, Seeds
 from vfxgb.secagg.guard import NOT_COMPARED, GuardRules, SetGuard
 from vfxgb.secagg.ibmhom.threshold import deal_from_primes
-from vfxgb.secagg.keys import verify
 from vfxgb.secagg.simulation import Handler, Parties, simulate
 from vfxgb.transport.messages import Message
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vfxgb import crypto, errors
     from vfxgb.estimator import VFXGBClassifier, VFXGBRegressor
-    from vfxgb.horizontal.estimator import FedXGBClassifier, FedXGBRegressor
+    from vfxgb.estimator.users import FedXGBClassifier, FedXGBRegressor
     from vfxgb.train import callbacks
 else:
     # name -> (module, name in it or None for the module itself)
     _LAZY = {
-        "FedXGBClassifier": ("horizontal.estimator", "FedXGBClassifier"),
-        "FedXGBRegressor": ("horizontal.estimator", "FedXGBRegressor"),
+        "FedXGBClassifier": ("estimator.users", "FedXGBClassifier"),
+        "FedXGBRegressor": ("estimator.users", "FedXGBRegressor"),
         "VFXGBClassifier": ("estimator", "VFXGBClassifier"),
         "VFXGBRegressor": ("estimator", "VFXGBRegressor"),
         "callbacks": ("train.callbacks", None),

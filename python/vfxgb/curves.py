@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vfxgb.metric import METRICS, FloatArray, threshold_weights
 from vfxgb.objective import Objective
-from vfxgb.tree.disclosure import FEW_ROWS
+from vfxgb.runtime.ledger import FEW_ROWS
 
 # Sets with fewer rows have no curves.
 LEAST_ROWS = 50

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.checks import closest_name
 from vfxgb.errors import LengthMismatchError, ParameterError, UnknownNameError
 from vfxgb.objective import objective_names, spec_of
-from vfxgb.params import closest_name
 
 FloatArray = NDArray[np.float64]
 MetricFunction = Callable[[FloatArray, FloatArray, FloatArray], float]

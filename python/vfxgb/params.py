@@ -5,13 +5,13 @@ it refuses a name that does not exist and says which one is closest. Parameters 
 live in the protocol's folder, not here.
 """
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from vfxgb.checks import closest_name
 from vfxgb.errors import ParameterError, UnknownNameError
 from vfxgb.objective import ObjectiveSpec, is_objective, objective_names, shipped_objectives, spec_of
 
@@ -282,12 +282,6 @@ class TrainParams:
 def parameter_names() -> tuple[str, ...]:
     """The names of all training parameters, in the order of the class."""
     return tuple(entry.name for entry in fields(TrainParams))
-
-
-def closest_name(name: str, known: Sequence[str]) -> str | None:
-    """The member of `known` that `name` most likely meant, or None when nothing is near."""
-    near = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
-    return near[0] if near else None
 
 
 def _suggestion(name: object, known: Sequence[str]) -> str:

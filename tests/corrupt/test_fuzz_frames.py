@@ -18,8 +18,8 @@ from mutation import make_message, message_classes, mutated
 from tampering import toy_run
 from vfxgb.errors import FrameError, MessageError, VfxgbError
 from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train import session
-from vfxgb.train.ledger import Ledger
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import write_header
 from vfxgb.transport.link import Frame, Screen

@@ -14,14 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from vfxgb.data.table import Table
-from vfxgb.errors import AlignmentError, CheckpointError, FrameError, MessageError, PeerError, UnknownNameError
-from vfxgb.params import TrainParams
-from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
-from vfxgb.protocols.plain.passive import PlainPassive
-from vfxgb.train import session
-from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.messages import (
+from vfxgb.contract.messages import (
     TRAINING_MESSAGES,
     BeginRound,
     Choose,
@@ -36,6 +29,13 @@ from vfxgb.train.messages import (
     TreeChoice,
     TreeLevel,
 )
+from vfxgb.data.table import Table
+from vfxgb.errors import AlignmentError, CheckpointError, FrameError, MessageError, PeerError, UnknownNameError
+from vfxgb.params import TrainParams
+from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
+from vfxgb.protocols.plain.passive import PlainPassive
+from vfxgb.train import session
+from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Catalogue, Message, pack_array, pack_bytes

@@ -18,9 +18,9 @@ from vfxgb.errors import PeerError
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.protocols.he.messages import HeKey
 from vfxgb.protocols.ldp.messages import LdpGradients
+from vfxgb.runtime.secrets import SecretBox, make_key_file
 from vfxgb.train.callbacks import LearningRateScheduler, TrainingCallback, TrainingState
 from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state
-from vfxgb.train.secrets import SecretBox, make_key_file
 
 # Points of a run at which each party of an encrypted protocol is killed.
 POINTS = int(os.environ.get("VFXGB_KILL_POINTS", "4"))

@@ -18,7 +18,7 @@ from vfxgb.model.file import load_share
 from vfxgb.party.messages import PredictRequest, TrainRequest, Welcome
 from vfxgb.party.session import Session, hello, prediction_talk, training_talk
 from vfxgb.predict.messages import OpenPrediction, PredictionReady, Route, Routed
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.messages import pack_array, pack_bytes
 from vfxgb.transport.network import Identity, Limits, Peer, dial
 from vfxgb.transport.rows import rows_digest

@@ -13,9 +13,9 @@ from vfxgb.party.config import load_config
 from vfxgb.party.logs import Log
 from vfxgb.party.train import Trainer
 from vfxgb.protocols import protocol_by_name
+from vfxgb.runtime.secrets import make_key_file
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
-from vfxgb.train.secrets import make_key_file
 
 LONG = {**SIZES, "n_estimators": 30}
 

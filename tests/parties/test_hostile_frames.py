@@ -9,7 +9,7 @@ from processes import wait_until
 from vfxgb.errors import ConsentError, PeerError
 from vfxgb.party.messages import TrainRequest, Welcome
 from vfxgb.party.session import Session, hello
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.frame import write_header
 from vfxgb.transport.link import LinkClosed
 from vfxgb.transport.network import Identity, Limits, Peer, dial

@@ -11,7 +11,7 @@ from vfxgb.errors import ConsentError, PeerError
 from vfxgb.party.config import load_config, tomllib
 from vfxgb.party.messages import TrainRequest, Welcome
 from vfxgb.party.session import Network, Session, greet, hello
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.network import Identity, dial
 from vfxgb.transport.network.certificates import Authority, issue
 

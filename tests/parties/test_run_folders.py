@@ -11,8 +11,8 @@ from vfxgb.party.logs import Log
 from vfxgb.party.messages import TrainRequest, Welcome
 from vfxgb.party.session import Network, Session, hello
 from vfxgb.party.train import Trainer
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.ledger import Ledger
 from vfxgb.transport.network import dial
 
 REQUEST = TrainRequest("plain", {}, 3, 3, 1, ("bank", "shop"))

@@ -12,7 +12,7 @@ from processes import DEADLINE, start, to_toml, wait_until
 from user_files import NAMES, USERS, Users
 from vfxgb.cli import main
 from vfxgb.errors import ConsentError, MessageError, VfxgbError
-from vfxgb.horizontal.estimator import FedXGBClassifier
+from vfxgb.estimator.users import FedXGBClassifier
 from vfxgb.horizontal.meeting import Invites
 from vfxgb.model.dataframe import to_columns
 from vfxgb.model.drawing import describe

@@ -5,12 +5,12 @@ import threading
 import numpy as np
 import pytest
 
+from vfxgb.contract.messages import TRAINING_MESSAGES
 from vfxgb.errors import ProtocolParameterError
 from vfxgb.model.pooled import PooledModel
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.protocols import make_protocol_params, protocol_by_name
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.messages import TRAINING_MESSAGES
+from vfxgb.runtime.ledger import Ledger
 
 N_TRAIN, N_ROWS = 220, 300
 

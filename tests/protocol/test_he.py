@@ -12,15 +12,15 @@ import pytest
 
 from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
+from vfxgb.contract import Disclosed, PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.crypto import CiphertextArray, PrivateKey
 from vfxgb.data.table import Table
 from vfxgb.errors import CapacityError, KeySizeError, ProtocolParameterError
 from vfxgb.protocols import make_protocol_params, protocol_by_name
-from vfxgb.protocols.base import Disclosed, PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.timings import Timings
 from vfxgb.train.session import FitResult, fit
-from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import memory_channels
 from vfxgb.transport.messages import Catalogue, Message, pack_bytes
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from vfxgb import _native
+from vfxgb.contract import Gradients, ReleaseContext
 from vfxgb.data.table import Table
 from vfxgb.dp import Accountant, RandomisedResponse, mechanism
 from vfxgb.errors import DpError, LabelError, NoGuaranteeError, ProtocolParameterError
@@ -16,16 +17,15 @@ from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.protocols import make_protocol_params, protocol_by_name
-from vfxgb.protocols.base import Gradients, ReleaseContext
 from vfxgb.protocols.ldp import active as ldp_active
 from vfxgb.protocols.ldp import printed
 from vfxgb.protocols.ldp.messages import LdpGradients
 from vfxgb.protocols.ldp.release import make_release, rescale
 from vfxgb.protocols.scored import active as scored_active
 from vfxgb.protocols.scored.messages import ScoreLevel
+from vfxgb.runtime.timings import Timings
 from vfxgb.train import session, sides
 from vfxgb.train.active import ActiveParty
-from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import Message
 
 LABEL = "the label of one row"

@@ -19,8 +19,8 @@ from vfxgb.protocols.masked.params import masked_options
 from vfxgb.protocols.masked.rows import places
 from vfxgb.protocols.plain.messages import PlainGradients
 from vfxgb.protocols.scored.messages import ScoreLevel, ScoreRule
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train import sides
-from vfxgb.train.ledger import Ledger
 from vfxgb.train.session import FitResult, fit
 from vfxgb.transport.messages import Message
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vfxgb.crypto import key_agreement as keys
 from vfxgb.errors import InvalidCiphertextError, InvalidKeyError, MessageError
-from vfxgb.secagg import keys
 from vfxgb.secagg.lists import Statement, pack_users, read_users, require_within
 from vfxgb.secagg.simulation import make_identities
 from vfxgb.secagg.slots import join_entries, slots_of, split_entries

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from printed_fedxgb import M, N, Printed, centred
 from secagg_runs import Run, replaced
 from vfxgb import _native
+from vfxgb.crypto.key_agreement import AgreementKey
 from vfxgb.crypto.masked_sum import blinding_exponents
 from vfxgb.errors import MessageError
 from vfxgb.secagg.bcp.user import pairwise_masks
 from vfxgb.secagg.double_mask.messages import KeyDirectory, MaskedVector, MaskKey, SignRequest, Unmasking
 from vfxgb.secagg.double_mask.shares import PairKeys, pair_key, pair_sign, recover, vector_context
-from vfxgb.secagg.keys import AgreementKey
 from vfxgb.secagg.lists import pack_users, read_users
 
 USERS = 6

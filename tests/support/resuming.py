@@ -19,12 +19,12 @@ from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.model.xgboost_json import export_xgboost
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.secrets import SecretBox
 from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state, save_state
-from vfxgb.train.ledger import Ledger
 from vfxgb.train.passive import PassiveInput
-from vfxgb.train.secrets import SecretBox
 from vfxgb.train.sides import FollowResult, LeadResult, follow, lead, training_messages
 from vfxgb.transport.channel import Channel, Tap
 from vfxgb.transport.link import Frame, Link, LinkClosed, Screen, memory_links

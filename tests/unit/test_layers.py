@@ -1,9 +1,10 @@
 """The layers that ARCHITECTURE.md lists are those of the sources.
 
-A table of the page names, for each folder, the folders it may include. The graph of the sources is read from their
-`#include` lines; an edge that the page does not list fails, and so does a cycle.
+Two tables of the page name, for each folder of C++ and for each package of Python, what it may use. The graph of the
+sources is read from their `#include` lines and imports; an edge that the page does not list fails, and so does a cycle.
 """
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
 CPP_TABLE = "| folder of cpp/ | may include |"
+PYTHON_TABLE = "| package or module of python/vfxgb | may import |"
+# What may import anything, and what anything may import.
+OUTSIDE = {"__init__", "__main__", "_native"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 Graph = Mapping[str, set[str]]
@@ -37,6 +41,37 @@ def include_graph(root: Path) -> dict[str, set[str]]:
         unknown = sorted(included - graph.keys())
         assert not unknown, f"{file} includes {unknown}: write the path of a file from {root.name}/"
     return graph
+
+
+def imported(module: ast.Module) -> Iterator[str]:
+    """The names of vfxgb's packages and modules that a file imports when it runs, inside functions too."""
+    for_annotations = {
+        id(inner)
+        for node in ast.walk(module)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(module):
+        if id(node) in for_annotations:
+            continue
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"vfxgb.{each.name}" for each in node.names] if node.module == "vfxgb" else [str(node.module)]
+        else:
+            continue
+        yield from (name.split(".")[1] for name in names if name.startswith("vfxgb."))
+
+
+def import_graph(root: Path) -> dict[str, set[str]]:
+    """For each package or module right under `root`: the others that its files import."""
+    graph: dict[str, set[str]] = {}
+    for path in sorted(root.rglob("*.py")):
+        own = path.relative_to(root).parts[0].removesuffix(".py")
+        graph.setdefault(own, set()).update(imported(ast.parse(path.read_text(encoding="utf-8"))))
+    known = graph.keys() - OUTSIDE
+    return {own: (used & known) - {own} for own, used in graph.items() if own in known}
 
 
 def folder_of(file: str) -> str:
@@ -96,6 +131,32 @@ def test_cpp_has_no_cycles() -> None:
     assert not find_cycle(files), "files that include each other"
     assert not find_cycle(folder_graph(files)), "folders that include each other"
     assert not find_cycle(cpp_page()), "the table of ARCHITECTURE.md"
+
+
+def test_python_packages_import_only_what_the_page_allows() -> None:
+    found, allowed = import_graph(ROOT / "python" / "vfxgb"), allowed_edges(PAGE.read_text(), PYTHON_TABLE)
+    assert found.keys() == allowed.keys(), "the page lists every package"
+    forbidden = sorted(edges_of(found) - edges_of(allowed))
+    assert not forbidden, f"ARCHITECTURE.md does not list these imports: {forbidden}"
+    unused = sorted(edges_of(allowed) - edges_of(found))
+    assert not unused, f"remove them from the table of ARCHITECTURE.md: {unused}"
+    assert not find_cycle(found), "packages that import each other"
+    lines = list(allowed)
+    upwards = [(user, used) for user, used in edges_of(allowed) if lines.index(used) > lines.index(user)]
+    assert not upwards, "the table goes from the lowest layer up"
+
+
+def test_an_import_is_found_wherever_it_stands(tmp_path) -> None:
+    (tmp_path / "low.py").write_text("import vfxgb.high.inner\n")
+    (tmp_path / "high").mkdir()
+    (tmp_path / "high" / "inner.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from vfxgb.seen import A\n"
+        "def f():\n    from vfxgb import low\n    from vfxgb.seen import x\n    from vfxgb import _native\n"
+    )
+    (tmp_path / "seen.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import vfxgb.low\n")
+    graph = import_graph(tmp_path)
+    assert graph == {"low": {"high"}, "high": {"low", "seen"}, "seen": set()}
+    assert find_cycle(graph) == ["high", "low", "high"]
 
 
 def test_a_cycle_is_found() -> None:

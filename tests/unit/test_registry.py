@@ -44,7 +44,7 @@ def test_by_hand(registry: Registry) -> None:
     [
         (lambda: copied("plain"), "registering protocol 'plain': there is another one of that name"),
         (lambda: copied("no name"), "wanted a ProtocolSpec"),
-        (lambda: "plain", "registering protocol: found 'plain', wanted a ProtocolSpec of vfxgb.protocols.base"),
+        (lambda: "plain", "registering protocol: found 'plain', wanted a ProtocolSpec of vfxgb.contract"),
         (lambda: secagg.aggregator_by_name("masks"), "wanted a ProtocolSpec"),
     ],
 )

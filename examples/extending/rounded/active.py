@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rounded.messages import RoundedGradients, RoundedSums, TreeSums
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_array, unpack_array

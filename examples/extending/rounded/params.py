@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from vfxgb.protocols.base import EngineOptions
+from vfxgb.contract import EngineOptions
 
 
 class RoundedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ from rounded.active import make_active
 from rounded.messages import RoundedGradients, RoundedSums
 from rounded.params import RoundedParams, rounded_options
 from rounded.passive import RoundedPassive
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 
 SPEC = ProtocolSpec(
     name="rounded",

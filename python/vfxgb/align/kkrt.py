@@ -32,9 +32,9 @@ from vfxgb.align.params import (
     AlignParams,
     bin_count,
 )
+from vfxgb.crypto.key_agreement import AgreementKey
 from vfxgb.errors import AlignmentError, InvalidKeyError, MessageError
 from vfxgb.ot.group import modp_group
-from vfxgb.secagg.keys import AgreementKey
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 

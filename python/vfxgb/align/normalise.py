@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from vfxgb.checks import closest_name
 from vfxgb.errors import ParameterError
-from vfxgb.params import closest_name
 
 Step: TypeAlias = Callable[[str], str]
 

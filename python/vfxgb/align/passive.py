@@ -13,9 +13,9 @@ from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, 
 from vfxgb.align.oprf import PassiveEnd
 from vfxgb.align.overlap import overlap_hint
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, TAG_BYTES, AlignParams
+from vfxgb.crypto.key_agreement import AgreementKey
 from vfxgb.errors import AlignmentError, MessageError
 from vfxgb.ot.group import modp_group
-from vfxgb.secagg.keys import AgreementKey
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import unpack_array

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from vfxgb.audit.masked import roots, unmasked
 from vfxgb.audit.view import AttackerView
+from vfxgb.contract import ReleaseContext
 from vfxgb.dp import Duchi, Gaussian, Hybrid, Laplace, Mechanism, Piecewise
 from vfxgb.dp.mechanisms import SHARE_BITS
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
-from vfxgb.protocols.base import ReleaseContext
 from vfxgb.protocols.ldp.messages import LdpGradients, LdpPrinted
 from vfxgb.protocols.ldp.noise import Noise, Ranges
 from vfxgb.protocols.ldp.params import LdpParams
 from vfxgb.protocols.masked.params import MaskedParams
 from vfxgb.protocols.masked.release import noise_params
 from vfxgb.protocols.scored.messages import ScoreRule
-from vfxgb.train.timings import Timings
+from vfxgb.runtime.timings import Timings
 from vfxgb.transport.messages import unpack_array
 
 NEEDS = (ScoreRule.TAG,)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract.messages import BeginRound, Choose, EndRound, Level, SplitRows
 from vfxgb.train.arrays import unpack_bits, unpack_list
-from vfxgb.train.messages import BeginRound, Choose, EndRound, Level, SplitRows
 
 WHAT = "replaying a transcript"
 

@@ -13,11 +13,11 @@ from vfxgb.audit.bounds import several_values, two_labels
 from vfxgb.audit.claims import Claim
 from vfxgb.audit.nodes import NodeSet
 from vfxgb.audit.view import AttackerView, KnownLabels
+from vfxgb.contract.messages import BeginRound, Ready
 from vfxgb.objective import is_objective, spec_of
+from vfxgb.rows.shown_cuts import inner_cuts, merged_cuts
 from vfxgb.train.arrays import unpack_bits
-from vfxgb.train.messages import BeginRound, Ready
 from vfxgb.train.transcript import Transcript
-from vfxgb.tree.shown_cuts import inner_cuts, merged_cuts
 
 # Gradients count as recovered when they are right to this share of the largest of them.
 RELATIVE = 1e-6
@@ -270,7 +270,7 @@ class SplitColumns:
         return found & ends[self._local, self._cut] & (~self._default_left | apart[self._local])
 
     def _cuts(self, parent: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """ends bool[F, most bins] and apart bool[F] of a node's children (tree/shown_cuts.py)."""
+        """ends bool[F, most bins] and apart bool[F] of a node's children (rows/shown_cuts.py)."""
         if parent not in self._shown:
             if parent == -1:
                 above = inner_cuts(self._n_bins), np.ones(len(self._n_bins), dtype=np.bool_)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.audit.nodes import NodeSet, replay
-from vfxgb.train.messages import Ready, Setup
+from vfxgb.contract.messages import Ready, Setup
 from vfxgb.train.transcript import PartyRecord
 from vfxgb.transport.messages import Catalogue, Message
 

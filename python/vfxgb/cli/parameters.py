@@ -66,7 +66,7 @@ def overview(every: Sequence["Section"]) -> str:
 
 def found(every: Sequence["Section"], name: str) -> str:
     """The sections of that name, or the parameters. Raises UsageError with the closest one where there is neither."""
-    from vfxgb.params import closest_name
+    from vfxgb.checks import closest_name
 
     named = [_section_text(section) for section in every if name in (section.key, section.title)]
     if named:

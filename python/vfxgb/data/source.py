@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.checks import closest_name
 from vfxgb.data.table import Float32Array, Table
 from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
-from vfxgb.params import closest_name
 
 
 class Source(Protocol):

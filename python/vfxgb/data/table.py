@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.checks import closest_name
 from vfxgb.data.intake import Columns, read_source, row_ids
 from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
-from vfxgb.params import closest_name
 
 Float32Array = NDArray[np.float32]
 

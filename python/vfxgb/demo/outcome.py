@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vfxgb.demo.data import Pooled
 from vfxgb.metric import METRICS
-from vfxgb.train.ledger import counted
+from vfxgb.runtime.ledger import counted
 
 # The same trees by another program: rounding in float32 may differ in the last digits.
 TOLERANCE = 0.005

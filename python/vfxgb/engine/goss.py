@@ -1,4 +1,4 @@
-"""GOSS over shards: the rows that ranking all of them would choose (numeric/sampling.py), found where they lie.
+"""GOSS over shards: the rows that ranking all of them would choose (rows/sampling.py), found where they lie.
 
 The k smallest of the keys of all shards are found digit by digit, 16 bits at a time, from counts that add up; of equal
 keys at the end the lower rows are taken, as a stable sort takes them.
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from vfxgb.engine.base import Engine, Held
 from vfxgb.engine.parts import Division
-from vfxgb.numeric.sampling import goss_sizes, random_words
 from vfxgb.params import TrainParams
+from vfxgb.rows.sampling import goss_sizes, random_words
 
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

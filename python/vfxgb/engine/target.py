@@ -18,10 +18,10 @@ from vfxgb.engine.shard import write_file
 from vfxgb.errors import LabelError
 from vfxgb.numeric.exact_sums import ExactSums
 from vfxgb.numeric.fixed_point import FixedPoint
-from vfxgb.numeric.sampling import chosen_rows, lowest_word, told_rows
 from vfxgb.objective import Objective
 from vfxgb.params import TrainParams
 from vfxgb.rows.gradients import Gradients
+from vfxgb.rows.sampling import chosen_rows, lowest_word, told_rows
 
 Float32Array = NDArray[np.float32]
 

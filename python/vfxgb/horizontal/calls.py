@@ -20,11 +20,11 @@ import numpy as np
 
 from vfxgb.errors import AggregationError, CohortError, MessageError
 from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
-from vfxgb.numeric.sampling import random_words
+from vfxgb.rows.sampling import random_words
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.timings import Timings
 from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
 from vfxgb.secagg.guard import NOT_COMPARED, Compare
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.timings import Timings
 
 T = TypeVar("T")
 

@@ -23,10 +23,10 @@ import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from vfxgb.crypto.key_agreement import KEY_BYTES
 from vfxgb.errors import CertificateError, ConfigError, FormatError
 from vfxgb.files import naming, write_atomically
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
-from vfxgb.secagg.keys import KEY_BYTES
 
 FORMAT = "vfxgb users"
 VERSION = 1

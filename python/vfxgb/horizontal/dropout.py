@@ -12,7 +12,7 @@ import numpy as np
 
 from vfxgb.checks import is_int
 from vfxgb.errors import ParameterError
-from vfxgb.numeric.sampling import random_words
+from vfxgb.rows.sampling import random_words
 from vfxgb.secagg.base import JOIN, STAGES
 
 # (round, depth, stage, user) -> whether the user fails to answer

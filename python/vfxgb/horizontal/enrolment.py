@@ -21,10 +21,10 @@ from typing import Any
 
 import msgspec
 
+from vfxgb.crypto.key_agreement import KEY_BYTES, sign, verify
 from vfxgb.errors import CertificateError, ConfigError, FormatError
 from vfxgb.files import make_private, write_atomically
 from vfxgb.horizontal.directory import make_identity, write_directory
-from vfxgb.secagg.keys import KEY_BYTES, sign, verify
 from vfxgb.transport.network.certificates import Description, check_pem, issue, make_authority
 
 FORMAT = "vfxgb user"

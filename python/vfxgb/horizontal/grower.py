@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import OpenNodes
 from vfxgb.errors import CohortError
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.messages import LevelTask, TreeTask
 from vfxgb.horizontal.sums import NodeSums
 from vfxgb.numeric.fixed_point import FixedPoint
-from vfxgb.numeric.sampling import ColumnSampler
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import OpenNodes
 from vfxgb.rows.memory import MemoryRows
-from vfxgb.train.timings import Timings
+from vfxgb.rows.sampling import ColumnSampler
+from vfxgb.runtime.timings import Timings
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.grower import best_party, pack_bits

@@ -18,12 +18,12 @@ from vfxgb.horizontal.training import Job, UsersResult, Watch, lead_users
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, TreeShape
+from vfxgb.runtime.timings import Timings
 from vfxgb.secagg.base import ServerContext, require_users
 from vfxgb.secagg.network import NetworkExchange, Note, unheard
 from vfxgb.threads import resolve_threads
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.settings import plain_params
-from vfxgb.train.timings import Timings
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import pack_bytes
 from vfxgb.transport.network import Listener

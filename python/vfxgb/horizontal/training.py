@@ -21,14 +21,14 @@ from vfxgb.model.file import save_share
 from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.timings import Timings
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import AggregatorSpec, Exchange, ServerRole, threshold_of
 from vfxgb.secagg.guard import Compare, GuardRules, default_hidden
 from vfxgb.secagg.simulation import Absence, StageCost
 from vfxgb.threads import resolve_threads
 from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.timings import Timings
 from vfxgb.transport.traffic import Traffic
 
 USERS = "users"

@@ -34,8 +34,8 @@ from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.horizontal.sums import NodeSums
 from vfxgb.metric import METRICS
 from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS, FixedPoint, power_of_two_above
-from vfxgb.numeric.sampling import random_words
 from vfxgb.objective import Objective
+from vfxgb.rows.sampling import random_words
 from vfxgb.secagg.guard import SetGuard
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, unpack_array
 

@@ -34,7 +34,7 @@ from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello, o
 from vfxgb.party.tables import PartyTable, read_table
 from vfxgb.party.training_input import read_params, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.messages import CONTROL_BYTES
 from vfxgb.transport.network import Listener, Peer, dial
 from vfxgb.transport.network.certificates import Description, check_identity, check_peer

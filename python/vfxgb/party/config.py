@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
+from vfxgb.checks import closest_name
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import ConfigError, EngineError
-from vfxgb.params import closest_name
 
 if sys.version_info >= (3, 11):
     import tomllib

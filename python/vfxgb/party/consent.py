@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from vfxgb.contract.messages import Setup
 from vfxgb.errors import ConsentError, UnknownNameError
 from vfxgb.files import write_atomically
 from vfxgb.party.config import ConsentSection
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TrainRequest
 from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_protocols
-from vfxgb.train.messages import Setup
 
 # Fields of a protocol's parameters that are sizes of keys or groups.
 KEY_SIZES = ("key_bits", "group_bits")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from vfxgb.errors import PeerError
 from vfxgb.party.session import Network, Session
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.messages import CONTROL_BYTES
 from vfxgb.transport.network import StateObserver, dial
 

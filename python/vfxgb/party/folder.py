@@ -38,9 +38,9 @@ from vfxgb import __version__
 from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import AlignmentError, ConfigError, ConsentError, FormatError, LabelError
 from vfxgb.files import make_private, write_atomically
+from vfxgb.runtime.ledger import Entry, Ledger
 from vfxgb.train.account import Account
 from vfxgb.train.callbacks import early_stopping_words
-from vfxgb.train.ledger import Entry, Ledger
 
 FORMAT = "vfxgb run"
 VERSION = 1

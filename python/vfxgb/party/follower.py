@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from vfxgb.align import ALIGN_MESSAGES, AlignParams, align_passive
+from vfxgb.contract.messages import Setup
 from vfxgb.engine.settings import engines_for
 from vfxgb.errors import ConsentError
 from vfxgb.model.file import save_share
@@ -26,7 +27,6 @@ from vfxgb.party.tables import PartyTable, agreed
 from vfxgb.protocols import protocol_by_name
 from vfxgb.threads import resolve_threads
 from vfxgb.train.checkpoint import PassiveState, load_state, save_state
-from vfxgb.train.messages import Setup
 from vfxgb.train.passive import PassiveInput
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.sides import FollowResult, follow

@@ -11,8 +11,8 @@ from contextlib import suppress
 from vfxgb.dp.accountant import Accountant
 from vfxgb.dp.event import Event
 from vfxgb.party.folder import RunFolder, RunRecord
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
-from vfxgb.train.ledger import Ledger
 
 LOOK_SECONDS = 1.0
 LOOK_SHARE = 0.01

@@ -15,7 +15,7 @@ from vfxgb.party.predict import Scores, find_model, load_active
 from vfxgb.party.session import need_role
 from vfxgb.party.tables import column_names, open_table
 from vfxgb.predict.sides import lead_prediction
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 
 ROW = "row"
 

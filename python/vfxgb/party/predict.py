@@ -40,7 +40,7 @@ from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed, open_table
 from vfxgb.predict.sides import lead_prediction
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 
 Matching = Literal["psi", "lookup"]
 Progress = Callable[[str, int, int], None]

@@ -30,7 +30,7 @@ from vfxgb.party.predict import Predictor, find_model
 from vfxgb.party.session import Network, Session, greet, hello, need_same_steps, prediction_talk
 from vfxgb.party.tables import agreed
 from vfxgb.predict.sides import lead_prediction
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 
 # For the round under way when the scorer is closed.
 CLOSE_SECONDS = 5.0

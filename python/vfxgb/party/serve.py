@@ -46,7 +46,7 @@ from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.predict.messages import Routed
 from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import follow_prediction
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.link import LinkTimeout
 from vfxgb.transport.messages import CONTROL_BYTES, Message
 from vfxgb.transport.network import Arrival, Listener, Refusal

@@ -11,7 +11,7 @@ from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.folder import TrafficRecord, now
 from vfxgb.party.messages import PARTY_MESSAGES, TALK_VERSION, Hello, Kind, PredictRequest, TrainRequest, Welcome
 from vfxgb.predict.messages import PREDICTION_MESSAGES
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.sides import training_messages
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Catalogue, Message

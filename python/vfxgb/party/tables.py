@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.align import Ids, join_ids
+from vfxgb.checks import closest_name
 from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.files import read_text_column
 from vfxgb.data.intake import read_source
@@ -29,7 +30,6 @@ from vfxgb.data.table import Table
 from vfxgb.engine.base import Engine
 from vfxgb.engine.shard import new_file
 from vfxgb.errors import ColumnNameError, ConfigError, MissingPackageError, TableError
-from vfxgb.params import closest_name
 from vfxgb.party.config import PartyConfig
 
 

@@ -47,15 +47,15 @@ from vfxgb.party.training_input import (
     weights_of,
 )
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.runtime.ledger import Ledger, counted
+from vfxgb.runtime.timings import Timings
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
-from vfxgb.train.ledger import Ledger, counted
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
 from vfxgb.train.sides import LeadResult, lead
-from vfxgb.train.timings import Timings
 from vfxgb.transport.frame import RUN_BYTES
 
 Progress = Callable[[str, int, int], None]

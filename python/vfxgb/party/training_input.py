@@ -15,7 +15,7 @@ from vfxgb.party.folder import RunFolder
 from vfxgb.party.messages import TrainRequest
 from vfxgb.party.tables import PartyTable
 from vfxgb.protocols import protocol_by_name
-from vfxgb.train.secrets import SecretBox
+from vfxgb.runtime.secrets import SecretBox
 
 
 def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_ids: int = 0) -> TrainRequest:

@@ -21,9 +21,9 @@ from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain
 from vfxgb.party.logs import Log
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.users import UserSection, check_seconds, read_rows, read_section
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.threads import resolve_threads
-from vfxgb.train.ledger import Ledger
 from vfxgb.transport.messages import CONTROL_BYTES
 from vfxgb.transport.network import NetworkLink, dial
 

@@ -11,7 +11,7 @@ from vfxgb.errors import ProtocolParameterError
 from vfxgb.registry import Registry, make_params
 
 if TYPE_CHECKING:
-    from vfxgb.protocols.base import ProtocolSpec
+    from vfxgb.contract import ProtocolSpec
 
 
 _REGISTRY = Registry(__name__, __file__, "protocol", "ProtocolSpec")

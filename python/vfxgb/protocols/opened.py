@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals, equations_of
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals, equations_of
 from vfxgb.tree.proposal import SumTable
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.protocols.base import PassiveContext, PassiveNodes, PassiveTree, Resolved, equations_of
+from vfxgb.contract import PassiveContext, PassiveNodes, PassiveTree, Resolved, equations_of
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
 

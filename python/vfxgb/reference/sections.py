@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import vfxgb.estimator
-import vfxgb.horizontal.estimator
+import vfxgb.estimator.users
 from vfxgb.align.params import AlignParams
-from vfxgb.estimator_base import EstimatorBase
+from vfxgb.estimator.base import EstimatorBase
 from vfxgb.horizontal.settings import REFUSED
 from vfxgb.params import Rule, TrainParams, parameter_names
 from vfxgb.party.config import ONLY, ROLES, SECTIONS, PartyConfig, PeerSection
@@ -91,7 +91,7 @@ def _training() -> Section:
 
 
 def _estimators() -> Iterable[Section]:
-    columns, users = vfxgb.estimator, vfxgb.horizontal.estimator
+    columns, users = vfxgb.estimator, vfxgb.estimator.users
     yield _estimator("VFXGB", columns.VFXGBClassifier, columns.__doc__, {})
     yield _estimator("FedXGB", users.FedXGBClassifier, users.__doc__, REFUSED)
 

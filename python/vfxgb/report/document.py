@@ -26,7 +26,7 @@ from vfxgb.model.file import load_shares
 from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, RunRecord, now
 from vfxgb.report.guarantees import guarantees
 from vfxgb.report.trees import describe_model
-from vfxgb.train.ledger import counted
+from vfxgb.runtime.ledger import counted
 
 
 def read_document(folder: RunFolder, audit: Path | None = None, shares: Sequence[Path] = ()) -> dict[str, Any]:

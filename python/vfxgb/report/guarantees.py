@@ -5,13 +5,13 @@ The words follow from the fields of its spec (security, exact, shows_sums, ...),
 
 from typing import Any
 
+from vfxgb.contract import ProtocolSpec
 from vfxgb.errors import UnknownNameError
 from vfxgb.party.folder import RunRecord
 from vfxgb.protocols import protocol_by_name
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.runtime.ledger import COMPUTABLE
 from vfxgb.secagg import aggregator_by_name
 from vfxgb.secagg.base import AggregatorSpec
-from vfxgb.train.ledger import COMPUTABLE
 from vfxgb.transport.messages import NOTHING, Message
 
 # The roles of a run over users' rows, where `protocol` names an aggregator.

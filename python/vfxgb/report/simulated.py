@@ -13,9 +13,9 @@ from vfxgb.protocols import protocol_by_name
 from vfxgb.report.document import make_document
 from vfxgb.report.guarantees import USER_ROLES
 from vfxgb.report.trees import describe_model
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.timings import Timings
 from vfxgb.secagg import aggregator_by_name
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.timings import Timings
 from vfxgb.transport.traffic import Traffic
 
 

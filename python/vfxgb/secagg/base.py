@@ -25,9 +25,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.crypto.key_agreement import Verify, verify
 from vfxgb.errors import AggregationError, MessageError, ParameterError
-from vfxgb.secagg.keys import Verify, verify
-from vfxgb.train.timings import Timings
+from vfxgb.runtime.timings import Timings
 from vfxgb.transport.messages import Message
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from vfxgb.crypto.key_agreement import SIGNATURE_BYTES, Verify, context_of
 from vfxgb.errors import MessageError
-from vfxgb.secagg.keys import SIGNATURE_BYTES, Verify, context_of
 from vfxgb.transport.messages import Bulk, pack_array, unpack_array
 
 

@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.crypto.key_agreement import verify
 from vfxgb.errors import MessageError
+from vfxgb.runtime.timings import Timings
 from vfxgb.secagg.base import AggregatorSpec, Dealt, M, ServerContext, ServerRole, UserContext, UserRole
 from vfxgb.secagg.guard import SetGuard
-from vfxgb.secagg.keys import verify
-from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Observer
 from vfxgb.transport.frame import RUN_BYTES, write_header
 from vfxgb.transport.messages import Catalogue, Message, encode

@@ -14,6 +14,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import (
+    ActiveContext,
+    ActiveRole,
+    Gradients,
+    Note,
+    ProtocolSpec,
+    Release,
+    ReleaseContext,
+)
+from vfxgb.contract.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
@@ -26,34 +36,24 @@ from vfxgb.model.shares import ActiveShare, SplitRecords
 from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.objective import Objective, make_objective
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import (
-    ActiveContext,
-    ActiveRole,
-    Gradients,
-    Note,
-    ProtocolSpec,
-    Release,
-    ReleaseContext,
-)
+from vfxgb.runtime.ledger import LeafPurity, Ledger
+from vfxgb.runtime.secrets import SecretBox
+from vfxgb.runtime.timings import Timings
 from vfxgb.train.active_keeper import ActiveKeeper, Grown
 from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingCallback, TrainingState
 from vfxgb.train.checkpoint import ActiveState
 from vfxgb.train.digests import table_digest
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.train.placing import Placed, Placing, check_fits, place_rows
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.rounds import evaluate, run_rounds
-from vfxgb.train.secrets import SecretBox
 from vfxgb.train.settings import active_settings, plain_params
 from vfxgb.train.target import Target
-from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
 from vfxgb.tree.grower import Grower, Layout
 from vfxgb.tree.own import OwnFeatures
-from vfxgb.tree.purity import LeafPurity, known_leaves, known_purity
+from vfxgb.tree.purity import known_leaves, known_purity
 
 Float32Array = NDArray[np.float32]
 

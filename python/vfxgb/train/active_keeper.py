@@ -16,11 +16,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import Gradients, Release
+from vfxgb.contract.messages import EndRound, Ready, RoundKept, Setup
 from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError, MessageError
 from vfxgb.model.seal import new_salt
 from vfxgb.model.shares import TreeShape
-from vfxgb.protocols.base import Gradients, Release
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import EvalsLog, TrainingState
 from vfxgb.train.checkpoint import (
     DIGEST_BYTES,
@@ -34,8 +36,6 @@ from vfxgb.train.checkpoint import (
     restore_tree,
 )
 from vfxgb.train.digests import START, settings_digest, trees_link
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.messages import EndRound, Ready, RoundKept, Setup
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
 from vfxgb.train.settings import Settings, other_settings
 from vfxgb.train.target import Target

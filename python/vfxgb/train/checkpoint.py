@@ -30,8 +30,8 @@ from vfxgb.errors import CheckpointError, FormatError
 from vfxgb.files import write_atomically
 from vfxgb.model.file import check_tree
 from vfxgb.model.shares import TreeShape
+from vfxgb.runtime.ledger import Entry
 from vfxgb.train.callbacks import EvalsLog
-from vfxgb.train.ledger import Entry
 
 # Where a passive party's split stands: tree, depth, and the split of the same party above it (SplitPaths).
 Place: TypeAlias = tuple[int, int, int]

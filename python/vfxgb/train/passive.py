@@ -22,15 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.data.source import Source
-from vfxgb.data.table import Table
-from vfxgb.dp.event import Event
-from vfxgb.engine.base import Engine
-from vfxgb.errors import MessageError, ProtocolParameterError
-from vfxgb.model.seal import commit
-from vfxgb.model.shares import PassiveShare, Seal
-from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
-from vfxgb.protocols.base import (
+from vfxgb.contract import (
     Disclosed,
     Note,
     PassiveContext,
@@ -40,12 +32,7 @@ from vfxgb.protocols.base import (
     PassiveTree,
     ProtocolSpec,
 )
-from vfxgb.rows.parts import Partition
-from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
-from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds, PassiveState
-from vfxgb.train.digests import table_digest
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.messages import (
+from vfxgb.contract.messages import (
     BeginRound,
     Choose,
     Commit,
@@ -62,17 +49,30 @@ from vfxgb.train.messages import (
     TreeLevel,
     TreeRows,
 )
+from vfxgb.data.source import Source
+from vfxgb.data.table import Table
+from vfxgb.dp.event import Event
+from vfxgb.engine.base import Engine
+from vfxgb.errors import MessageError, ProtocolParameterError
+from vfxgb.model.seal import commit
+from vfxgb.model.shares import PassiveShare, Seal
+from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.rows.parts import Partition
+from vfxgb.rows.shown_cuts import ShownCuts
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.timings import Timings
+from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
+from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds, PassiveState
+from vfxgb.train.digests import table_digest
 from vfxgb.train.passive_keeper import PassiveKeeper
 from vfxgb.train.placing import Placing, check_passive, place_rows
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.split_log import SplitLog
-from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows, rows_digest
-from vfxgb.tree.shown_cuts import ShownCuts
 
 _NONE_PENDING = (np.zeros(0, np.int32), b"", np.zeros(0, np.int32))
 
@@ -413,7 +413,7 @@ class PassiveParty:
         """Where the nodes' parents stand among the nodes opened before, -1 for the root. Raises MessageError.
 
         A tree begins with its root; after that a level is all children of nodes of the level before. Which sums may be
-        shown (tree/shown_cuts.py) depends on a node's ancestors and sibling, so there is no other way to open one.
+        shown (rows/shown_cuts.py) depends on a node's ancestors and sibling, so there is no other way to open one.
         """
         before = self._open.get(tree)
         if before is None:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import Disclosed
+from vfxgb.contract.messages import Setup
 from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError
 from vfxgb.model.seal import new_salt
-from vfxgb.protocols.base import Disclosed
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.checkpoint import BegunRounds, PassiveState, RoundMark
 from vfxgb.train.digests import START, settings_digest, state_link
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.messages import Setup
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
 from vfxgb.train.settings import Settings, other_settings
 from vfxgb.train.split_log import SplitLog

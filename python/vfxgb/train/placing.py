@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
+from vfxgb.contract import EngineOptions, ProtocolSpec
 from vfxgb.data.impute import STRATEGIES, filled
 from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
@@ -22,7 +23,6 @@ from vfxgb.errors import EngineError
 from vfxgb.objective import Objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.protocols.base import EngineOptions, ProtocolSpec
 from vfxgb.train.target import MemoryTarget, Target
 
 Float32Array = NDArray[np.float32]

@@ -19,9 +19,9 @@ from vfxgb.model.private_stage import score_names, with_scores
 from vfxgb.model.shares import ActiveShare
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.runtime.timings import Timings
 from vfxgb.train.active import ActiveInput, ActiveParty
 from vfxgb.train.callbacks import EarlyStopping, TrainingCallback, TrainingState
-from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 
 # Nothing leaves the party, so nothing needs protection.

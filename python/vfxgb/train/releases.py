@@ -33,9 +33,9 @@ from vfxgb._native.rand import random_bytes
 from vfxgb.dp.event import Event
 from vfxgb.errors import FormatError
 from vfxgb.files import make_private, write_atomically
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.account import Account
 from vfxgb.train.checkpoint import DIGEST_BYTES, KeptArray, array_bytes
-from vfxgb.train.ledger import Ledger
 
 MAGIC = b"VFXGBREL"
 VERSION = 1

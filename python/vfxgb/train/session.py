@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb._native.rand import random_bytes
+from vfxgb.contract import Note
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parties import check_parties
 from vfxgb.data.source import Source
@@ -27,16 +28,15 @@ from vfxgb.model.seal import seal_all
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import TrainParams
 from vfxgb.protocols import broken, make_protocol_params, protocol_by_name, require_consent
-from vfxgb.protocols.base import Note
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.timings import Timings
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import EvalsLog, TrainingCallback
-from vfxgb.train.ledger import Ledger
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import plain_params
 from vfxgb.train.sides import enter, lead, training_messages
-from vfxgb.train.timings import Timings
 from vfxgb.train.transcript import Recorder, Transcript
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import RUN_BYTES

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import ProtocolSpec
+from vfxgb.contract.messages import Setup
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ProtocolSpec
-from vfxgb.train.messages import Setup
 
 Settings = Mapping[str, Any]
 

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import Note
+from vfxgb.contract.messages import TRAINING_MESSAGES
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
-from vfxgb.protocols.base import Note
+from vfxgb.runtime.ledger import Ledger, Opened
+from vfxgb.runtime.secrets import SecretBox
+from vfxgb.runtime.timings import Timings
 from vfxgb.train.active import ActiveInput, ActiveParty
 from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState, as_callbacks
 from vfxgb.train.checkpoint import ActiveState, PassiveState
-from vfxgb.train.ledger import Ledger, Opened
-from vfxgb.train.messages import TRAINING_MESSAGES
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.private_stage import check_private_stage, train_private_stage
-from vfxgb.train.secrets import SecretBox
-from vfxgb.train.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.failure import failure_told
 from vfxgb.transport.messages import Message

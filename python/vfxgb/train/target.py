@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import EngineOptions
 from vfxgb.numeric.fixed_point import FixedPoint, power_of_two_above
-from vfxgb.numeric.sampling import sample_rows, told_rows
 from vfxgb.objective import Objective, start_margin
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import EngineOptions
 from vfxgb.rows.gradients import Gradients
 from vfxgb.rows.parts import OwnPartition, Partition
+from vfxgb.rows.sampling import sample_rows, told_rows
 
 Float32Array = NDArray[np.float32]
 

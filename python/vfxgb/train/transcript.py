@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
+from vfxgb.contract import Note
+from vfxgb.contract.messages import TRAINING_MESSAGES
 from vfxgb.protocols import protocol_by_name
-from vfxgb.protocols.base import Note
-from vfxgb.train.messages import TRAINING_MESSAGES
 from vfxgb.transport.channel import Tap
 from vfxgb.transport.messages import Catalogue
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import Resolved
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import Resolved
 from vfxgb.rows.base import RowStore
 from vfxgb.rows.parts import Pairs, Partition
-from vfxgb.tree.shown_cuts import ShownCuts
+from vfxgb.rows.shown_cuts import ShownCuts
 
 
 class CandidateList:

@@ -13,10 +13,9 @@ that the passive party takes for the sample: under GOSS without `told_sample` th
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.protocols.base import PassiveNodes, PassiveTree
+from vfxgb.contract import PassiveNodes, PassiveTree
 from vfxgb.rows.base import RowStore
-
-FEW_ROWS = 20
+from vfxgb.runtime.ledger import FEW_ROWS
 
 
 class SmallSums:

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import ActiveLevel, ActiveRole, EngineOptions, Gradients, Proposals
+from vfxgb.contract.messages import BeginRound, Choose, Level, SplitGroup, SplitRows, TreeChoice, TreeLevel
 from vfxgb.errors import MessageError
-from vfxgb.numeric.sampling import ColumnSampler
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ActiveLevel, ActiveRole, EngineOptions, Gradients, Proposals
-from vfxgb.train.messages import BeginRound, Choose, Level, SplitGroup, SplitRows, TreeChoice, TreeLevel
-from vfxgb.train.timings import Timings
+from vfxgb.rows.sampling import ColumnSampler
+from vfxgb.runtime.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.tree.growing import GrowingTree, OwnedSplits

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import LevelNodes
 from vfxgb.model.shares import TreeShape
-from vfxgb.protocols.base import LevelNodes
 from vfxgb.rows.base import RowStore
 from vfxgb.rows.parts import Pairs
 from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton

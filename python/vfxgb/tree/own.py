@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.protocols.base import LevelNodes, Proposals
+from vfxgb.contract import LevelNodes, Proposals
 from vfxgb.rows.base import RowStore
+from vfxgb.rows.shown_cuts import ShownCuts
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
 from vfxgb.tree.proposal import SumTable
-from vfxgb.tree.shown_cuts import ShownCuts
 
 
 class OwnFeatures:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import ChosenSums, OpenNodes, Proposals
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ChosenSums, OpenNodes, Proposals
 
 
 class SumTable:

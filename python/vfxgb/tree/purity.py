@@ -10,21 +10,11 @@ is the share of positive rows among the n of a leaf of weight w (before the lear
 the more frequent label, max(theta, 1 - theta).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.model.shares import LEAF, TreeShape
-
-
-@dataclass(frozen=True)
-class LeafPurity:
-    """`rows` of the `total` sampled rows lie in leaves whose rows a party knows; `purity`: their mean, or None."""
-
-    rows: int
-    total: int
-    purity: float | None
+from vfxgb.runtime.ledger import LeafPurity
 
 
 def positive_share(

@@ -10,7 +10,7 @@ from vfxgb.cli import report
 from vfxgb.cli.parser import UsageError
 from vfxgb.errors import FormatError
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, TrafficRecord, versions
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 
 RUN = "ab" * 16
 

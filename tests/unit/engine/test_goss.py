@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from vfxgb.engine.goss import goss_rows
 from vfxgb.engine.local import LocalEngine
 from vfxgb.engine.sharded import Division
-from vfxgb.numeric.sampling import sample_rows
 from vfxgb.params import TrainParams
+from vfxgb.rows.sampling import sample_rows
 
 
 @pytest.fixture(scope="module")

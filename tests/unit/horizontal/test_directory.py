@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from vfxgb.crypto.key_agreement import sign, verify
 from vfxgb.errors import CertificateError, ConfigError, FormatError, VfxgbError
 from vfxgb.horizontal.directory import read_identity, read_users, user_names, write_users
 from vfxgb.secagg import aggregator_by_name
-from vfxgb.secagg.keys import sign, verify
 
 
 @pytest.fixture

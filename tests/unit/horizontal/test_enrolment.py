@@ -8,11 +8,11 @@ import pytest
 
 from network_runs import made_days_ago
 from vfxgb.cli import main
+from vfxgb.crypto.key_agreement import sign, verify
 from vfxgb.errors import CertificateError, ConfigError, FormatError
 from vfxgb.horizontal.directory import read_identity, read_users
 from vfxgb.horizontal.enrolment import assemble, make_user, read_public_part
 from vfxgb.secagg import aggregator_by_name
-from vfxgb.secagg.keys import sign, verify
 from vfxgb.transport.network.certificates import check_identity, check_peer, describe
 from vfxgb.transport.network.identity import Identity, Peer
 

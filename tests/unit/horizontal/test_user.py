@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vfxgb.errors import FrameError, MessageError, VfxgbError
-from vfxgb.horizontal.estimator import FedXGBClassifier
+from vfxgb.estimator.users import FedXGBClassifier
 from vfxgb.horizontal.messages import (
     EXPONENTS,
     LEAST_EXPONENT,

@@ -13,7 +13,7 @@ from vfxgb.party.folder import PartyFolder, RunRecord, ledger_document
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
-from vfxgb.train.ledger import Ledger, Opened
+from vfxgb.runtime.ledger import Ledger, Opened
 
 RUN = "00112233445566778899aabbccddeeff"
 

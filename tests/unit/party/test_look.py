@@ -10,8 +10,8 @@ from vfxgb.party import pace as pace_module
 from vfxgb.party.folder import PartyFolder, RunRecord
 from vfxgb.party.look import Draft, Look, Seldom
 from vfxgb.party.pace import Pace
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingState
-from vfxgb.train.ledger import Ledger
 
 
 class Clock:

@@ -22,8 +22,8 @@ from vfxgb.party.session import check_talk, hello, need_role, need_train, welcom
 from vfxgb.party.tables import agreed, column_names, read_table
 from vfxgb.party.training_input import read_params, secret_box, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_protocols
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingState
-from vfxgb.train.ledger import Ledger
 from vfxgb.transport.messages import Catalogue, encode
 from vfxgb.transport.network.certificates import describe, issue, make_authority
 from vfxgb.transport.rows import rows_digest

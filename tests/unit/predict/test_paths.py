@@ -16,7 +16,7 @@ from vfxgb.predict.messages import PREDICTION_MESSAGES, OpenPrediction, Predicti
 from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.routing import pack_rows
 from vfxgb.predict.sides import follow_prediction
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.session import FitResult
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Catalogue, pack_array, pack_bytes

@@ -22,7 +22,7 @@ from vfxgb.params import TrainParams
 from vfxgb.predict.block import Column, read_block
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.predict.tester import EngineTester, HereTester, split_tester
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.session import FitResult, fit
 
 pa = pytest.importorskip("pyarrow")

@@ -9,7 +9,7 @@ from prediction_runs import DEPTH, N, naive_margins, over_channels, trained
 from vfxgb.errors import ConsentError, MessageError, ShareMismatchError
 from vfxgb.predict.messages import PREDICTION_MESSAGES, OpenPrediction, Route, Routed
 from vfxgb.predict.sides import follow_prediction, lead_prediction
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Catalogue, pack_array, pack_bytes
 from vfxgb.transport.threads import PartyThread, run_together

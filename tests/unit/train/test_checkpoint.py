@@ -14,6 +14,7 @@ import pytest
 from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError
 from vfxgb.model.shares import LEAF, TreeShape
+from vfxgb.runtime.ledger import Entry, Ledger
 from vfxgb.train.checkpoint import (
     ActiveState,
     BegunRounds,
@@ -31,7 +32,6 @@ from vfxgb.train.checkpoint import (
     save_state,
 )
 from vfxgb.train.digests import START, state_link, trees_link
-from vfxgb.train.ledger import Entry, Ledger
 
 RECORDS = [(0, 0.1, True), (2, -math.inf, False)]
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from vfxgb.contract import EngineOptions
 from vfxgb.data.source import TableSource
 from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget
@@ -13,7 +14,6 @@ from vfxgb.errors import EngineError
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
-from vfxgb.protocols.base import EngineOptions
 from vfxgb.train.placing import Placing, check_fits, check_passive, place_rows
 
 ROWS, TRAIN = 90, 70

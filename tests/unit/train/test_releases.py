@@ -15,7 +15,7 @@ from vfxgb.dp.event import Event
 from vfxgb.errors import FormatError
 from vfxgb.params import TrainParams
 from vfxgb.protocols.federboost.messages import Buckets
-from vfxgb.train.ledger import Ledger
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
 from vfxgb.train.session import FitResult, fit
 

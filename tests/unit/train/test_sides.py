@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from resuming import N_ROWS, attempt, problem
+from vfxgb.contract.messages import Setup
 from vfxgb.errors import ConsentError, ProtocolParameterError, UnknownNameError
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.train import sides
 from vfxgb.train.callbacks import Checkpoint, EarlyStopping, TrainingState
-from vfxgb.train.messages import Setup
 from vfxgb.train.progress import progress_line
 
 

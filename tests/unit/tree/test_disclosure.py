@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from vfxgb import _native
-from vfxgb.protocols.base import PassiveNodes, PassiveTree
+from vfxgb.contract import PassiveNodes, PassiveTree
 from vfxgb.rows.memory import MemoryRows
-from vfxgb.tree.disclosure import FEW_ROWS, SmallSums
-from vfxgb.tree.shown_cuts import ShownCuts
+from vfxgb.rows.shown_cuts import ShownCuts
+from vfxgb.runtime.ledger import FEW_ROWS, SmallSums
 
 CUTS = [np.linspace(-2, 2, 9), np.array([-1.5, 0.0]), np.linspace(-3, 3, 5)]
 

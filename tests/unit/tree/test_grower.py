@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from vfxgb.binning.binned import BinnedTable
+from vfxgb.contract import ActiveLevel, EngineOptions, Proposals
+from vfxgb.contract.messages import BeginRound, Choose, Level, SplitRows, TreeRows
 from vfxgb.data.table import Table
 from vfxgb.errors import MessageError
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ActiveLevel, EngineOptions, Proposals
 from vfxgb.rows.gradients import Gradients
+from vfxgb.runtime.timings import Timings
 from vfxgb.train.arrays import unpack_bits, unpack_list
-from vfxgb.train.messages import BeginRound, Choose, Level, SplitRows, TreeRows
-from vfxgb.train.timings import Timings
 from vfxgb.transport.messages import pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.grower import LEAST_GAIN, Grower, Layout, best_party, pack_bits

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vfxgb import _native
+from vfxgb.contract import OpenNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import OpenNodes
 from vfxgb.tree.proposal import SumTable
 
 SCALE, LAMBDA = 2.0**-10, 1.0

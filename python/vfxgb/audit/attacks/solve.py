@@ -14,9 +14,9 @@ from vfxgb.audit.claims import Claim, Outcome
 from vfxgb.audit.cut_solver import left_shares, nearest_bins
 from vfxgb.audit.opened_sums import OpenedTree, opened_trees
 from vfxgb.audit.view import AttackerView
+from vfxgb.contract.messages import BeginRound, Ready
 from vfxgb.errors import MissingPackageError
 from vfxgb.train.arrays import unpack_bits
-from vfxgb.train.messages import BeginRound, Ready
 
 # Tens of seconds: equations times rows, equations in all, candidates of a tree.
 MOST_NUMBERS = 36_000_000

@@ -25,8 +25,8 @@ from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.bench.train.costs import operations as timed_operations
 from vfxgb.crypto import generate
 from vfxgb.errors import MissingPackageError
+from vfxgb.runtime.timings import Timings
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
-from vfxgb.train.timings import Timings
 
 XGBOOST = "xgboost"
 # What is done once per training, at the active party: making keys, or a set-up; and its bytes in both directions.

@@ -24,10 +24,10 @@ from vfxgb.bench.children import ask
 from vfxgb.bench.datasets import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
 from vfxgb.bench.train.costs import floor_seconds
 from vfxgb.bench.train.job import SETUP_BYTES, XGBOOST, JobResult, TrainJob, TrainRun
+from vfxgb.contract import ProtocolSpec
 from vfxgb.crypto.sizes import check_requested_bits
 from vfxgb.errors import ParameterError, ProtocolParameterError
 from vfxgb.protocols import make_protocol_params, protocol_by_name
-from vfxgb.protocols.base import ProtocolSpec
 
 # name -> (scheme, randomness)
 CONFIGS = {

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.batch_he.params import BatchHeParams, batch_code
 from vfxgb.protocols.he.active import make_active
 from vfxgb.protocols.he.known import ATTACKS, MESSAGES, QUICK

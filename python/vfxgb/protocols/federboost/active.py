@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
 from vfxgb.protocols.federboost.messages import Buckets, Usable
 from vfxgb.protocols.federboost.passive import empty_bins, fill
 from vfxgb.protocols.federboost.unbiased import Correction
 from vfxgb.rows.memory import MemoryRows
+from vfxgb.rows.shown_cuts import ShownCuts
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.proposal import SumTable
-from vfxgb.tree.shown_cuts import ShownCuts
 
 _MOST_BINS = 65_534
 

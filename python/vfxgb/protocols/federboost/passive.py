@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree, Resolved
 from vfxgb.protocols.federboost.messages import Buckets, TreeUsable, Usable
 from vfxgb.rows.memory import MemoryRows
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes

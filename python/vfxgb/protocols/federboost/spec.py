@@ -1,6 +1,6 @@
 """What `federboost` is."""
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.federboost.active import FederBoostActive
 from vfxgb.protocols.federboost.messages import Buckets, Usable
 from vfxgb.protocols.federboost.params import FederBoostParams

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.codec.plan import Lane
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.crypto import PrivateKey, generate
 from vfxgb.crypto.sizes import check_requested_bits
 from vfxgb.errors import CapacityError, CheckpointError, MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
@@ -20,7 +20,7 @@ from vfxgb.transport.messages import pack_bytes, unpack_array
 
 # Memory that randomness made ahead may take.
 POOL_BYTES = 1 << 28
-# The name under which the private key of a run outlives the process (train/secrets.py).
+# The name under which the private key of a run outlives the process (runtime/secrets.py).
 KEY_NAME = "he-key"
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from vfxgb.contract import EngineOptions, PrecisionBits
 from vfxgb.crypto.sizes import DEFAULT_BITS, MAX_BITS
-from vfxgb.protocols.base import EngineOptions, PrecisionBits
 
 KeyBits = Annotated[int, msgspec.Meta(ge=64, le=MAX_BITS, multiple_of=2)]
 ChunkRows = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.crypto import PublicKey
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams

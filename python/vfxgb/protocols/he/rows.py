@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.codec.plan import SlotPlan
+from vfxgb.contract import PassiveContext, PassiveTree
 from vfxgb.crypto import PublicKey
 from vfxgb.errors import InvalidCiphertextError, MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveTree
 from vfxgb.protocols.he.messages import HeGradients
 from vfxgb.protocols.he.params import HeParams
 from vfxgb.rows.ciphers import CipherRound, Root, Share, share_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vfxgb.protocols.base import ActiveContext, ActiveRole, Gradients
+from vfxgb.contract import ActiveContext, ActiveRole, Gradients
 from vfxgb.protocols.ldp.messages import LdpGradients
 from vfxgb.protocols.ldp.printed import PrintedActive
 from vfxgb.protocols.scored.active import ScoredActive

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from vfxgb.contract import ReleaseContext
 from vfxgb.dp import GRID_BITS, Event, Gaussian, Mechanism, budget, common_fixed_point, mechanism
 from vfxgb.errors import CapacityError, DpError, ProtocolParameterError
 from vfxgb.numeric.fixed_point import FixedPoint
 from vfxgb.objective import spec_of
 from vfxgb.params import TrainParams
-from vfxgb.protocols.base import ReleaseContext
 from vfxgb.protocols.ldp.params import LdpParams
 
 LABEL = "the label of one row"

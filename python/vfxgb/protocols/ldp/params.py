@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from vfxgb.contract import EngineOptions
 from vfxgb.dp import GRID_BITS
-from vfxgb.protocols.base import EngineOptions
 
 # base_score where it may not be estimated from labels: XGBoost's before it estimated any.
 START = 0.5

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveRole
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveRole
 from vfxgb.protocols.ldp.messages import LdpGradients
 from vfxgb.protocols.ldp.printed import PrintedPassive
 from vfxgb.protocols.scored.passive import ScoredPassive

@@ -8,9 +8,9 @@ One thing differs from the print: a node is split only if its best score is posi
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, PassiveContext, PassiveLevel, ReleaseContext
 from vfxgb.dp import Event
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, PassiveContext, PassiveLevel, ReleaseContext
 from vfxgb.protocols.ldp.messages import LdpPrinted
 from vfxgb.protocols.ldp.noise import LABEL, Noise, Ranges
 from vfxgb.protocols.ldp.release import rescale

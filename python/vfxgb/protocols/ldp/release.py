@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import Gradients, Release, ReleaseContext
 from vfxgb.dp import Mechanism, RandomisedResponse, mechanism
 from vfxgb.errors import LabelError, ProtocolParameterError
 from vfxgb.objective import spec_of
-from vfxgb.protocols.base import Gradients, Release, ReleaseContext
 from vfxgb.protocols.ldp.noise import LABEL, Noise, Ranges, objective_name
 from vfxgb.protocols.ldp.params import START, LdpParams
 

@@ -1,6 +1,6 @@
 """What `ldp` is."""
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.ldp.active import make_active
 from vfxgb.protocols.ldp.messages import LdpGradients, LdpPrinted
 from vfxgb.protocols.ldp.params import LdpParams, ldp_options

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
 from vfxgb.protocols.masked.rows import FIELDS, Place, level_rows, places

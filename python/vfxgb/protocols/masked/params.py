@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from vfxgb.protocols.base import EngineOptions, PrecisionBits
+from vfxgb.contract import EngineOptions, PrecisionBits
 from vfxgb.protocols.ldp.params import START
 
 Deviation = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes
 from vfxgb.dp import Event
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes
 from vfxgb.protocols.masked.calibration import LEAST_LEFT
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams

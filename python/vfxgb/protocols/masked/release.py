@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import Gradients, Release, ReleaseContext
 from vfxgb.dp import Event
 from vfxgb.errors import DpError, ProtocolParameterError
-from vfxgb.protocols.base import Gradients, Release, ReleaseContext
 from vfxgb.protocols.ldp.params import LdpParams
 from vfxgb.protocols.ldp.release import NoRelease
 from vfxgb.protocols.ldp.release import make_release as make_ldp_release

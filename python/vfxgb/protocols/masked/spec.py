@@ -1,6 +1,6 @@
 """What `masked` is."""
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.masked.active import MaskedActive
 from vfxgb.protocols.masked.messages import MASKED_MESSAGES
 from vfxgb.protocols.masked.params import MaskedParams, masked_options

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, TreeSums
 from vfxgb.protocols.ot_shares.owner import OwnerKeys, Run

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import PassiveContext
 from vfxgb.errors import MessageError, TransferError
 from vfxgb.ot import HolderSession, Place, modp_group
-from vfxgb.protocols.base import PassiveContext
 from vfxgb.protocols.ot_shares.bound import choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams

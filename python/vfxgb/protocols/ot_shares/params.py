@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from vfxgb.protocols.base import EngineOptions, PrecisionBits
+from vfxgb.contract import EngineOptions, PrecisionBits
 
 ChunkRows = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
 Bytes = Annotated[int, msgspec.Meta(ge=1)]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.protocols.ot_shares.holder import HolderKeys
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, TreeSums
 from vfxgb.protocols.ot_shares.params import OtSharesParams

@@ -1,6 +1,6 @@
 """What `ot_shares` is."""
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.known import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
 from vfxgb.protocols.ot_shares.active import make_active
 from vfxgb.protocols.ot_shares.messages import (

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
 from vfxgb.transport.channel import broadcast

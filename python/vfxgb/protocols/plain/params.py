@@ -2,7 +2,7 @@
 
 import msgspec
 
-from vfxgb.protocols.base import EngineOptions, PrecisionBits
+from vfxgb.contract import EngineOptions, PrecisionBits
 
 
 class PlainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveTree
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveTree
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums, TreeSums
 from vfxgb.protocols.shown import ShownSums
 from vfxgb.rows.parts import Pairs

@@ -1,6 +1,6 @@
 """What `plain` is."""
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.plain.active import make_active
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
 from vfxgb.protocols.plain.params import PlainParams, plain_options

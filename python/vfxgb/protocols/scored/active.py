@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
 from vfxgb.protocols.scored.messages import BestSplits, ScoreLevel, ScoreRule, TreeBest, TreeTotals
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array

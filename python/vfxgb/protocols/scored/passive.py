@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.errors import MessageError
-from vfxgb.protocols.base import (
+from vfxgb.contract import (
     LevelNodes,
     PassiveContext,
     PassiveLevel,
@@ -16,6 +15,7 @@ from vfxgb.protocols.base import (
     PassiveTree,
     Resolved,
 )
+from vfxgb.errors import MessageError
 from vfxgb.protocols.scored.messages import BestSplits, ScoreLevel, ScoreRule, TreeBest
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.tree.candidates import CandidateList

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.active import make_active
 from vfxgb.protocols.he.known import ATTACKS, MESSAGES, QUICK
 from vfxgb.protocols.he.layout import HeLayout, exact_code

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from vfxgb.protocols.base import PrecisionBits
+from vfxgb.contract import PrecisionBits
 from vfxgb.protocols.batch_he.params import BatchHeParams
 
 Rank = Annotated[int, msgspec.Meta(ge=2, le=1 << 14)]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.protocols.base import (
+from vfxgb.contract import (
     ActiveContext,
     ActiveLevel,
     Gradients,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.protocols.opened import OpenedSums, OpenedTree
 from vfxgb.protocols.smm.chunks import Place, check_place, pieces, unpack_rows
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products

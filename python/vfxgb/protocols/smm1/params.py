@@ -1,6 +1,6 @@
 """Parameters of `smm1`."""
 
-from vfxgb.protocols.base import EngineOptions
+from vfxgb.contract import EngineOptions
 from vfxgb.protocols.smm.params import SmmParams
 
 # Below this many rows no vector is orthogonal to both gradients and hessians whatever they are.

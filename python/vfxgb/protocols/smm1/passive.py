@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.errors import MessageError
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.protocols.shown import ShownSums
 from vfxgb.protocols.smm.cells import FeatureColumns
 from vfxgb.protocols.smm.chunks import Place, pieces, read_vectors

@@ -1,6 +1,6 @@
 """What `smm1` is."""
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.known import MESSAGES, QUICK
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
 from vfxgb.protocols.smm1.active import make_active

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes, Proposals, equations_of
 from vfxgb.errors import MessageError, RefusedRootWarning
-from vfxgb.protocols.base import ActiveContext, ActiveLevel, Gradients, LevelNodes, Proposals, equations_of
 from vfxgb.protocols.opened import OpenedTree
 from vfxgb.protocols.scored.active import ScoredActive, tree_totals
 from vfxgb.protocols.scored.messages import ScoreLevel

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from vfxgb.protocols.base import EngineOptions
+from vfxgb.contract import EngineOptions
 from vfxgb.protocols.smm.kernel import Cover
 from vfxgb.protocols.smm.params import SmmParams
 

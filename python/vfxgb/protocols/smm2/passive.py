@@ -6,7 +6,7 @@ Algorithms 4 and 5 of papers/000.
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.protocols.base import PassiveContext, PassiveLevel, PassiveNodes, equations_of
+from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, equations_of
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.protocols.smm.cells import FeatureColumns, NodeMatrix
 from vfxgb.protocols.smm.chunks import check_place, pieces
@@ -17,10 +17,10 @@ from vfxgb.protocols.smm.small import SmallNodesPassive
 from vfxgb.protocols.smm.sums import coarse_sums, fine_bits, fine_pairs
 from vfxgb.protocols.smm.vectors import Random, Vectors, answerable
 from vfxgb.protocols.smm2.params import Smm2Params
+from vfxgb.rows.shown_cuts import ShownCuts
 from vfxgb.transport.messages import pack_array, unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
-from vfxgb.tree.shown_cuts import ShownCuts
 
 # The gradient of a row that is alone in a cell is a difference of two left sums.
 LEAST_CELL_ROWS = 2
@@ -111,7 +111,7 @@ class Smm2Passive(ScoredPassive):
     def _hiding_cells(self, nodes: PassiveNodes) -> NDArray[np.bool_]:
         """The same with cells merged until they hide every row; all nodes of the level are built then.
 
-        Each cell holds LEAST_CELL_ROWS rows, or none, in a node and in its sibling (tree/shown_cuts.py), and no row is
+        Each cell holds LEAST_CELL_ROWS rows, or none, in a node and in its sibling (rows/shown_cuts.py), and no row is
         exposed by several cells together in a node that is answered (smm/exposed.py). Siblings withhold the same cuts,
         and so do the nodes below them: what a node withholds is no difference of what its relatives show.
         """

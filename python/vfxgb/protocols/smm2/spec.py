@@ -1,6 +1,6 @@
 """What `smm2` is."""
 
-from vfxgb.protocols.base import ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.known import MESSAGES, QUICK
 from vfxgb.protocols.scored.messages import SCORED_MESSAGES
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums

@@ -5,9 +5,8 @@ from typing import Any
 from vfxgb.report.html import Child, Markup, markup, more, table, tag
 from vfxgb.report.owners import badge, places
 from vfxgb.report.words import plural, share, size
-from vfxgb.train.ledger import Opened, counted
+from vfxgb.runtime.ledger import FEW_ROWS, Opened, counted
 from vfxgb.transport.messages import NOTHING
-from vfxgb.tree.disclosure import FEW_ROWS
 
 _HEAD = ("what", "from", "how much", "messages", "bytes")
 

@@ -6,10 +6,10 @@ it and a peer's follows the key of the pair, which seals at most one record per 
 
 import numpy as np
 
+from vfxgb.crypto.key_agreement import KEY_BYTES, SIGNATURE_BYTES, AgreementKey, context_of, seal, sign, unseal
 from vfxgb.errors import MessageError
 from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.double_mask.messages import EncryptionKey, KeyDirectory
-from vfxgb.secagg.keys import KEY_BYTES, SIGNATURE_BYTES, AgreementKey, context_of, seal, sign, unseal
 from vfxgb.secagg.lists import read_users, require_within
 from vfxgb.transport.messages import unpack_array
 

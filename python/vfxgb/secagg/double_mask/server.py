@@ -7,6 +7,7 @@ out before its vector is asked for is replaced by a spare. What the replies of a
 from collections.abc import Sequence
 from functools import partial
 
+from vfxgb.crypto.key_agreement import KEY_BYTES, verify
 from vfxgb.errors import AggregationError, MessageError
 from vfxgb.secagg.base import (
     JOIN,
@@ -25,7 +26,6 @@ from vfxgb.secagg.double_mask.modes import ServerMasking
 from vfxgb.secagg.double_mask.peers import key_statement
 from vfxgb.secagg.double_mask.server_call import ServerCall
 from vfxgb.secagg.double_mask.user import require_two_users
-from vfxgb.secagg.keys import KEY_BYTES, verify
 from vfxgb.secagg.lists import pack_users
 from vfxgb.transport.messages import pack_bytes
 

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from vfxgb.crypto.key_agreement import KEY_BYTES, AgreementKey, verify
 from vfxgb.errors import MessageError, ShareError, SpoiledSumError
 from vfxgb.secagg.base import (
     JOIN,
@@ -55,7 +56,6 @@ from vfxgb.secagg.double_mask.shares import (
     recover,
     vector_context,
 )
-from vfxgb.secagg.keys import KEY_BYTES, AgreementKey, verify
 from vfxgb.secagg.lists import Statement, pack_users, task_digest
 from vfxgb.transport.messages import Message, pack_array, pack_bytes, unpack_array
 

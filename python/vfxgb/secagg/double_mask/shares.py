@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.crypto.key_agreement import KEY_BYTES, SEAL_BYTES, AgreementKey, context_of, derive, random_seed
 from vfxgb.secagg import shamir
-from vfxgb.secagg.keys import KEY_BYTES, SEAL_BYTES, AgreementKey, context_of, derive, random_seed
 
 SHARE_BYTES = shamir.share_bytes()
 RECORD_BYTES = KEY_BYTES + 2 * SHARE_BYTES

@@ -6,6 +6,7 @@ compared with what other users were told (lists.py) before anything is opened.
 
 import numpy as np
 
+from vfxgb.crypto.key_agreement import sign
 from vfxgb.errors import InvalidCiphertextError, InvalidKeyError, MessageError, ParameterError
 from vfxgb.secagg.base import MASK, RECOVER, SHARE, SIGN, UNMASK, UserContext, threshold_of
 from vfxgb.secagg.double_mask.messages import (
@@ -36,7 +37,6 @@ from vfxgb.secagg.double_mask.shares import (
     vector_context,
 )
 from vfxgb.secagg.guard import SetGuard
-from vfxgb.secagg.keys import sign
 from vfxgb.secagg.lists import Statement, check_signatures, read_users, require_within, task_digest
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.crypto.key_agreement import derive
 from vfxgb.errors import MessageError
 from vfxgb.secagg.base import UserContext, UserRole
 from vfxgb.secagg.double_mask.shares import PairKeys
 from vfxgb.secagg.double_mask.user import DoubleMaskUser
-from vfxgb.secagg.keys import derive
 from vfxgb.transport.messages import Bulk, pack_array
 
 

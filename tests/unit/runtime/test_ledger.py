@@ -2,7 +2,7 @@
 
 import pytest
 
-from vfxgb.train.ledger import counted
+from vfxgb.runtime.ledger import counted
 
 
 @pytest.mark.parametrize(

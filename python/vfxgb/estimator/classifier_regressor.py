@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import LabelError, LengthMismatchError, ParameterError
-from vfxgb.estimator_base import EstimatorBase
+from vfxgb.estimator.base import EstimatorBase
 from vfxgb.objective import CUSTOM, is_objective, spec_of
 
 BINARY = "binary:logistic"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from vfxgb.errors import CheckpointError
-from vfxgb.train import secrets
-from vfxgb.train.secrets import SecretBox, make_key_file
+from vfxgb.runtime import secrets
+from vfxgb.runtime.secrets import SecretBox, make_key_file
 
 SECRET = b"a private key, not a real one"
 RUN = "ab" * 16

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from vfxgb.numeric.sampling import ColumnSampler, sample_rows
 from vfxgb.params import TrainParams
+from vfxgb.rows.sampling import ColumnSampler, sample_rows
 
 # What the seed 0 draws: a change here changes every sampled model.
 PINNED_ROWS = [1, 3, 7, 10, 11, 12, 13, 15]

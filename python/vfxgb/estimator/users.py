@@ -36,10 +36,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import ParameterError, PartiesError
-from vfxgb.estimator_base import EstimatorBase, FitOptions, hide_unknown, read_target
-from vfxgb.estimator_data import read_cuts, read_eval_sets, stack_weights
-from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
-from vfxgb.horizontal.data import UsersData, read_users
+from vfxgb.estimator.base import EstimatorBase, FitOptions, hide_unknown, read_target
+from vfxgb.estimator.classifier_regressor import (
+    ClassifierPart,
+    RegressorPart,
+    encode_classes,
+    find_classes,
+    read_numbers,
+)
+from vfxgb.estimator.data import read_cuts, read_eval_sets, stack_weights
+from vfxgb.estimator.user_data import UsersData, read_users
 from vfxgb.horizontal.directory import MAX_USERS
 from vfxgb.horizontal.dropout import make_dropout
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS

@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.checks import closest_name
 from vfxgb.data.labels import read_labels
 from vfxgb.errors import UnfittedError, UnknownNameError
-from vfxgb.estimator_data import Layout, read_again
+from vfxgb.estimator.data import Layout, read_again
 from vfxgb.files import write_atomically
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.importance import importance
-from vfxgb.params import ALIASES, TrainParams, closest_name
+from vfxgb.params import ALIASES, TrainParams
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.predict.sides import values_of
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.timings import Timings
 from vfxgb.train.callbacks import EvalsLog, TrainingCallback
-from vfxgb.train.ledger import Ledger
-from vfxgb.train.timings import Timings
 from vfxgb.transport.traffic import Traffic
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ class SecretBox:
         if len(master) != KEY_BYTES:
             raise CheckpointError(
                 f"sealing secrets: the key file {str(path)!r} does not hold {KEY_BYTES} bytes; make one with "
-                "vfxgb.train.secrets.make_key_file"
+                "vfxgb.runtime.secrets.make_key_file"
             )
         return cls(folder, run, _BY_KEY_FILE, master)
 

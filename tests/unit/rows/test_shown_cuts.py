@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from property_tests import examples
 from vfxgb import _native
 from vfxgb.rows.memory import MemoryRows
-from vfxgb.tree.shown_cuts import ShownCuts, inner_cuts, merged_cuts, siblings
+from vfxgb.rows.shown_cuts import ShownCuts, inner_cuts, merged_cuts, siblings
 
 
 def _good(rows: list[int], least: int) -> bool:

@@ -42,8 +42,15 @@ from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
 from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import LengthMismatchError, ParameterError, PartiesError, UnfittedError
-from vfxgb.estimator_base import EstimatorBase, FitOptions, hide_unknown, read_target
-from vfxgb.estimator_data import (
+from vfxgb.estimator.base import EstimatorBase, FitOptions, hide_unknown, read_target
+from vfxgb.estimator.classifier_regressor import (
+    ClassifierPart,
+    RegressorPart,
+    encode_classes,
+    find_classes,
+    read_numbers,
+)
+from vfxgb.estimator.data import (
     Layout,
     Tables,
     drop_weightless,
@@ -54,8 +61,7 @@ from vfxgb.estimator_data import (
     stack_rows,
     stack_weights,
 )
-from vfxgb.estimator_files import FileRows, are_files, engine_settings, open_again, stacked
-from vfxgb.estimator_kinds import ClassifierPart, RegressorPart, encode_classes, find_classes, read_numbers
+from vfxgb.estimator.files import FileRows, are_files, engine_settings, open_again, stacked
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_names

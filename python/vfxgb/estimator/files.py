@@ -19,8 +19,8 @@ from vfxgb.data.source import Source, StackedSource
 from vfxgb.data.target import ArrayTarget, ColumnTarget, StackedTarget, TargetSource
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import LabelError, ParameterError, PartiesError
-from vfxgb.estimator_data import Layout, Parties, is_divided
-from vfxgb.estimator_kinds import encode_classes, find_classes, read_numbers
+from vfxgb.estimator.classifier_regressor import encode_classes, find_classes, read_numbers
+from vfxgb.estimator.data import Layout, Parties, is_divided
 
 # Labels that are looked at together for their classes.
 BLOCK_ROWS = 1 << 20

@@ -10,13 +10,22 @@ from dataclasses import dataclass, replace
 from vfxgb.dp.accountant import Accountant
 from vfxgb.dp.event import Event
 from vfxgb.transport.messages import Message
-from vfxgb.tree.disclosure import FEW_ROWS
-from vfxgb.tree.purity import LeafPurity
 
+# Sums over fewer rows than this are counted as small: single rows can be inferred from them.
+FEW_ROWS = 20
 THIS_RUN_ONLY = (
     "this run only: every other run on the same rows that draws its own noise adds its epsilon; with privacy_dir "
     "releases are kept and used again, and totals count all runs"
 )
+
+
+@dataclass(frozen=True)
+class LeafPurity:
+    """`rows` of the `total` sampled rows lie in leaves whose rows a party knows; `purity`: their mean, or None."""
+
+    rows: int
+    total: int
+    purity: float | None
 
 
 def counted(amount: int, unit: str) -> str:

@@ -1,0 +1,76 @@
+"""What a protocol is: the two roles it plays, and what it says about itself.
+
+A protocol decides how the passive parties' candidate splits get scored without more being seen than its README says.
+All else (binning, growth, row partition, model) is common code that never learns which protocol ran. One round of
+boosting grows K trees, one per output, level by level:
+
+    active (grower)                                     passive (train/passive.py)
+    BeginRound                  ------------------->    role.begin_tree(trees)
+    role.begin_tree(gradients)  <- protocol messages ->   "
+    per level:
+      Level                     ------------------->    role.open_level(level)
+      role.open_level(level)    <- protocol messages ->   "
+      (scores its own features meanwhile)
+      role.propose(level)       <- protocol messages ->   "
+      Choose (winning tokens)   ------------------->    role.resolve(tree, nodes, start, tokens)
+                                <-------------------    SplitRows (who goes left)
+    role.end_tree()                                     role.end_tree()
+
+Within a hook both roles talk as they like over the channel; what one sends the other must read in the same hook.
+A *token* is whatever the protocol's passive role needs to find a split again, an integer of at least 0; the active
+party treats it as opaque. Of several tokens with the same best gain all are sent back, and the owner takes the first in
+XGBoost's order, so that no order has to be disclosed.
+"""
+
+from vfxgb.contract.contexts import (
+    ActiveContext,
+    Disclosed,
+    Note,
+    PassiveContext,
+    ReleaseContext,
+    ReleaseOnce,
+    draw_now,
+    equations_of,
+)
+from vfxgb.contract.nodes import (
+    ActiveLevel,
+    ChosenSums,
+    LevelNodes,
+    OpenNodes,
+    PassiveLevel,
+    PassiveNodes,
+    PassiveTree,
+    Proposals,
+    Resolved,
+)
+from vfxgb.contract.roles import ActiveRole, PassiveRole, Release
+from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, no_options
+from vfxgb.rows.gradients import Gradients
+
+__all__ = [
+    "ActiveContext",
+    "ActiveLevel",
+    "ActiveRole",
+    "ChosenSums",
+    "Disclosed",
+    "EngineOptions",
+    "Gradients",
+    "LevelNodes",
+    "Note",
+    "OpenNodes",
+    "PassiveContext",
+    "PassiveLevel",
+    "PassiveNodes",
+    "PassiveRole",
+    "PassiveTree",
+    "PrecisionBits",
+    "Proposals",
+    "ProtocolSpec",
+    "Release",
+    "ReleaseContext",
+    "ReleaseOnce",
+    "Resolved",
+    "draw_now",
+    "equations_of",
+    "no_options",
+]

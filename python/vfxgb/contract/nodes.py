@@ -1,0 +1,140 @@
+"""What the two roles of a protocol are told of a tree that grows: its open nodes, and what was chosen there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb import _native
+from vfxgb.rows.base import RowStore
+from vfxgb.rows.parts import Partition
+from vfxgb.rows.shown_cuts import ShownCuts
+
+
+@dataclass(frozen=True)
+class OpenNodes:
+    """The open nodes of one tree at one level, where splits are chosen. m nodes, ascending ids.
+
+    `tree`: the output it belongs to. `totals`: int64[m, 2], the nodes' gradient sums. `bounds`: float64[m, 2], limits
+    of the weights under monotone constraints, or None. `build`: positions (in `nodes`) of the nodes whose sums are to
+    be made; the sums of any other are those of its parent, at position `parent` of the level before, minus those of its
+    sibling, at position `sibling` of this level; both int64[m], -1 where built. `rule` scores sums.
+    """
+
+    tree: int
+    nodes: NDArray[np.int32]
+    totals: NDArray[np.int64]
+    bounds: NDArray[np.float64] | None
+    build: NDArray[np.int64]
+    sibling: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    rule: _native.gbdt.SplitRule
+
+
+@dataclass(frozen=True)
+class LevelNodes(OpenNodes):
+    """Open nodes at the active party. `partition`: the tree's rows; it goes on changing with the tree."""
+
+    partition: Partition
+
+    @property
+    def in_memory(self) -> _native.gbdt.RowPartition:
+        """The partition, for a protocol whose rows are all in this process."""
+        return self.partition.here
+
+    def left_sums(
+        self, positions: NDArray[np.int64], bits: memoryview, pairs: NDArray[np.int64], threads: int
+    ) -> NDArray[np.int64]:
+        """Sums int64[k, 2] of `pairs` over the rows that go left, by `bits`, at splits of the nodes at `positions`."""
+        nodes = np.ascontiguousarray(self.nodes[positions])
+        return _native.gbdt.left_node_sums(self.in_memory, nodes, bits, pairs, threads)
+
+
+@dataclass(frozen=True)
+class ActiveLevel:
+    """One level of a round, at the active party: the trees that still grow."""
+
+    round: int
+    depth: int
+    trees: Sequence[LevelNodes]
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """The best splits of one party for the m nodes of one tree.
+
+    `gain`: float64[m], loss change, 0 where the party has no split, or cannot take part in the node, which the others
+    may split all the same; tokens[start[i]:start[i + 1]] reach it in node i.
+    """
+
+    gain: NDArray[np.float64]
+    start: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ChosenSums:
+    """What the active party learns of k chosen splits: left gradient sums int64[k, 2], monotone direction int8[k]."""
+
+    left: NDArray[np.int64]
+    constraint: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class PassiveTree:
+    """One growing tree at a passive party.
+
+    `features`: int32, ascending, the party's features this tree may use. `partition`: the rows of its nodes.
+    `round`: the one that grows it. `cuts`: those that the nodes of the open level show under min_bucket_rows; a role
+    hands them to CandidateList. None: every cut.
+    """
+
+    tree: int
+    features: NDArray[np.int32]
+    partition: Partition
+    round: int = 0
+    cuts: ShownCuts | None = None
+
+    @property
+    def in_memory(self) -> _native.gbdt.RowPartition:
+        """The partition, for a protocol whose rows are all in this process."""
+        return self.partition.here
+
+
+@dataclass(frozen=True)
+class PassiveNodes:
+    """The open nodes of one tree at a passive party.
+
+    `nodes`: int32[m], ascending; `parents`: int32[m], -1 for the root; `build`: int64, positions of those whose sums
+    are asked for; `allowed`: bool[m, len(features)], which of the tree's features each node may use, or None for all.
+    """
+
+    tree: int
+    nodes: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    build: NDArray[np.int64]
+    allowed: NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True)
+class PassiveLevel:
+    """One level of a round, at a passive party."""
+
+    round: int
+    depth: int
+    trees: Sequence[PassiveNodes]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction.
+
+    `rows`: the bins that decide which rows go left, None for the party's own.
+    """
+
+    tokens: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    bin: NDArray[np.int32]
+    default_left: NDArray[np.bool_]
+    rows: RowStore | None = None

@@ -1,0 +1,85 @@
+"""The two roles that a protocol plays, and how a protocol under differential privacy replaces labels and gradients."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.contract.nodes import ActiveLevel, ChosenSums, PassiveLevel, PassiveTree, Proposals, Resolved
+from vfxgb.rows.gradients import Gradients
+
+
+class ActiveRole(Protocol):
+    """The active party's side. It holds a channel to every passive party."""
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """A new round: protect the gradients and send them out."""
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """The nodes to score next; every passive party has been told. Send what the protocol adds; do not wait."""
+
+    def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
+        """The best splits of each passive party, one entry per tree of the level. Called once per open_level."""
+
+    def chosen(
+        self,
+        party: str,
+        index: int,
+        positions: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+        bits: memoryview,
+    ) -> ChosenSums:
+        """Of the level last proposed: the splits `tokens` that `party` took for the nodes at `positions`.
+
+        `index` counts the trees of the level; `bits` say who goes left (RowPartition.split), of the right size. Raises
+        MessageError for a token that was not proposed for its node.
+        """
+
+    def end_tree(self) -> None:
+        """The round is over: forget its gradients and sums."""
+
+    def close(self) -> None:
+        """The run is over, well or not: end background work. Called once, whatever was called before."""
+
+
+class PassiveRole(Protocol):
+    """A passive party's side. It holds the channel to the active party."""
+
+    def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
+        """A new round. `sampled` as in Gradients; every tree starts with all rows in node 0."""
+
+    def open_level(self, level: PassiveLevel) -> None:
+        """Answer for the nodes of a level. The partitions of the trees already hold them."""
+
+    def resolve(
+        self, tree: int, nodes: NDArray[np.int32], start: NDArray[np.int64], tokens: NDArray[np.int64]
+    ) -> Resolved:
+        """For each node i the first, in XGBoost's order, of the splits tokens[start[i]:start[i + 1]].
+
+        Raises MessageError for a token that this party never offered.
+        """
+
+    def end_tree(self) -> None:
+        """The round is over."""
+
+    def close(self) -> None:
+        """See ActiveRole.close."""
+
+
+class Release(Protocol):
+    """How a protocol under differential privacy replaces labels and gradients, before anything is made of them.
+
+    Everything of the run comes from what is released: splits of the active party's own features, leaf weights and the
+    start of the margins too. Only metrics are computed with the true labels, for the active party's eyes.
+    """
+
+    def labels(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The labels of the training rows to train with; called once a run, before anything else."""
+
+    def gradients(self, gradients: Gradients) -> Gradients:
+        """The gradients of a round to grow with; called once a round. Sums over all rows must fit int64.
+
+        What it returns is kept (train/checkpoint.py), unless it is `gradients` itself: a round that is grown again
+        after the run broke off is grown from the same release, and nothing is spent twice.
+        """
