@@ -16,7 +16,7 @@ from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
 from vfxgb.party.estimate import KEY_BITS, Shape, terms
 from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 
 TREES = 3
 CORES = 2

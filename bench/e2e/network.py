@@ -34,7 +34,7 @@ from vfxgb.data.table import Table
 from vfxgb.errors import BenchmarkError
 from vfxgb.predict.messages import PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Catalogue
 from vfxgb.transport.network import Identity, Limits, Listener, NetworkLink, Peer, dial
@@ -135,7 +135,7 @@ def train(args: argparse.Namespace, loopback: Loopback | None) -> tuple[float, f
     )
     with ExitStack() as stack:
         if loopback is not None:
-            stack.enter_context(mock.patch.object(session, "memory_channels", loopback.channels))
+            stack.enter_context(mock.patch.object(simulate, "memory_channels", loopback.channels))
         begin, used = time.perf_counter(), time.process_time()
         model.fit(data.X, data.y, verbose=False)
         seconds, cpu = time.perf_counter() - begin, time.process_time() - used

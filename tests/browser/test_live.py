@@ -8,7 +8,7 @@ import pytest
 
 from processes import DEADLINE, SIZES
 from user_files import Users
-from vfxgb.party import look
+from vfxgb.party import run_snapshot
 from vfxgb.party.config import load_config
 from vfxgb.party.logs import Log
 from vfxgb.party.train import Trainer
@@ -39,8 +39,8 @@ class Gate(TrainingCallback):
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch) -> None:
     """Every round is written down and read, however short it was."""
-    monkeypatch.setattr(look, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(look, "LOOK_SHARE", math.inf)
+    monkeypatch.setattr(run_snapshot, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(run_snapshot, "LOOK_SHARE", math.inf)
     monkeypatch.setattr(live, "READ_SECONDS", 0.1)
     monkeypatch.setattr(live, "READ_SHARE", math.inf)
 

@@ -19,7 +19,7 @@ from tampering import toy_run
 from vfxgb.errors import FrameError, MessageError, VfxgbError
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import write_header
 from vfxgb.transport.link import Frame, Screen
@@ -125,7 +125,7 @@ def test_trainings_with_a_mutated_frame(protocol, monkeypatch) -> None:
             liar._link = Mutating(liar._link, rng.randrange(12), rng)
             return ends
 
-        monkeypatch.setattr(session, "memory_channels", channels)
+        monkeypatch.setattr(simulate, "memory_channels", channels)
         with warnings.catch_warnings():
             # A label or gradient that is another may overflow a loss; that is no crash.
             warnings.simplefilter("ignore", RuntimeWarning)

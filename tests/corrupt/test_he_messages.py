@@ -23,7 +23,7 @@ from vfxgb.errors import (
     VfxgbError,
 )
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.transport.messages import pack_array, pack_bytes
 
 N, ROUNDS = 60, 2
@@ -32,7 +32,7 @@ WIDTH = 256 // 4
 OTHER = generate("paillier", 256, insecure=True)
 
 
-def train(protocol: str = "batch_he", **params: Any) -> session.FitResult:
+def train(protocol: str = "batch_he", **params: Any) -> simulate.FitResult:
     return toy_run(protocol, {**QUICK, **params})
 
 

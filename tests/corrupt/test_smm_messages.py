@@ -10,7 +10,7 @@ import pytest
 from tampering import Change, error_of, replaced, toy_run
 from vfxgb.errors import MessageError, PeerError, PrecisionError, VfxgbError
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products, Smm2Basis, Smm2Products, Smm2Sums
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.transport.messages import pack_array, pack_bytes
 
 N = 60
@@ -23,7 +23,7 @@ def given(protocol: str, params: dict[str, Any]) -> dict[str, Any]:
     return QUICK | (COVER if protocol == "smm2" else {}) | params
 
 
-def train(protocol: str, **params: Any) -> session.FitResult:
+def train(protocol: str, **params: Any) -> simulate.FitResult:
     return toy_run(protocol, given(protocol, params))
 
 

@@ -34,7 +34,7 @@ from vfxgb.errors import AlignmentError, CheckpointError, FrameError, MessageErr
 from vfxgb.params import TrainParams
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
 from vfxgb.protocols.plain.passive import PlainPassive
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.transport.channel import Channel, memory_channels
@@ -60,10 +60,10 @@ def _data() -> tuple[dict[str, Table], np.ndarray]:
     return tables, X[:, 0] + X[:, 2] * X[:, 4] + X[:, 3]
 
 
-def _train(callbacks: Any = None) -> session.FitResult:
+def _train(callbacks: Any = None) -> simulate.FitResult:
     tables, y = _data()
     params = TrainParams(n_estimators=4, max_depth=4, n_jobs=1)
-    return session.fit(tables, "bank", y, None, N, params, callbacks=callbacks)
+    return simulate.fit(tables, "bank", y, None, N, params, callbacks=callbacks)
 
 
 def within_deadline(call: Callable[[], Any]) -> BaseException:
@@ -200,7 +200,7 @@ def _first_tree(**changes: Any) -> Callable[[Message], Message | None]:
     ],
 )
 def test_a_lying_passive_party_is_caught(change, match, monkeypatch) -> None:
-    monkeypatch.setattr(session, "memory_channels", _tampering(change))
+    monkeypatch.setattr(simulate, "memory_channels", _tampering(change))
     error = within_deadline(_train)
     assert isinstance(error, MessageError)
     assert re.search(match, str(error))
@@ -212,7 +212,7 @@ def test_a_frame_over_the_cap(monkeypatch) -> None:
         theirs._max_frame_bytes = 1000
         return ours, theirs
 
-    monkeypatch.setattr(session, "memory_channels", small)
+    monkeypatch.setattr(simulate, "memory_channels", small)
     error = within_deadline(_train)
     assert isinstance(error, FrameError)
     assert "at most 1000" in str(error)

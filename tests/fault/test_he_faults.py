@@ -19,7 +19,7 @@ from vfxgb.params import TrainParams
 from vfxgb.protocols.he.active import HeSource
 from vfxgb.protocols.he.passive import HePassive
 from vfxgb.protocols.he.rows import EncryptedRows
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.train.callbacks import TrainingCallback
 
 N = 400
@@ -30,7 +30,7 @@ class DisasterError(RuntimeError):
     """What no code expects."""
 
 
-def train(rounds: int = 3, callbacks: Any = None, **params: Any) -> session.FitResult:
+def train(rounds: int = 3, callbacks: Any = None, **params: Any) -> simulate.FitResult:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 6)).astype(np.float32)
     tables = {
@@ -40,7 +40,7 @@ def train(rounds: int = 3, callbacks: Any = None, **params: Any) -> session.FitR
     settings = TrainParams(n_estimators=rounds, max_depth=3, max_bin=8, n_jobs=1)
     quick = {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 100, **params}
     y = X[:, 0] + X[:, 2] * X[:, 4]
-    return session.fit(
+    return simulate.fit(
         tables, "bank", y, None, N, settings, protocol="batch_he", protocol_params=quick, callbacks=callbacks
     )
 
@@ -156,7 +156,7 @@ SCRIPT = """
     import numpy as np
     from vfxgb.data.table import Table
     from vfxgb.params import TrainParams
-    from vfxgb.train.session import fit
+    from vfxgb.train.simulate import fit
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 4)).astype(np.float32)

@@ -16,7 +16,7 @@ from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import EngineError
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 
 distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfxgb")
 

@@ -8,7 +8,7 @@ import pytest
 from processes import Served, last_run, wait_until
 from vfxgb.party.config import ConsentSection
 from vfxgb.protocols import protocol_by_name
-from vfxgb.protocols.opened import OpenedSums
+from vfxgb.protocols.open_sums.active import OpenedSums
 
 QUICK = {"name": "ot_shares", "params": dict(protocol_by_name("ot_shares").quick_params)}
 

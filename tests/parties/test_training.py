@@ -17,7 +17,7 @@ from vfxgb.model.seal import check_together
 from vfxgb.params import TrainParams
 from vfxgb.party.folder import RunFolder
 from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 
 
 def _protocol(name):

@@ -13,7 +13,7 @@ from user_files import NAMES, USERS, Users
 from vfxgb.cli import main
 from vfxgb.errors import ConsentError, MessageError, VfxgbError
 from vfxgb.estimator.users import FedXGBClassifier
-from vfxgb.horizontal.meeting import Invites
+from vfxgb.horizontal.handshake import Invites
 from vfxgb.model.dataframe import to_columns
 from vfxgb.model.drawing import describe
 from vfxgb.model.file import load_share

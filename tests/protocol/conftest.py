@@ -12,7 +12,7 @@ from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, register, shipped_protocols
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 
 N_TRAIN, N_ROWS, N_FEATURES = 220, 300, 6
 

@@ -17,7 +17,7 @@ from vfxgb.engine.worker import forget_keys
 from vfxgb.errors import EngineError, VfxgbError
 from vfxgb.predict.joint import predict_margin
 from vfxgb.protocols import protocol_by_name, shipped_protocols
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 
 SHARDED = tuple(name for name in shipped_protocols() if protocol_by_name(name).sharded)
 # What needs all rows in one place, and what the refusal says.

@@ -17,7 +17,7 @@ from vfxgb.protocols.federboost.params import FederBoostParams
 from vfxgb.protocols.federboost.passive import empty_bins, fill
 from vfxgb.protocols.federboost.unbiased import Correction
 from vfxgb.rows.memory import MemoryRows
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.train.passive import PassiveParty
 from vfxgb.transport.channel import Channel
 from vfxgb.tree.candidates import CandidateList
@@ -25,7 +25,7 @@ from vfxgb.tree.candidates import CandidateList
 N = 400
 
 
-def fit(given: dict[str, Any], n_train: int = N, missing: float = 0.1, **changes: Any) -> session.FitResult:
+def fit(given: dict[str, Any], n_train: int = N, missing: float = 0.1, **changes: Any) -> simulate.FitResult:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 4)).astype(np.float32)
     y = (X[:, 0] + X[:, 2] - X[:, 3] > 0).astype(np.float64)
@@ -36,7 +36,7 @@ def fit(given: dict[str, Any], n_train: int = N, missing: float = 0.1, **changes
     }
     settings = {"objective": "binary:logistic", "n_estimators": 4, "max_depth": 4, "max_bin": 8, "n_jobs": 1} | changes
     params = TrainParams(**settings)
-    return session.fit(tables, "bank", y, None, n_train, params, protocol="federboost", protocol_params=given)
+    return simulate.fit(tables, "bank", y, None, n_train, params, protocol="federboost", protocol_params=given)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def shops(monkeypatch) -> list[PassiveParty]:
             super().__init__(*arguments)
             made.append(self)
 
-    monkeypatch.setattr(session, "PassiveParty", Noted)
+    monkeypatch.setattr(simulate, "PassiveParty", Noted)
     return made
 
 
@@ -81,7 +81,7 @@ def test_corrected_sums_of_every_kind_are_plains(kind, make_problem) -> None:
     """At epsilon 1000 the correction changes sums by parts in 2**58: none after rounding."""
     problem = make_problem(kind)
     plain, found = (
-        session.fit(
+        simulate.fit(
             problem.tables(3),
             "p0",
             problem.y,
@@ -124,7 +124,7 @@ def test_whether_values_are_missing_does_not_show(shops, sent) -> None:
         y = (np.arange(400) > 200).astype(np.float64)
         params = TrainParams(objective="binary:logistic", n_estimators=1, max_bin=8, n_jobs=1)
         sent.clear()
-        session.fit(tables, "bank", y, None, 400, params, protocol="federboost", protocol_params={"epsilon": 0.5})
+        simulate.fit(tables, "bank", y, None, 400, params, protocol="federboost", protocol_params={"epsilon": 0.5})
         (message,) = sent
         assert message.buckets.nbytes == 800
         # At this epsilon every bucket turns up, that of missing values too.
@@ -243,7 +243,7 @@ def test_a_constant_feature_is_randomised_too(shops) -> None:
     }
     y = (np.arange(40) > 20).astype(np.float64)
     params = TrainParams(objective="binary:logistic", n_estimators=1, n_jobs=1)
-    session.fit(tables, "bank", y, None, 40, params, protocol="federboost", protocol_params={"epsilon": 1.0})
+    simulate.fit(tables, "bank", y, None, 40, params, protocol="federboost", protocol_params={"epsilon": 1.0})
     # Whether a row has the one value or none is told up to epsilon.
     assert [event.epsilon for event in shops[0].events] == [1.0]
 

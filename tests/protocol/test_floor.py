@@ -14,8 +14,8 @@ from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
-from vfxgb.train import session
-from vfxgb.tree.own import OwnFeatures
+from vfxgb.train import simulate
+from vfxgb.tree.local_features import OwnFeatures
 
 FLOOR = 12
 LAYOUTS = {
@@ -51,7 +51,7 @@ def _run(protocol: str = "plain", n: int = 300, missing: float = 0.0, seed: int 
         "min_child_weight": 0.1,
         "min_bucket_rows": FLOOR,
     }
-    return session.fit(
+    return simulate.fit(
         tables,
         "bank",
         y.astype(np.float64),
@@ -64,7 +64,7 @@ def _run(protocol: str = "plain", n: int = 300, missing: float = 0.0, seed: int 
     )
 
 
-def _shown(result: session.FitResult) -> dict:
+def _shown(result: simulate.FitResult) -> dict:
     """(round, tree) -> node -> (rows, which candidates the active party has a sum of that is not zero)."""
     transcript = result.transcript
     view = AttackerView(transcript.records["bank"], transcript.catalogue, transcript.protocol, None)
@@ -80,7 +80,7 @@ def _shown(result: session.FitResult) -> dict:
     return found
 
 
-def small_differences(result: session.FitResult, floor: int) -> tuple[int, int]:
+def small_differences(result: simulate.FitResult, floor: int) -> tuple[int, int]:
     """Differences of shown sums that are sums over 1 to floor - 1 rows, and all differences that were looked at."""
     truth = Truth(result.transcript)
     small = seen = 0

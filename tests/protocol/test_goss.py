@@ -8,14 +8,14 @@ from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.train.sides import SAMPLE_HIDDEN
 
 N = 600
 OPENING = ("plain", "ot_shares", "batch_he", "secureboost")
 
 
-def _run(protocol: str, **changes) -> tuple[session.FitResult, np.ndarray]:
+def _run(protocol: str, **changes) -> tuple[simulate.FitResult, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 5)).astype(np.float32)
     score = X.sum(axis=1) + rng.normal(size=N)
@@ -33,7 +33,7 @@ def _run(protocol: str, **changes) -> tuple[session.FitResult, np.ndarray]:
         "sampling_method": "goss",
     }
     params = TrainParams(**(given | changes))
-    return session.fit(
+    return simulate.fit(
         tables,
         "bank",
         y,
@@ -46,7 +46,7 @@ def _run(protocol: str, **changes) -> tuple[session.FitResult, np.ndarray]:
     ), y
 
 
-def _seen_in_roots(result: session.FitResult) -> np.ndarray:
+def _seen_in_roots(result: simulate.FitResult) -> np.ndarray:
     """How often each training row was in a root, as the shop knows it."""
     transcript = result.transcript
     view = AttackerView(transcript.records["shop"], transcript.catalogue, transcript.protocol, None)
@@ -57,7 +57,7 @@ def _seen_in_roots(result: session.FitResult) -> np.ndarray:
     return seen
 
 
-def _sampled(result: session.FitResult) -> int:
+def _sampled(result: simulate.FitResult) -> int:
     (entry,) = [one for one in result.ledger.learned_by("shop") if one.message == "begin-round"]
     assert "under GOSS, only with told_sample" in entry.reveals
     return entry.amount
@@ -94,7 +94,7 @@ def test_the_model_is_the_same_told_or_not(exact_protocol, n_parties, make_probl
 def test_as_many_gradients_are_sent_as_there_are_rows() -> None:
     hidden, told = _run("ot_shares")[0], _run("ot_shares", told_sample=True)[0]
 
-    def sent(result: session.FitResult) -> int:
+    def sent(result: simulate.FitResult) -> int:
         return sum(one.amount for one in result.ledger.learned_by("shop") if one.message == "ot-gradients")
 
     assert sent(hidden) * _sampled(told) == sent(told) * 4 * N

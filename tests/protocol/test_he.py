@@ -20,7 +20,7 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 from vfxgb.transport.channel import memory_channels
 from vfxgb.transport.messages import Catalogue, Message, pack_bytes
 

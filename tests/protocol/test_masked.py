@@ -21,7 +21,7 @@ from vfxgb.protocols.plain.messages import PlainGradients
 from vfxgb.protocols.scored.messages import ScoreLevel, ScoreRule
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train import sides
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 from vfxgb.transport.messages import Message
 
 N_TRAIN, N_ROWS = 220, 300

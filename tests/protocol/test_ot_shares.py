@@ -16,7 +16,7 @@ from vfxgb.protocols.ot_shares import shares
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums
 from vfxgb.protocols.ot_shares.params import read_size
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from network_runs import NetworkChannels, Town
 from vfxgb.predict import joint
 from vfxgb.predict.joint import predict_margin
 from vfxgb.protocols import protocol_by_name
-from vfxgb.train import session
+from vfxgb.train import simulate
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def town(tmp_path_factory) -> Town:
 def network(town, monkeypatch) -> Iterator[NetworkChannels]:
     """From here on parties meet over the network."""
     channels = NetworkChannels(town)
-    monkeypatch.setattr(session, "memory_channels", channels)
+    monkeypatch.setattr(simulate, "memory_channels", channels)
     monkeypatch.setattr(joint, "memory_channels", channels)
     yield channels
     channels.close()

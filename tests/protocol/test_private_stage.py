@@ -22,7 +22,7 @@ from vfxgb.model.fitted import FittedModel
 from vfxgb.model.shares import ActiveShare
 from vfxgb.params import TrainParams
 from vfxgb.predict import joint
-from vfxgb.train import active_keeper, passive_keeper, session
+from vfxgb.train import active_checkpoints, passive_checkpoints, simulate
 from vfxgb.transport.channel import Channel
 
 # Labels are all but unchanged: two runs grow the same trees.
@@ -58,9 +58,9 @@ def sent(monkeypatch) -> list[tuple[str, bytes]]:
         send(self, message, payload)
 
     monkeypatch.setattr(Channel, "send_encoded", noted)
-    for module in (session, joint):
+    for module in (simulate, joint):
         monkeypatch.setattr(module, "random_bytes", lambda count: b"\1" * count)
-    for keeper in (active_keeper, passive_keeper):
+    for keeper in (active_checkpoints, passive_checkpoints):
         monkeypatch.setattr(keeper, "new_salt", lambda: "01" * 32)
     return messages
 
@@ -249,7 +249,7 @@ def test_refused_where_a_column_has_the_name_of_the_score() -> None:
     params = TrainParams(objective="binary:logistic", **SMALL)
     given = {**CERTAIN, "private_stage_trees": 2}
     with pytest.raises(ColumnNameError, match="'joint score' already"):
-        session.fit(tables, "bank", y, None, 100, params, protocol="ldp", protocol_params=given)
+        simulate.fit(tables, "bank", y, None, 100, params, protocol="ldp", protocol_params=given)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "many"])

@@ -14,7 +14,7 @@ from vfxgb.metric import make_metric
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 from vfxgb.tree.proposal import SumTable
 
 BOTH = ("smm1", "smm2")

@@ -27,7 +27,7 @@ from vfxgb.errors import (
 )
 from vfxgb.horizontal import network, remote
 from vfxgb.horizontal.guard import topic_of
-from vfxgb.horizontal.meeting import MEETING, Declines, Invites, TurnsAway
+from vfxgb.horizontal.handshake import MEETING, Declines, Invites, TurnsAway
 from vfxgb.horizontal.network import Deadlines
 from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide
 from vfxgb.horizontal.server import CutRules

@@ -19,7 +19,7 @@ from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares import shares
 from vfxgb.protocols.ot_shares.messages import OtGradients
-from vfxgb.train import passive, session
+from vfxgb.train import passive, simulate
 
 QUICK: dict[str, Any] = {"group_bits": 768, "insecure": True, "chunk_rows": 16, "setup_rows": 15}
 
@@ -42,13 +42,13 @@ def train(
     y: np.ndarray | None = None,
     record: bool = False,
     **settings: Any,
-) -> session.FitResult:
+) -> simulate.FitResult:
     """A training; `own`: parameters of the protocol beyond QUICK, `y`: labels instead of score > 0."""
     parts, score = data or tables()
     y = (score > 0).astype(np.float64) if y is None else y
     usual = {"objective": "binary:logistic", "n_estimators": 2, "max_depth": 3, "max_bin": 8, "n_jobs": 1}
     given = {**QUICK, **(own or {})} if protocol == "ot_shares" else own
-    return session.fit(
+    return simulate.fit(
         parts,
         "bank",
         y,
@@ -116,12 +116,12 @@ def seed_randomness(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
 
     monkeypatch.setattr(_native.rand, "random_bytes", draw)
     # The run id, which Setup carries.
-    monkeypatch.setattr(session, "random_bytes", draw)
+    monkeypatch.setattr(simulate, "random_bytes", draw)
     monkeypatch.setattr(passive, "PassiveContext", partial(passive.PassiveContext, random=draw))
 
 
 def messages_to(
-    result: session.FitResult, party: str, peer: str, kinds: Callable[[str], bool]
+    result: simulate.FitResult, party: str, peer: str, kinds: Callable[[str], bool]
 ) -> list[tuple[str, bytes]]:
     """(tag, payload) of what `party` received, in order."""
     assert result.transcript is not None
@@ -132,7 +132,7 @@ def messages_to(
     ]
 
 
-def same_model(one: session.FitResult, other: session.FitResult) -> bool:
+def same_model(one: simulate.FitResult, other: simulate.FitResult) -> bool:
     trees = [PooledModel(result.active_share, result.passive_shares) for result in (one, other)]
     fields = ("feature", "threshold", "default_left", "value", "gain", "cover")
     return all(np.array_equal(getattr(trees[0], name), getattr(trees[1], name), equal_nan=True) for name in fields)

@@ -11,7 +11,7 @@ from vfxgb.params import TrainParams
 from vfxgb.predict.messages import PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue

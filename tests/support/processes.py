@@ -22,7 +22,7 @@ from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, load_config
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.protocols import protocol_by_name
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 from vfxgb.transport.network.certificates import issue, make_authority
 
 DEADLINE = 60.0

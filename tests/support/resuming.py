@@ -25,7 +25,7 @@ from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state, save_state
 from vfxgb.train.passive import PassiveInput
-from vfxgb.train.sides import FollowResult, LeadResult, follow, lead, training_messages
+from vfxgb.train.sides import FollowResult, LeadResult, run_active, run_passive, training_messages
 from vfxgb.transport.channel import Channel, Tap
 from vfxgb.transport.link import Frame, Link, LinkClosed, Screen, memory_links
 from vfxgb.transport.messages import Catalogue
@@ -202,7 +202,7 @@ def _lead(
             1,
             engine=engines[training.active],
         )
-        return lead(
+        return run_active(
             training.active,
             tuple(training.tables),
             training.run_id,
@@ -226,7 +226,7 @@ def _follow(training: Training, folder: Path, party: str, channel: Channel, cloc
     local = {name: getattr(chosen, name) for name in spec.local_params}
     try:
         with engines_for([party], training.engine, 1) as engines:
-            found.follow[party] = follow(
+            found.follow[party] = run_passive(
                 party,
                 training.run_id,
                 PassiveInput(training.tables[party], 1, local_params=local, engine=engines[party]),

@@ -11,7 +11,7 @@ import pytest
 from vfxgb.data.table import Table
 from vfxgb.errors import VfxgbError
 from vfxgb.params import TrainParams
-from vfxgb.train import session
+from vfxgb.train import simulate
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Message, encode
 
@@ -19,7 +19,7 @@ ROWS = 60
 Change = Callable[[Message], Message | None]
 
 
-def toy_run(protocol: str, params: dict[str, Any], **settings: Any) -> session.FitResult:
+def toy_run(protocol: str, params: dict[str, Any], **settings: Any) -> simulate.FitResult:
     """A small training; `settings`: training parameters."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, 4)).astype(np.float32)
@@ -30,7 +30,7 @@ def toy_run(protocol: str, params: dict[str, Any], **settings: Any) -> session.F
     }
     usual = {"objective": "binary:logistic", "n_estimators": 2, "max_depth": 3, "max_bin": 8, "n_jobs": 1}
     train = TrainParams(**(usual | settings))
-    return session.fit(tables, "bank", y, None, ROWS, train, protocol=protocol, protocol_params=params)
+    return simulate.fit(tables, "bank", y, None, ROWS, train, protocol=protocol, protocol_params=params)
 
 
 def replaced(kind: type[Message], when: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Change:
@@ -65,7 +65,7 @@ def error_of(
         liar.send_encoded = sending  # type: ignore[method-assign]
         return ends
 
-    monkeypatch.setattr(session, "memory_channels", channels)
+    monkeypatch.setattr(simulate, "memory_channels", channels)
     before = threading.active_count()
     with pytest.raises(VfxgbError) as caught:
         toy_run(protocol, params, **settings)

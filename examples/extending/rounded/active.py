@@ -7,7 +7,7 @@ import numpy as np
 from rounded.messages import RoundedGradients, RoundedSums, TreeSums
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.opened import OpenedSums, OpenedTree
+from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_array, unpack_array
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rounded.messages import RoundedGradients, RoundedSums, TreeSums
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.errors import MessageError
-from vfxgb.protocols.shown import ShownSums
+from vfxgb.protocols.open_sums.passive import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 
 

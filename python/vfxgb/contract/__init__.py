@@ -25,10 +25,10 @@ XGBoost's order, so that no order has to be disclosed.
 from vfxgb.contract.contexts import (
     ActiveContext,
     Disclosed,
-    Note,
     PassiveContext,
     ReleaseContext,
     ReleaseOnce,
+    TranscriptSink,
     draw_now,
     equations_of,
 )
@@ -56,7 +56,6 @@ __all__ = [
     "EngineOptions",
     "Gradients",
     "LevelNodes",
-    "Note",
     "OpenNodes",
     "PassiveContext",
     "PassiveLevel",
@@ -70,6 +69,7 @@ __all__ = [
     "ReleaseContext",
     "ReleaseOnce",
     "Resolved",
+    "TranscriptSink",
     "draw_now",
     "equations_of",
     "no_options",

@@ -16,7 +16,7 @@ from vfxgb.runtime.timings import Timings
 from vfxgb.transport.channel import Channel
 
 # (name, round, tree, array): what a party knows by itself, told to the transcript of a recorded run.
-Note: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
+TranscriptSink: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
 
 
 # (settings, values, draw) -> what is released of `values`, an array whose last axis is the training rows. `settings`,
@@ -59,7 +59,7 @@ class ActiveContext:
     events: list[Event] = field(default_factory=list)
     # Passive party -> equations about its rows that were opened (equations_of); a role that opens sums adds to it.
     opened_equations: dict[str, int] = field(default_factory=dict)
-    note: Note | None = None
+    note: TranscriptSink | None = None
     progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
     secrets: SecretBox | None = None
     remarks: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class PassiveContext:
     # The party's privacy events; the role adds to it.
     events: list[Event] = field(default_factory=list)
     random: Callable[[int], bytes] = _native.rand.random_bytes
-    note: Note | None = None
+    note: TranscriptSink | None = None
     release_once: ReleaseOnce = draw_now
     rounds_left: int = 1
     max_depth: int = 1

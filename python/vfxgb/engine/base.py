@@ -2,7 +2,7 @@
 
 A *shard* is a contiguous range of rows. Everything that is done to rows is a function of a shard's state that changes
 nothing and returns a new state or a small result: bins from a source, a partition from a partition and left bits, sums
-from all of them. A state stays where it was made and is named by a handle (`Held`); only small results travel.
+from all of them. A state stays where it was made and is named by a handle (`ShardHandle`); only small results travel.
 
 Since functions change nothing, whatever is lost with a worker can be made again from what it was made of: in the end
 from the party's files.
@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 T = TypeVar("T")
 
 # What stands for a result that may be elsewhere or not yet made; only its engine looks into it.
-Held: TypeAlias = Any
+ShardHandle: TypeAlias = Any
 
 
 class Engine(Protocol):
@@ -32,15 +32,15 @@ class Engine(Protocol):
     holds_key: bool
     mapped: bool
 
-    def run(self, shard: int, function: Callable[..., T], *args: Any) -> Held:
+    def run(self, shard: int, function: Callable[..., T], *args: Any) -> ShardHandle:
         """A handle of function(*args), to run where `shard` lies. Handles among args, or in lists of them, are their
         values there. Functions are of a module's top level, args can be pickled.
         """
 
-    def get(self, held: Sequence[Held]) -> list[Any]:
+    def get(self, held: Sequence[ShardHandle]) -> list[Any]:
         """The values of handles, in their order; waits. Raises what the functions raised, or EngineError."""
 
-    def keep(self, shard: int, value: Any) -> Held:
+    def keep(self, shard: int, value: Any) -> ShardHandle:
         """A handle of a value that is here, for use where `shard` lies."""
 
     @property
@@ -60,7 +60,7 @@ class Engine(Protocol):
         """Let go of everything: handles, files, keys."""
 
 
-def join_all(engine: Engine, parts: Sequence[Held], join: Callable[[list[Any]], Any]) -> Held:
+def join_all(engine: Engine, parts: Sequence[ShardHandle], join: Callable[[list[Any]], Any]) -> ShardHandle:
     """join(values of parts), two at a time, in a tree: no place holds more than two of them. At least one part."""
     level = list(enumerate(parts))
     while len(level) > 1:

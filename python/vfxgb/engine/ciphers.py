@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.crypto import PublicKey
-from vfxgb.engine.base import Engine, Held, join_all
+from vfxgb.engine.base import Engine, ShardHandle, join_all
 from vfxgb.engine.parts import Division, ShardedPartition
 from vfxgb.engine.shard import new_file
 from vfxgb.engine.worker import public_key
@@ -89,10 +89,10 @@ class _Shard:
     number: int
     first: int
     count: int
-    place: Held
+    place: ShardHandle
     left: int
     files: list[BufferedWriter] = field(default_factory=list)
-    lanes: list[Held] = field(default_factory=list)
+    lanes: list[ShardHandle] = field(default_factory=list)
     summed: bool = False
 
 
@@ -100,7 +100,12 @@ class ShardedCiphers:
     """See RowCiphers. `bins`: per shard a handle of _native.gbdt.Bins. `heaviest`: see ShardedRows."""
 
     def __init__(
-        self, of: CipherRound, engine: Engine, division: Division, bins: Sequence[Held], heaviest: NDArray[np.int32]
+        self,
+        of: CipherRound,
+        engine: Engine,
+        division: Division,
+        bins: Sequence[ShardHandle],
+        heaviest: NDArray[np.int32],
     ) -> None:
         self._of = of
         self._engine = engine
@@ -109,7 +114,7 @@ class ShardedCiphers:
         self._key_bytes = of.key.to_bytes()
         self._shards = self._divide(division)
         # Per shard that is complete the sums of the root.
-        self._roots: dict[Share, list[Held]] = {share_of(root.lane, root.features): [] for root in of.roots}
+        self._roots: dict[Share, list[ShardHandle]] = {share_of(root.lane, root.features): [] for root in of.roots}
 
     def _divide(self, division: Division) -> list[_Shard]:
         of, engine, shards, first = self._of, self._engine, [], 0
@@ -167,7 +172,9 @@ class ShardedCiphers:
                     sums = self._partial(shard, root.lane, root.features, root.partition, _ROOT)
                     self._roots[share_of(root.lane, root.features)].append(sums)
 
-    def _partial(self, shard: _Shard, lane: int, features: Nodes, partition: ShardedPartition, nodes: Nodes) -> Held:
+    def _partial(
+        self, shard: _Shard, lane: int, features: Nodes, partition: ShardedPartition, nodes: Nodes
+    ) -> ShardHandle:
         engine = self._engine
         return engine.run(
             shard.number,
@@ -192,7 +199,7 @@ class ShardedCiphers:
             parts = [self._partial(shard, lane, features, partition, nodes) for shard in self._shards if shard.count]
         return self._fetch(join_all(self._engine, parts, join_sums)).with_totals(totals)
 
-    def _fetch(self, joined: Held) -> _native.he_sums.CipherSums:
+    def _fetch(self, joined: ShardHandle) -> _native.he_sums.CipherSums:
         """The joined sums, here, under this process's own key object."""
         engine, of = self._engine, self._of
         if engine.mapped:

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vfxgb.engine.base import Held
+from vfxgb.engine.base import ShardHandle
 from vfxgb.engine.worker import call, forget_keys, read_probe
 from vfxgb.errors import EngineError, MissingPackageError
 
@@ -73,7 +73,7 @@ class DaskEngine:
                     "name one that all workers share as engine_folder"
                 )
 
-    def run(self, shard: int, function: Callable[..., T], *args: Any) -> Held:
+    def run(self, shard: int, function: Callable[..., T], *args: Any) -> ShardHandle:
         """See Engine."""
         place = self._places[shard % len(self._places)]
         name = f"{function.__name__}-{uuid.uuid4().hex}"
@@ -82,7 +82,7 @@ class DaskEngine:
         self._asked.add(held)
         return held
 
-    def get(self, held: Sequence[Held]) -> list[Any]:
+    def get(self, held: Sequence[ShardHandle]) -> list[Any]:
         """See Engine."""
         with self._cluster():
             return list(self._client.gather(list(held), direct=True))
@@ -98,7 +98,7 @@ class DaskEngine:
                 "that a shard was tried on; start it again, with more memory or more shards if they ran out of memory"
             ) from error
 
-    def keep(self, shard: int, value: Any) -> Held:
+    def keep(self, shard: int, value: Any) -> ShardHandle:
         """See Engine."""
         return self.run(shard, _same, value)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.engine.parts import Division
 from vfxgb.params import TrainParams
 from vfxgb.rows.sampling import goss_sizes, random_words
@@ -23,8 +23,8 @@ DIGITS = 64 // DIGIT_BITS
 
 
 def goss_rows(
-    engine: Engine, division: Division, params: TrainParams, round_index: int, made: Sequence[Held]
-) -> tuple[NDArray[np.int32] | None, list[Held]]:
+    engine: Engine, division: Division, params: TrainParams, round_index: int, made: Sequence[ShardHandle]
+) -> tuple[NDArray[np.int32] | None, list[ShardHandle]]:
     """The sampled rows, ascending, or None for all; and handles of each shard's (g, h), amplified where drawn.
 
     `made`: handles of each shard's (g, h) of its training rows.
@@ -44,7 +44,7 @@ def goss_rows(
     return np.concatenate(rows), amplified
 
 
-def _smallest(engine: Engine, keys: Sequence[Held], count: int) -> list[Held]:
+def _smallest(engine: Engine, keys: Sequence[ShardHandle], count: int) -> list[ShardHandle]:
     """Handles of a mask per shard: the `count` smallest of all keys, the lower row of equal ones."""
     prefix, below = 0, 0
     for digit in range(DIGITS):

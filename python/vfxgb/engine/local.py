@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vfxgb.engine.base import Held
+from vfxgb.engine.base import ShardHandle
 from vfxgb.engine.worker import forget_keys
 from vfxgb.errors import EngineError
 
@@ -45,15 +45,15 @@ class LocalEngine:
         self._shards = shards
         self._folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
 
-    def run(self, shard: int, function: Callable[..., T], *args: Any) -> Held:  # noqa: ARG002 - all are here
+    def run(self, shard: int, function: Callable[..., T], *args: Any) -> ShardHandle:  # noqa: ARG002 - all are here
         """See Engine; runs at once."""
         return _Value(function(*(_resolved(one) for one in args)))
 
-    def get(self, held: Sequence[Held]) -> list[Any]:
+    def get(self, held: Sequence[ShardHandle]) -> list[Any]:
         """See Engine."""
         return [one.value for one in held]
 
-    def keep(self, shard: int, value: Any) -> Held:  # noqa: ARG002 - all are here
+    def keep(self, shard: int, value: Any) -> ShardHandle:  # noqa: ARG002 - all are here
         """See Engine."""
         return _Value(value)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.engine import shard
-from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.errors import EngineError
 from vfxgb.rows.parts import Nodes
 
@@ -51,7 +51,7 @@ class Division:
         """How many rows of each shard count: those of `rows`, ascending, or all training rows if that is None."""
         return self.train_sizes if rows is None else np.diff(np.searchsorted(rows, self.edges))
 
-    def hold(self, engine: Engine, rows: Nodes | None) -> list[Held]:
+    def hold(self, engine: Engine, rows: Nodes | None) -> list[ShardHandle]:
         """Per shard a handle of those of its rows that count, within it; None for all of its training rows."""
         if rows is None:
             return [None] * len(self)
@@ -70,7 +70,7 @@ class ShardedPairs:
     """See Pairs. `parts`: per shard a handle of int64[n, 2], those of its training rows."""
 
     engine: Engine
-    parts: tuple[Held, ...]
+    parts: tuple[ShardHandle, ...]
 
     def __array__(self, dtype: None = None, copy: bool | None = None) -> NDArray[np.int64]:
         """All of them, here: always a copy."""

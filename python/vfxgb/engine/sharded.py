@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.codec.code import PairCode
 from vfxgb.engine import shard
-from vfxgb.engine.base import Engine, Held, join_all
+from vfxgb.engine.base import Engine, ShardHandle, join_all
 from vfxgb.engine.ciphers import ShardedCiphers
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition, not_here
 from vfxgb.engine.values import ShardedValues
@@ -26,7 +26,9 @@ class ShardedRows:
     `heaviest`: int32 per feature, the bin that most training rows lie in, n_bins for missing ones.
     """
 
-    def __init__(self, engine: Engine, division: Division, parts: Sequence[Held], n_bins: NDArray[np.int32]) -> None:
+    def __init__(
+        self, engine: Engine, division: Division, parts: Sequence[ShardHandle], n_bins: NDArray[np.int32]
+    ) -> None:
         self.engine = engine
         self.division = division
         self.parts = tuple(parts)
@@ -116,13 +118,13 @@ class ShardedRows:
         """See RowStore."""
         return ShardedValues(pairs, sampled, code, step, self.engine, self.division)
 
-    def _map(self, partition: ShardedPartition, function: Callable[..., object], *args: object) -> list[Held]:
+    def _map(self, partition: ShardedPartition, function: Callable[..., object], *args: object) -> list[ShardHandle]:
         return [
             self.engine.run(s, function, bins, rows, *args)
             for s, (bins, rows) in enumerate(zip(self.parts, partition.parts, strict=True))
         ]
 
-    def _sum(self, parts: list[Held]) -> NDArray[np.int64]:
+    def _sum(self, parts: list[ShardHandle]) -> NDArray[np.int64]:
         (total,) = self.engine.get([join_all(self.engine, parts, shard.add_arrays)])
         found: NDArray[np.int64] = total
         return found

@@ -20,7 +20,7 @@ from vfxgb.data.source import Source, TableSource
 from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget, TargetSource
 from vfxgb.engine import shard
-from vfxgb.engine.base import Engine, Held, join_all
+from vfxgb.engine.base import Engine, ShardHandle, join_all
 from vfxgb.engine.parts import Division
 from vfxgb.engine.sharded import ShardedRows
 
@@ -103,7 +103,7 @@ class ShardedTable:
     def _joined(self, join: Any, function: Any, *args: Any) -> list[Any]:
         """What `function` says of the training rows of each shard that has any, joined, column by column."""
         used = self.division.train_sizes.tolist()
-        parts: list[Held] = [
+        parts: list[ShardHandle] = [
             self.engine.run(s, function, self.source, first, first + used[s], *args)
             for s, (first, _) in enumerate(self.division.ranges())
             if used[s]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.data.target import TargetSource
-from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.engine.goss import goss_rows
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition, not_here
 from vfxgb.engine.shard import write_file
@@ -67,7 +67,7 @@ class ShardedTarget:
             engine.run(s, read_labels, source, first, stop, train[s], self._objective)
             for s, (first, stop) in enumerate(division.ranges())
         ]
-        self._margins: list[Held] = []
+        self._margins: list[ShardHandle] = []
         # Files that the margins are in and have not been read from since.
         self._files: list[str] = []
 
@@ -111,7 +111,7 @@ class ShardedTarget:
         ]
         self._round += 1
 
-    def _held_margins(self) -> list[Held]:
+    def _held_margins(self) -> list[ShardHandle]:
         """The margins where they are worked on. Files are read when somebody asks: after the last round nobody does."""
         if self._files:
             outputs = self._objective.n_outputs

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vfxgb.codec.code import PairCode
 from vfxgb.codec.plan import Lane
 from vfxgb.crypto import PrivateKey
-from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition
 from vfxgb.engine.worker import private_key, public_key, start_pool
 from vfxgb.rows.parts import Nodes
@@ -56,7 +56,7 @@ class ShardedValues:
         secret = engine.holds_key
         data = key.to_bytes() if secret else key.public_key.to_bytes()
 
-        def ask(shard: int, ranges: list[tuple[int, int]]) -> Held:
+        def ask(shard: int, ranges: list[tuple[int, int]]) -> ShardHandle:
             values = [one.parts[shard] for one in self._values]
             return engine.run(
                 shard, encrypt_rows, values, list(lanes), self._sampled[shard], ranges, data, secret, engine.threads

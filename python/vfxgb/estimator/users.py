@@ -56,7 +56,7 @@ from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.train.callbacks import TrainingCallback, as_callbacks
 from vfxgb.train.progress import make_monitor
-from vfxgb.train.session import refuse_unknown_cuts
+from vfxgb.train.simulate import refuse_unknown_cuts
 
 Self = TypeVar("Self", bound="UserEstimator")
 

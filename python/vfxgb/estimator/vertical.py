@@ -67,7 +67,7 @@ from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_names
 from vfxgb.train.callbacks import TrainingCallback, as_callbacks
 from vfxgb.train.progress import make_monitor, tell
-from vfxgb.train.session import fit as train
+from vfxgb.train.simulate import fit as train
 
 if TYPE_CHECKING:
     from vfxgb.audit import AuditReport

@@ -11,9 +11,9 @@ import numpy as np
 
 from vfxgb import _native
 from vfxgb.errors import ConfigError
+from vfxgb.horizontal.admission import UserDoor
 from vfxgb.horizontal.directory import UserDirectory
-from vfxgb.horizontal.door import UserDoor
-from vfxgb.horizontal.meeting import Declines, Finishes, Invites, Kept, catalogue_of
+from vfxgb.horizontal.handshake import Declines, Finishes, Invites, Kept, catalogue_of
 from vfxgb.horizontal.training import Job, UsersResult, Watch, lead_users
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active

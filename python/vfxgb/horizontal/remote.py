@@ -23,7 +23,7 @@ from vfxgb.errors import (
 )
 from vfxgb.horizontal.directory import UserDirectory
 from vfxgb.horizontal.guard import TaskLimits, most_calls, topic_of
-from vfxgb.horizontal.meeting import Accepts, Arrives, Declines, Finishes, Invites, Kept, TurnsAway, catalogue_of
+from vfxgb.horizontal.handshake import Accepts, Arrives, Declines, Finishes, Invites, Kept, TurnsAway, catalogue_of
 from vfxgb.horizontal.messages import Plan, Trees
 from vfxgb.horizontal.quantiles import DEFAULT_BITS
 from vfxgb.horizontal.rows import Float32Array

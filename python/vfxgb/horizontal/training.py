@@ -130,7 +130,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class UsersResult:
-    """What a run leaves; see vfxgb.train.session.FitResult. `failure`: what ended it early, if anything did.
+    """What a run leaves; see vfxgb.train.simulate.FitResult. `failure`: what ended it early, if anything did.
 
     `traffic`: of all users together, as the server counts it. `timings`: of the server; `.parties["users"]` the seconds
     of all users per stage, where they are known. `margins`: float64, of the eval rows. `rows`: of all users together.

@@ -18,10 +18,10 @@ from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent, passive_epsilon
 from vfxgb.party.folder import RunFolder, RunRecord, State, now, plain, state_after, versions
 from vfxgb.party.logs import Log
-from vfxgb.party.look import Look
 from vfxgb.party.messages import Hello, RowsKept, TrainRequest, Welcome
-from vfxgb.party.pace import Pace
+from vfxgb.party.round_times import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
+from vfxgb.party.run_snapshot import Look
 from vfxgb.party.session import Session, training_talk, welcome
 from vfxgb.party.tables import PartyTable, agreed
 from vfxgb.protocols import protocol_by_name
@@ -29,7 +29,7 @@ from vfxgb.threads import resolve_threads
 from vfxgb.train.checkpoint import PassiveState, load_state, save_state
 from vfxgb.train.passive import PassiveInput
 from vfxgb.train.releases import PrivacyFolder
-from vfxgb.train.sides import FollowResult, follow
+from vfxgb.train.sides import FollowResult, run_passive
 from vfxgb.transport.messages import Abort
 
 # Messages that are exchanged before anything of a run is done.
@@ -122,7 +122,7 @@ class Follower:
                     local_params=config.protocol.local,
                     engine=engines[config.party],
                 )
-                result = follow(
+                result = run_passive(
                     config.party,
                     words.run,
                     given,

@@ -29,12 +29,12 @@ from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, state_after, versions
 from vfxgb.party.logs import Log
-from vfxgb.party.look import Draft, Look
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.mistakes import check_labels, check_metrics
-from vfxgb.party.pace import Pace
 from vfxgb.party.partners import PartnerWatch
+from vfxgb.party.round_times import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
+from vfxgb.party.run_snapshot import Draft, Look
 from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, training_talk
 from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.party.training_input import (
@@ -55,7 +55,7 @@ from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
-from vfxgb.train.sides import LeadResult, lead
+from vfxgb.train.sides import LeadResult, run_active
 from vfxgb.transport.frame import RUN_BYTES
 
 Progress = Callable[[str, int, int], None]
@@ -263,7 +263,7 @@ class Trainer:
         look, draft = Look(self.folder, view, ledger), Draft(self.folder)
         with engines_for([config.party], config.engine, config.threads) as engines:
             self._given = self._input(rows, engines[config.party])
-            return lead(
+            return run_active(
                 config.party,
                 (config.party, *config.peers),
                 self.run_id,

@@ -11,7 +11,7 @@ import numpy as np
 from vfxgb.errors import ConfigError, ConsentError, FormatError, MessageError, ShareMismatchError
 from vfxgb.files import write_atomically
 from vfxgb.horizontal.directory import read_identity, read_users
-from vfxgb.horizontal.meeting import Invites
+from vfxgb.horizontal.handshake import Invites
 from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide, take_part
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.model.file import load_share

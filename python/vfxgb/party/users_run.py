@@ -10,8 +10,8 @@ from vfxgb.model.file import save_share
 from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.folder import RunFolder, RunRecord, TrafficRecord, now, plain, versions
-from vfxgb.party.look import Look
-from vfxgb.party.pace import Pace
+from vfxgb.party.round_times import Pace
+from vfxgb.party.run_snapshot import Look
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.settings import plain_params
 

@@ -16,7 +16,7 @@ from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
 from vfxgb.predict.block import Answer, Mask, unpack_mask
 from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
 from vfxgb.predict.routing import Rows, pack_rows
-from vfxgb.predict.tester import SplitTester
+from vfxgb.predict.split_evaluator import SplitTester
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 

@@ -11,7 +11,7 @@ from vfxgb.predict.block import pack_answers
 from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
 from vfxgb.predict.paths import PathGuard
 from vfxgb.predict.routing import unpack_rows
-from vfxgb.predict.tester import SplitTester
+from vfxgb.predict.split_evaluator import SplitTester
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows

@@ -23,7 +23,7 @@ from vfxgb.params import TrainParams
 from vfxgb.predict.active import ActivePredictor
 from vfxgb.predict.messages import OpenPrediction
 from vfxgb.predict.passive import PassivePredictor
-from vfxgb.predict.tester import split_tester
+from vfxgb.predict.split_evaluator import split_tester
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.failure import failure_told

@@ -18,10 +18,10 @@ from vfxgb.contract import (
     ActiveContext,
     ActiveRole,
     Gradients,
-    Note,
     ProtocolSpec,
     Release,
     ReleaseContext,
+    TranscriptSink,
 )
 from vfxgb.contract.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.data.source import Source
@@ -39,7 +39,7 @@ from vfxgb.params import TrainParams
 from vfxgb.runtime.ledger import LeafPurity, Ledger
 from vfxgb.runtime.secrets import SecretBox
 from vfxgb.runtime.timings import Timings
-from vfxgb.train.active_keeper import ActiveKeeper, Grown
+from vfxgb.train.active_checkpoints import ActiveCheckpoints, Grown
 from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingCallback, TrainingState
 from vfxgb.train.checkpoint import ActiveState
 from vfxgb.train.digests import table_digest
@@ -52,7 +52,7 @@ from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
 from vfxgb.tree.grower import Grower, Layout
-from vfxgb.tree.own import OwnFeatures
+from vfxgb.tree.local_features import OwnFeatures
 from vfxgb.tree.purity import known_leaves, known_purity
 
 Float32Array = NDArray[np.float32]
@@ -86,7 +86,7 @@ class ActiveInput:
 class ActiveParty:
     """One run of the active party; `run()` returns its sealed share.
 
-    `note`: for a run that is recorded. `keep`, `resumed`, `secrets`, `ledger`, `timings`: see sides.lead.
+    `note`: for a run that is recorded. `keep`, `resumed`, `secrets`, `ledger`, `timings`: see sides.run_active.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ActiveParty:
         spec: ProtocolSpec,
         protocol_params: Any,
         channels: Mapping[str, Channel],
-        note: Note | None = None,
+        note: TranscriptSink | None = None,
         *,
         keep: Callable[[ActiveState], None] | None = None,
         resumed: ActiveState | None = None,
@@ -127,7 +127,7 @@ class ActiveParty:
         self.opened_equations: dict[str, int] = {}
         setup = self._make_setup()
         entered = Ledger() if ledger is None else ledger
-        self._keeper = ActiveKeeper(
+        self._keeper = ActiveCheckpoints(
             party,
             setup,
             keep,

@@ -38,7 +38,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _cannot_save(_folder: Path) -> None:
-    raise CallbackError("checkpoint: this run offers no way to save its shares; train through vfxgb.train.session.fit")
+    raise CallbackError("checkpoint: this run offers no way to save its shares; train through vfxgb.train.simulate.fit")
 
 
 @dataclass(slots=True)

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.contract import (
     Disclosed,
-    Note,
     PassiveContext,
     PassiveLevel,
     PassiveNodes,
     PassiveRole,
     PassiveTree,
     ProtocolSpec,
+    TranscriptSink,
 )
 from vfxgb.contract.messages import (
     BeginRound,
@@ -64,7 +64,7 @@ from vfxgb.runtime.timings import Timings
 from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
 from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds, PassiveState
 from vfxgb.train.digests import table_digest
-from vfxgb.train.passive_keeper import PassiveKeeper
+from vfxgb.train.passive_checkpoints import PassiveCheckpoints
 from vfxgb.train.placing import Placing, check_passive, place_rows
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
@@ -105,7 +105,7 @@ class PassiveInput:
 class PassiveParty:
     """One run of one passive party; `run()` returns when the model is sealed and the share saved.
 
-    `note`: for a run that is recorded. `save`, `keep`, `resumed`, `ledger`: see sides.follow.
+    `note`: for a run that is recorded. `save`, `keep`, `resumed`, `ledger`: see sides.run_passive.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class PassiveParty:
         run_id: str,
         given: PassiveInput,
         channel: Channel,
-        note: Note | None = None,
+        note: TranscriptSink | None = None,
         *,
         save: Callable[[PassiveShare], None] | None = None,
         keep: Callable[[PassiveState], None] | None = None,
@@ -133,7 +133,7 @@ class PassiveParty:
         # Rounds that were done when the run was resumed.
         self.resumed_at = 0
         self.ledger = Ledger() if ledger is None else ledger
-        self._keeper = PassiveKeeper(
+        self._keeper = PassiveCheckpoints(
             party,
             run_id,
             keep,

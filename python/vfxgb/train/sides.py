@@ -1,6 +1,6 @@
 """The two sides of a training, each over channels that are there already: threads of one process, or a network.
 
-    active party: lead(...)            passive party: follow(...)
+    active party: run_active(...)            passive party: run_passive(...)
 
 Both tell their peers when they fail and raise; neither closes a channel that ended well. A run is known by its run id.
 One that broke off is resumed by calling both again with new channels, the same arguments, and the state that `keep` got
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import Note
+from vfxgb.contract import TranscriptSink
 from vfxgb.contract.messages import TRAINING_MESSAGES
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.objective import make_objective
@@ -80,7 +80,7 @@ def training_messages(protocol: str) -> tuple[type[Message], ...]:
     return (*TRAINING_MESSAGES, *protocol_by_name(protocol).messages)
 
 
-def lead(
+def run_active(
     party: str,
     parties: Sequence[str],
     run_id: str,
@@ -96,7 +96,7 @@ def lead(
     keep: Callable[[ActiveState], None] | None = None,
     resumed: ActiveState | None = None,
     secrets: SecretBox | None = None,
-    note: Note | None = None,
+    note: TranscriptSink | None = None,
     timings: Timings | None = None,
 ) -> LeadResult:
     """Train, as the active party.
@@ -166,7 +166,7 @@ def lead(
     )
 
 
-def follow(
+def run_passive(
     party: str,
     run_id: str,
     given: PassiveInput,
@@ -176,7 +176,7 @@ def follow(
     save: Callable[[PassiveShare], None] | None = None,
     keep: Callable[[PassiveState], None] | None = None,
     resumed: PassiveState | None = None,
-    note: Note | None = None,
+    note: TranscriptSink | None = None,
 ) -> FollowResult:
     """Take part in a training, as a passive party, until the model is sealed.
 
@@ -185,9 +185,9 @@ def follow(
     called before anything of a round is answered, after every round, when a round breaks off, and before a release
     under differential privacy is sent; must have stored the state when it returns. `resumed`: what `keep` got last,
     None for a new run; keep the state until the active party needs it no more, that is, as long as it might resume and
-    seal again. `ledger`, `note`: as for `lead`.
+    seal again. `ledger`, `note`: as for `run_active`.
 
-    Raises as `lead`.
+    Raises as `run_active`.
     """
     entered = Ledger() if ledger is None else ledger
     with failure_told([channel]):

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.contract import Note
+from vfxgb.contract import TranscriptSink
 from vfxgb.contract.messages import TRAINING_MESSAGES
 from vfxgb.protocols import protocol_by_name
 from vfxgb.transport.channel import Tap
@@ -127,7 +127,7 @@ class Recorder:
 
         return tap
 
-    def note(self, party: str) -> Note:
+    def note(self, party: str) -> TranscriptSink:
         """What `party` tells its knowledge to."""
         notes = self._records[party].notes
 
@@ -142,7 +142,7 @@ class Recorder:
 
 
 def note_bins(note: Callable[[str, int, int, NDArray[Any]], None], binned: BinnedTable) -> None:
-    """Note a party's binned table."""
+    """TranscriptSink a party's binned table."""
     columns = [binned.bins.column(feature) for feature in range(binned.n_features)]
     note("bins", -1, -1, np.stack(columns, axis=1))
     note("n-bins", -1, -1, binned.n_bins)

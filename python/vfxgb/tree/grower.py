@@ -24,7 +24,7 @@ from vfxgb.runtime.timings import Timings
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
-from vfxgb.tree.own import OwnFeatures
+from vfxgb.tree.local_features import OwnFeatures
 
 LEAST_GAIN = 1e-6
 _EMPTY = pack_bytes(b"")

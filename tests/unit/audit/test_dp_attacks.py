@@ -21,7 +21,7 @@ from vfxgb.dp import mechanism
 from vfxgb.dp.pmf import pmf
 from vfxgb.params import TrainParams
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 
 N = 2000
 LDP = ["ldp-average", "ldp-likelihood"]

@@ -7,7 +7,7 @@ from vfxgb.audit import audit
 from vfxgb.audit.claims import Finding
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 
 N = 240
 PASSIVE = ["masked-difference", "masked-signs", "masked-regression", "masked-network"]

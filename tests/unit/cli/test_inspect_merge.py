@@ -20,7 +20,7 @@ from vfxgb.model.file import save_share
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.shares import LEAF
 from vfxgb.params import TrainParams
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 
 PARTIES = ("bank", "shop")
 

@@ -13,7 +13,7 @@ from vfxgb.model.pooled import PooledModel
 from vfxgb.model.seal import check_own, check_shares, seal_all
 from vfxgb.params import TrainParams
 from vfxgb.predict.joint import predict_margin
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 
 
 def _tables(X: np.ndarray) -> dict[str, Table]:

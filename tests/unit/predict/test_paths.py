@@ -17,7 +17,7 @@ from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.routing import pack_rows
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.train.session import FitResult
+from vfxgb.train.simulate import FitResult
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Catalogue, pack_array, pack_bytes
 from vfxgb.transport.rows import rows_digest

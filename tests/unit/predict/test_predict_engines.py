@@ -21,9 +21,9 @@ from vfxgb.errors import AlignmentError, ColumnNameError, ColumnValueError, Engi
 from vfxgb.params import TrainParams
 from vfxgb.predict.block import Column, read_block
 from vfxgb.predict.joint import predict_leaves, predict_margin
-from vfxgb.predict.tester import EngineTester, HereTester, split_tester
+from vfxgb.predict.split_evaluator import EngineTester, HereTester, split_tester
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -151,7 +151,7 @@ def test_engines(case: Case, make_engine: MakeEngine) -> None:
 
 def test_blocks_and_calls_of_any_size(case: Case, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vfxgb.predict.active.BLOCK_PAIRS", case.leaves.shape[1] * 120)
-    monkeypatch.setattr("vfxgb.predict.tester.CALL_BYTES", 40)
+    monkeypatch.setattr("vfxgb.predict.split_evaluator.CALL_BYTES", 40)
     both(case, case.files, {"shop": make_engine()})
 
 

@@ -8,7 +8,7 @@ from vfxgb.data.table import Table
 from vfxgb.model.seal import seal_all
 from vfxgb.params import TrainParams
 from vfxgb.party.folder import RunFolder
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 
 
 @pytest.fixture(scope="package")

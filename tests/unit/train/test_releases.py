@@ -17,7 +17,7 @@ from vfxgb.params import TrainParams
 from vfxgb.protocols.federboost.messages import Buckets
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 
 N = 600
 

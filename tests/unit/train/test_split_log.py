@@ -10,7 +10,7 @@ from vfxgb.errors import CheckpointError
 from vfxgb.model.shares import ActiveShare
 from vfxgb.params import TrainParams
 from vfxgb.train.checkpoint import KeptRecords, keep_records
-from vfxgb.train.session import fit
+from vfxgb.train.simulate import fit
 from vfxgb.train.split_log import SplitLog
 
 PARTIES = ("bank", "shop", "mart")

@@ -18,7 +18,7 @@ from vfxgb.train.arrays import unpack_bits, unpack_list
 from vfxgb.transport.messages import pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.grower import LEAST_GAIN, Grower, Layout, best_party, pack_bits
-from vfxgb.tree.own import OwnFeatures
+from vfxgb.tree.local_features import OwnFeatures
 from vfxgb.tree.proposal import SumTable
 
 STEP = 2.0**-12

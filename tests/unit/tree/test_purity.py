@@ -7,7 +7,7 @@ from vfxgb.data.table import Table
 from vfxgb.model.shares import TreeShape
 from vfxgb.params import TrainParams
 from vfxgb.runtime.ledger import LeafPurity
-from vfxgb.train.session import FitResult, fit
+from vfxgb.train.simulate import FitResult, fit
 from vfxgb.tree.purity import known_leaves, known_purity, positive_share
 
 N, DEPTH = 400, 4

@@ -5,7 +5,7 @@ from functools import partial
 from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.batch_he.params import BatchHeParams, batch_code
 from vfxgb.protocols.he.active import make_active
-from vfxgb.protocols.he.known import ATTACKS, MESSAGES, QUICK
+from vfxgb.protocols.he.attack_texts import ATTACKS, MESSAGES, QUICK
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.params import he_options
 from vfxgb.protocols.he.passive import HePassive

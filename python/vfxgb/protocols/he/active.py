@@ -13,7 +13,7 @@ from vfxgb.errors import CapacityError, CheckpointError, MessageError
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
-from vfxgb.protocols.opened import OpenedSums, OpenedTree
+from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
 from vfxgb.rows.values import RowValues, encrypt
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_bytes, unpack_array

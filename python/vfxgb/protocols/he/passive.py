@@ -19,7 +19,7 @@ from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
 from vfxgb.protocols.he.rows import EncryptedRows, Round
-from vfxgb.protocols.shown import ShownSums
+from vfxgb.protocols.open_sums.passive import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes
 
 _EMPTY = pack_bytes(b"")

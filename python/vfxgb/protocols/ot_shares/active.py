@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.opened import OpenedSums, OpenedTree
+from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, TreeSums
 from vfxgb.protocols.ot_shares.owner import OwnerKeys, Run
 from vfxgb.protocols.ot_shares.params import OtSharesParams

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.errors import MessageError
+from vfxgb.protocols.open_sums.passive import ShownSums
 from vfxgb.protocols.ot_shares.holder import HolderKeys
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, TreeSums
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.shares import pair_codec
-from vfxgb.protocols.shown import ShownSums
 from vfxgb.transport.messages import pack_array, pack_bytes
 
 _EMPTY = pack_bytes(b"")

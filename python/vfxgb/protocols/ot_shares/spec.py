@@ -1,7 +1,7 @@
 """What `ot_shares` is."""
 
 from vfxgb.contract import ProtocolSpec
-from vfxgb.protocols.he.known import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
+from vfxgb.protocols.he.attack_texts import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
 from vfxgb.protocols.ot_shares.active import make_active
 from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,

@@ -6,7 +6,7 @@ import numpy as np
 
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients
 from vfxgb.errors import MessageError
-from vfxgb.protocols.opened import OpenedSums, OpenedTree
+from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_array, unpack_array

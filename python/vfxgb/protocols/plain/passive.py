@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveTree
 from vfxgb.errors import MessageError
+from vfxgb.protocols.open_sums.passive import ShownSums
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums, TreeSums
-from vfxgb.protocols.shown import ShownSums
 from vfxgb.rows.parts import Pairs
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 

@@ -23,7 +23,7 @@ from vfxgb.contract import (
 from vfxgb.protocols.batch_he.spec import LAYOUT
 from vfxgb.protocols.he.active import HeSource
 from vfxgb.protocols.he.passive import HePassive
-from vfxgb.protocols.opened import OpenedTree
+from vfxgb.protocols.open_sums.active import OpenedTree
 from vfxgb.protocols.smm.params import SmmParams
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums

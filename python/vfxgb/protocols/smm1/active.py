@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
-from vfxgb.protocols.opened import OpenedSums, OpenedTree
+from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
 from vfxgb.protocols.smm.chunks import Place, check_place, pieces, unpack_rows
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
 from vfxgb.protocols.smm.small import SmallNodes

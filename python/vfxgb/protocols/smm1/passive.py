@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.errors import MessageError
-from vfxgb.protocols.shown import ShownSums
+from vfxgb.protocols.open_sums.passive import ShownSums
 from vfxgb.protocols.smm.cells import FeatureColumns
 from vfxgb.protocols.smm.chunks import Place, pieces, read_vectors
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products

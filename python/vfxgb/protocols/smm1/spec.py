@@ -1,7 +1,7 @@
 """What `smm1` is."""
 
 from vfxgb.contract import ProtocolSpec
-from vfxgb.protocols.he.known import MESSAGES, QUICK
+from vfxgb.protocols.he.attack_texts import MESSAGES, QUICK
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
 from vfxgb.protocols.smm1.active import make_active
 from vfxgb.protocols.smm1.params import Smm1Params, smm1_options

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes, Proposals, equations_of
 from vfxgb.errors import MessageError, RefusedRootWarning
-from vfxgb.protocols.opened import OpenedTree
+from vfxgb.protocols.open_sums.active import OpenedTree
 from vfxgb.protocols.scored.active import ScoredActive, tree_totals
 from vfxgb.protocols.scored.messages import ScoreLevel
 from vfxgb.protocols.smm.chunks import Place, read_vectors
@@ -151,7 +151,7 @@ class Smm2Active(ScoredActive):
     def _note_opened(
         self, party: str, level: ActiveLevel, tree: int, small: Sequence[NDArray[np.int64]], opened: OpenedTree
     ) -> None:
-        """Note the sums of small nodes in a recorded run; zero in nodes that were not opened."""
+        """TranscriptSink the sums of small nodes in a recorded run; zero in nodes that were not opened."""
         if self._context.note is None:
             return
         (index,) = (place for place, nodes in enumerate(level.trees) if nodes.tree == tree)

@@ -1,7 +1,7 @@
 """What `smm2` is."""
 
 from vfxgb.contract import ProtocolSpec
-from vfxgb.protocols.he.known import MESSAGES, QUICK
+from vfxgb.protocols.he.attack_texts import MESSAGES, QUICK
 from vfxgb.protocols.scored.messages import SCORED_MESSAGES
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.protocols.smm2.active import Smm2Active

@@ -5,11 +5,10 @@ import math
 import pytest
 
 from vfxgb.dp.event import Event
-from vfxgb.party import look as look_module
-from vfxgb.party import pace as pace_module
+from vfxgb.party import round_times, run_snapshot
 from vfxgb.party.folder import PartyFolder, RunRecord
-from vfxgb.party.look import Draft, Look, Seldom
-from vfxgb.party.pace import Pace
+from vfxgb.party.round_times import Pace
+from vfxgb.party.run_snapshot import Draft, Look, Seldom
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingState
 
@@ -25,8 +24,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(pace_module, "time", made)
-    monkeypatch.setattr(look_module, "time", made)
+    monkeypatch.setattr(round_times, "time", made)
+    monkeypatch.setattr(run_snapshot, "time", made)
     return made
 
 

@@ -8,7 +8,7 @@ import msgspec
 from vfxgb import __version__
 from vfxgb.errors import ChannelClosedError, FrameError, MessageError, PeerError
 from vfxgb.horizontal.directory import UserDirectory
-from vfxgb.horizontal.meeting import Accepts, Arrives, Declines, Invites, TurnsAway
+from vfxgb.horizontal.handshake import Accepts, Arrives, Declines, Invites, TurnsAway
 from vfxgb.horizontal.server import SERVER
 from vfxgb.horizontal.training import USERS
 from vfxgb.secagg.network import Member, Note, unheard

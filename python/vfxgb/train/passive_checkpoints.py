@@ -29,8 +29,10 @@ from vfxgb.train.split_log import SplitLog
 _BEGINNING = RoundMark(-1, 0, b"", b"")
 
 
-class PassiveKeeper:
-    """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.follow. `events`, `disclosed`: the party's.
+class PassiveCheckpoints:
+    """Keeps and restores one run. `events` and `disclosed` are the party's.
+
+    `keep`, `resumed` and `ledger` are described in sides.run_passive.
 
     `peer`: the active party. `privacy`, `ids`: see passive.PassiveInput. `salt`: of the party's digests. `begun`: the
     rounds it has begun to answer, in all sessions of the run.

@@ -55,8 +55,8 @@ class Grown:
     first_rows: NDArray[np.int64] | None = None
 
 
-class ActiveKeeper:
-    """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.lead. `events`: the party's, to be kept.
+class ActiveCheckpoints:
+    """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.run_active. `events`: the party's, to be kept.
 
     `opened`: passive party -> equations opened, to be kept. `receivers`: the passive parties. `privacy`, `ids`: see
     active.ActiveInput.

@@ -16,7 +16,7 @@ from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.shards import part_ranges
 from vfxgb.data.source import Source, TableSource
 from vfxgb.data.table import Float32Array, Table, refuse_other_features
-from vfxgb.engine.base import Engine, Held
+from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.engine.table import source_of
 from vfxgb.model.shares import SplitRecords
 from vfxgb.predict.block import Answer, Mask, Questions, answer, columns_of, compare, read_block, unpack_mask
@@ -116,7 +116,7 @@ class _Asked:
 
     places: Sequence[int]
     sizes: NDArray[np.int32]
-    answers: Held
+    answers: ShardHandle
 
 
 class EngineTester:
@@ -130,7 +130,7 @@ class EngineTester:
         self._block = (0, 0)
         # Of the block's shards: where they begin and end in it, and their columns.
         self._edges = np.zeros(1, dtype=np.int32)
-        self._held: list[Held] = []
+        self._held: list[ShardHandle] = []
 
     def test(
         self, records: Sequence[int], sets: Sequence[Rows | None], first: int, count: int, with_missing: bool

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb._native.rand import random_bytes
-from vfxgb.contract import Note
+from vfxgb.contract import TranscriptSink
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parties import check_parties
 from vfxgb.data.source import Source
@@ -36,7 +36,7 @@ from vfxgb.train.callbacks import EvalsLog, TrainingCallback
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import plain_params
-from vfxgb.train.sides import enter, lead, training_messages
+from vfxgb.train.sides import enter, run_active, training_messages
 from vfxgb.train.transcript import Recorder, Transcript
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
@@ -158,7 +158,7 @@ def fit(
             _privacy(privacy_dir, active),
         )
         result = run_together(
-            lambda: lead(
+            lambda: run_active(
                 active,
                 tuple(tables),
                 run.hex(),
@@ -196,7 +196,7 @@ def _privacy(privacy_dir: str | os.PathLike[str] | None, party: str) -> PrivacyF
     return None if privacy_dir is None else PrivacyFolder(Path(privacy_dir) / party, party)
 
 
-def _note(recorder: Recorder | None, party: str) -> Note | None:
+def _note(recorder: Recorder | None, party: str) -> TranscriptSink | None:
     return None if recorder is None else recorder.note(party)
 
 
