@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     """A registry of protocols that no other test sees: what is registered in it is gone after the test."""
-    made = Registry(protocols.__name__, str(protocols.__file__), "protocol", "ProtocolSpec")
+    made = Registry(protocols.__name__, str(protocols.__file__), "protocol", "ProtocolSpec", home="vfxgb.contract")
     monkeypatch.setattr(protocols, "_REGISTRY", made)
     return made
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vfxgb.contract import ProtocolSpec
 
 
-_REGISTRY = Registry(__name__, __file__, "protocol", "ProtocolSpec")
+_REGISTRY = Registry(__name__, __file__, "protocol", "ProtocolSpec", home="vfxgb.contract")
 
 
 def protocol_names() -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-import vfxgb.estimator
 import vfxgb.estimator.users
+import vfxgb.estimator.vertical
 from vfxgb.align.params import AlignParams
 from vfxgb.estimator.base import EstimatorBase
 from vfxgb.horizontal.settings import REFUSED
@@ -91,7 +91,7 @@ def _training() -> Section:
 
 
 def _estimators() -> Iterable[Section]:
-    columns, users = vfxgb.estimator, vfxgb.estimator.users
+    columns, users = vfxgb.estimator.vertical, vfxgb.estimator.users
     yield _estimator("VFXGB", columns.VFXGBClassifier, columns.__doc__, {})
     yield _estimator("FedXGB", users.FedXGBClassifier, users.__doc__, REFUSED)
 

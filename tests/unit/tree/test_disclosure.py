@@ -7,7 +7,8 @@ from vfxgb import _native
 from vfxgb.contract import PassiveNodes, PassiveTree
 from vfxgb.rows.memory import MemoryRows
 from vfxgb.rows.shown_cuts import ShownCuts
-from vfxgb.runtime.ledger import FEW_ROWS, SmallSums
+from vfxgb.runtime.ledger import FEW_ROWS
+from vfxgb.tree.disclosure import SmallSums
 
 CUTS = [np.linspace(-2, 2, 9), np.array([-1.5, 0.0]), np.linspace(-3, 3, 5)]
 
