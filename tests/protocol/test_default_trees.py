@@ -86,7 +86,10 @@ def test_smm2_keeps_the_splits_of_both_parties(make) -> None:
     for one in answered:
         alone = Accumulated.over(one.node.rows, 1)
         alone.add(one.node.rows, one.mask(), one.products[:1])
-        assert not alone.solve()[1].any()
+        determined = one.node.rows[alone.solve()[1]]
+        assert 0 not in determined
+        # The vectors are random: in one of a hundred runs some row is next to zero in all of them by chance.
+        assert len(determined) <= 1
 
 
 def test_merged_cells_give_no_gradient_to_the_attacks() -> None:
