@@ -206,14 +206,21 @@ std::size_t RowPartition::plan(const Node& node, int area, const unsigned char* 
 // array would be another block's.
 void RowPartition::move(const Block& block) {
   i32 lefts[block_rows + 1], rights[block_rows + 1];
-  std::size_t n_left = 0, n_right = 0;
+  std::size_t n_left = 0;
   const i32* rows = order_[block.side].data() + block.begin;
-  for (std::size_t i = 0; i < block.end - block.begin; ++i) {
-    const std::size_t goes_left = (block.bits[i / 8] >> (i % 8)) & 1u;
-    lefts[n_left] = rights[n_right] = rows[i];
+  const std::size_t count = block.end - block.begin;
+  const auto sort_row = [&](std::size_t i, unsigned goes_left) {
+    lefts[n_left] = rights[i - n_left] = rows[i];
     n_left += goes_left;
-    n_right += 1 - goes_left;
+  };
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const unsigned byte = block.bits[i / 8];
+#pragma GCC unroll 8
+    for (unsigned bit = 0; bit < 8; ++bit) sort_row(i + bit, (byte >> bit) & 1u);
   }
+  for (; i < count; ++i) sort_row(i, (block.bits[i / 8] >> (i % 8)) & 1u);
+  const std::size_t n_right = count - n_left;
   i32* out = order_[1 - block.side].data();
   std::copy_n(lefts, n_left, out + block.left);
   std::copy_n(rights, n_right, out + block.right);
