@@ -68,10 +68,10 @@ class HeSource:
         return key
 
     def _check_kept(self, key: PrivateKey) -> None:
-        params, found = self._params, key.public_key
-        if (found.scheme, found.bits) != (params.scheme, params.key_bits):
+        params, kept = self._params, key.public_key
+        if (kept.scheme, kept.bits) != (params.scheme, params.key_bits):
             raise CheckpointError(
-                f"resuming: the kept key is {found.scheme} of {found.bits} bits, wanted {params.scheme} of "
+                f"resuming: the kept key is {kept.scheme} of {kept.bits} bits, wanted {params.scheme} of "
                 f"{params.key_bits}; remove it, or resume with the parameters it was made for"
             )
 
@@ -207,5 +207,5 @@ class HeSource:
 
 
 def make_active(context: ActiveContext, layout: HeLayout) -> OpenedSums:
-    """The role."""
+    """Make the active party's role, which scores the sums it opens from the passive parties' ciphertexts."""
     return OpenedSums(context, HeSource(context, layout))
