@@ -65,9 +65,9 @@ class SmallSums:
             known[depth][parent] |= known[depth + 1][first] & known[depth + 1][second]
         for depth, (parent, first, second) in enumerate(families):
             above, below = known[depth][parent], known[depth + 1]
-            one, other = below[first], below[second]
-            below[first] |= above & other
-            below[second] |= above & one
+            first_child, second_child = below[first], below[second]
+            below[first] |= above & second_child
+            below[second] |= above & first_child
         return known
 
     def _unmerged(self) -> list[NDArray[np.int64]]:
