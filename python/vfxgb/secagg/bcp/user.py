@@ -1,4 +1,4 @@
-"""How a user of `bcp` hides its vector: pairwise masks modulo N, under encryption to the server (papers/003, eq. 7).
+"""How a user of `bcp` hides its vector: pairwise masks modulo N, under encryption to the server (FEDXGB, eq. 7).
 
 The encryption plays the part of a user's own mask: the server, which holds the key, still needs the *blinder* g**r of
 the user (ERRATA E17). The randomness r follows from the call's seed, so that the blinder of a user that leaves before
