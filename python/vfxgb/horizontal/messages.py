@@ -232,7 +232,9 @@ def read_task(data: memoryview) -> Task:
     size = data[0] if len(data) else 0
     tag = bytes(data[1 : 1 + size])
     if not tag.isascii():
-        raise MessageError(f"reading a task: found the name {tag!r}, wanted one of {[one.TAG for one in TASKS.types]}")
+        raise MessageError(
+            f"reading a task: found the name {tag!r}, wanted one of {[task.TAG for task in TASKS.types]}"
+        )
     task = TASKS.decode(tag.decode(), data[1 + size :], "server")
     if not isinstance(task, Task):
         raise MessageError(f"reading a task: found {task.TAG!r}, which is none")

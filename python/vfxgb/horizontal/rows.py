@@ -38,7 +38,7 @@ class BinnedRows:
         where: str,
         threads: int,
     ) -> None:
-        self.bins = _native.gbdt.Bins(len(X), [one.astype(np.float64) for one in cuts])
+        self.bins = _native.gbdt.Bins(len(X), [values.astype(np.float64) for values in cuts])
         for feature in range(len(cuts)):
             self.bins.fill(feature, X[:, feature], 0, threads)
         self.margins: Float32Array = np.tile(start.astype(np.float32), (len(X), 1))
