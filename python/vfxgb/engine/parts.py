@@ -118,8 +118,8 @@ class ShardedPartition:
 
     def counts_by_shard(self, nodes: Nodes) -> NDArray[np.int64]:
         """int64[len(nodes), shards, 2]: sampled rows and other rows."""
-        found = [self._counts[node] for node in nodes.tolist()]
-        return np.stack(found) if found else np.zeros((0, len(self.parts), 2), dtype=np.int64)
+        counts = [self._counts[node] for node in nodes.tolist()]
+        return np.stack(counts) if counts else np.zeros((0, len(self.parts), 2), dtype=np.int64)
 
     def counts(self, nodes: Nodes) -> NDArray[np.int64]:
         """int64[len(nodes), 2]: sampled rows and other rows."""

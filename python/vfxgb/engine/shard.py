@@ -19,7 +19,7 @@ from vfxgb.rows.parts import Nodes
 
 
 def survey_columns(source: Source, first: int, stop: int) -> list[Survey]:
-    """Of rows first to stop - 1, column by column."""
+    """Survey rows first to stop - 1, column by column."""
     return [survey(source.column(feature, first, stop)) for feature in range(len(source.names))]
 
 
@@ -75,9 +75,9 @@ def left_bits(
     threads: int,
 ) -> bytes:
     """Who goes left."""
-    found = _native.gbdt.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
+    bits = _native.gbdt.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
     bins.drop()
-    return found
+    return bits
 
 
 def histogram(
@@ -89,18 +89,18 @@ def histogram(
     threads: int,
 ) -> NDArray[np.int64]:
     """Sums per node and bin."""
-    found = _native.gbdt.histogram(bins, partition, nodes, pairs, features, threads)
+    sums = _native.gbdt.histogram(bins, partition, nodes, pairs, features, threads)
     bins.drop()
-    return found
+    return sums
 
 
 def histogram_counts(
     bins: _native.gbdt.Bins, partition: _native.gbdt.RowPartition, nodes: Nodes, features: Nodes | None, threads: int
 ) -> NDArray[np.int64]:
     """Rows per node and bin."""
-    found = _native.gbdt.histogram_counts(bins, partition, nodes, features, threads)
+    counts = _native.gbdt.histogram_counts(bins, partition, nodes, features, threads)
     bins.drop()
-    return found
+    return counts
 
 
 def node_sums(

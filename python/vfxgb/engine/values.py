@@ -57,7 +57,7 @@ class ShardedValues:
         data = key.to_bytes() if secret else key.public_key.to_bytes()
 
         def ask(shard: int, ranges: list[tuple[int, int]]) -> ShardHandle:
-            values = [one.parts[shard] for one in self._values]
+            values = [held.parts[shard] for held in self._values]
             return engine.run(
                 shard, encrypt_rows, values, list(lanes), self._sampled[shard], ranges, data, secret, engine.threads
             )
