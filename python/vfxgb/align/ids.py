@@ -82,9 +82,9 @@ def join_ids(parts: Iterable[Any], party: str = "", normalise: Sequence[str] = (
 
 
 def _digests(values: Any, steps: tuple[str, ...], first: int, where: str) -> bytes:
-    """Of ids in rows `first`, first + 1, ..."""
-    found = enumerate(objects_of(values), first)
-    texts = [value if type(value) is str else _text(value, row, where) for row, value in found]
+    """Hash the ids of rows `first`, first + 1, ..."""
+    numbered = enumerate(objects_of(values), first)
+    texts = [value if type(value) is str else _text(value, row, where) for row, value in numbered]
     if steps:
         texts = list(map(normaliser(steps), texts))
     if "" in texts:

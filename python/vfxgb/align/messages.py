@@ -10,7 +10,10 @@ VALUE_BYTES = 8
 
 
 class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, first. `n_ids`: of all groups. `steps`: digest of the normalisation. `n_passives`: parties."""
+    """The active party sends it first.
+
+    `n_ids` counts the ids of all groups, `n_passives` the passive parties; `steps` is a digest of the normalisation.
+    """
 
     TAG: ClassVar[str] = "open-align"
     REVEALS: ClassVar[Reveals] = Reveals("how many ids the sender has, and how many parties there are", "numbers")
@@ -27,7 +30,10 @@ class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active: same steps. `public`: a fresh X25519 key. `offer`: of the base transfers, empty for ecdh."""
+    """A passive party answers that its steps are the same.
+
+    `public` is a fresh X25519 key. `offer` opens the base transfers, and is empty for ecdh.
+    """
 
     TAG: ClassVar[str] = "align-ready"
     REVEALS: ClassVar[Reveals] = Reveals("how many ids the sender has", "numbers")
@@ -76,8 +82,8 @@ class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
 class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive (kkrt): what precedes the rows.
 
-    `reply`: of the base transfers. `publics`: X25519 keys of all passive parties; `place`: the receiver's own among
-    them. `table_key`: of the hashes that place ids in bins.
+    `reply` answers the offer of base transfers. `publics` are the X25519 keys of all passive parties; `place` says
+    which of them is the receiver's own. `table_key` is the key of the hashes that place ids in bins.
     """
 
     TAG: ClassVar[str] = "align-keys"
@@ -132,9 +138,10 @@ class Hint(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class CommonRows(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive: how many ids are common in each group. `key`: of the tags. `digest`: of the agreed rows.
+    """Active to passive: how many ids are common in each group.
 
-    As many CommonTags follow as the sum of `sizes` needs.
+    `key` is the key of the tags, and `digest` the hash of the agreed rows. As many CommonTags follow as the sum of
+    `sizes` needs.
     """
 
     TAG: ClassVar[str] = "common-rows"
