@@ -1,4 +1,4 @@
-"""The code of papers/004: shift, truncate, quantise, pad. Not exact; here to reproduce the paper.
+"""The code of the Batch HE paper: shift, truncate, quantise, pad. Not exact; here to reproduce the paper.
 
     u = v - s                     shifted, so that nothing is negative
     u = min(max(u, 0), alpha)     truncated

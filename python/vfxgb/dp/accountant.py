@@ -94,8 +94,8 @@ class Accountant:
     def totals(self, receiver: str, protects: str) -> tuple[Total, ...]:
         """By every composition that can be computed here and whose delta is below 1, "basic" first."""
         names = (*(COMPOSITIONS if available() else ("basic", "advanced")), GAUSSIAN)
-        found = (self._attempt(receiver, protects, name) for name in names)
-        return tuple(total for total in found if total is not None)
+        attempts = (self._attempt(receiver, protects, name) for name in names)
+        return tuple(total for total in attempts if total is not None)
 
     def _attempt(self, receiver: str, protects: str, composition: str) -> Total | None:
         try:
