@@ -227,14 +227,14 @@ def refuse_repeated(names: Sequence[str], party: str) -> None:
         seen.add(name)
 
 
-def refuse_other_features(found: Sequence[str], wanted: Sequence[str], what: str, party: str) -> None:
+def refuse_other_features(names: Sequence[str], wanted: Sequence[str], what: str, party: str) -> None:
     """Raise ColumnNameError unless `what` ("eval set 0", "prediction") has the features of training, in any order."""
-    here, there = set(found), set(wanted)
-    unexpected = [name for name in found if name not in there]
+    here, there = set(names), set(wanted)
+    unexpected = [name for name in names if name not in there]
     absent = [name for name in wanted if name not in here]
     if unexpected or absent:
         raise ColumnNameError(
-            f"reading {what}{_of(party)}: X has {len(found)} features, wanted the {len(wanted)} of training: absent "
+            f"reading {what}{_of(party)}: X has {len(names)} features, wanted the {len(wanted)} of training: absent "
             f"{_listed(absent)}, unexpected {_listed(unexpected)}; pass the columns of training"
         )
 
