@@ -29,7 +29,7 @@ def markup(child: "Child") -> Markup:
         return child
     if isinstance(child, (str, int)):
         return Markup(escape(str(child)))
-    return Markup("".join(markup(one) for one in child))
+    return Markup("".join(markup(part) for part in child))
 
 
 def tag(name: str, /, *children: "Child", **attributes: str | float | bool | None) -> Markup:
