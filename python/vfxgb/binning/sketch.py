@@ -181,10 +181,10 @@ class CutSearch:
         """
         if self.wanted is not None:
             raise CutsError(f"making cuts from shards: pass {self.level + 1} is missing, wanted its counts first")
-        cuts = self._found()
+        cuts = self._chosen_cuts()
         return cuts_with_missing(cuts) if self.has_missing else cuts
 
-    def _found(self) -> Float32Array:
+    def _chosen_cuts(self) -> Float32Array:
         if self._search is None:
             return np.empty(0, dtype=np.float32)
         distinct = self._search.distinct

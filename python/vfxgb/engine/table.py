@@ -95,10 +95,10 @@ class ShardedTable:
 
     def _refine(self, searches: list[CutSearch]) -> None:
         """Ask until every search is done; they are all at one level."""
-        while open_ones := [(feature, search) for feature, search in enumerate(searches) if search.wanted is not None]:
-            wanted = [(feature, search.wanted, search.level) for feature, search in open_ones]
+        while unfinished := [(feature, search) for feature, search in enumerate(searches) if search.wanted is not None]:
+            wanted = [(feature, search.wanted, search.level) for feature, search in unfinished]
             counts = self._joined(join_counts, shard.refine_columns, wanted)
-            for (_, search), counted in zip(open_ones, counts, strict=True):
+            for (_, search), counted in zip(unfinished, counts, strict=True):
                 search.refine(counted)
 
     def _joined(self, join: Any, function: Any, *args: Any) -> list[Any]:
