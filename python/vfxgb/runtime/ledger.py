@@ -65,7 +65,7 @@ class Opened:
     rows: int
 
     def text(self) -> str:
-        """In words, without the party."""
+        """Say it in words, without the party."""
         return (
             f"opened sums of {self.equations // 2:,} nodes: {self.equations:,} equations for {self.rows:,} rows; "
             f"{COMPUTABLE}"

@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def n_features(self) -> int:
-        """All features."""
+        """Count the features of all parties."""
         return self.first[-1]
 
     def local(self, party: int, features: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -87,7 +87,7 @@ class Grower:
         self._features: list[NDArray[np.int32]] = []
 
     def grow(self, gradients: Gradients, alone: bool) -> list[GrowingTree]:
-        """The trees of a round. `alone`: with the active party's features only; the others hear nothing of it."""
+        """Grow the trees of a round; where `alone`, from the active party's features, and others hear nothing."""
         role = None if alone else self._role
         params = self._params
         rule = _native.gbdt.SplitRule(

@@ -93,5 +93,5 @@ class GrowingTree:
         return build, sibling
 
     def shape(self, learning_rate: float) -> TreeShape:
-        """The finished tree."""
+        """Return the finished tree."""
         return self._skeleton.shape(learning_rate)

@@ -28,7 +28,7 @@ class Buckets(Message, frozen=True, forbid_unknown_fields=True):
     buckets: Bulk
 
     def amount(self) -> int:
-        """Values."""
+        """Count the values."""
         return len(self.buckets) // 2
 
 

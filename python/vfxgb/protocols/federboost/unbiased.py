@@ -16,7 +16,7 @@ _LARGEST = 2.0**61
 
 
 class Correction:
-    """For the candidates, in true order, of features with `n_bins` buckets and one more for missing values."""
+    """Corrects sums of the candidates, in true order, of features with `n_bins` buckets and one for missing values."""
 
     def __init__(self, params: FederBoostParams, n_bins: NDArray[np.int32]) -> None:
         feature, split, default_left = _native.gbdt.candidates(n_bins, np.ones(len(n_bins), dtype=np.bool_))

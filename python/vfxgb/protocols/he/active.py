@@ -95,7 +95,7 @@ class HeSource:
                 )
 
     def _fill_pool(self, key: PrivateKey, values: RowValues, gradients: Gradients) -> None:
-        """From now on, randomness for as many ciphertexts as a round takes, unless this is the last one."""
+        """Begin to make randomness for as many ciphertexts as a round takes, unless this round is the last."""
         another = gradients.round + 1 < self._context.train.n_estimators
         if self._params.pooled and another and not self._pool_runs:
             n_rows = self._context.n_train if gradients.sampled is None else len(gradients.sampled)

@@ -117,7 +117,7 @@ class Noise:
 
     @classmethod
     def plan(cls, context: ReleaseContext, ranges: Ranges) -> "Noise":
-        """With the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError or DpError."""
+        """Take the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError or DpError."""
         params: LdpParams = context.params
         for grid_bits in range(GRID_BITS, _LEAST_GRID_BITS - 1, -1):
             try:
