@@ -39,7 +39,7 @@ class Drop:
 
 
 class Dropout(Protocol):
-    """Who is away."""
+    """Says who is away."""
 
     def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:
         """Whether user number `user` fails to answer now."""
@@ -49,7 +49,7 @@ class Nobody:
     """Everybody always answers."""
 
     def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:  # noqa: ARG002
-        """Never."""
+        """Nobody is ever absent."""
         return False
 
 
@@ -66,7 +66,7 @@ class Asked:
 
 
 class Scheduled:
-    """By drops that are known for each round: `drops(round)` gives user number -> its Drop in that round, if any."""
+    """Users are absent by a schedule: `drops(round)` gives user number -> its Drop in that round, if any."""
 
     def __init__(self, drops: Callable[[int], Mapping[int, Drop]]) -> None:
         self._drops = drops

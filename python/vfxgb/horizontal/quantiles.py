@@ -171,7 +171,7 @@ class Asked:
 
     @property
     def n_counts(self) -> int:
-        """Number of parts."""
+        """Count the parts of all cells."""
         return len(self.starts) << self.step
 
 

@@ -25,9 +25,9 @@ class _Tree:
 
 
 class BinnedRows:
-    """Rows float32[n, F] (NaN is missing), binned by `cuts`; `margins`: float32[n, K], all `start` at first.
+    """Rows float32[n, F] (NaN is missing), binned by `cuts`; `margins`, float32[n, K], are all `start` at first.
 
-    `where`: for messages, "user 3" or "server". Margins grow by `finish`, a round at a time.
+    Error messages begin with `where`, "user 3" or "server". Margins grow by `finish`, a round at a time.
     """
 
     def __init__(

@@ -140,7 +140,7 @@ class Server:
     def run(
         self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
     ) -> None:
-        """Train to the end; `share` gives what there is, after an error too. `save`: for callbacks that ask for it."""
+        """Train to the end; `share` gives what there is, after an error too. Callbacks may ask for `save`."""
         self._calls.set_up()
         self._set_up()
         state.save = lambda folder: save(self.share(state), folder)

@@ -51,7 +51,7 @@ class Member:
 
 
 class Door(Protocol):
-    """Where users come in. `declined`: those who came and will not take part, or may not; nobody waits for them."""
+    """Users come in here. Nobody waits for those in `declined`, who came and will not or may not take part."""
 
     declined: set[int]
 

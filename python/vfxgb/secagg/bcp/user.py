@@ -45,7 +45,7 @@ class BressonMasking:
         self._server_public = bytes(server_key)
 
     def opening(self, seed: bytes, call: bytes) -> bytes:
-        """The blinder."""
+        """Return the blinder."""
         return blinder(self._group, seed, call)
 
     def mask(self, values: NDArray[np.int64], call: bytes, seed: bytes, pairs: PairKeys) -> Bulk:

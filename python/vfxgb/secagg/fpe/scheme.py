@@ -39,11 +39,11 @@ class Seeds:
 
     @staticmethod
     def draw() -> Seeds:
-        """Fresh ones."""
+        """Draw fresh seeds."""
         return Seeds(_native.rand.random_bytes(SEED_BYTES), _native.rand.random_bytes(SEED_BYTES))
 
     def to_bytes(self) -> bytes:
-        """For the user alone."""
+        """Write the seeds as the user alone gets them."""
         return self.keys + self.pads
 
     @staticmethod
