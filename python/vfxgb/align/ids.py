@@ -27,7 +27,7 @@ _PERSON = b"vfxgb id 1"
 class Ids:
     """Ids of rows 0, 1, ...; make them with `make_ids` or `read_ids`.
 
-    `digests`: uint8[n, 16], all different. `steps`: how they were normalised. `party`: for messages.
+    `digests`, uint8[n, 16], are all different. `steps` say how ids were normalised. Error messages name `party`.
     """
 
     party: str

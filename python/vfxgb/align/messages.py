@@ -25,7 +25,7 @@ class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
     steps: bytes
 
     def amount(self) -> int:
-        """Ids and parties."""
+        """Count two numbers: those of ids and of parties."""
         return 2
 
 
@@ -44,7 +44,7 @@ class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
     offer: bytes
 
     def amount(self) -> int:
-        """One: the number of ids."""
+        """Count one number: how many ids there are."""
         return 1
 
 
@@ -75,7 +75,7 @@ class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
     points: Bulk
 
     def amount(self) -> int:
-        """Ids of the receiver that are compared."""
+        """Count the ids of the receiver that are compared."""
         return len(self.points) // POINT_BYTES
 
 
@@ -133,7 +133,7 @@ class Hint(Message, frozen=True, forbid_unknown_fields=True):
     values: Bulk
 
     def amount(self) -> int:
-        """Entries."""
+        """Count the entries."""
         return len(self.values) // VALUE_BYTES
 
 
@@ -152,7 +152,7 @@ class CommonRows(Message, frozen=True, forbid_unknown_fields=True):
     digest: bytes
 
     def amount(self) -> int:
-        """Groups."""
+        """Count the groups."""
         return len(self.sizes)
 
 
@@ -167,7 +167,7 @@ class CommonTags(Message, frozen=True, forbid_unknown_fields=True):
     tags: Bulk
 
     def amount(self) -> int:
-        """Ids."""
+        """Count the ids."""
         return len(self.tags) // TAG_BYTES
 
 
@@ -199,7 +199,7 @@ class LookupReady(Message, frozen=True, forbid_unknown_fields=True):
     n_ids: int
 
     def amount(self) -> int:
-        """One: the number of ids."""
+        """Count one number: how many ids there are."""
         return 1
 
 
@@ -215,7 +215,7 @@ class AskRows(Message, frozen=True, forbid_unknown_fields=True):
     tags: Bulk
 
     def amount(self) -> int:
-        """Ids."""
+        """Count the ids."""
         return len(self.tags) // TAG_BYTES
 
 
@@ -230,7 +230,7 @@ class FoundRows(Message, frozen=True, forbid_unknown_fields=True):
     found: Bulk
 
     def amount(self) -> int:
-        """Ids asked for."""
+        """Count the ids asked for."""
         return self.n_ids
 
 
@@ -245,7 +245,7 @@ class UseRows(Message, frozen=True, forbid_unknown_fields=True):
     used: Bulk
 
     def amount(self) -> int:
-        """Ids asked for."""
+        """Count the ids asked for."""
         return self.n_ids
 
 

@@ -264,5 +264,5 @@ def join_sums(parts: list[ShardSums]) -> ShardSums:
 
 
 def sums_bytes(joined: ShardSums) -> bytes:
-    """Sums as bytes."""
+    """Write the sums as bytes."""
     return joined.sums.to_bytes(1)

@@ -29,7 +29,7 @@ class Division:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
         return int(self.edges[-1])
 
     @cached_property
@@ -95,7 +95,7 @@ class ShardedPartition:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
         return self._division.n_rows
 
     @property
@@ -105,7 +105,7 @@ class ShardedPartition:
 
     @property
     def n_sampled(self) -> int:
-        """Rows that count."""
+        """Count the rows in use."""
         return int(sum(int(held[:, 0].sum()) for held in self._counts.values()))
 
     def nodes(self) -> Nodes:

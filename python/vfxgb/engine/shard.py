@@ -1,6 +1,6 @@
 """What is done to one shard, where it lies. Every function changes nothing and returns something new (base.py).
 
-Rows are counted within the shard. `threads`: for the native call.
+Rows are counted within the shard. The native call uses `threads` threads.
 """
 
 import uuid
@@ -74,7 +74,7 @@ def left_bits(
     default_left: NDArray[np.bool_],
     threads: int,
 ) -> bytes:
-    """Who goes left."""
+    """Say in bits who goes left."""
     bits = _native.gbdt.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
     bins.drop()
     return bits
@@ -106,12 +106,12 @@ def histogram_counts(
 def node_sums(
     partition: _native.gbdt.RowPartition, nodes: Nodes, pairs: NDArray[np.int64], threads: int
 ) -> NDArray[np.int64]:
-    """Sums per node."""
+    """Sum the pairs of each node."""
     return _native.gbdt.node_sums(partition, nodes, pairs, threads)
 
 
 def add_arrays(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Their sum."""
+    """Add up arrays of one shape."""
     return np.asarray(sum(parts[1:], parts[0]))
 
 

@@ -36,12 +36,12 @@ class ShardedRows:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
         return self.division.n_rows
 
     @property
     def n_features(self) -> int:
-        """Features."""
+        """Count the features."""
         return len(self.n_bins)
 
     @property

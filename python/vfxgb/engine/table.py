@@ -114,12 +114,12 @@ class ShardedTable:
 
 
 def join_surveys(parts: list[list[Survey]]) -> list[Survey]:
-    """Column by column."""
+    """Join what shards say, column by column."""
     return [Survey.join(list(column)) for column in zip(*parts, strict=True)]
 
 
 def join_counts(parts: list[list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]:
-    """Column by column."""
+    """Join what shards say, column by column."""
     return [shard.add_arrays(list(column)) for column in zip(*parts, strict=True)]
 
 

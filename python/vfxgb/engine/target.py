@@ -226,7 +226,7 @@ def encode_pairs(
 
 
 def pick(parts: list[NDArray[np.int64]], output: int) -> NDArray[np.int64]:
-    """One of several."""
+    """Return the part of one output."""
     return parts[output]
 
 

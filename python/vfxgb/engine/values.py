@@ -133,7 +133,7 @@ def encrypt_rows(
     secret: bool,
     threads: int,
 ) -> list[list[bytes]]:
-    """Per range of a shard's sampled rows the ciphertexts of every lane. `secret`: `key` is the private one."""
+    """Encrypt every lane of each range of a shard's sampled rows; where `secret`, `key` is the private one."""
     native = private_key(key).native if secret else public_key(key).native
     return [
         [
