@@ -72,7 +72,7 @@ class BinnedTable:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Count the columns."""
         return len(self.names)
 
     @property

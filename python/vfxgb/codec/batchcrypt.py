@@ -19,11 +19,11 @@ SIGN_BITS = 2
 
 @dataclass(frozen=True)
 class BatchCryptCode(PaddedSlots):
-    """For sums over up to `rows` rows. `alpha`, `alpha_max`, `r` and `padding` as above."""
+    """Sums go over up to `rows` rows. `alpha`, `alpha_max`, `r` and `padding` are explained above."""
 
     @property
     def counts(self) -> bool:
-        """Not needed."""
+        """This code needs no counts."""
         return False
 
     @property

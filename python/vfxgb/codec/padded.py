@@ -11,7 +11,7 @@ from vfxgb.errors import CapacityError
 
 @dataclass(frozen=True)
 class PaddedSlots:
-    """For sums over up to `rows` rows. Values are cut off at `alpha`; `alpha_max` is what r bits can hold."""
+    """Sums go over up to `rows` rows. Values are cut off at `alpha`; `alpha_max` is what r bits can hold."""
 
     rows: int
     alpha: float = 20.0

@@ -71,7 +71,7 @@ class Lane:
 
     @cached_property
     def offsets(self) -> NDArray[np.int32]:
-        """Where each slot begins."""
+        """Each slot begins at its offset in bits."""
         return np.cumsum([0, *self.bits[:-1]]).astype(np.int32)
 
     @property

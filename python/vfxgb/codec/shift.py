@@ -25,7 +25,7 @@ from vfxgb.codec.padded import PaddedSlots
 
 @dataclass(frozen=True)
 class ShiftCode(PaddedSlots):
-    """For sums over up to `rows` rows. `s`: the shift; `alpha`, `alpha_max`, `r`, `padding` as above."""
+    """Sums go over up to `rows` rows. `s` is the shift; `alpha`, `alpha_max`, `r` and `padding` are explained above."""
 
     s: float = -10.0
 

@@ -59,7 +59,7 @@ class Mechanism(ABC):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """Where inputs and outputs lie."""
+        """Inputs and outputs lie on this lattice."""
         return Lattice(self.low, self.high, self.grid_bits)
 
     @property
@@ -168,7 +168,7 @@ class Duchi(Mechanism):
 
     @property
     def reach(self) -> int:
-        """K."""
+        """The largest output is K."""
         return self.magnitude
 
     def _index_variance(self, j: int) -> float:
@@ -267,12 +267,12 @@ class Hybrid(Mechanism):
 
     @cached_property
     def piecewise(self) -> Piecewise:
-        """One part."""
+        """The piecewise mechanism is one part."""
         return Piecewise(self.epsilon, self.low, self.high, self.grid_bits)
 
     @cached_property
     def duchi(self) -> Duchi:
-        """The other part."""
+        """Duchi's mechanism is the other part."""
         return Duchi(self.epsilon, self.low, self.high, self.grid_bits)
 
     @cached_property

@@ -35,7 +35,7 @@ class PartyThread:
             self._channel.close()
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to run."""
         self._thread.start()
 
     def join(self) -> None:
