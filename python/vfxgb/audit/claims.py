@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """Say in words whether the attack succeeded."""
         if not self.better:
             return "no better than guessing"
         if self.success >= 0.99:

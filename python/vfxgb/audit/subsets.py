@@ -24,7 +24,7 @@ class SubsetSums:
 
     @property
     def size(self) -> int:
-        """Sums of two."""
+        """Count the sums of two rows."""
         return len(self._sums)
 
     def only(self, target: NDArray[np.int64]) -> NDArray[np.int64] | None:

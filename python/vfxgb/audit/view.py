@@ -49,7 +49,7 @@ class AttackerView:
 
     @property
     def party(self) -> str:
-        """The attacker."""
+        """This party attacks."""
         return self._record.party
 
     @property

@@ -64,8 +64,8 @@ def table(
 ) -> Markup:
     """A table in a box that scrolls by itself. The first column heads its row.
 
-    `caption`: for who cannot see the table. `numeric`: columns set flush right. `wide`: the column of bars. `stack`: on
-    narrow screens a row's cells stand below each other, each behind the head of its column.
+    `caption` is for who cannot see the table. Columns in `numeric` are set flush right; `wide` is the column of bars.
+    Where `stack`, a row's cells stand below each other on narrow screens, each behind the head of its column.
     """
     right = frozenset(numeric)
 

@@ -103,7 +103,7 @@ def _gradients(noisy: Iterator[Noisy], n: int, noise: Noise) -> tuple[Floats, Fl
 
 
 def _error_of(p: Floats, step: float) -> Floats:
-    """By how much p may be off that was found from a hessian rounded to `step`, and by the rounding of its centre."""
+    """Bound how far p, taken from a hessian rounded to `step`, may be off, with the rounding of its centre."""
     off = np.abs(p - 0.5)
     return np.sqrt(off**2 + step) - off + step
 

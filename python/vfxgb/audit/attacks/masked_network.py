@@ -73,7 +73,7 @@ class _Network:
         return np.asarray(self._layers(x)[-1][:, 0])
 
     def learn(self, x: Floats, labels: Floats) -> None:
-        """One step."""
+        """Make one step of Adam."""
         layers, count = self._layers(x), len(WIDTHS)
         slope = (1 / (1 + np.exp(-np.clip(layers[-1], -30, 30))) - labels[:, None]) / len(x)
         slopes: list[Floats] = [np.zeros(0)] * (2 * count)

@@ -45,7 +45,7 @@ class Point:
 
     @property
     def ratio(self) -> float:
-        """Measured over predicted."""
+        """Divide what was measured by what was predicted."""
         return self.measured / self.predicted
 
 
@@ -80,7 +80,7 @@ def key_of(costs: Costs, scheme: str, bits: int) -> KeyCosts:
 
 
 def shape_of(way: Trained) -> Shape:
-    """What was trained."""
+    """Return the shape of what was trained."""
     return Shape(way.rows, way.features[0], way.features[1], way.bins, way.depth)
 
 
@@ -170,7 +170,7 @@ def projections(document: Mapping[str, Any], bits: int) -> list[Projection]:
 
 
 def project(key: KeyCosts, costs: Costs, rows: int, workers: int) -> Projection:
-    """One of them."""
+    """Predict one tree of `rows` rows at parties of `workers` workers."""
     shape = Shape(rows, PROJECTED_FEATURES, PROJECTED_FEATURES, PROJECTED_BINS, PROJECTED_DEPTH)
     place = Place(workers, WORKER_CORES, SHARDS_PER_WORKER * workers)
     needed = work(shape, key, costs.rows, place, place)

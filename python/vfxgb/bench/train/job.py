@@ -98,7 +98,7 @@ class RoundClock(TrainingCallback):
         self._progress = Progress("training", trees)
 
     def before_training(self, state: TrainingState) -> None:  # noqa: ARG002 - a hook
-        """Start."""
+        """Start the clock."""
         self._last, self._last_cpu = time.perf_counter(), time.process_time()
 
     def after_iteration(self, state: TrainingState) -> bool:  # noqa: ARG002 - a hook

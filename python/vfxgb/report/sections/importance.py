@@ -94,7 +94,7 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
 
 
 def _splits(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
-    """By number of splits, where gains are not known."""
+    """Rank features by number of splits, where gains are not known."""
     order = places(document)
     held = [(int(gains["splits"]), party, name) for party, named in features.items() for name, gains in named.items()]
     held.sort(key=lambda item: -item[0])
