@@ -42,7 +42,7 @@ def eval_curves(
     [...], "rows": [...]}}, without "roc" where there is one class only. K classes: {"classes": {"0": {the same}, ...}}.
     Else: {"calibration": ...} alone. Sets with fewer than LEAST_ROWS rows that count are left out.
     """
-    found: Curves = {}
+    curves: Curves = {}
     for name, rows in evals:
         y = np.asarray(labels[rows], dtype=np.float64)
         p = objective.transform(margins[rows])
@@ -54,12 +54,12 @@ def eval_curves(
             continue
         if p.ndim == 2:
             of_class = {str(k): _binary((y == k).astype(np.float64), p[:, k], w) for k in range(p.shape[1])}
-            found[name] = {"classes": of_class}
+            curves[name] = {"classes": of_class}
         elif objective.spec.labels == "two classes":
-            found[name] = _binary(y, p, w)
+            curves[name] = _binary(y, p, w)
         else:
-            found[name] = {"calibration": calibration(y, p, w)}
-    return found
+            curves[name] = {"calibration": calibration(y, p, w)}
+    return curves
 
 
 def roc(y: FloatArray, p: FloatArray, w: FloatArray) -> dict[str, Any] | None:

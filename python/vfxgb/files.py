@@ -32,7 +32,7 @@ def write_atomically(path: Path, data: bytes, *more: bytes | memoryview) -> None
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """A block whose OSErrors name `path`: of a full disk the system tells a number and no file."""
+    """OSErrors of the block name `path`: when a disk is full the system tells a number and no file."""
     try:
         yield
     except OSError as error:

@@ -100,7 +100,7 @@ def make_metrics(asked: object, default: str) -> tuple[Metric, ...]:
     if asked is None:
         return (make_metric(default),)
     several: Sequence[Any] = asked if isinstance(asked, (list, tuple)) else [asked]
-    metrics = tuple(make_metric(one) for one in several)
+    metrics = tuple(make_metric(name) for name in several)
     names = [metric.name for metric in metrics]
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"choosing metrics: eval_metric names {names}, wanted at least one and each of them once")

@@ -136,8 +136,8 @@ def _tell(key: bytes, alignment: Alignment, agreed: NDArray[np.uint8], channels:
             channel.send(CommonTags(first=block.start, tags=pack_array(tags[block])))
 
 
-def _confirm(party: str, peer: str, found: bytes, wanted: bytes) -> None:
-    if found != wanted:
+def _confirm(party: str, peer: str, digest: bytes, wanted: bytes) -> None:
+    if digest != wanted:
         raise AlignmentError(
             f"{party} aligning ids with {peer}: found another digest of the common rows there, wanted the same; start "
             "again, and look for different versions of vfxgb"

@@ -15,10 +15,10 @@ def blocks(count: int, size: int) -> Iterator[slice]:
         yield slice(first, min(first + size, count))
 
 
-def check_first(found: int, wanted: int, step: str) -> None:
+def check_first(first: int, wanted: int, step: str) -> None:
     """Raise MessageError unless a block begins where the one before ended."""
-    if found != wanted:
-        raise MessageError(f"{step}: found a block from {found} on, wanted {wanted}; blocks come once and in order")
+    if first != wanted:
+        raise MessageError(f"{step}: found a block from {first} on, wanted {wanted}; blocks come once and in order")
 
 
 def check_bytes(data: bytes, wanted: int, what: str) -> None:

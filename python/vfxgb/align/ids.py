@@ -27,7 +27,7 @@ _PERSON = b"vfxgb id 1"
 class Ids:
     """Ids of rows 0, 1, ...; make them with `make_ids` or `read_ids`.
 
-    `digests`: uint8[n, 16], all different. `steps`: how they were normalised. `party`: for messages.
+    `digests`, uint8[n, 16], are all different. `steps` say how ids were normalised. Error messages name `party`.
     """
 
     party: str
@@ -82,9 +82,9 @@ def join_ids(parts: Iterable[Any], party: str = "", normalise: Sequence[str] = (
 
 
 def _digests(values: Any, steps: tuple[str, ...], first: int, where: str) -> bytes:
-    """Of ids in rows `first`, first + 1, ..."""
-    found = enumerate(objects_of(values), first)
-    texts = [value if type(value) is str else _text(value, row, where) for row, value in found]
+    """Hash the ids of rows `first`, first + 1, ..."""
+    numbered = enumerate(objects_of(values), first)
+    texts = [value if type(value) is str else _text(value, row, where) for row, value in numbered]
     if steps:
         texts = list(map(normaliser(steps), texts))
     if "" in texts:

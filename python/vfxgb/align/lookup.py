@@ -48,12 +48,12 @@ class Asker:
         if not 1 <= len(ids) <= MAX_ASKED:
             raise AlignmentError(f"{step}: found {len(ids)} ids, wanted 1 to {MAX_ASKED} in one question")
         broadcast(self._channels, AskRows(tags=pack_array(tags_of(self._key, ids.digests))))
-        found = np.ones(len(ids), dtype=np.bool_)
+        common = np.ones(len(ids), dtype=np.bool_)
         for channel in self._channels:
             answer = channel.recv(FoundRows)
-            found &= _bits(answer.n_ids, answer.found, len(ids), f"{step} at {channel.peer}")
-        broadcast(self._channels, UseRows(n_ids=len(ids), used=_packed(found)))
-        return found
+            common &= _bits(answer.n_ids, answer.found, len(ids), f"{step} at {channel.peer}")
+        broadcast(self._channels, UseRows(n_ids=len(ids), used=_packed(common)))
+        return common
 
     def close(self) -> None:
         """Tell the passive parties that there are no more questions. The channels stay open."""
@@ -100,13 +100,13 @@ class Answerer:
         if self._accept is not None:
             self._accept(asked)
         rows = self._table.find(tags)
-        found = rows >= 0
+        known = rows >= 0
         if self._told is not None:
-            self._told(asked, int(np.count_nonzero(found)))
-        self._channel.send(FoundRows(n_ids=asked, found=_packed(found)))
+            self._told(asked, int(np.count_nonzero(known)))
+        self._channel.send(FoundRows(n_ids=asked, found=_packed(known)))
         use = self._channel.recv(UseRows)
         used = _bits(use.n_ids, use.used, asked, self._step)
-        if (used & ~found).any():
+        if (used & ~known).any():
             raise MessageError(f"{self._step}: found ids to use that are not here, wanted only those that were found")
         return rows[used]
 
@@ -120,9 +120,9 @@ def _packed(flags: NDArray[np.bool_]) -> memoryview:
     return pack_array(np.packbits(flags, bitorder="little"))
 
 
-def _bits(found: int, data: memoryview, wanted: int, step: str) -> NDArray[np.bool_]:
-    if found != wanted:
-        raise MessageError(f"{step}: found an answer for {found} ids, wanted {wanted}")
+def _bits(count: int, data: memoryview, wanted: int, step: str) -> NDArray[np.bool_]:
+    if count != wanted:
+        raise MessageError(f"{step}: found an answer for {count} ids, wanted {wanted}")
     packed = unpack_array(data, np.uint8, (-(-wanted // 8),), step)
     bits = np.unpackbits(packed, bitorder="little")
     if bits[wanted:].any():

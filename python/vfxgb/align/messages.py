@@ -10,7 +10,10 @@ VALUE_BYTES = 8
 
 
 class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, first. `n_ids`: of all groups. `steps`: digest of the normalisation. `n_passives`: parties."""
+    """The active party sends it first.
+
+    `n_ids` counts the ids of all groups, `n_passives` the passive parties; `steps` is a digest of the normalisation.
+    """
 
     TAG: ClassVar[str] = "open-align"
     REVEALS: ClassVar[Reveals] = Reveals("how many ids the sender has, and how many parties there are", "numbers")
@@ -22,12 +25,15 @@ class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
     steps: bytes
 
     def amount(self) -> int:
-        """Ids and parties."""
+        """Count two numbers: those of ids and of parties."""
         return 2
 
 
 class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active: same steps. `public`: a fresh X25519 key. `offer`: of the base transfers, empty for ecdh."""
+    """A passive party answers that its steps are the same.
+
+    `public` is a fresh X25519 key. `offer` opens the base transfers, and is empty for ecdh.
+    """
 
     TAG: ClassVar[str] = "align-ready"
     REVEALS: ClassVar[Reveals] = Reveals("how many ids the sender has", "numbers")
@@ -38,7 +44,7 @@ class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
     offer: bytes
 
     def amount(self) -> int:
-        """One: the number of ids."""
+        """Count one number: how many ids there are."""
         return 1
 
 
@@ -69,15 +75,15 @@ class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
     points: Bulk
 
     def amount(self) -> int:
-        """Ids of the receiver that are compared."""
+        """Count the ids of the receiver that are compared."""
         return len(self.points) // POINT_BYTES
 
 
 class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive (kkrt): what precedes the rows.
 
-    `reply`: of the base transfers. `publics`: X25519 keys of all passive parties; `place`: the receiver's own among
-    them. `table_key`: of the hashes that place ids in bins.
+    `reply` answers the offer of base transfers. `publics` are the X25519 keys of all passive parties; `place` says
+    which of them is the receiver's own. `table_key` is the key of the hashes that place ids in bins.
     """
 
     TAG: ClassVar[str] = "align-keys"
@@ -127,14 +133,15 @@ class Hint(Message, frozen=True, forbid_unknown_fields=True):
     values: Bulk
 
     def amount(self) -> int:
-        """Entries."""
+        """Count the entries."""
         return len(self.values) // VALUE_BYTES
 
 
 class CommonRows(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive: how many ids are common in each group. `key`: of the tags. `digest`: of the agreed rows.
+    """Active to passive: how many ids are common in each group.
 
-    As many CommonTags follow as the sum of `sizes` needs.
+    `key` is the key of the tags, and `digest` the hash of the agreed rows. As many CommonTags follow as the sum of
+    `sizes` needs.
     """
 
     TAG: ClassVar[str] = "common-rows"
@@ -145,7 +152,7 @@ class CommonRows(Message, frozen=True, forbid_unknown_fields=True):
     digest: bytes
 
     def amount(self) -> int:
-        """Groups."""
+        """Count the groups."""
         return len(self.sizes)
 
 
@@ -160,7 +167,7 @@ class CommonTags(Message, frozen=True, forbid_unknown_fields=True):
     tags: Bulk
 
     def amount(self) -> int:
-        """Ids."""
+        """Count the ids."""
         return len(self.tags) // TAG_BYTES
 
 
@@ -192,7 +199,7 @@ class LookupReady(Message, frozen=True, forbid_unknown_fields=True):
     n_ids: int
 
     def amount(self) -> int:
-        """One: the number of ids."""
+        """Count one number: how many ids there are."""
         return 1
 
 
@@ -208,7 +215,7 @@ class AskRows(Message, frozen=True, forbid_unknown_fields=True):
     tags: Bulk
 
     def amount(self) -> int:
-        """Ids."""
+        """Count the ids."""
         return len(self.tags) // TAG_BYTES
 
 
@@ -223,7 +230,7 @@ class FoundRows(Message, frozen=True, forbid_unknown_fields=True):
     found: Bulk
 
     def amount(self) -> int:
-        """Ids asked for."""
+        """Count the ids asked for."""
         return self.n_ids
 
 
@@ -238,7 +245,7 @@ class UseRows(Message, frozen=True, forbid_unknown_fields=True):
     used: Bulk
 
     def amount(self) -> int:
-        """Ids asked for."""
+        """Count the ids asked for."""
         return self.n_ids
 
 

@@ -13,7 +13,7 @@ from vfxgb.train.transcript import Transcript
 def audit(transcript: Transcript, attacks: Sequence[str] | None = None, seed: int = 0) -> AuditReport:
     """Attack a recorded run as each of its parties and say what that party could have learned.
 
-    `attacks`: names, None for all. `seed`: of the attackers' own coins and of the labels some are assumed to know.
+    `attacks` are names, None for all. `seed` decides the attackers' own coins and the labels some are assumed to know.
     Raises UnknownNameError for an attack that does not exist, MissingPackageError for one that needs a package.
     """
     chosen = [attack_by_name(name) for name in (attack_names() if attacks is None else attacks)]

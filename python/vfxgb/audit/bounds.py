@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 
 def two_labels(commoner: float, epsilon: float, delta: float = 0.0) -> float:
-    """The most right labels, as a share; `commoner`: the share of the commoner label."""
+    """Return the largest share of labels that can be right, where the commoner label has share `commoner`."""
     return delta + (1.0 - delta) * max(commoner, 1.0 / (1.0 + math.exp(-epsilon)))
 
 
 def several_values(shares: NDArray[np.float64], epsilon: float) -> float:
-    """The most right values, as a share; `shares`: of each value."""
+    """Return the largest share of values that can be right, where each value has one of `shares`."""
     most = float(shares.max(initial=0.0))
     return most / (most + (1.0 - most) * math.exp(-epsilon)) if most else 0.0

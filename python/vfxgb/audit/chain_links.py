@@ -80,7 +80,7 @@ def join(trees: Sequence[OpenedTree], features: Sequence[frozenset[int]]) -> Joi
 
     Raises MissingPackageError.
     """
-    common = _common_order(trees, max(len(one) for one in features))
+    common = _common_order(trees, max(len(held) for held in features))
     if common is not None:
         every = np.arange(trees[0].n_candidates)
         return JoinedTrees(len(every), common, dict.fromkeys(range(len(trees)), every))
@@ -100,8 +100,8 @@ def _common_order(trees: Sequence[OpenedTree], n_features: int) -> list[Chain] |
     """
     if len({tree.n_candidates for tree in trees}) > 1:
         return None
-    found = chains_of(trees)
-    return found if len(found) <= n_features else None
+    order = chains_of(trees)
+    return order if len(order) <= n_features else None
 
 
 def _reordered(tree: OpenedTree, positions: Positions) -> OpenedTree:
@@ -132,12 +132,12 @@ def _join_by_prediction(trees: Sequence[OpenedTree], features: Sequence[frozense
     waiting.remove(first)
     while waiting:
         guess, start = _guess(trees, joined)
-        found = []
+        matches = []
         for number in waiting:
             costs = _chain_costs(trees[number], chains[number], guess, start, joined)
-            found.append((number, *_assign(costs, len(features[number] & seen))))
-        found.sort(key=lambda one: -one[2])
-        clear = [one for one in found if one[2] >= MARGIN][: max(1, len(joined.members))]
+            matches.append((number, *_assign(costs, len(features[number] & seen))))
+        matches.sort(key=lambda match: -match[2])
+        clear = [match for match in matches if match[2] >= MARGIN][: max(1, len(joined.members))]
         if not clear:
             break
         for number, places, _ in clear:
@@ -167,7 +167,7 @@ def _chain_costs(
     """float64[chains, features]: squared error of the prediction, as a share of that of the first guess."""
     rows, sums, known = tree.equations()
     predicted, plain = rows @ guess, rows.sum(axis=1)[:, None] * start[None, :]
-    found = np.full((len(chains), len(joined.chains)), np.inf)
+    costs = np.full((len(chains), len(joined.chains)), np.inf)
     for place, chain in enumerate(chains):
         cuts = list(chain.cuts)
         shown = known[:, cuts]
@@ -175,8 +175,8 @@ def _chain_costs(
             if (len(there.cuts), len(there.twin)) == (len(cuts), len(chain.twin)):
                 at = list(there.cuts)
                 spread = ((sums[:, cuts] - plain[:, at]) ** 2)[shown].sum()
-                found[place, feature] = ((sums[:, cuts] - predicted[:, at]) ** 2)[shown].sum() / max(spread, 1e-30)
-    return found
+                costs[place, feature] = ((sums[:, cuts] - predicted[:, at]) ** 2)[shown].sum() / max(spread, 1e-30)
+    return costs
 
 
 def _assign(costs: Matrix, most: int) -> tuple[list[int], float]:
@@ -204,7 +204,7 @@ def _join_the_rest(trees: Sequence[OpenedTree], joined: JoinedTrees) -> None:
     while waiting := sorted(set(range(len(trees))) - set(joined.members)):
         guess, start = _guess(trees, joined)
         matched = {number: _matched(trees[number], guess, start) for number in waiting}
-        good = sorted((number for number in waiting if matched[number][1] < WORST), key=lambda one: matched[one][1])
+        good = sorted((number for number in waiting if matched[number][1] < WORST), key=lambda tree: matched[tree][1])
         if not good:
             break
         for number in good[: max(1, len(joined.members))]:

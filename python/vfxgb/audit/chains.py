@@ -45,19 +45,19 @@ def chains_of(trees: Sequence[OpenedTree]) -> list[Chain]:
     above = _above(sums[:, places, 1], shown[:, places])
     scale = totals[0]
     apart = _apart(sums[:, places] / scale, shown[:, places], share[places], totals / scale, squares / scale**2)
-    found = []
+    chains = []
     for cuts in _paths(above, apart):
         chain = tuple(int(places[cut]) for cut in cuts)
         doubled = [twins[cut] for cut in chain if cut in twins]
-        found.append(Chain(chain, tuple(doubled) if len(doubled) == len(chain) else ()))
-    return found
+        chains.append(Chain(chain, tuple(doubled) if len(doubled) == len(chain) else ()))
+    return chains
 
 
 def mean_share(shares: Sequence[Matrix]) -> Matrix:
     """The mean of what is known of each candidate in several trees, 0.5 where nothing is."""
     known = ~np.isnan(shares)
-    found: Matrix = np.where(known, shares, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return np.where(known.any(axis=0), found, 0.5)
+    mean: Matrix = np.where(known, shares, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return np.where(known.any(axis=0), mean, 0.5)
 
 
 def _twins(sums: NDArray[np.int64], shown: Flags, places: NDArray[np.int64], share: Matrix) -> dict[int, int]:
@@ -74,15 +74,15 @@ def _twins(sums: NDArray[np.int64], shown: Flags, places: NDArray[np.int64], sha
     mark = (sums.astype(np.uint64) * (weights + np.uint64(1))[:, None, :]).sum(axis=(0, 2), dtype=np.uint64)
     low, high = np.nonzero(share[:, None] < share[None, :])
     _, group, counts = np.unique(mark[high] - mark[low], return_inverse=True, return_counts=True)
-    found: dict[int, int] = {}
+    twin_of: dict[int, int] = {}
     taken: set[int] = set()
     often = counts[group] >= 3
     for edge in np.flatnonzero(often)[np.argsort(-counts[group][often], kind="stable")].tolist():
         cut, twin = int(places[low[edge]]), int(places[high[edge]])
         if cut not in taken and twin not in taken:
-            found[cut] = twin
+            twin_of[cut] = twin
             taken |= {cut, twin}
-    return found
+    return twin_of
 
 
 def _above(h: NDArray[np.int64], shown: Flags) -> Flags:
@@ -116,8 +116,8 @@ def _apart(sums: Matrix, shown: Flags, share: Matrix, totals: Matrix, squares: M
     flat = part.transpose(0, 2, 1).reshape(-1, len(share))
     size = (part**2).sum(axis=2).T @ known
     weight = known.T @ (known * squares.sum(axis=1)[:, None])
-    found: Matrix = np.maximum(size + size.T - 2.0 * flat.T @ flat, 0.0) / np.maximum(weight, 1e-30)
-    return found
+    distances: Matrix = np.maximum(size + size.T - 2.0 * flat.T @ flat, 0.0) / np.maximum(weight, 1e-30)
+    return distances
 
 
 def _paths(above: Flags, apart: Matrix) -> list[list[int]]:
@@ -126,10 +126,10 @@ def _paths(above: Flags, apart: Matrix) -> list[list[int]]:
     # Dearer than any number of links: a chain ends only where it must.
     cost = np.where(above, apart, 1.0 + count * (1.0 + apart.max(initial=0.0)))
     after = np.array([high if above[low, high] else -1 for low, high in enumerate(assigned(cost).tolist())])
-    found = []
+    paths = []
     for start in sorted(set(range(count)) - set(after.tolist())):
         path = [start]
         while after[path[-1]] >= 0:
             path.append(int(after[path[-1]]))
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths

@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """Say in words whether the attack succeeded."""
         if not self.better:
             return "no better than guessing"
         if self.success >= 0.99:
@@ -114,28 +114,28 @@ def mean_finding(findings: list[Finding]) -> Finding:
     first = findings[0]
     if len(findings) == 1:
         return first
-    weights = np.array([max(1, one.count) for one in findings], dtype=np.float64)
+    weights = np.array([max(1, finding.count) for finding in findings], dtype=np.float64)
 
     def common(name: str) -> int:
-        values = {getattr(one, name) for one in findings}
+        values = {getattr(finding, name) for finding in findings}
         return int(values.pop()) if len(values) == 1 else -1
 
-    bounds = [one.bound for one in findings if one.bound is not None]
-    best = max(findings, key=lambda one: one.success - one.guess)
+    bounds = [finding.bound for finding in findings if finding.bound is not None]
+    best = max(findings, key=lambda finding: finding.success - finding.guess)
     return Finding(
         first.attack,
         first.attacker,
         first.victim,
         first.target,
-        min(one.round for one in findings),
+        min(finding.round for finding in findings),
         common("tree"),
         common("node"),
-        int(np.max([one.rows for one in findings])),
-        float(np.average([one.success for one in findings], weights=weights)),
-        float(np.average([one.guess for one in findings], weights=weights)),
+        int(np.max([finding.rows for finding in findings])),
+        float(np.average([finding.success for finding in findings], weights=weights)),
+        float(np.average([finding.guess for finding in findings], weights=weights)),
         int(weights.sum()),
-        sum(one.claims for one in findings),
+        sum(finding.claims for finding in findings),
         f"best of {len(findings)}: {best.detail}" if best.detail else "",
-        max(one.round for one in findings),
+        max(finding.round for finding in findings),
         float(np.average(bounds, weights=weights)) if len(bounds) == len(findings) else None,
     )

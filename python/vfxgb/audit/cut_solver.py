@@ -27,7 +27,7 @@ def left_shares(
     the solution near to what it can be; None for the nearest solution alone.
     """
     n = rows.shape[1]
-    found = np.tile(start, (n, 1))
+    shares = np.tile(start, (n, 1))
     # Cuts with the same equations are solved for together; mostly nothing is withheld.
     patterns, group = known[:, :1], np.zeros(known.shape[1], dtype=np.int64)
     if not known.all():
@@ -38,12 +38,12 @@ def left_shares(
         if not used.any():
             continue
         project = _Projection(rows[used], sums[used][:, members])
-        found[:, members] = project(found[:, members])
+        shares[:, members] = project(shares[:, members])
         if ladders is not None and used.sum() < 2 * n:
             place = {cut: index for index, cut in enumerate(members.tolist())}
             whole = [np.array([place[cut] for cut in cuts]) for cuts in ladders if place.keys() >= set(cuts.tolist())]
-            found[:, members] = _draw_near(found[:, members], project, whole)
-    return found
+            shares[:, members] = _draw_near(shares[:, members], project, whole)
+    return shares
 
 
 class _Projection:
@@ -86,5 +86,5 @@ def nearest_bins(x: Matrix, missing: Matrix | None = None) -> NDArray[np.int64]:
     if missing is not None:
         absent = right[:, -1] + (1.0 - missing) ** 2
         right = np.concatenate([right + (missing**2)[:, None], absent[:, None]], axis=1)
-    found: NDArray[np.int64] = np.argmin(right, axis=1)
-    return found
+    bins: NDArray[np.int64] = np.argmin(right, axis=1)
+    return bins

@@ -75,12 +75,12 @@ def _size_reduce(basis: IntMatrix, scaled: Matrix) -> tuple[IntMatrix, Matrix]:
 
 def orthogonal_sets(vectors: Matrix) -> list[NDArray[np.int64]]:
     """The positions of ones in every 0/1 vector, or its negative, that a reduced basis has orthogonal to `vectors`."""
-    found = []
+    sets = []
     for row in orthogonal_integers(vectors):
         signs = np.unique(row[row != 0])
         if len(signs) == 1 and abs(int(signs[0])) == 1 and np.abs(vectors @ row).max(initial=0.0) < NOTHING:
-            found.append(np.flatnonzero(row))
-    return found
+            sets.append(np.flatnonzero(row))
+    return sets
 
 
 def vectors_wanted(n: int) -> int:

@@ -44,7 +44,7 @@ class Noisy:
 
 
 def parameters(view: AttackerView) -> LdpParams | None:
-    """Of the noise, which every party knows; None where there is none."""
+    """Return the parameters of the noise, which every party knows, or None where there is none."""
     if view.protocol not in ("ldp", "masked"):
         return None
     given = make_protocol_params(protocol_by_name(view.protocol), view.setup.protocol_params)
@@ -66,14 +66,14 @@ def releases(view: AttackerView) -> Iterator[Noisy]:
                 g, *h = unmasked(root)
                 yield Noisy(root.node.round, root.node.tree, root.node.rows, g, h[0] if h else None)
         return
-    opened = [one for one in view.nodes(active) if one.built or one.node == 0]
+    opened = [node for node in view.nodes(active) if node.built or node.node == 0]
     step = 1.0
     for message in view.tagged(active, ScoreRule.TAG, LdpGradients.TAG, LdpPrinted.TAG):
         if isinstance(message, ScoreRule):
             step = message.step
             continue
         tree, depth = (message.round, message.tree), getattr(message, "depth", 0)
-        rows = np.concatenate([one.rows for one in opened if (one.round, one.tree) == tree and one.depth == depth])
+        rows = np.concatenate([node.rows for node in opened if (node.round, node.tree) == tree and node.depth == depth])
         columns = len(message.values) // (8 * len(rows))
         values = unpack_array(message.values, np.int64, (len(rows), columns), WHAT) * step
         clear = columns == 2 and params.hessians == "clear"
@@ -102,13 +102,13 @@ def noise_of(view: AttackerView, params: LdpParams) -> Noise:
     return Noise.plan(context, Ranges.of(context))
 
 
-def log_likelihood(noise: Mechanism, found: Floats, true: Floats, error: Floats | float = 0.0) -> Floats:
-    """Of outputs given true gradients, up to a constant of the output. `error`: by how much outputs may be off."""
+def log_likelihood(noise: Mechanism, seen: Floats, true: Floats, error: Floats | float = 0.0) -> Floats:
+    """Score outputs given true gradients, up to a constant of the output; outputs may be off by `error`."""
     if isinstance(noise, Laplace):
-        return -np.abs(found - true) / (noise.scale * noise.step)
+        return -np.abs(seen - true) / (noise.scale * noise.step)
     if isinstance(noise, Gaussian):
-        return -0.5 * ((found - true) / (noise.sigma * noise.step)) ** 2
-    outputs, inputs = found / noise.step, true / noise.step
+        return -0.5 * ((seen - true) / (noise.sigma * noise.step)) ** 2
+    outputs, inputs = seen / noise.step, true / noise.step
     with np.errstate(divide="ignore"):
         if isinstance(noise, Duchi):
             return np.log(_duchi(noise, outputs, inputs))

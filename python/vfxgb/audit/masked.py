@@ -28,7 +28,7 @@ class Root:
 
 def roots(view: AttackerView, peer: str) -> Iterator[Root]:
     """The roots of all trees whose candidates were masked."""
-    nodes = {(one.round, one.tree): one for one in view.nodes(peer) if one.node == 0}
+    nodes = {(node.round, node.tree): node for node in view.nodes(peer) if node.node == 0}
     noise: dict[tuple[int, int], dict[int, list[Floats]]] = defaultdict(lambda: defaultdict(list))
     masked: dict[tuple[int, int], dict[int, Floats]] = defaultdict(dict)
     for message in view.tagged(peer, *NEEDS):
@@ -55,9 +55,9 @@ def unmasked(root: Root) -> list[Floats]:
     B1 c1 - B2 c2 is solved for the factors, and B1 c1 taken off.
     """
     first, second = sorted(root.noise)[:2]
-    one, other = root.noise[first], root.noise[second]
-    found = []
+    first_noise, second_noise = root.noise[first], root.noise[second]
+    answers = []
     for answer, answer2 in zip(root.masked[first], root.masked[second], strict=True):
-        factors = np.linalg.lstsq(np.concatenate([one, -other], axis=1), answer - answer2, rcond=None)[0]
-        found.append(answer - one @ factors[: one.shape[1]])
-    return found
+        factors = np.linalg.lstsq(np.concatenate([first_noise, -second_noise], axis=1), answer - answer2, rcond=None)[0]
+        answers.append(answer - first_noise @ factors[: first_noise.shape[1]])
+    return answers

@@ -46,7 +46,7 @@ class _Tree:
         self.round, self.tree, self.width = round_index, tree, width
         self.parent: dict[int, int] = {0: -1}
         self.depth: dict[int, int] = {0: 0}
-        self.found: dict[int, NodeSet] = {}
+        self.sets: dict[int, NodeSet] = {}
         # Splits the passive party has answered and nobody has numbered yet: nodes, and who goes left.
         self.pending: tuple[NDArray[np.int32], bytes] | None = None
 
@@ -55,14 +55,14 @@ class _Tree:
     ) -> None:
         self.partition.split(nodes, left, right, bits)
         for node, *children in zip(nodes.tolist(), left.tolist(), right.tolist(), strict=True):
-            if node in self.found:
-                self.found[node] = replace(self.found[node], leaf=False)
+            if node in self.sets:
+                self.sets[node] = replace(self.sets[node], leaf=False)
             for child in children:
                 self.parent[child], self.depth[child] = node, self.depth[node] + 1
 
     def add(self, node: int, built: bool, allowed: NDArray[np.bool_] | None, number: int | None = None) -> None:
         shown = node if number is None else number
-        self.found[node] = NodeSet(
+        self.sets[node] = NodeSet(
             self.round,
             self.tree,
             shown,
@@ -83,17 +83,17 @@ class _Tree:
             self.split(nodes, left, left + np.int32(1), bits)
             hidden = np.arange(first, first + 2 * len(nodes)).tolist()
         for node in self.partition.nodes().tolist():
-            if node not in self.found:
+            if node not in self.sets:
                 self.add(node, False, None, -1 - hidden.index(node) if node in hidden else None)
-        return list(self.found.values())
+        return list(self.sets.values())
 
 
 def replay(messages: Iterable[Any], n_rows: int, n_train: int, n_features: int) -> list[NodeSet]:
     """The nodes of all trees, from the messages begin-round, level, choose, split-rows and end-round in order.
 
-    `n_features`: of the passive party.
+    `n_features` is how many features the passive party has.
     """
-    found: list[NodeSet] = []
+    nodes: list[NodeSet] = []
     trees: list[_Tree] = []
     chosen: dict[int, NDArray[np.int32]] = {}
     for message in messages:
@@ -109,9 +109,9 @@ def replay(messages: Iterable[Any], n_rows: int, n_train: int, n_features: int) 
                 trees[rows.tree].pending = (chosen[rows.tree], bytes(rows.bits))
         elif isinstance(message, EndRound):
             for tree in trees:
-                found += tree.finish()
+                nodes += tree.finish()
             trees = []
-    return found
+    return nodes
 
 
 def _begin(message: BeginRound, n_rows: int, n_train: int, n_features: int) -> list[_Tree]:
@@ -129,7 +129,7 @@ def _begin(message: BeginRound, n_rows: int, n_train: int, n_features: int) -> l
 
 def _open_level(tree: _Tree, part: Any) -> None:
     for group in part.splits:
-        nodes, left, right = (unpack_list(one, np.int32, WHAT) for one in (group.nodes, group.left, group.right))
+        nodes, left, right = (unpack_list(packed, np.int32, WHAT) for packed in (group.nodes, group.left, group.right))
         bits: bytes | memoryview = group.bits
         if len(bits) == 0 and tree.pending is not None:
             bits = tree.pending[1]

@@ -72,8 +72,8 @@ def opened_trees(view: AttackerView, peer: str) -> list[OpenedTree]:
     groups: dict[tuple[int, int], list[NodeSet]] = {}
     for node in view.nodes(peer):
         groups.setdefault((node.round, node.tree), []).append(node)
-    found = [_opened_tree(view, peer, nodes) for nodes in groups.values()]
-    return [tree for tree in found if tree is not None]
+    trees = [_opened_tree(view, peer, nodes) for nodes in groups.values()]
+    return [tree for tree in trees if tree is not None]
 
 
 def _opened_tree(view: AttackerView, peer: str, nodes: list[NodeSet]) -> OpenedTree | None:
@@ -111,7 +111,7 @@ def _siblings(
     children: dict[int, list[int]] = {}
     for node in nodes:
         children.setdefault(node.parent, []).append(node.node)
-    found: list[NodeSet] = []
+    family: list[NodeSet] = []
     for node in sorted(nodes, key=lambda node: node.depth):
         pair = children[node.parent]
         if node.node in sums or node.parent not in sums or len(pair) != 2:
@@ -120,7 +120,7 @@ def _siblings(
         if other in sums:
             sums[node.node] = sums[node.parent] - sums[other]
             known[node.node] = known[node.parent] & known[other]
-            found.append(node)
-    if not found:
+            family.append(node)
+    if not family:
         return [], left[:0], shown[:0]
-    return found, np.stack([sums[node.node] for node in found]), np.stack([known[node.node] for node in found])
+    return family, np.stack([sums[node.node] for node in family]), np.stack([known[node.node] for node in family])

@@ -53,5 +53,5 @@ def assigned(cost: NDArray[np.float64]) -> NDArray[np.int64]:
         raise MissingPackageError(
             "attacking by assignments: scipy is not installed; pip install 'vfxgb[audit]'"
         ) from None
-    found: NDArray[np.int64] = linear_sum_assignment(cost)[1].astype(np.int64)
-    return found
+    columns: NDArray[np.int64] = linear_sum_assignment(cost)[1].astype(np.int64)
+    return columns

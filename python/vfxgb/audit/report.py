@@ -34,21 +34,25 @@ class AuditReport:
     @property
     def summary(self) -> list[Finding]:
         """One finding per attack, attacker, victim, target and round."""
-        return _grouped(self.findings, lambda one: one.round)
+        return _grouped(self.findings, lambda finding: finding.round)
 
     def of(self, attack: str) -> list[Finding]:
         """The summary of one attack."""
-        return [one for one in self.summary if one.attack == attack]
+        return [finding for finding in self.summary if finding.attack == attack]
 
     def text(self) -> str:
         """The table: who learns what, success next to the guess, the verdict in words. Later rounds are averaged."""
         lines = [f"audit of a run of protocol {self.protocol}", ""]
-        shown = _grouped(self.findings, lambda one: min(one.round, 1))
+        shown = _grouped(self.findings, lambda finding: min(finding.round, 1))
         if shown:
             head = ("attack", "attacker", "learns", "of", "round", "claims", "success", "guess", "verdict")
-            lines += _table([head, *(_cells(one) for one in shown)])
+            lines += _table([head, *(_cells(finding) for finding in shown)])
             lines += ["", f"guess: of a party that saw nothing; better means by more than {ERRORS:g} standard errors"]
-            details = [f"  {one.attack}, {one.attacker} on {one.victim}: {one.detail}" for one in shown if one.detail]
+            details = [
+                f"  {finding.attack}, {finding.attacker} on {finding.victim}: {finding.detail}"
+                for finding in shown
+                if finding.detail
+            ]
             lines += ["", "details", *dict.fromkeys(details)] if details else []
         else:
             lines.append("no attack applies to this run")
@@ -56,8 +60,8 @@ class AuditReport:
             lines += ["", "left out for cost", *(f"  {name}: {text}" for name, text in self.remarks.items())]
         if self.not_run:
             reasons: dict[str, list[str]] = {}
-            for one in self.not_run:
-                reasons.setdefault(one.why, []).append(one.attack)
+            for attack in self.not_run:
+                reasons.setdefault(attack.why, []).append(attack.attack)
             lines += ["", "not run", *(f"  {', '.join(names)}: {why}" for why, names in reasons.items())]
         return "\n".join(lines)
 
@@ -70,9 +74,9 @@ class AuditReport:
             "format": FORMAT,
             "version": VERSION,
             "protocol": self.protocol,
-            "summary": [_plain(one) for one in self.summary],
-            "findings": [_plain(one) for one in self.findings],
-            "not_run": [asdict(one) for one in self.not_run],
+            "summary": [_plain(finding) for finding in self.summary],
+            "findings": [_plain(finding) for finding in self.findings],
+            "not_run": [asdict(attack) for attack in self.not_run],
             "remarks": self.remarks,
         }
 
@@ -96,10 +100,13 @@ class AuditReport:
         figure = Figure(figsize=(8.0, 1.2 + 0.45 * max(1, len(summary))))
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        for place, one in enumerate(summary):
-            axes.barh(place - 0.2, one.success, 0.4, color="#b2182b" if one.better else "#92c5de")
-            axes.barh(place + 0.2, one.guess, 0.4, color="#bbbbbb")
-        names = [f"{one.attack}: {one.attacker} on {one.target} of {one.victim}, round {one.rounds}" for one in summary]
+        for place, finding in enumerate(summary):
+            axes.barh(place - 0.2, finding.success, 0.4, color="#b2182b" if finding.better else "#92c5de")
+            axes.barh(place + 0.2, finding.guess, 0.4, color="#bbbbbb")
+        names = [
+            f"{finding.attack}: {finding.attacker} on {finding.target} of {finding.victim}, round {finding.rounds}"
+            for finding in summary
+        ]
         axes.set_yticks(range(len(summary)), names, fontsize=7)
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)
@@ -115,26 +122,28 @@ class AuditReport:
 def _grouped(findings: Iterable[Finding], part: Callable[[Finding], int]) -> list[Finding]:
     """One finding per attack, attacker, victim, target and `part`, in that order."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
-    for one in findings:
-        groups.setdefault((one.attack, one.attacker, one.victim, one.target, part(one)), []).append(one)
+    for finding in findings:
+        groups.setdefault((finding.attack, finding.attacker, finding.victim, finding.target, part(finding)), []).append(
+            finding
+        )
     return [mean_finding(group) for _, group in sorted(groups.items())]
 
 
-def _plain(one: Finding) -> dict[str, Any]:
-    return {**asdict(one), "margin": one.margin, "better": one.better, "verdict": one.verdict}
+def _plain(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "margin": finding.margin, "better": finding.better, "verdict": finding.verdict}
 
 
-def _cells(one: Finding) -> tuple[str, ...]:
+def _cells(finding: Finding) -> tuple[str, ...]:
     return (
-        one.attack,
-        one.attacker,
-        one.target,
-        one.victim,
-        one.rounds,
-        str(one.claims),
-        f"{one.success:.4f}",
-        f"{one.guess:.4f}",
-        one.verdict,
+        finding.attack,
+        finding.attacker,
+        finding.target,
+        finding.victim,
+        finding.rounds,
+        str(finding.claims),
+        f"{finding.success:.4f}",
+        f"{finding.guess:.4f}",
+        finding.verdict,
     )
 
 

@@ -37,8 +37,8 @@ class Exchange:
         """Z^T: those of the sent vectors that hide the answer, float64[r', n]."""
         assert self.products is not None  # noqa: S101 - asked of answered nodes only
         size = np.linalg.norm(self.products) or 1.0
-        found: Matrix = self.basis[np.linalg.norm(self.products @ self.basis.T, axis=0) < ZERO * size]
-        return found
+        vectors: Matrix = self.basis[np.linalg.norm(self.products @ self.basis.T, axis=0) < ZERO * size]
+        return vectors
 
 
 def exchanges(view: AttackerView, peer: str, basis_tag: str, products_tag: str) -> Iterator[Exchange]:
@@ -103,15 +103,15 @@ class Accumulated:
 def in_subtree(node: NodeSet, nodes: list[NodeSet]) -> list[NodeSet]:
     """The nodes of the same tree at and below `node`, among `nodes` in order of growth."""
     inside = {node.node}
-    found = []
-    for one in nodes:
-        if (one.round, one.tree) == (node.round, node.tree) and (one.node in inside or one.parent in inside):
-            inside.add(one.node)
-            found.append(one)
-    return found
+    below = []
+    for other in nodes:
+        if (other.round, other.tree) == (node.round, node.tree) and (other.node in inside or other.parent in inside):
+            inside.add(other.node)
+            below.append(other)
+    return below
 
 
 def best_top(tree: list[Exchange]) -> Exchange:
     """The largest node of a tree among those with others below it, whose equations add up; else the largest."""
-    parents = {one.node.parent for one in tree}
-    return max(tree, key=lambda one: (one.node.node in parents, one.n))
+    parents = {exchange.node.parent for exchange in tree}
+    return max(tree, key=lambda exchange: (exchange.node.node in parents, exchange.n))

@@ -24,26 +24,26 @@ class SubsetSums:
 
     @property
     def size(self) -> int:
-        """Sums of two."""
+        """Count the sums of two rows."""
         return len(self._sums)
 
     def only(self, target: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """The positions of the one to four rows that sum to `target`, if no other rows do."""
-        found: set[tuple[int, ...]] = set()
+        candidates: set[tuple[int, ...]] = set()
         key = _key(target[None, :])[0]
         sorted_keys = self._single[self._by_key]
         # One row; two; one and two; two and two.
         for place in _matches(sorted_keys, np.array([key]))[1].tolist():
-            found.add((int(self._by_key[place]),))
+            candidates.add((int(self._by_key[place]),))
         for place in _matches(self._sums, np.array([key]))[1].tolist():
-            found.add(self._pair(place))
-        for one, place in zip(*_matches(self._sums, key - self._single), strict=True):
-            found.add(tuple(sorted((int(one), *self._pair(int(place))))))
-        for one, place in zip(*_matches(self._sums, key - self._sums), strict=True):
-            found.add(tuple(sorted((*self._pair(int(one)), *self._pair(int(place))))))
-            if len(found) > MANY:
+            candidates.add(self._pair(place))
+        for match, place in zip(*_matches(self._sums, key - self._single), strict=True):
+            candidates.add(tuple(sorted((int(match), *self._pair(int(place))))))
+        for match, place in zip(*_matches(self._sums, key - self._sums), strict=True):
+            candidates.add(tuple(sorted((*self._pair(int(match)), *self._pair(int(place))))))
+            if len(candidates) > MANY:
                 return None
-        possible = [members for members in found if self._is_sum(members, target)]
+        possible = [members for members in candidates if self._is_sum(members, target)]
         if len(possible) != 1:
             return None
         values, used = np.unique(possible[0], return_counts=True)
@@ -67,8 +67,8 @@ MANY = 1000
 
 def _key(pairs: NDArray[np.int64]) -> NDArray[np.uint64]:
     unsigned = pairs.astype(np.uint64)
-    found: NDArray[np.uint64] = unsigned[:, 0] + KEY * unsigned[:, 1]
-    return found
+    keys: NDArray[np.uint64] = unsigned[:, 0] + KEY * unsigned[:, 1]
+    return keys
 
 
 def _matches(haystack: NDArray[np.uint64], needles: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

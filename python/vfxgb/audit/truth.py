@@ -42,9 +42,9 @@ class Truth:
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self._notes = {
-            (party, one.name, one.round, one.tree): one.array
+            (party, note.name, note.round, note.tree): note.array
             for party, record in transcript.records.items()
-            for one in record.notes
+            for note in record.notes
         }
         self._columns: dict[tuple[str, int, int], SplitColumns] = {}
         self._views: dict[str, AttackerView] = {}
@@ -55,7 +55,7 @@ class Truth:
 
     @cached_property
     def labels(self) -> NDArray[np.float64]:
-        """Of the training rows, as the objective sees them."""
+        """The training rows have these labels, as the objective sees them."""
         return self.note(self._transcript.active, "labels")
 
     @property
@@ -90,8 +90,8 @@ class Truth:
 
     def _is_class(self, rows: NDArray[Any], tree: int) -> NDArray[np.bool_]:
         outputs = len(self.note(self._transcript.active, "base-margin"))
-        found: NDArray[np.bool_] = self.labels[rows] == (max(tree, 0) if outputs > 1 else 1)
-        return found
+        in_class: NDArray[np.bool_] = self.labels[rows] == (max(tree, 0) if outputs > 1 else 1)
+        return in_class
 
     def _judge_labels(self, claim: Claim) -> Judgement:
         truth = self._is_class(claim.rows, claim.tree)
@@ -123,7 +123,7 @@ class Truth:
         """
         bins = self.note(claim.victim, "bins")[claim.rows].astype(np.int64)
         counts = [np.unique(column, return_counts=True)[1] for column in bins.T]
-        told = [feature for feature, found in enumerate(counts) if len(found) > 1]
+        told = [feature for feature, sizes in enumerate(counts) if len(sizes) > 1]
         bins = bins[:, told]
         right = (claim.values[:, :, None] == bins[:, None, :]).mean(axis=0)
         near = (np.abs(claim.values[:, :, None] - bins[:, None, :]) <= 1).mean(axis=0)
@@ -133,8 +133,8 @@ class Truth:
             success, within = success + float(right[column, feature]), within + float(near[column, feature])
             right[column], right[:, feature] = -1.0, -1.0
         chosen = [counts[feature] for feature in told]
-        guess = float(np.mean([found.max() / found.sum() for found in chosen])) if chosen else 0.0
-        chance = float(np.mean([1.0 / len(found) for found in chosen])) if chosen else 0.0
+        guess = float(np.mean([sizes.max() / sizes.sum() for sizes in chosen])) if chosen else 0.0
+        chance = float(np.mean([1.0 / len(sizes) for sizes in chosen])) if chosen else 0.0
         detail = f"{claim.detail}; within one bin {within / max(1, len(told)):.4f}, one bin at random {chance:.4f}"
         # Bins of one row are drawn together by what the rows have in common: only rows count as independent.
         return Judgement(success / max(1, len(told)), guess, len(bins), detail)
@@ -175,11 +175,11 @@ class Truth:
         columns = self.columns(claim.victim, claim.round, claim.tree)
         buckets = columns.buckets(claim.rows)
         ranges = columns.ranges(claim.rows)
-        claimed = {frozenset(np.asarray(one).tolist()) for one in claim.values}
+        claimed = {frozenset(np.asarray(rows).tolist()) for rows in claim.values}
         right = len(claimed & ranges)
         share = len(claimed & buckets) / max(1, len(buckets))
         detail = (
-            f"{len(claimed)} sets claimed, {right} of them right; {sum(len(one) <= 4 for one in buckets)} of "
+            f"{len(claimed)} sets claimed, {right} of them right; {sum(len(bucket) <= 4 for bucket in buckets)} of "
             f"{len(buckets)} buckets hold at most 4 rows"
         )
         return Judgement(share, 0.0, len(buckets), f"{claim.detail}; {detail}" if claim.detail else detail)
@@ -190,7 +190,9 @@ class Truth:
         if place not in self._columns:
             view = self._view(party)
             peer = view.peers[0]
-            begin = next(one for one in view.messages(peer, BeginRound.TAG, BeginRound) if one.round == round_index)
+            begin = next(
+                message for message in view.messages(peer, BeginRound.TAG, BeginRound) if message.round == round_index
+            )
             (ready,) = view.messages(peer, Ready.TAG, Ready)
             chosen = unpack_bits(begin.features[tree], ready.n_features, "reading a transcript")
             features = np.arange(ready.n_features) if chosen is None else np.flatnonzero(chosen)
@@ -201,7 +203,7 @@ class Truth:
                 features.astype(np.int32),
                 self._notes.get((party, "order", round_index, tree)),
                 view.setup.min_bucket_rows,
-                [one for one in view.nodes(peer) if (one.round, one.tree) == (round_index, tree)],
+                [node for node in view.nodes(peer) if (node.round, node.tree) == (round_index, tree)],
             )
         return self._columns[place]
 
@@ -215,7 +217,7 @@ class Truth:
     def _node(self, claim: Claim) -> NodeSet:
         view = self._view(claim.victim)
         wanted = (claim.round, claim.tree, claim.node)
-        return next(one for one in view.nodes(view.peers[0]) if (one.round, one.tree, one.node) == wanted)
+        return next(node for node in view.nodes(view.peers[0]) if (node.round, node.tree, node.node) == wanted)
 
 
 class SplitColumns:
@@ -243,9 +245,9 @@ class SplitColumns:
         self._order = order = np.arange(len(local)) if order is None else order
         self._local, self._cut, self._default_left = local[order], cut[order], default_left[order]
         self._families: dict[int, list[NodeSet]] = {}
-        for one in nodes:
-            self._families.setdefault(one.parent, []).append(one)
-        self._nodes = {one.node: one for one in nodes}
+        for node in nodes:
+            self._families.setdefault(node.parent, []).append(node)
+        self._nodes = {node.node: node for node in nodes}
         # What the children of a node show, by the node's number, -1 for the root.
         self._shown: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
 
@@ -258,16 +260,16 @@ class SplitColumns:
         """bool[candidates, len(rows)]: row goes left at the candidate shown at that position."""
         held = self._bins[rows][:, self._local].T
         missing = held == self._n_bins[self._local][:, None]
-        found: NDArray[np.bool_] = np.where(missing, self._default_left[:, None], held <= self._cut[:, None])
-        return found
+        goes_left: NDArray[np.bool_] = np.where(missing, self._default_left[:, None], held <= self._cut[:, None])
+        return goes_left
 
     def available(self, node: NodeSet) -> NDArray[np.bool_]:
         """bool[candidates]: the node showed the candidate at that position."""
-        found = np.ones(len(self._order), dtype=np.bool_) if node.allowed is None else node.allowed[self._local]
+        allowed = np.ones(len(self._order), dtype=np.bool_) if node.allowed is None else node.allowed[self._local]
         if self._least == 1:
-            return found
+            return allowed
         ends, apart = self._cuts(node.parent)
-        return found & ends[self._local, self._cut] & (~self._default_left | apart[self._local])
+        return allowed & ends[self._local, self._cut] & (~self._default_left | apart[self._local])
 
     def _cuts(self, parent: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """ends bool[F, most bins] and apart bool[F] of a node's children (rows/shown_cuts.py)."""
@@ -277,8 +279,8 @@ class SplitColumns:
             else:
                 above = self._cuts(self._nodes[parent].parent)
             widest = above[0].shape[1]
-            held = [self._bins[one.rows] for one in self._families[parent]]
-            counts = np.array([[np.sum(rows == one, axis=0) for one in range(widest)] for rows in held])
+            held = [self._bins[child.rows] for child in self._families[parent]]
+            counts = np.array([[np.sum(rows == bin_, axis=0) for bin_ in range(widest)] for rows in held])
             # The bin after a feature's last one stands for missing values.
             inside = np.arange(widest)[:, None] < self._n_bins
             missing = np.array([np.sum(rows == self._n_bins, axis=0) for rows in held])
@@ -294,26 +296,26 @@ class SplitColumns:
 
     def buckets(self, rows: NDArray[Any]) -> set[frozenset[int]]:
         """The rows of every bucket of the node that is not empty, missing values included."""
-        found = set()
+        sets = set()
         for feature in range(self._bins.shape[1]):
             held = self._bins[rows, feature]
-            found |= {frozenset(rows[held == one].tolist()) for one in np.unique(held)}
-        return found
+            sets |= {frozenset(rows[held == bin_].tolist()) for bin_ in np.unique(held)}
+        return sets
 
     def ranges(self, rows: NDArray[Any]) -> set[frozenset[int]]:
         """The rows of every run of neighbouring buckets of one feature, missing values anywhere."""
-        found = set()
+        sets = set()
         for feature, count in enumerate(self._n_bins.tolist()):
             held = self._bins[rows, feature]
             present = np.unique(held[held < count])
             missing = frozenset(rows[held == count].tolist())
             for first in range(len(present)):
                 run: frozenset[int] = frozenset()
-                for one in present[first : first + RANGE_BUCKETS]:
-                    run |= frozenset(rows[held == one].tolist())
-                    found |= {run, run | missing}
-            found.add(missing)
-        return found - {frozenset()}
+                for bin_ in present[first : first + RANGE_BUCKETS]:
+                    run |= frozenset(rows[held == bin_].tolist())
+                    sets |= {run, run | missing}
+            sets.add(missing)
+        return sets - {frozenset()}
 
 
 # Sets of at most 4 rows are claimed; no run of more buckets than that can be one.

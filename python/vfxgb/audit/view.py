@@ -49,7 +49,7 @@ class AttackerView:
 
     @property
     def party(self) -> str:
-        """The attacker."""
+        """This party attacks."""
         return self._record.party
 
     @property
@@ -60,12 +60,12 @@ class AttackerView:
     @cached_property
     def peers(self) -> tuple[str, ...]:
         """Whom it talked to."""
-        return tuple(dict.fromkeys(one.peer for one in self._record.messages))
+        return tuple(dict.fromkeys(entry.peer for entry in self._record.messages))
 
     @cached_property
     def tags(self) -> frozenset[str]:
         """The types of all messages it sent or received."""
-        return frozenset(one.tag for one in self._record.messages)
+        return frozenset(entry.tag for entry in self._record.messages)
 
     @cached_property
     def setup(self) -> Setup:
@@ -74,23 +74,23 @@ class AttackerView:
 
     def messages(self, peer: str, tag: str, kind: type[M]) -> Iterator[M]:
         """The messages of one type exchanged with `peer`, in order, decoded one at a time."""
-        for one in self._record.messages:
-            if one.peer == peer and one.tag == tag:
-                message = self._catalogue.decode(one.tag, one.payload, peer)
+        for entry in self._record.messages:
+            if entry.peer == peer and entry.tag == tag:
+                message = self._catalogue.decode(entry.tag, entry.payload, peer)
                 assert isinstance(message, kind)  # noqa: S101 - the class of a tag
                 yield message
 
     def tagged(self, peer: str, *tags: str) -> Iterator[Any]:
         """The messages of some types exchanged with `peer`, in order, for attacks that know a type by its tag alone."""
-        for one in self._record.messages:
-            if one.peer == peer and one.tag in tags:
-                yield self._catalogue.decode(one.tag, one.payload, peer)
+        for entry in self._record.messages:
+            if entry.peer == peer and entry.tag in tags:
+                yield self._catalogue.decode(entry.tag, entry.payload, peer)
 
     def note(self, name: str, round_index: int = -1, tree: int = -1) -> NDArray[Any] | None:
         """What the attacker knows by itself under that name (train/transcript.py), or None."""
-        for one in self._record.notes:
-            if (one.name, one.round, one.tree) == (name, round_index, tree):
-                return one.array
+        for entry in self._record.notes:
+            if (entry.name, entry.round, entry.tree) == (name, round_index, tree):
+                return entry.array
         return None
 
     def nodes(self, peer: str) -> list[NodeSet]:

@@ -34,12 +34,12 @@ def ask(module: str, job: Any, result: type[Result], name: str) -> Result:
     if run.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     try:
-        found = json.loads(run.stdout)
+        reply = json.loads(run.stdout)
     except json.JSONDecodeError:
         raise VfxgbError(f"measuring {name}: its process ended with code {run.returncode} and no result") from None
-    if "error" in found:
-        raise VfxgbError(f"measuring {name}: {found['error']}")
-    return msgspec.convert(found, result)
+    if "error" in reply:
+        raise VfxgbError(f"measuring {name}: {reply['error']}")
+    return msgspec.convert(reply, result)
 
 
 def answer(kind: type[Job], run: Callable[[Job], Any]) -> int:

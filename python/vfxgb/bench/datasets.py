@@ -97,18 +97,18 @@ def load(name: str, rows: int | None = None, features: tuple[int, int] | None = 
     """
     if name == SYNTHETIC:
         return generate(rows or SYNTHETIC_ROWS, features or SYNTHETIC_FEATURES)
-    found = DATA_SETS[name]
+    data_set = DATA_SETS[name]
     if features is not None:
         raise ParameterError(f"loading {name}: its columns are fixed; features are for data {SYNTHETIC!r}")
-    wanted = found.rows if rows is None else rows
-    if wanted > found.rows:
-        raise ParameterError(f"loading {name}: found {found.rows} rows, wanted {wanted}; use data {SYNTHETIC!r}")
+    wanted = data_set.rows if rows is None else rows
+    if wanted > data_set.rows:
+        raise ParameterError(f"loading {name}: found {data_set.rows} rows, wanted {wanted}; use data {SYNTHETIC!r}")
     folder = os.environ.get(DATA_VARIABLE)
     path = Path(folder) / f"{name}.csv.gz" if folder else None
     if path is not None and path.is_file():
-        return _read(path, found, wanted)
-    n_active = len(found.active)
-    made = generate(wanted, (n_active, found.columns - n_active))
+        return _read(path, data_set, wanted)
+    n_active = len(data_set.active)
+    made = generate(wanted, (n_active, data_set.columns - n_active))
     hint = f"set {DATA_VARIABLE} to a folder with {name}.csv.gz for the real one"
     return Loaded(made.X, made.y, n_active, f"{made.source} in place of {name} ({hint})")
 

@@ -8,7 +8,7 @@ MEGA = 1e6
 
 @dataclass(frozen=True)
 class Columns:
-    """`name_width`: of the first column. `width`: of each other; a cell that is wider pushes the next ones along."""
+    """The first column is `name_width` wide, each other `width`; a cell that is wider pushes the next ones along."""
 
     name_width: int
     width: int

@@ -50,15 +50,15 @@ def missing_packages() -> list[str]:
 
 def find_scripts(folder: Path) -> dict[str, Script]:
     """Name -> script, paper by paper."""
-    found = []
+    scripts = []
     for path in sorted(folder.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if not any(isinstance(node, ast.If) and ast.unparse(node.test) == RUNNABLE for node in tree.body):
             continue
         about = (ast.get_docstring(tree) or path.stem).partition("\n")[0].rstrip(".")
-        found.append(Script(path.stem, path, about, _minutes(tree)))
-    found.sort(key=lambda script: (_paper(script.about), script.name))
-    return {script.name: script for script in found}
+        scripts.append(Script(path.stem, path, about, _minutes(tree)))
+    scripts.sort(key=lambda script: (_paper(script.about), script.name))
+    return {script.name: script for script in scripts}
 
 
 def _minutes(tree: ast.Module) -> tuple[float, float]:
@@ -70,8 +70,8 @@ def _minutes(tree: ast.Module) -> tuple[float, float]:
 
 
 def _paper(about: str) -> str:
-    found = re.search(r"papers/(\d+)", about)
-    return found.group(1) if found else "~"
+    match = re.search(r"papers/(\d+)", about)
+    return match.group(1) if match else "~"
 
 
 def chosen_scripts(scripts: dict[str, Script], names: Sequence[str]) -> list[Script]:
@@ -98,8 +98,8 @@ def run(
 ) -> list[str]:
     """Run scripts one after the other and write the index; gives the names of those that failed.
 
-    `out`: None for `results_folder`. `threads`: of each party, None for the scripts' default. `folder`: where the
-    scripts are. Raises UnknownNameError for a name that is no script, VfxgbError if a package is missing,
+    `out` None stands for `results_folder`. Each party has `threads` threads, None for the scripts' default. The scripts
+    are in `folder`. Raises UnknownNameError for a name that is no script, VfxgbError if a package is missing,
     KeyboardInterrupt after the index of what was finished is written.
     """
     folder = folder or scripts_folder("papers")
@@ -136,7 +136,7 @@ class Clock:
     """Time left, from how long each script was said to take and how long those before it really took."""
 
     def __init__(self, minutes: Sequence[float], now: Callable[[], float] = time.monotonic) -> None:
-        self._wanted = [60 * one for one in minutes]
+        self._wanted = [60 * minute for minute in minutes]
         self._now = now
         self._begin = self._start = now()
         self._done = 0
@@ -214,10 +214,10 @@ def index(scripts: dict[str, Script], out: Path) -> str:
 def _document(path: Path) -> dict[str, Any]:
     """A result file; empty if it is not there or not whole."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _say(text: str) -> None:

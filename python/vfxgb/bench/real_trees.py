@@ -20,12 +20,12 @@ def splits_by_party(trees: Iterable[TreeShape], parties: Sequence[str]) -> list[
 
 def assert_real_trees(share: ActiveShare, what: str) -> None:
     """Raise BenchmarkError unless every tree of a model has a split, and every passive party one in some tree."""
-    found = splits_by_party(share.trees, share.parties)
+    splits = splits_by_party(share.trees, share.parties)
     _check_splits([int((tree.party != LEAF).sum()) for tree in share.trees], what)
-    idle = [party for party in share.parties if party != share.party and not any(tree[party] for tree in found)]
+    idle = [party for party in share.parties if party != share.party and not any(tree[party] for tree in splits)]
     if idle:
         raise BenchmarkError(
-            f"{what}: found no split of {' and '.join(idle)} in {len(found)} trees, wanted at least one; "
+            f"{what}: found no split of {' and '.join(idle)} in {len(splits)} trees, wanted at least one; "
             "what was timed is not what training together costs"
         )
 

@@ -60,7 +60,7 @@ class BinnedTable:
             chosen.append(
                 imposed[name] if imposed is not None else _own_cuts(training, max_bin, bool(missing[feature]))
             )
-        bins = _native.gbdt.Bins(table.n_rows, [one.astype(np.float64) for one in chosen])
+        bins = _native.gbdt.Bins(table.n_rows, [column_cuts.astype(np.float64) for column_cuts in chosen])
         for feature in range(table.n_features):
             bins.fill(feature, table.column(feature), 0, threads)
         return cls(table.names, tuple(chosen), MemoryRows(bins, n_train, threads), missing, n_train)
@@ -72,7 +72,7 @@ class BinnedTable:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Count the columns."""
         return len(self.names)
 
     @property

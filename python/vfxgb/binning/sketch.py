@@ -51,16 +51,16 @@ class Survey:
     @staticmethod
     def join(surveys: Sequence["Survey"]) -> "Survey":
         """The survey of all their rows; of no row if there is none."""
-        smallest = min((one.smallest for one in surveys if one.smallest_rows), default=0)
-        largest = max((one.largest for one in surveys if one.largest_rows), default=0)
+        smallest = min((part.smallest for part in surveys if part.smallest_rows), default=0)
+        largest = max((part.largest for part in surveys if part.largest_rows), default=0)
         counts = np.zeros(1 << 16, dtype=np.int64)
-        for one in surveys:
-            counts[one.prefixes] += one.counts
+        for part in surveys:
+            counts[part.prefixes] += part.counts
         return _survey(
-            sum(one.rows for one in surveys),
-            sum(one.missing for one in surveys),
-            (smallest, sum(one.smallest_rows for one in surveys if one.smallest == smallest)),
-            (largest, sum(one.largest_rows for one in surveys if one.largest == largest)),
+            sum(part.rows for part in surveys),
+            sum(part.missing for part in surveys),
+            (smallest, sum(part.smallest_rows for part in surveys if part.smallest == smallest)),
+            (largest, sum(part.largest_rows for part in surveys if part.largest == largest)),
             counts,
         )
 
@@ -181,10 +181,10 @@ class CutSearch:
         """
         if self.wanted is not None:
             raise CutsError(f"making cuts from shards: pass {self.level + 1} is missing, wanted its counts first")
-        found = self._found()
-        return cuts_with_missing(found) if self.has_missing else found
+        cuts = self._chosen_cuts()
+        return cuts_with_missing(cuts) if self.has_missing else cuts
 
-    def _found(self) -> Float32Array:
+    def _chosen_cuts(self) -> Float32Array:
         if self._search is None:
             return np.empty(0, dtype=np.float32)
         distinct = self._search.distinct

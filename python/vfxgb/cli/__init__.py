@@ -25,12 +25,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except (Exception, KeyboardInterrupt) as error:
-        found = exit_code(error)
-        if found is None:
+        status = exit_code(error)
+        if status is None:
             raise
         # Some of an error's text may come from another party.
-        print("vfxgb: " + ("interrupted" if found == INTERRUPTED else printable_lines(_said(error))), file=sys.stderr)
-        return found
+        print("vfxgb: " + ("interrupted" if status == INTERRUPTED else printable_lines(_said(error))), file=sys.stderr)
+        return status
     return code
 
 

@@ -29,18 +29,19 @@ def run(arguments: argparse.Namespace) -> int:
     from vfxgb.party.check import check
     from vfxgb.party.config import load_config
 
-    found = []
+    findings = []
     for finding in check(load_config(arguments.config)):
-        found.append(finding)
+        findings.append(finding)
         if arguments.json != "-":
             print(f"{MARKS[finding.verdict]}  {finding.subject:<22} {printable_lines(finding.text)}", flush=True)
     if arguments.json is not None:
         write_json(
-            [{"verdict": one.verdict, "subject": one.subject, "text": one.text} for one in found], arguments.json
+            [{"verdict": finding.verdict, "subject": finding.subject, "text": finding.text} for finding in findings],
+            arguments.json,
         )
-    bad = [one for one in found if one.verdict == "bad"]
-    if any(not one.peer for one in bad):
+    bad = [finding for finding in findings if finding.verdict == "bad"]
+    if any(not finding.peer for finding in bad):
         return USAGE
-    if any(one.refused for one in bad):
+    if any(finding.refused for finding in bad):
         return REFUSED
     return PEER if bad else OK

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_share(path: Path, listed: bool = True) -> Path:
-    """The file of the share that `path` stands for; `listed`: of a party's folder its runs are listed first.
+    """Return the file of the share that `path` stands for; where `listed`, the runs of a party's folder are printed.
 
     Raises FormatError for a folder without a model.
     """

@@ -93,7 +93,7 @@ def find_run(path: Path) -> RunFolder:
 
 
 def report_text(record: RunRecord, ledger: dict[str, Any] | None, folder: RunFolder) -> str:
-    """The whole report."""
+    """Write the whole report."""
     parts = [
         ("", _what(record)),
         ("how well", _evals(record)),

@@ -3,7 +3,7 @@
 A value is clipped to [-alpha, alpha] and quantised to r - 2 bits and a sign; the slot holds it modulo 2**r, so a
 negative value begins with two sign bits '11', and has `padding` zero bits above them. Every further negative number in
 a sum carries into the padding: with four of them it reads '11' though the sum itself is small, and the fifth carries
-into the next slot and leaves padding that reads '00' (papers/004 section II-B; ERRATA E24, E25). Boosting adds
+into the next slot and leaves padding that reads '00' (Batch HE, section II-B; ERRATA E24, E25). Boosting adds
 thousands of gradients, about half of them negative. Kept to show that, in tests and benchmarks.
 """
 
@@ -19,11 +19,11 @@ SIGN_BITS = 2
 
 @dataclass(frozen=True)
 class BatchCryptCode(PaddedSlots):
-    """For sums over up to `rows` rows. `alpha`, `alpha_max`, `r` and `padding` as above."""
+    """Sums go over up to `rows` rows. `alpha`, `alpha_max`, `r` and `padding` are explained above."""
 
     @property
     def counts(self) -> bool:
-        """Not needed."""
+        """This code needs no counts."""
         return False
 
     @property

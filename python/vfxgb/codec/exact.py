@@ -18,14 +18,14 @@ from vfxgb.errors import CapacityError
 
 @dataclass(frozen=True)
 class ExactCode:
-    """For sums over up to `rows` rows of integers up to 2**fraction_bits."""
+    """Sums go over up to `rows` rows of integers up to 2**fraction_bits."""
 
     rows: int
     fraction_bits: int
 
     @property
     def counts(self) -> bool:
-        """Not needed."""
+        """This code needs no counts."""
         return False
 
     @property

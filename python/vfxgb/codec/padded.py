@@ -1,4 +1,4 @@
-"""Padded slots: what the codes that quantise to r bits and leave `padding` bits above have in common (papers/004)."""
+"""Padded slots: what the codes that quantise to r bits and leave `padding` bits above have in common (Batch HE)."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from vfxgb.errors import CapacityError
 
 @dataclass(frozen=True)
 class PaddedSlots:
-    """For sums over up to `rows` rows. Values are cut off at `alpha`; `alpha_max` is what r bits can hold."""
+    """Sums go over up to `rows` rows. Values are cut off at `alpha`; `alpha_max` is what r bits can hold."""
 
     rows: int
     alpha: float = 20.0
@@ -35,7 +35,7 @@ class PaddedSlots:
             )
 
     def check_padding(self, sums: NDArray[np.int64]) -> None:
-        """Raise CapacityError if all padding bits of a sum are set: equation (12) of papers/004."""
+        """Raise CapacityError if all padding bits of a sum are set: equation (12) of the Batch HE paper."""
         marked = int((sums >> self.r == (1 << self.padding) - 1).sum())
         if marked:
             raise CapacityError(

@@ -71,7 +71,7 @@ class Lane:
 
     @cached_property
     def offsets(self) -> NDArray[np.int32]:
-        """Where each slot begins."""
+        """Each slot begins at its offset in bits."""
         return np.cumsum([0, *self.bits[:-1]]).astype(np.int32)
 
     @property
@@ -135,9 +135,9 @@ def plan_slots(
 ) -> SlotPlan:
     """The plan for `n_outputs` pairs a row under a key of `capacity` bits.
 
-    `together`: as many pairs in a lane as fit, or `most_pairs` if that is less, spread evenly; otherwise every channel
-    has its own lane. `pack`: as many sums in a returned plaintext as fit; otherwise one. Raises CapacityError when even
-    one slot, or pair, does not fit.
+    Where `together`, a lane holds as many pairs as fit, or `most_pairs` if that is less, spread evenly; otherwise every
+    channel has its own lane. Where `pack`, a returned plaintext holds as many sums as fit; otherwise one. Raises
+    CapacityError when even one slot, or pair, does not fit.
     """
     lanes = _shared_lanes(widths, n_outputs, capacity, most_pairs) if together else _single_lanes(widths, n_outputs)
     for lane in lanes:

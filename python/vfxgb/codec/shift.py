@@ -1,4 +1,4 @@
-"""The code of papers/004: shift, truncate, quantise, pad. Not exact; here to reproduce the paper.
+"""The code of the Batch HE paper: shift, truncate, quantise, pad. Not exact; here to reproduce the paper.
 
     u = v - s                     shifted, so that nothing is negative
     u = min(max(u, 0), alpha)     truncated
@@ -25,7 +25,7 @@ from vfxgb.codec.padded import PaddedSlots
 
 @dataclass(frozen=True)
 class ShiftCode(PaddedSlots):
-    """For sums over up to `rows` rows. `s`: the shift; `alpha`, `alpha_max`, `r`, `padding` as above."""
+    """Sums go over up to `rows` rows. `s` is the shift; `alpha`, `alpha_max`, `r` and `padding` are explained above."""
 
     s: float = -10.0
 

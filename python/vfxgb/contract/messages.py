@@ -53,7 +53,7 @@ class Ready(Message, frozen=True, forbid_unknown_fields=True):
     state_digest: bytes
 
     def amount(self) -> int:
-        """Features."""
+        """Count the features."""
         return self.n_features
 
 
@@ -73,7 +73,7 @@ class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
     features: list[Bulk]
 
     def amount(self) -> int:
-        """Rows of a sample; none when all rows are used."""
+        """Count the rows of a sample; there are none when all rows are used."""
         return self.n_sampled if len(self.sampled) else 0
 
 
@@ -113,7 +113,7 @@ class Level(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeLevel]
 
     def amount(self) -> int:
-        """Rows, counted once for each split they went through at another party; up to 7 more per node."""
+        """Count rows once for each split they went through at another party; up to 7 more per node."""
         return sum(8 * len(group.bits) for tree in self.trees for group in tree.splits)
 
 
@@ -138,7 +138,7 @@ class Choose(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeChoice]
 
     def amount(self) -> int:
-        """Nodes."""
+        """Count the nodes."""
         return sum(len(tree.nodes) // 4 for tree in self.trees)
 
 
@@ -166,7 +166,7 @@ class SplitRows(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeRows]
 
     def amount(self) -> int:
-        """Rows, counted once for each split; up to 7 more per node."""
+        """Count rows once for each split; up to 7 more per node."""
         return sum(8 * len(tree.bits) for tree in self.trees)
 
 

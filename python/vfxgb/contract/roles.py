@@ -30,7 +30,7 @@ class ActiveRole(Protocol):
         tokens: NDArray[np.int64],
         bits: memoryview,
     ) -> ChosenSums:
-        """Of the level last proposed: the splits `tokens` that `party` took for the nodes at `positions`.
+        """Return the sums of the splits `tokens` of the level last proposed, which `party` took for nodes `positions`.
 
         `index` counts the trees of the level; `bits` say who goes left (RowPartition.split), of the right size. Raises
         MessageError for a token that was not proposed for its node.

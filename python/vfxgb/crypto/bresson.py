@@ -1,4 +1,4 @@
-"""Bresson, Catalano and Pointcheval's cryptosystem (BCP, Asiacrypt 2003) as papers/003 uses it, with ERRATA E4 to E9.
+"""Bresson, Catalano and Pointcheval's cryptosystem (BCP, Asiacrypt 2003) as FEDXGB uses it, with ERRATA E4 to E9.
 
 Notation: N = q1 q2 with safe primes q = 2 q' + 1, g = -alpha**(2N) mod N**2 of order (q1 - 1)(q2 - 1)/2. A private key
 a is an integer in [1, N/4], its public key h = g**a.

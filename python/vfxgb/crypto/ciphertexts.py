@@ -38,21 +38,21 @@ class CiphertextArray:
         Raises FormatError (truncated, foreign, newer or damaged bytes), KeyMismatchError (another key's),
         InvalidCiphertextError (a ciphertext outside the group of the key; `index` says which).
         """
-        found = wire.load_ciphertexts(data)
-        if found.fingerprint != public_key.fingerprint_bytes:
+        loaded = wire.load_ciphertexts(data)
+        if loaded.fingerprint != public_key.fingerprint_bytes:
             raise KeyMismatchError(
-                f"reading ciphertexts: found key {found.fingerprint.hex()[:16]}, wanted "
+                f"reading ciphertexts: found key {loaded.fingerprint.hex()[:16]}, wanted "
                 f"{public_key.fingerprint[:16]}; pass the public key they were encrypted with"
             )
-        if found.scheme.name != public_key.scheme or found.width != public_key.wire_bytes:
+        if loaded.scheme.name != public_key.scheme or loaded.width != public_key.wire_bytes:
             raise FormatError(
-                f"reading ciphertexts: found {found.width} bytes per {found.scheme.name} ciphertext, wanted "
+                f"reading ciphertexts: found {loaded.width} bytes per {loaded.scheme.name} ciphertext, wanted "
                 f"{public_key.wire_bytes} of {public_key.scheme}; they were written wrongly, ask their sender"
             )
         count = resolve_threads(threads)
         native = public_key.native
-        _refuse(native.check_wire(found.data, count), "reading ciphertexts")
-        return CiphertextArray(public_key, native.from_wire(found.data, count))
+        _refuse(native.check_wire(loaded.data, count), "reading ciphertexts")
+        return CiphertextArray(public_key, native.from_wire(loaded.data, count))
 
     @staticmethod
     def from_ints(public_key: PublicKey, values: Integers, threads: int | None = None) -> CiphertextArray:

@@ -75,7 +75,7 @@ class PublicKey(Pooled):
 
     @property
     def parameters(self) -> PublicParameters:
-        """The public numbers."""
+        """Return the public numbers."""
         return self._parameters
 
     @property

@@ -1,4 +1,4 @@
-"""Vectors in the masked form of papers/003, equation (7), and their sum (ERRATA E11, E15).
+"""Vectors in the masked form of FEDXGB, equation (7), and their sum (ERRATA E11, E15).
 
 A user draws r and sends, for entry e of a vector of values v (inputs plus pairwise masks, modulo N),
 

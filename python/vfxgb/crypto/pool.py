@@ -24,7 +24,7 @@ class NativePool(Protocol):
         """Stop filling and forget what is left."""
 
     def pool_level(self) -> int:
-        """Units ready now."""
+        """Count the units that are ready now."""
 
 
 class Pooled:

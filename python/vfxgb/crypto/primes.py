@@ -144,8 +144,8 @@ def _odd_primes_below(limit: int) -> list[int]:
     for p in range(3, math.isqrt(len(sieve)) + 1, 2):
         if sieve[p]:
             sieve[p * p :: 2 * p] = False
-    found: list[int] = np.flatnonzero(sieve)[1:].tolist()
-    return found
+    primes: list[int] = np.flatnonzero(sieve)[1:].tolist()
+    return primes
 
 
 @cache

@@ -24,11 +24,11 @@ class EncryptsLike(Protocol):
 
     @property
     def bits(self) -> int:
-        """Claimed size."""
+        """The key claims this size."""
 
     @property
     def max_plaintext(self) -> int:
-        """Claimed plaintext bound."""
+        """The key claims that plaintexts reach up to this one."""
 
     def encrypt(self, values: Sequence[int], /) -> Any:
         """An array with tolist(), sum() and len()."""
@@ -40,10 +40,10 @@ class DecryptsLike(EncryptsLike, Protocol):
 
     @property
     def public_key(self) -> EncryptsLike:
-        """Its public half."""
+        """Return the public half."""
 
     def decrypt(self, ciphertexts: Any, /) -> list[int]:
-        """The plaintexts."""
+        """Return the plaintexts."""
 
 
 def self_test(key: EncryptsLike, insecure: bool = False) -> None:

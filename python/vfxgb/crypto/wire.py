@@ -223,13 +223,13 @@ class _Reader:
         return int.from_bytes(self.take(4), "little")
 
     def width(self) -> int:
-        found = self.word()
-        if not 1 <= found <= MAX_NUMBER_BYTES:
+        size = self.word()
+        if not 1 <= size <= MAX_NUMBER_BYTES:
             raise FormatError(
-                f"{self._step}: found numbers of {found} bytes, wanted 1 to {MAX_NUMBER_BYTES}; "
+                f"{self._step}: found numbers of {size} bytes, wanted 1 to {MAX_NUMBER_BYTES}; "
                 "it was written wrongly, ask its sender"
             )
-        return found
+        return size
 
     def number(self, width: int) -> int:
         return from_fixed(bytes(self.take(width)))

@@ -29,7 +29,7 @@ FORMAT = np.dtype("<f4")
 class ColumnFiles:
     """Columns in an absolute `folder`; make one with `write` or `arrange`. Missing values are NaN in the files.
 
-    `ids`: of the rows, as in Table; None where nobody knows any.
+    `ids` are those of the rows, as in Table, or None where nobody knows any.
     """
 
     names: tuple[str, ...]
@@ -100,9 +100,9 @@ class ColumnFiles:
         wanted = self.n_rows * FORMAT.itemsize
         where = f"{reading(self.party)} from {path.name}"
         try:
-            found = path.stat().st_size
-            if found != wanted:
-                raise TableError(f"{where}: the file has {found} bytes, wanted {wanted}; write the table again")
+            size = path.stat().st_size
+            if size != wanted:
+                raise TableError(f"{where}: the file has {size} bytes, wanted {wanted}; write the table again")
             read = np.fromfile(path, dtype=FORMAT, count=stop - first, offset=first * FORMAT.itemsize)
         except OSError as error:
             raise TableError(

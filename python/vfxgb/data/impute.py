@@ -1,4 +1,4 @@
-"""Predictive imputation of missing values (papers/001): mean, median or mode of a column's training rows.
+"""Predictive imputation of missing values (SecureBoost): mean, median or mode of a column's training rows.
 
 Each party fits its own columns, on training rows only, so that eval rows and rows to be predicted cannot leak into the
 model; the fitted values belong to the party's share of the model and are used again at prediction.

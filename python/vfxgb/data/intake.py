@@ -172,8 +172,8 @@ def _from_arrow(column: Any, name: str, where: str) -> NDArray[Any]:
     return np.asarray(column)
 
 
-def not_numbers(name: str, where: str, found: str) -> ColumnTypeError:
+def not_numbers(name: str, where: str, held: str) -> ColumnTypeError:
     """The error for a column that holds `found`."""
     return ColumnTypeError(
-        f"{where}: column {name!r} holds {found}, wanted real numbers; encode it as numbers or leave it out"
+        f"{where}: column {name!r} holds {held}, wanted real numbers; encode it as numbers or leave it out"
     )

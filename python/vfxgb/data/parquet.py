@@ -68,12 +68,12 @@ class ParquetSource:
         file), ColumnTypeError (not numbers, or of another kind in another file), MissingPackageError.
         """
         where = reading(party)
-        found = [
-            one
+        paths = [
+            file
             for some in ([path] if isinstance(path, (str, os.PathLike)) else path)
-            for one in parquet_files(some, where)
+            for file in parquet_files(some, where)
         ]
-        footers = [_footer(file, where) for file in found]
+        footers = [_footer(file, where) for file in paths]
         names, others = _agree(footers, columns, without, party)
         files = tuple(file for file, _ in footers)
         rows = [count for file in files for count in file.group_rows if count]
@@ -209,9 +209,9 @@ def _agree(
 
 
 def _refuse_other_kind(name: str, schema: Any, first: Any, what: str, first_file: str) -> None:
-    kinds = [one.field(name).type for one in (schema, first)]
-    found, wanted = (_kind(kind) for kind in kinds)
-    if found != wanted and "null" not in (found, wanted):
+    kinds = [fields.field(name).type for fields in (schema, first)]
+    kind_here, wanted = (_kind(kind) for kind in kinds)
+    if kind_here != wanted and "null" not in (kind_here, wanted):
         raise ColumnTypeError(
             f"{what} holds {kinds[0]} and in {first_file} {kinds[1]}, wanted one kind of values in every file; "
             "write the files alike"

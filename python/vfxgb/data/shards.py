@@ -52,7 +52,7 @@ def _edges(parts: tuple[int, ...], most: int) -> list[int]:
 
 
 def _balanced(edges: list[int], most: int, fewest: int) -> list[tuple[int, int]]:
-    """As few ranges between edges as the bounds allow, each ending as near to an even division as they allow."""
+    """Make as few ranges between edges as the bounds allow, each ending as near to an even division as they allow."""
     last = len(edges) - 1
     # From the end: earliest[k] is the first edge from which k ranges of at most `most` rows reach the end.
     earliest = [last]

@@ -25,9 +25,10 @@ Float32Array = NDArray[np.float32]
 class Table:
     """Columns of one party; make one with `Table.read`.
 
-    `names`: unique. `pieces`: per column its parts from top to bottom, real numbers. `party`: for messages, "" if none.
-    `missing`: the value that counts as missing beside NaN. `fills`: per column what replaces missing values, or None.
-    `ids`: the rows' ids, in parts from top to bottom, or None: the index of a pandas frame, unless it only counts.
+    `names` are unique. `pieces` holds the parts of each column from top to bottom, real numbers. Error messages name
+    `party`, "" if there is none. `missing` is the value that counts as missing beside NaN. `fills` holds for each
+    column what replaces missing values, or None. `ids` are the rows' ids, in parts from top to bottom, or None; those
+    of a pandas frame are its index, unless it only counts.
     """
 
     names: tuple[str, ...]
@@ -73,12 +74,12 @@ class Table:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Count the columns."""
         return len(self.names)
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Count the rows."""
         return sum(len(piece) for piece in self.pieces[0])
 
     def column(self, feature: int | str, first: int = 0, stop: int | None = None) -> Float32Array:
@@ -227,14 +228,14 @@ def refuse_repeated(names: Sequence[str], party: str) -> None:
         seen.add(name)
 
 
-def refuse_other_features(found: Sequence[str], wanted: Sequence[str], what: str, party: str) -> None:
+def refuse_other_features(names: Sequence[str], wanted: Sequence[str], what: str, party: str) -> None:
     """Raise ColumnNameError unless `what` ("eval set 0", "prediction") has the features of training, in any order."""
-    here, there = set(found), set(wanted)
-    unexpected = [name for name in found if name not in there]
+    here, there = set(names), set(wanted)
+    unexpected = [name for name in names if name not in there]
     absent = [name for name in wanted if name not in here]
     if unexpected or absent:
         raise ColumnNameError(
-            f"reading {what}{_of(party)}: X has {len(found)} features, wanted the {len(wanted)} of training: absent "
+            f"reading {what}{_of(party)}: X has {len(names)} features, wanted the {len(wanted)} of training: absent "
             f"{_listed(absent)}, unexpected {_listed(unexpected)}; pass the columns of training"
         )
 

@@ -142,8 +142,8 @@ class StackedTarget:
             )
         labels, weights = [], []
         for place, low, high in stacked_ranges(counts, first, stop):
-            found, weight = self.parts[place][0].read(low, high)
-            labels.append(found)
+            part, weight = self.parts[place][0].read(low, high)
+            labels.append(part)
             weights.append(np.ones(high - low, dtype=np.float32) if weight is None else weight)
         return join_values(labels), np.concatenate(weights) if self.weighted else None
 
@@ -152,8 +152,10 @@ def _encoded(labels: NDArray[Any], classes: tuple[Any, ...], party: str) -> NDAr
     known = np.array(classes)
     place = np.minimum(np.searchsorted(known, labels), len(known) - 1)
     if not (known[place] == labels).all():
-        found = labels[known[place] != labels][0]
-        raise LabelError(f"reading labels of party {party!r}: found the class {found!r}, wanted one of {list(classes)}")
+        unknown = labels[known[place] != labels][0]
+        raise LabelError(
+            f"reading labels of party {party!r}: found the class {unknown!r}, wanted one of {list(classes)}"
+        )
     return place.astype(np.float32)
 
 

@@ -71,10 +71,10 @@ def _load() -> tuple[str, tuple[str, ...], NDArray[np.float64], NDArray[np.int64
         datasets = import_module("sklearn.datasets")
     except ImportError:
         return _generate()
-    found = datasets.load_breast_cancer()
-    names = tuple(str(name).replace(" ", "_") for name in found.feature_names)
+    dataset = datasets.load_breast_cancer()
+    names = tuple(str(name).replace(" ", "_") for name in dataset.feature_names)
     # 1 is what is looked for: malignant.
-    return "breast cancer (scikit-learn)", names, np.asarray(found.data), 1 - np.asarray(found.target)
+    return "breast cancer (scikit-learn)", names, np.asarray(dataset.data), 1 - np.asarray(dataset.target)
 
 
 def _generate() -> tuple[str, tuple[str, ...], NDArray[np.float64], NDArray[np.int64]]:

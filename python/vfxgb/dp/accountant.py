@@ -92,10 +92,10 @@ class Accountant:
         return max((own, *(event.total_delta for event in events))) or DELTA
 
     def totals(self, receiver: str, protects: str) -> tuple[Total, ...]:
-        """By every composition that can be computed here and whose delta is below 1, "basic" first."""
+        """Add up by every composition that can be computed here and whose delta is below 1, "basic" first."""
         names = (*(COMPOSITIONS if available() else ("basic", "advanced")), GAUSSIAN)
-        found = (self._attempt(receiver, protects, name) for name in names)
-        return tuple(total for total in found if total is not None)
+        attempts = (self._attempt(receiver, protects, name) for name in names)
+        return tuple(total for total in attempts if total is not None)
 
     def _attempt(self, receiver: str, protects: str, composition: str) -> Total | None:
         try:
@@ -141,7 +141,7 @@ class Accountant:
         return group
 
     def summary(self) -> str:
-        """In plain words, a line for each receiver and item, for the ledger and the terminal."""
+        """Say it in plain words, a line for each receiver and item, for the ledger and the terminal."""
         if not self._events:
             return "nothing was released under differential privacy"
         lines = [self._line(receiver, protects) for receiver, protects in self.groups]

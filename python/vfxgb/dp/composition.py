@@ -103,9 +103,9 @@ def _numerical(events: Sequence[Event], delta: float, method: Callable[[Sequence
     _require_dp_accounting()
     large = [event for event in events if event.noise_multiplier is None and event.epsilon > LARGE_EPSILON]
     rest = [event for event in events if event.noise_multiplier is not None or event.epsilon <= LARGE_EPSILON]
-    found = basic(large)[0] + (method(rest, _left(large, delta)) if rest else 0.0)
+    apart = basic(large)[0] + (method(rest, _left(large, delta)) if rest else 0.0)
     total, own = basic(events)
-    return min(total, found) if own <= delta else found
+    return min(total, apart) if own <= delta else apart
 
 
 def pld(events: Sequence[Event], delta: float) -> float:
@@ -122,12 +122,12 @@ def _pld(events: Sequence[Event], delta: float) -> float:
     composed: Any = None
     for (multiplier, scale, epsilon, own), count in _kinds(events).items():
         if multiplier is not None:
-            one = losses.from_gaussian_mechanism(multiplier, **grid)
+            release = losses.from_gaussian_mechanism(multiplier, **grid)
         elif scale is not None:
-            one = losses.from_laplace_mechanism(scale, **grid)
+            release = losses.from_laplace_mechanism(scale, **grid)
         else:
-            one = losses.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, own), **grid)
-        many = one.self_compose(count)
+            release = losses.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, own), **grid)
+        many = release.self_compose(count)
         composed = many if composed is None else composed.compose(many)
     return float(composed.get_epsilon_for_delta(delta)) + math.fsum(event.slack for event in events)
 
@@ -149,10 +149,10 @@ def _rdp(events: Sequence[Event], delta: float) -> float:
     accountant = RdpAccountant(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
     for (multiplier, _, epsilon, _), count in _kinds(events).items():
         if multiplier is not None:
-            one = dp_accounting.GaussianDpEvent(multiplier)
+            event = dp_accounting.GaussianDpEvent(multiplier)
         else:
-            one = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
-        accountant.compose(one, count)
+            event = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
+        accountant.compose(event, count)
     return float(accountant.get_epsilon(delta))
 
 

@@ -11,10 +11,10 @@ from vfxgb.errors import DpError
 class Event:
     """One release by a mechanism: one output for each protected item (each row, each label), seen by one party.
 
-    `epsilon`, `delta`: of this release alone. `receiver`: who sees it. `protects`: the item and what of it, in plain
-    words; only events with the same receiver and the same words add up. `round_`: when. `parameters`: of the noise.
-    `holds`: False where the guarantee fails, with the `reason`; then no number is ever reported, and epsilon is only
-    what was claimed.
+    `epsilon` and `delta` are those of this release alone. `receiver` sees it in round `round_`. `protects` says in
+    plain words which item and what of it is protected; only events with the same receiver and the same words add up.
+    `parameters` are those of the noise. `holds` is False where the guarantee fails, with the `reason`; then no number
+    is ever reported, and epsilon is only what was claimed.
 
     For tighter composition: `noise_multiplier`, sigma over what one item changes, of Gaussian noise; `laplace_scale`,
     the same of Laplace noise; `slack`, what the lattice adds to the privacy loss of the continuous noise.

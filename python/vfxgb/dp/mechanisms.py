@@ -1,4 +1,4 @@
-"""Mechanisms of local differential privacy, exact on integers (papers/000 section 3.4; ERRATA E53, E54, E55).
+"""Mechanisms of local differential privacy, exact on integers (FedXGBoost, section 3.4; ERRATA E53, E54, E55).
 
 Notation: t in [-1, 1] the input scaled to its range, j in [-B, B] the same in steps of the lattice (dp/lattice.py).
 Each class turns epsilon into integers once, in exact arithmetic and rounded to the safe side; cpp/noise draws with
@@ -59,7 +59,7 @@ class Mechanism(ABC):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """Where inputs and outputs lie."""
+        """Inputs and outputs lie on this lattice."""
         return Lattice(self.low, self.high, self.grid_bits)
 
     @property
@@ -98,13 +98,13 @@ class Mechanism(ABC):
         return Event(self.name, self.epsilon, receiver, protects, round_, parameters=described, **more)
 
     def variance(self, value: float) -> float:
-        """Of one output for this input, as a real number (step**2 times that of the integer)."""
+        """Return the variance of one output for this input, as a real number (step**2 times that of the integer)."""
         j = int(self.lattice.indices(np.array([value]))[0])
         return self._index_variance(j) * self.step**2
 
     @abstractmethod
     def _index_variance(self, j: int) -> float:
-        """Of the output for input j, as an integer."""
+        """Return the variance of the output for input j, as an integer."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Duchi(Mechanism):
 
     @property
     def reach(self) -> int:
-        """K."""
+        """The largest output is K."""
         return self.magnitude
 
     def _index_variance(self, j: int) -> float:
@@ -195,18 +195,18 @@ class Piecewise(Mechanism):
         width = math.floor(2 * bound / (root - 1)) // 2 * 2 + 1  # (C - 1) B = 2 B / (a - 1)
         gain = (exp_below(self.epsilon) - 1) * width
         slope_bits = max(0, _SLOPE_BITS - math.floor(root / (root - 1)).bit_length())  # slope / one: a / (a - 1)
-        one = 1 << slope_bits
+        unit = 1 << slope_bits
 
         def reach(slope: int) -> int:
-            return ceil_ratio(slope * bound, one) + width // 2
+            return ceil_ratio(slope * bound, unit) + width // 2
 
         def private(slope: int) -> bool:
-            return one * (2 * reach(slope) + 1) <= gain * (slope - one)
+            return unit * (2 * reach(slope) + 1) <= gain * (slope - unit)
 
-        high = 2 * one
+        high = 2 * unit
         while not private(high):
             high *= 2
-        low = one  # never private: all weight on the interval
+        low = unit  # never private: all weight on the interval
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if private(middle) else (middle, high)
@@ -238,10 +238,10 @@ class Piecewise(Mechanism):
         return self.lattice.bound, *self._integers
 
     def _index_variance(self, j: int) -> float:
-        one = self.one
-        inside = Fraction(one, self.slope)
-        rest = Fraction(j * self.slope % one, one)
-        centre = Fraction(j * self.slope, one) ** 2 + rest * (1 - rest)
+        unit = self.one
+        inside = Fraction(unit, self.slope)
+        rest = Fraction(j * self.slope % unit, unit)
+        centre = Fraction(j * self.slope, unit) ** 2 + rest * (1 - rest)
         square = inside * (centre + Fraction(self.width**2 - 1, 12))
         square += (1 - inside) * Fraction((2 * self.reach + 1) ** 2 - 1, 12)
         return float(square - j**2)
@@ -267,12 +267,12 @@ class Hybrid(Mechanism):
 
     @cached_property
     def piecewise(self) -> Piecewise:
-        """One part."""
+        """The piecewise mechanism is one part."""
         return Piecewise(self.epsilon, self.low, self.high, self.grid_bits)
 
     @cached_property
     def duchi(self) -> Duchi:
-        """The other part."""
+        """Duchi's mechanism is the other part."""
         return Duchi(self.epsilon, self.low, self.high, self.grid_bits)
 
     @cached_property

@@ -48,11 +48,11 @@ def _duchi(mechanism: Duchi, j: int) -> dict[int, Fraction]:
 
 
 def _piecewise(mechanism: Piecewise, j: int) -> dict[int, Fraction]:
-    one, width, reach = mechanism.one, mechanism.width, mechanism.reach
-    inside = Fraction(one, mechanism.slope)
+    unit, width, reach = mechanism.one, mechanism.width, mechanism.reach
+    inside = Fraction(unit, mechanism.slope)
     out = dict.fromkeys(range(-reach, reach + 1), (1 - inside) / (2 * reach + 1))
-    floor, rest = divmod(j * mechanism.slope, one)
-    for centre, chance in ((floor, Fraction(one - rest, one)), (floor + 1, Fraction(rest, one))):
+    floor, rest = divmod(j * mechanism.slope, unit)
+    for centre, chance in ((floor, Fraction(unit - rest, unit)), (floor + 1, Fraction(rest, unit))):
         if chance:
             for output in range(centre - width // 2, centre + width // 2 + 1):
                 out[output] += inside * chance / width

@@ -44,13 +44,13 @@ class RandomisedResponse:
 
     @property
     def keep_probability(self) -> float:
-        """Of the true label."""
+        """The true label is reported with this probability."""
         classes, keep, bits = self.parameters
         return keep / (keep + ((classes - 1) << bits))
 
     @property
     def other_probability(self) -> float:
-        """Of each other label."""
+        """Each other label is reported with this probability."""
         classes, keep, bits = self.parameters
         return (1 << bits) / (keep + ((classes - 1) << bits))
 
@@ -78,7 +78,10 @@ class RandomisedResponse:
         return (np.asarray(indicators, dtype=np.float64) - other) / (keep - other)
 
     def variance(self) -> float:
-        """Of one `unbiased` indicator of the true label: p (1 - p) / (p - q)^2, p of the true label, q of another."""
+        """One `unbiased` indicator of the true label has variance p (1 - p) / (p - q)^2.
+
+        p is the probability of the true label, q that of another.
+        """
         keep, other = self.keep_probability, self.other_probability
         return keep * (1 - keep) / (keep - other) ** 2
 

@@ -21,9 +21,9 @@ ShardHandle: TypeAlias = Any
 class Engine(Protocol):
     """Runs functions of shards.
 
-    `name`: as users write it. `threads`: for the native calls of one function. `ahead`: how many results of one kind
-    may be waiting to be taken, None for any number: a place with room for them. `holds_key`: private keys may be sent
-    there. `mapped`: large arrays are kept in files, because memory is what is short.
+    `name` is what users write. Native calls of one function use `threads` threads. `ahead` is how many results of one
+    kind may be waiting to be taken; None stands for a place with room for any number. `holds_key` says that private
+    keys may be sent there, `mapped` that large arrays are kept in files, because memory is what is short.
     """
 
     name: str

@@ -204,8 +204,8 @@ class ShardedCiphers:
         engine, of = self._engine, self._of
         if engine.mapped:
             (here,) = engine.get([joined])
-            found: _native.he_sums.CipherSums = here.under(of.key)
-            return found
+            sums: _native.he_sums.CipherSums = here.under(of.key)
+            return sums
         (data,) = engine.get([engine.run(0, sums_bytes, joined)])
         return _native.he_sums.CipherSums.from_bytes(of.key.native, data, of.threads)
 
@@ -264,5 +264,5 @@ def join_sums(parts: list[ShardSums]) -> ShardSums:
 
 
 def sums_bytes(joined: ShardSums) -> bytes:
-    """Sums as bytes."""
+    """Write the sums as bytes."""
     return joined.sums.to_bytes(1)

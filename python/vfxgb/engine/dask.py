@@ -64,10 +64,10 @@ class DaskEngine:
         """Every worker must have vfxgb and see what this process writes."""
         probe = self._folder / "probe"
         probe.write_bytes(PROBE)
-        for worker, found in self._client.run(read_probe, str(probe), on_error="return").items():
-            if isinstance(found, ImportError):
-                raise EngineError(f"starting the Dask engine: worker {worker}: {found}; install the same vfxgb there")
-            if found != PROBE:
+        for worker, probed in self._client.run(read_probe, str(probe), on_error="return").items():
+            if isinstance(probed, ImportError):
+                raise EngineError(f"starting the Dask engine: worker {worker}: {probed}; install the same vfxgb there")
+            if probed != PROBE:
                 raise EngineError(
                     f"starting the Dask engine: worker {worker} does not see the folder {str(self._folder)!r}; "
                     "name one that all workers share as engine_folder"
@@ -172,10 +172,10 @@ def _connect(distributed: Any, address: Any) -> Any:
 
 def _cores(client: Any) -> dict[str, int]:
     """Address -> threads of every worker."""
-    found: dict[str, int] = client.nthreads()
-    if not found:
+    cores: dict[str, int] = client.nthreads()
+    if not cores:
         raise EngineError(
             "starting the Dask engine: the cluster has no workers; start some with `dask worker`, or wait until they "
             "have come up"
         )
-    return found
+    return cores

@@ -68,8 +68,8 @@ def magnitude_keys(made: Pair) -> Keys:
     """Keys that ascend as the summed magnitude of a row's gradients descends."""
     magnitude = np.abs(made[0]).sum(axis=1, dtype=np.float64)
     # Bits of numbers of at least 0 ascend with the numbers.
-    found: Keys = ~magnitude.view(np.uint64)
-    return found
+    keys: Keys = ~magnitude.view(np.uint64)
+    return keys
 
 
 def rest_words(top: Mask, params: TrainParams, round_index: int, first: int) -> Keys:
@@ -79,9 +79,9 @@ def rest_words(top: Mask, params: TrainParams, round_index: int, first: int) -> 
 
 def spread(top: Mask, chosen: Mask) -> Mask:
     """Which of all rows are chosen, given which of the rest are."""
-    found = np.zeros(len(top), dtype=np.bool_)
-    found[~top] = chosen
-    return found
+    mask = np.zeros(len(top), dtype=np.bool_)
+    mask[~top] = chosen
+    return mask
 
 
 def digit_counts(keys: Keys, prefix: int, digit: int) -> NDArray[np.int64]:
@@ -102,9 +102,9 @@ def choose(keys: Keys, key: int, taken: int, any_at_all: bool) -> Mask:
     """All keys below `key`, and the first `taken` of those that are it."""
     if not any_at_all:
         return np.zeros(len(keys), dtype=np.bool_)
-    found: Mask = keys < np.uint64(key)
-    found[np.flatnonzero(keys == np.uint64(key))[:taken]] = True
-    return found
+    mask: Mask = keys < np.uint64(key)
+    mask[np.flatnonzero(keys == np.uint64(key))[:taken]] = True
+    return mask
 
 
 def amplify(made: Pair, drawn: Mask, factor: float) -> Pair:

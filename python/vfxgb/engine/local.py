@@ -47,11 +47,11 @@ class LocalEngine:
 
     def run(self, shard: int, function: Callable[..., T], *args: Any) -> ShardHandle:  # noqa: ARG002 - all are here
         """See Engine; runs at once."""
-        return _Value(function(*(_resolved(one) for one in args)))
+        return _Value(function(*(_resolved(argument) for argument in args)))
 
     def get(self, held: Sequence[ShardHandle]) -> list[Any]:
         """See Engine."""
-        return [one.value for one in held]
+        return [value.value for value in held]
 
     def keep(self, shard: int, value: Any) -> ShardHandle:  # noqa: ARG002 - all are here
         """See Engine."""
@@ -89,5 +89,5 @@ def _resolved(given: Any) -> Any:
     if isinstance(given, _Value):
         return given.value
     if isinstance(given, list):
-        return [_resolved(one) for one in given]
+        return [_resolved(item) for item in given]
     return given

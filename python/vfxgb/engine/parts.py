@@ -29,7 +29,7 @@ class Division:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
         return int(self.edges[-1])
 
     @cached_property
@@ -95,7 +95,7 @@ class ShardedPartition:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
         return self._division.n_rows
 
     @property
@@ -105,7 +105,7 @@ class ShardedPartition:
 
     @property
     def n_sampled(self) -> int:
-        """Rows that count."""
+        """Count the rows in use."""
         return int(sum(int(held[:, 0].sum()) for held in self._counts.values()))
 
     def nodes(self) -> Nodes:
@@ -118,8 +118,8 @@ class ShardedPartition:
 
     def counts_by_shard(self, nodes: Nodes) -> NDArray[np.int64]:
         """int64[len(nodes), shards, 2]: sampled rows and other rows."""
-        found = [self._counts[node] for node in nodes.tolist()]
-        return np.stack(found) if found else np.zeros((0, len(self.parts), 2), dtype=np.int64)
+        counts = [self._counts[node] for node in nodes.tolist()]
+        return np.stack(counts) if counts else np.zeros((0, len(self.parts), 2), dtype=np.int64)
 
     def counts(self, nodes: Nodes) -> NDArray[np.int64]:
         """int64[len(nodes), 2]: sampled rows and other rows."""

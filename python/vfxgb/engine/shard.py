@@ -1,6 +1,6 @@
 """What is done to one shard, where it lies. Every function changes nothing and returns something new (base.py).
 
-Rows are counted within the shard. `threads`: for the native call.
+Rows are counted within the shard. The native call uses `threads` threads.
 """
 
 import uuid
@@ -19,7 +19,7 @@ from vfxgb.rows.parts import Nodes
 
 
 def survey_columns(source: Source, first: int, stop: int) -> list[Survey]:
-    """Of rows first to stop - 1, column by column."""
+    """Survey rows first to stop - 1, column by column."""
     return [survey(source.column(feature, first, stop)) for feature in range(len(source.names))]
 
 
@@ -74,10 +74,10 @@ def left_bits(
     default_left: NDArray[np.bool_],
     threads: int,
 ) -> bytes:
-    """Who goes left."""
-    found = _native.gbdt.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
+    """Say in bits who goes left."""
+    bits = _native.gbdt.left_bits(bins, partition, nodes, features, split_bins, default_left, threads)
     bins.drop()
-    return found
+    return bits
 
 
 def histogram(
@@ -89,29 +89,29 @@ def histogram(
     threads: int,
 ) -> NDArray[np.int64]:
     """Sums per node and bin."""
-    found = _native.gbdt.histogram(bins, partition, nodes, pairs, features, threads)
+    sums = _native.gbdt.histogram(bins, partition, nodes, pairs, features, threads)
     bins.drop()
-    return found
+    return sums
 
 
 def histogram_counts(
     bins: _native.gbdt.Bins, partition: _native.gbdt.RowPartition, nodes: Nodes, features: Nodes | None, threads: int
 ) -> NDArray[np.int64]:
     """Rows per node and bin."""
-    found = _native.gbdt.histogram_counts(bins, partition, nodes, features, threads)
+    counts = _native.gbdt.histogram_counts(bins, partition, nodes, features, threads)
     bins.drop()
-    return found
+    return counts
 
 
 def node_sums(
     partition: _native.gbdt.RowPartition, nodes: Nodes, pairs: NDArray[np.int64], threads: int
 ) -> NDArray[np.int64]:
-    """Sums per node."""
+    """Sum the pairs of each node."""
     return _native.gbdt.node_sums(partition, nodes, pairs, threads)
 
 
 def add_arrays(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Their sum."""
+    """Add up arrays of one shape."""
     return np.asarray(sum(parts[1:], parts[0]))
 
 

@@ -36,12 +36,12 @@ class ShardedRows:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
         return self.division.n_rows
 
     @property
     def n_features(self) -> int:
-        """Features."""
+        """Count the features."""
         return len(self.n_bins)
 
     @property
@@ -54,14 +54,14 @@ class ShardedRows:
         """See the class."""
         root = np.zeros(1, dtype=np.int32)
         counts = self.histogram_counts(self.partition(None), root, None)[0]
-        found = np.empty(self.n_features, dtype=np.int32)
+        heaviest_bin = np.empty(self.n_features, dtype=np.int32)
         first = 0
         for feature, bins in enumerate(self.n_bins.tolist()):
             held = counts[first : first + bins]
             missing = self.division.n_train - int(held.sum())
-            found[feature] = bins if missing > int(held.max(initial=0)) else int(held.argmax())
+            heaviest_bin[feature] = bins if missing > int(held.max(initial=0)) else int(held.argmax())
             first += bins
-        return found
+        return heaviest_bin
 
     def partition(self, sampled: Nodes | None) -> ShardedPartition:
         """See RowStore."""
@@ -126,5 +126,5 @@ class ShardedRows:
 
     def _sum(self, parts: list[ShardHandle]) -> NDArray[np.int64]:
         (total,) = self.engine.get([join_all(self.engine, parts, shard.add_arrays)])
-        found: NDArray[np.int64] = total
-        return found
+        sums: NDArray[np.int64] = total
+        return sums

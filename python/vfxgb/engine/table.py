@@ -50,9 +50,10 @@ class ShardedTable:
         row_bytes: int = 0,
         n_outputs: int = 0,
     ) -> "ShardedTable":
-        """`row_bytes`: what a protocol keeps per row in a shard. `n_outputs`: of the active party's gradients, else 0.
+        """Divide a table into shards.
 
-        A table in memory reaches other processes through files. Raises EngineError for too many rows.
+        A protocol keeps `row_bytes` per row in a shard. The active party's gradients have `n_outputs` outputs; it is 0
+        at other parties. A table in memory reaches other processes through files. Raises EngineError for too many rows.
         """
         source = source_of(table, engine)
         binned = len(source.names) * (1 if max_bin < 256 else 2)
@@ -80,13 +81,13 @@ class ShardedTable:
         else:
             imposed = check_cuts(cuts, names, self.source.party)
             chosen = [imposed[name] for name in names]
-        exact = [one.astype(np.float64) for one in chosen]
+        exact = [column_cuts.astype(np.float64) for column_cuts in chosen]
         folder = str(engine.folder) if engine.mapped else None
         parts = [
             engine.run(s, shard.make_bins, self.source, first, stop, exact, folder, engine.threads)
             for s, (first, stop) in enumerate(division.ranges())
         ]
-        n_bins = np.array([len(one) + 1 for one in chosen], dtype=np.int32)
+        n_bins = np.array([len(column_cuts) + 1 for column_cuts in chosen], dtype=np.int32)
         missing = np.array([search.has_missing for search in searches])
         return BinnedTable(
             names, tuple(chosen), ShardedRows(engine, division, parts, n_bins), missing, division.n_train
@@ -94,11 +95,11 @@ class ShardedTable:
 
     def _refine(self, searches: list[CutSearch]) -> None:
         """Ask until every search is done; they are all at one level."""
-        while open_ones := [(feature, one) for feature, one in enumerate(searches) if one.wanted is not None]:
-            wanted = [(feature, one.wanted, one.level) for feature, one in open_ones]
+        while unfinished := [(feature, search) for feature, search in enumerate(searches) if search.wanted is not None]:
+            wanted = [(feature, search.wanted, search.level) for feature, search in unfinished]
             counts = self._joined(join_counts, shard.refine_columns, wanted)
-            for (_, one), found in zip(open_ones, counts, strict=True):
-                one.refine(found)
+            for (_, search), counted in zip(unfinished, counts, strict=True):
+                search.refine(counted)
 
     def _joined(self, join: Any, function: Any, *args: Any) -> list[Any]:
         """What `function` says of the training rows of each shard that has any, joined, column by column."""
@@ -108,17 +109,17 @@ class ShardedTable:
             for s, (first, _) in enumerate(self.division.ranges())
             if used[s]
         ]
-        (found,) = self.engine.get([join_all(self.engine, parts, join)])
-        return list(found)
+        (joined,) = self.engine.get([join_all(self.engine, parts, join)])
+        return list(joined)
 
 
 def join_surveys(parts: list[list[Survey]]) -> list[Survey]:
-    """Column by column."""
+    """Join what shards say, column by column."""
     return [Survey.join(list(column)) for column in zip(*parts, strict=True)]
 
 
 def join_counts(parts: list[list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]:
-    """Column by column."""
+    """Join what shards say, column by column."""
     return [shard.add_arrays(list(column)) for column in zip(*parts, strict=True)]
 
 

@@ -136,7 +136,7 @@ class ShardedTarget:
         within = division.hold(engine, sampled)
         encoded = [engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads) for s, pair in enumerate(made)]
         pairs = [
-            ShardedPairs(engine, tuple(engine.run(s, pick, one, output) for s, one in enumerate(encoded)))
+            ShardedPairs(engine, tuple(engine.run(s, pick, part, output) for s, part in enumerate(encoded)))
             for output in range(objective.n_outputs)
         ]
         return Gradients(round_index, pairs, told_rows(self._params, sampled), fixed.step)
@@ -150,11 +150,11 @@ class ShardedTarget:
         parts = engine.get(
             [engine.run(s, chosen_rows, params, round_index, first, count) for s, first, count in places]
         )
-        found = np.concatenate(parts)
-        if len(found) == 0:
+        sampled = np.concatenate(parts)
+        if len(sampled) == 0:
             lowest = [engine.run(s, lowest_word, params, round_index, first, count) for s, first, count in places]
-            found = np.array([min(engine.get(lowest))[1]], dtype=np.int32)
-        return found
+            sampled = np.array([min(engine.get(lowest))[1]], dtype=np.int32)
+        return sampled
 
     def add(self, partition: ShardedPartition, values: Float32Array, output: int) -> None:
         """See Target."""
@@ -183,7 +183,7 @@ class ShardedTarget:
                 part = slice(max(first, begin) - begin, min(stop, end) - begin)
                 asked.append(self._engine.run(s, some_rows, self._labels[s], held_margins[s], part))
         labels, margins, weights = zip(*self._engine.get(asked), strict=True)
-        held = [one for one in weights if one is not None]
+        held = [part for part in weights if part is not None]
         return np.concatenate(labels), np.concatenate(margins), np.concatenate(held) if held else None
 
 
@@ -226,7 +226,7 @@ def encode_pairs(
 
 
 def pick(parts: list[NDArray[np.int64]], output: int) -> NDArray[np.int64]:
-    """One of several."""
+    """Return the part of one output."""
     return parts[output]
 
 

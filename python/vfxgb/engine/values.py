@@ -57,7 +57,7 @@ class ShardedValues:
         data = key.to_bytes() if secret else key.public_key.to_bytes()
 
         def ask(shard: int, ranges: list[tuple[int, int]]) -> ShardHandle:
-            values = [one.parts[shard] for one in self._values]
+            values = [held.parts[shard] for held in self._values]
             return engine.run(
                 shard, encrypt_rows, values, list(lanes), self._sampled[shard], ranges, data, secret, engine.threads
             )
@@ -133,7 +133,7 @@ def encrypt_rows(
     secret: bool,
     threads: int,
 ) -> list[list[bytes]]:
-    """Per range of a shard's sampled rows the ciphertexts of every lane. `secret`: `key` is the private one."""
+    """Encrypt every lane of each range of a shard's sampled rows; where `secret`, `key` is the private one."""
     native = private_key(key).native if secret else public_key(key).native
     return [
         [

@@ -48,7 +48,7 @@ _pooled: list[PrivateKey | PublicKey] = []
 def start_pool(key: bytes, secret: bool, count: int, threads: int) -> None:
     """Keep randomness for `count` ciphertexts in stock in this process. `secret`: `key` is a private one."""
     owner = private_key(key) if secret else public_key(key)
-    if not any(one is owner for one in _pooled):
+    if not any(pooled is owner for pooled in _pooled):
         _pooled.append(owner)
         owner.start_pool(count, threads)
 
@@ -71,8 +71,8 @@ def call(function: Callable[..., T], *args: Any) -> T:
 def _tell_sizes() -> None:
     """Dask moves small things to large ones; for that it must know what lies behind a native object."""
     register = import_module("dask.sizeof").sizeof.register
-    register(_native.gbdt.Bins, lambda one: int(one.nbytes))
-    register(_native.gbdt.RowPartition, lambda one: 8 * int(one.n_rows))
+    register(_native.gbdt.Bins, lambda bins: int(bins.nbytes))
+    register(_native.gbdt.RowPartition, lambda partition: 8 * int(partition.n_rows))
 
 
 def read_probe(path: str) -> bytes:

@@ -38,9 +38,9 @@ class _Guest:
 
 @dataclass
 class UserDoor:
-    """A Door. `invitation`: for everybody, but for the number. `seconds`: how long a user may take to accept.
+    """A Door. Everybody gets the same `invitation`, but for the number, and may take `seconds` to accept it.
 
-    `observer`: told of every message to and from users. `begun`: from when on only those come in who have been in
+    `observer` is told of every message to and from users. Once the run has `begun`, only those come in who have been in
     before, with all they know of the run.
     """
 

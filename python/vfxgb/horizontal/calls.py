@@ -35,7 +35,7 @@ TOGETHER = "all users together"
 
 @dataclass
 class Clock:
-    """Where the run stands. `round`: SETTING_UP before the first."""
+    """Where the run stands. `round` is SETTING_UP before the first round."""
 
     round: int = SETTING_UP
     depth: int = 0
@@ -124,7 +124,7 @@ class Calls:
         self._team = [self.users[place] for place in drawn]
 
     def publish(self, message: Plan | Trees) -> None:
-        """For every user, as soon as it is there."""
+        """Send a message to every user, as soon as the user is there."""
         self._published.append(message)
         if self.rules.compare == "tree" and isinstance(message, Trees) and message.changes_gradients():
             self._cohort = None

@@ -26,8 +26,9 @@ _RANK = {stage: rank for rank, stage in enumerate(STAGES)}
 class Drop:
     """User `user` drops out in `round`, in the first call of level `depth`, at `stage`; back in round `until`.
 
-    `user`: as in `fit`, an id, or the position in a list of users. `until` None: the next round. `stage`: one of
-    vfxgb.secagg.base.STAGES; one that the aggregator does not come to counts as the next one it does.
+    `user` is an id as in `fit`, or the position in a list of users. Where `until` is None, the user is back in the next
+    round. `stage` is one of vfxgb.secagg.base.STAGES; one that the aggregator does not come to counts as the next one
+    it does.
     """
 
     user: Any
@@ -38,7 +39,7 @@ class Drop:
 
 
 class Dropout(Protocol):
-    """Who is away."""
+    """Says who is away."""
 
     def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:
         """Whether user number `user` fails to answer now."""
@@ -48,12 +49,12 @@ class Nobody:
     """Everybody always answers."""
 
     def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:  # noqa: ARG002
-        """Never."""
+        """Nobody is ever absent."""
         return False
 
 
 class Asked:
-    """As a function of the caller's says; it is asked for every stage anew."""
+    """Users are absent when a function of the caller's says so; it is asked for every stage anew."""
 
     def __init__(self, function: Absent, ids: Sequence[Any]) -> None:
         self._function = function
@@ -65,7 +66,7 @@ class Asked:
 
 
 class Scheduled:
-    """By drops that are known for each round: `drops(round)` gives user number -> its Drop in that round, if any."""
+    """Users are absent by a schedule: `drops(round)` gives user number -> its Drop in that round, if any."""
 
     def __init__(self, drops: Callable[[int], Mapping[int, Drop]]) -> None:
         self._drops = drops
@@ -135,13 +136,13 @@ def _by_rate(given: Mapping[str, Any], n_users: int, max_depth: int, seed: int) 
 
 
 def _by_schedule(given: Sequence[Any], ids: Sequence[Any]) -> Callable[[int], dict[int, Drop]]:
-    number = {one: place for place, one in enumerate(ids)}
+    number = {user: place for place, user in enumerate(ids)}
     rounds: dict[int, dict[int, Drop]] = {}
     for drop in given:
         if not isinstance(drop, Drop):
             raise _bad(drop, "entries of type vfxgb.horizontal.dropout.Drop")
         if drop.user not in number:
-            shown = ", ".join(repr(one) for one in list(ids)[:10])
+            shown = ", ".join(repr(user) for user in list(ids)[:10])
             raise _bad(drop, f"one of the {len(ids)} users: {shown}{', ...' if len(ids) > 10 else ''}")
         if drop.stage not in _RANK:
             raise _bad(drop, f"a stage of {', '.join(STAGES)}")

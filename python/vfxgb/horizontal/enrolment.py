@@ -45,7 +45,10 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class PublicPart:
-    """What a user sends. `certificate`: PEM text. `identity`: the public key, 32 bytes. `said`: by the certificate."""
+    """What a user sends.
+
+    `certificate` is PEM text, and `said` what it says. `identity` is the public key, 32 bytes.
+    """
 
     party: str
     certificate: str

@@ -1,4 +1,4 @@
-"""Growth of a round's trees at the server (SecBoost and SecFind of papers/003, ERRATA E1 to E3).
+"""Growth of a round's trees at the server (SecBoost and SecFind of FEDXGB, ERRATA E1 to E3).
 
 A level of all trees is one call: the vector holds the sums of every open node, or of the smaller of two siblings, whose
 brother's are the parent's minus its own. That is right only if the same users took part in both calls; where they did
@@ -52,7 +52,7 @@ class Columns:
 
 @dataclass
 class Growing:
-    """A tree of the round under way. `users`: of each open node of the level before, who is in its sums."""
+    """A tree of the round under way. `users` says who is in the sums of each open node of the level before."""
 
     tree: int
     features: NDArray[np.int32]
@@ -70,7 +70,7 @@ class Growing:
 
 
 @dataclass
-class _Found:
+class _LevelSums:
     """The sums of nodes of a tree's open level, by position, as calls bring them."""
 
     left: dict[int, NDArray[np.int64]] = field(default_factory=dict)
@@ -137,16 +137,16 @@ class Grower:
     def _grow_level(
         self, round_index: int, depth: int, trees: list[Growing], rule: _native.gbdt.SplitRule, fixed: FixedPoint
     ) -> None:
-        found = {tree.tree: _Found() for tree in trees}
+        level_sums = {tree.tree: _LevelSums() for tree in trees}
         for tree in trees:
             tree.allowed = self._allowed(round_index, depth, tree)
         wanted = [(tree, self._smaller(tree)) for tree in trees]
-        self._collect(round_index, depth, wanted, fixed, found)
-        rest = [(tree, self._underivable(tree, found[tree.tree])) for tree in trees]
-        self._collect(round_index, depth, [(tree, more) for tree, more in rest if len(more)], fixed, found)
+        self._collect(round_index, depth, wanted, fixed, level_sums)
+        rest = [(tree, self._underivable(tree, level_sums[tree.tree])) for tree in trees]
+        self._collect(round_index, depth, [(tree, more) for tree, more in rest if len(more)], fixed, level_sums)
         with self._timings.phase("choose splits"):
             for tree in trees:
-                self._split(tree, found[tree.tree], rule, depth + 1 == self._params.max_depth)
+                self._split(tree, level_sums[tree.tree], rule, depth + 1 == self._params.max_depth)
 
     def _smaller(self, tree: Growing) -> NDArray[np.int64]:
         """Positions of the nodes to ask for: of two siblings that of the smaller hessian sum, the left of equals."""
@@ -156,14 +156,14 @@ class Grower:
         hessians = tree.skeleton.totals[:, 1]
         return np.arange(0, m, 2, dtype=np.int64) + (hessians[0::2] > hessians[1::2])
 
-    def _underivable(self, tree: Growing, found: _Found) -> list[int]:
+    def _underivable(self, tree: Growing, level_sums: _LevelSums) -> list[int]:
         """Nodes that were left out, and whose siblings' sums are not over the users of their parents'."""
         parents = tree.skeleton.parents
         return [
             position ^ 1
-            for position, users in found.users.items()
+            for position, users in level_sums.users.items()
             if position ^ 1 < len(parents)
-            and position ^ 1 not in found.users
+            and position ^ 1 not in level_sums.users
             and users != tree.users[int(parents[position])]
         ]
 
@@ -173,7 +173,7 @@ class Grower:
         depth: int,
         wanted: Sequence[tuple[Growing, Sequence[int] | NDArray[np.int64]]],
         fixed: FixedPoint,
-        found: dict[int, _Found],
+        level_sums: dict[int, _LevelSums],
     ) -> None:
         """Ask for the sums of the nodes at these positions, in as few calls as their length allows."""
         exponent = int(np.frexp(fixed.scale)[1]) - 1
@@ -194,11 +194,18 @@ class Grower:
             with self._timings.phase("choose splits"):
                 begin = 0
                 for (tree, positions), length in zip(part, lengths, strict=True):
-                    self._read(tree, positions, answer.sums[begin : begin + length], answer.users, found[tree.tree])
+                    self._read(
+                        tree, positions, answer.sums[begin : begin + length], answer.users, level_sums[tree.tree]
+                    )
                     begin += length
 
     def _read(
-        self, tree: Growing, positions: NDArray[np.int64], vector: NDArray[np.int64], users: Users, found: _Found
+        self,
+        tree: Growing,
+        positions: NDArray[np.int64],
+        vector: NDArray[np.int64],
+        users: Users,
+        level_sums: _LevelSums,
     ) -> None:
         sums, totals = tree.layout.unpack(vector, len(positions), _rows(tree.allowed, positions))
         candidates = tree.candidates
@@ -206,27 +213,31 @@ class Grower:
             sums, np.ascontiguousarray(totals), candidates.n_bins, candidates.has_missing, None, self._threads
         )
         for row, position in enumerate(positions.tolist()):
-            found.left[position], found.totals[position], found.users[position] = left[row], totals[row], users
+            level_sums.left[position], level_sums.totals[position], level_sums.users[position] = (
+                left[row],
+                totals[row],
+                users,
+            )
 
-    def _split(self, tree: Growing, found: _Found, rule: _native.gbdt.SplitRule, last: bool) -> None:
+    def _split(self, tree: Growing, level_sums: _LevelSums, rule: _native.gbdt.SplitRule, last: bool) -> None:
         """Score the open level of a tree from its sums, and apply the best splits."""
         skeleton = tree.skeleton
         m = len(skeleton.nodes)
-        build = np.array(sorted(found.users), dtype=np.int64)
+        build = np.array(sorted(level_sums.users), dtype=np.int64)
         sibling = np.full(m, NONE, dtype=np.int64)
         derived = np.setdiff1d(np.arange(m), build)
         sibling[derived] = derived ^ 1
         # Those of a derived node are what is left of its parent's: the skeleton has them.
         totals = skeleton.totals.copy()
-        totals[build] = [found.totals[position] for position in build.tolist()]
+        totals[build] = [level_sums.totals[position] for position in build.tolist()]
         skeleton.revise(totals)
         level = OpenNodes(
             tree.tree, skeleton.nodes, skeleton.totals, skeleton.bounds, build, sibling, skeleton.parents, rule
         )
-        proposals = tree.table.propose(level, np.stack([found.left[position] for position in build.tolist()]))
+        proposals = tree.table.propose(level, np.stack([level_sums.left[position] for position in build.tolist()]))
         gain, winners = best_party({SERVER_PARTY: proposals}, self._params.gamma)
         positions = winners.get(SERVER_PARTY, np.zeros(0, dtype=np.int64))
-        tree.users = [found.users.get(position) or found.users[position ^ 1] for position in range(m)]
+        tree.users = [level_sums.users.get(position) or level_sums.users[position ^ 1] for position in range(m)]
         if len(positions) == 0:
             skeleton.split([], gain, last)
             return
@@ -266,17 +277,17 @@ def _parts(
     part: list[tuple[Growing, list[int]]] = []
     size = 0
     for tree, positions in wanted:
-        for position in sorted(int(one) for one in positions):
+        for position in sorted(int(node) for node in positions):
             entries = tree.entries(position)
             if size and size + entries > MAX_ENTRIES:
-                yield [(one, np.array(at, dtype=np.int64)) for one, at in part]
+                yield [(owner, np.array(at, dtype=np.int64)) for owner, at in part]
                 part, size = [], 0
             if not part or part[-1][0] is not tree:
                 part.append((tree, []))
             part[-1][1].append(position)
             size += entries
     if part:
-        yield [(one, np.array(at, dtype=np.int64)) for one, at in part]
+        yield [(owner, np.array(at, dtype=np.int64)) for owner, at in part]
 
 
 def _tree_task(tree: Growing, positions: NDArray[np.int64], n_features: int) -> TreeTask:

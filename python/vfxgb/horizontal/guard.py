@@ -119,14 +119,14 @@ class TaskGuard:
                     "once, from the first on"
                 )
             told[column] = bits + step
-        for one in cells.ranges:
-            agreed = one if limits.ranges is None else limits.ranges.get(one.column)
-            if one != agreed or one.column in self._bits or one.column in told:
+        for cell_range in cells.ranges:
+            agreed = cell_range if limits.ranges is None else limits.ranges.get(cell_range.column)
+            if cell_range != agreed or cell_range.column in self._bits or cell_range.column in told:
                 raise MessageError(
-                    f"{what}: found cells of column {one.column} from {one.low:g} to {one.high:g}, wanted those of its "
-                    "public range, once"
+                    f"{what}: found cells of column {cell_range.column} from {cell_range.low:g} to "
+                    f"{cell_range.high:g}, wanted those of its public range, once"
                 )
-            told[one.column] = limits.cell_bits
+            told[cell_range.column] = limits.cell_bits
         self._bits.update(told)
 
     def _check_level(self, task: LevelTask) -> None:

@@ -62,7 +62,7 @@ class Plan(Message, frozen=True, forbid_unknown_fields=True):
     start: Bulk
 
     def amount(self) -> int:
-        """Cut points of all columns."""
+        """Count the cut points of all columns."""
         return len(self.cuts) // 4
 
 
@@ -81,7 +81,7 @@ class Trees(Message, frozen=True, forbid_unknown_fields=True):
         return any(tree.levels for tree in self.trees)
 
     def amount(self) -> int:
-        """Nodes of all trees."""
+        """Count the nodes of all trees."""
         return sum(len(tree.values) // 4 for tree in self.trees)
 
 
@@ -110,7 +110,7 @@ class CountTask(Message, frozen=True, forbid_unknown_fields=True):
         return 1 + self.n_features + (EXPONENTS if self.votes else 0)
 
     def amount(self) -> int:
-        """All entries."""
+        """Count all entries."""
         return self.entries()
 
 
@@ -129,7 +129,7 @@ class StartTask(Message, frozen=True, forbid_unknown_fields=True):
         return self.n_sums
 
     def amount(self) -> int:
-        """All sums."""
+        """Count all sums."""
         return self.n_sums
 
 
@@ -149,7 +149,7 @@ class CellTask(Message, frozen=True, forbid_unknown_fields=True):
         return self.cells.n_counts
 
     def amount(self) -> int:
-        """All counts."""
+        """Count the counts of all cells."""
         return self.entries()
 
 
@@ -166,7 +166,7 @@ class ScaleTask(Message, frozen=True, forbid_unknown_fields=True):
         return EXPONENTS
 
     def amount(self) -> int:
-        """One count per power of two."""
+        """Count one number per power of two."""
         return EXPONENTS
 
 
@@ -187,7 +187,7 @@ class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
         return LIMBS * (len(self.metrics) + 1)
 
     def amount(self) -> int:
-        """One sum per metric, and the weight."""
+        """Count one sum per metric, and the weight."""
         return len(self.metrics) + 1
 
 
@@ -212,7 +212,7 @@ class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
         return self.n_entries
 
     def amount(self) -> int:
-        """All sums."""
+        """Count all sums."""
         return self.n_entries
 
 
@@ -232,7 +232,9 @@ def read_task(data: memoryview) -> Task:
     size = data[0] if len(data) else 0
     tag = bytes(data[1 : 1 + size])
     if not tag.isascii():
-        raise MessageError(f"reading a task: found the name {tag!r}, wanted one of {[one.TAG for one in TASKS.types]}")
+        raise MessageError(
+            f"reading a task: found the name {tag!r}, wanted one of {[task.TAG for task in TASKS.types]}"
+        )
     task = TASKS.decode(tag.decode(), data[1 + size :], "server")
     if not isinstance(task, Task):
         raise MessageError(f"reading a task: found {task.TAG!r}, which is none")

@@ -34,11 +34,12 @@ RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds. `gather`: to wait for users before the run begins without those who are missing. `stage`: for replies.
+    """How many seconds the server waits.
 
-    `greet`: for a user to accept the invitation. `patience`: when too few users are left, to try again before the run
-    is given up. `grace`: for the others when enough users have answered; also for a user of a tree that has left to
-    come back, before the run goes on without it.
+    It waits `gather` for users before the run begins without those who are missing, `stage` for replies, and `greet`
+    for a user to accept the invitation. When too few users are left, it tries again for `patience` before the run is
+    given up. When enough users have answered, the others have `grace`; so has a user of a tree that has left to come
+    back, before the run goes on without it.
     """
 
     gather: float = 600.0

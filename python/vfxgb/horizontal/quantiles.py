@@ -62,12 +62,12 @@ class Cells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def pack_cells(asked: Sequence["Asked"], ranges: Sequence[RangeCells]) -> Cells:
     """One task of all columns' questions."""
-    table = [(one.column, one.bits, one.step, len(one.starts)) for one in asked]
+    table = [(question.column, question.bits, question.step, len(question.starts)) for question in asked]
     return Cells(
         columns=pack_array(np.array(table, dtype=np.int32).reshape(-1, 4)),
-        starts=pack_array(np.concatenate([one.starts for one in asked]) if asked else np.zeros(0, np.uint32)),
+        starts=pack_array(np.concatenate([question.starts for question in asked]) if asked else np.zeros(0, np.uint32)),
         ranges=list(ranges),
-        n_counts=sum(one.n_counts for one in asked) + sum(one.cells for one in ranges),
+        n_counts=sum(question.n_counts for question in asked) + sum(cell_range.cells for cell_range in ranges),
     )
 
 
@@ -118,11 +118,11 @@ def _count_nested(keys: Wide, columns: NDArray[np.int64], starts: Keys, count: i
 
 def _count_ranges(keys: Wide, ranges: Sequence[RangeCells]) -> NDArray[np.int64]:
     parts = []
-    for one in ranges:
-        begin = keys_of(fine_starts(one.low, one.high, one.cells)).astype(np.uint64)
+    for cell_range in ranges:
+        begin = keys_of(fine_starts(cell_range.low, cell_range.high, cell_range.cells)).astype(np.uint64)
         # Below the first cell counts as in it.
         begin[0] = 0
-        parts.append(begin | np.uint64(one.column << KEY_BITS))
+        parts.append(begin | np.uint64(cell_range.column << KEY_BITS))
     begin = np.concatenate(parts)
     cell = np.maximum(np.searchsorted(begin, keys, side="right") - 1, 0)
     same = (begin[cell] >> np.uint64(KEY_BITS)) == (keys >> np.uint64(KEY_BITS))
@@ -139,11 +139,13 @@ def _check(columns: NDArray[np.int64], n_starts: int, cells: Cells, n_features: 
         and (np.diff(column) > 0).all()
         and int(number.sum()) == n_starts
         and all(
-            0 <= one.column < n_features and 1 < one.cells <= MOST_CELLS and -LARGEST <= one.low < one.high <= LARGEST
-            for one in cells.ranges
+            0 <= cell_range.column < n_features
+            and 1 < cell_range.cells <= MOST_CELLS
+            and -LARGEST <= cell_range.low < cell_range.high <= LARGEST
+            for cell_range in cells.ranges
         )
-        and all(one.column < other.column for one, other in pairwise(cells.ranges))
-        and int(counts.sum()) + sum(one.cells for one in cells.ranges) == cells.n_counts
+        and all(lower.column < upper.column for lower, upper in pairwise(cells.ranges))
+        and int(counts.sum()) + sum(cell_range.cells for cell_range in cells.ranges) == cells.n_counts
     )
     if not ok:
         raise MessageError(
@@ -169,7 +171,7 @@ class Asked:
 
     @property
     def n_counts(self) -> int:
-        """Number of parts."""
+        """Count the parts of all cells."""
         return len(self.starts) << self.step
 
 
@@ -254,6 +256,6 @@ def cuts_of_counts(values: NDArray[np.float32], rows: NDArray[np.int64], max_bin
         return np.asarray(values[1:])
     begin = np.cumsum(rows) - rows
     # The value that covers a goal's rank is its cut; the largest value is one too, if there is room.
-    found = np.searchsorted(begin, goal_ranks(float(begin[1]), float(begin[-1]), max_bin), side="right") - 1
-    chosen = np.unique(np.append(found, len(values) - 1))
+    places = np.searchsorted(begin, goal_ranks(float(begin[1]), float(begin[-1]), max_bin), side="right") - 1
+    chosen = np.unique(np.append(places, len(values) - 1))
     return np.asarray(values[chosen[chosen > 0][: max_bin - 1]])

@@ -46,9 +46,9 @@ FIRST_PAUSE, LAST_PAUSE = 0.2, 10.0
 class UserAllows:
     """What a user agrees to beside the training itself; an invitation beyond it is declined.
 
-    `hide_among`: None: ten users or a tenth of them, whichever is more. `compare`: "run" wants one set of users for the
-    whole run. `quantile_bits`: of 32, that cells may tell of a value. `max_calls`: sums in a run; None: twice what the
-    training can need.
+    `hide_among` None stands for ten users or a tenth of them, whichever is more. `compare` "run" wants one set of users
+    for the whole run. Cells may tell `quantile_bits` of a value's 32 bits. A run may take `max_calls` sums; None stands
+    for twice what the training can need.
     """
 
     hide_among: int | None = None

@@ -25,9 +25,9 @@ class _Tree:
 
 
 class BinnedRows:
-    """Rows float32[n, F] (NaN is missing), binned by `cuts`; `margins`: float32[n, K], all `start` at first.
+    """Rows float32[n, F] (NaN is missing), binned by `cuts`; `margins`, float32[n, K], are all `start` at first.
 
-    `where`: for messages, "user 3" or "server". Margins grow by `finish`, a round at a time.
+    Error messages begin with `where`, "user 3" or "server". Margins grow by `finish`, a round at a time.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class BinnedRows:
         where: str,
         threads: int,
     ) -> None:
-        self.bins = _native.gbdt.Bins(len(X), [one.astype(np.float64) for one in cuts])
+        self.bins = _native.gbdt.Bins(len(X), [values.astype(np.float64) for values in cuts])
         for feature in range(len(cuts)):
             self.bins.fill(feature, X[:, feature], 0, threads)
         self.margins: Float32Array = np.tile(start.astype(np.float32), (len(X), 1))

@@ -134,13 +134,13 @@ class Server:
 
     @property
     def margins(self) -> Float32Array:
-        """Of the eval rows, float32[n, K]."""
+        """The server keeps the margins of the eval rows, float32[n, K]."""
         return self._rows.margins
 
     def run(
         self, state: TrainingState, callbacks: Sequence[TrainingCallback], save: Callable[[ActiveShare, Path], None]
     ) -> None:
-        """Train to the end; `share` gives what there is, after an error too. `save`: for callbacks that ask for it."""
+        """Train to the end; `share` gives what there is, after an error too. Callbacks may ask for `save`."""
         self._calls.set_up()
         self._set_up()
         state.save = lambda folder: save(self.share(state), folder)
@@ -174,7 +174,7 @@ class Server:
         self._grower = Grower(params, columns, self._calls, self._threads, self._calls.timings)
         self._calls.publish(
             Plan(
-                n_cuts=pack_array(np.array([len(one) for one in cuts], dtype=np.int32)),
+                n_cuts=pack_array(np.array([len(column_cuts) for column_cuts in cuts], dtype=np.int32)),
                 cuts=pack_array(np.concatenate(cuts).astype(np.float32)),
                 has_missing=pack_bits(np.flatnonzero(has_missing).astype(np.int32), n_features),
                 start=pack_array(self._start),
@@ -200,17 +200,17 @@ class Server:
             given = check_cuts(rules.given, self._names)
             return [given[name] for name in self._names]
         ranges = rules.range_cells(self._names)
-        known = {one.column for one in ranges}
+        known = {cell_range.column for cell_range in ranges}
         searches = [
             ColumnSearch(column, max_bin, rules.bits) for column in range(len(self._names)) if column not in known
         ]
-        found: dict[int, Float32Array] = {}
+        cuts_of: dict[int, Float32Array] = {}
         while True:
-            asked = [(one, cells) for one in searches if (cells := one.ask()) is not None]
+            asked = [(search, cells) for search in searches if (cells := search.ask()) is not None]
             if not asked and not ranges:
                 break
             task = CellTask(cells=pack_cells([cells for _, cells in asked], ranges))
-            sizes = [*(cells.n_counts for _, cells in asked), *(one.cells for one in ranges)]
+            sizes = [*(cells.n_counts for _, cells in asked), *(cell_range.cells for cell_range in ranges)]
             sums = self._calls.sum(task).sums
             if (sums < 0).any():
                 raise SpoiledSumError(
@@ -220,12 +220,17 @@ class Server:
             counts = np.split(sums, np.cumsum(sizes)[:-1])
             for (search, _), part in zip(asked, counts[: len(asked)], strict=True):
                 search.tell(part)
-            for one, part in zip(ranges, counts[len(asked) :], strict=True):
-                found[one.column] = cuts_of_counts(fine_starts(one.low, one.high, one.cells), part, max_bin)
+            for cell_range, part in zip(ranges, counts[len(asked) :], strict=True):
+                cuts_of[cell_range.column] = cuts_of_counts(
+                    fine_starts(cell_range.low, cell_range.high, cell_range.cells), part, max_bin
+                )
             ranges = []
-        found.update({search.column: search.cuts() for search in searches})
-        cuts = [found[column] for column in range(len(self._names))]
-        return [cuts_with_missing(one) if some else one for one, some in zip(cuts, has_missing, strict=True)]
+        cuts_of.update({search.column: search.cuts() for search in searches})
+        cuts = [cuts_of[column] for column in range(len(self._names))]
+        return [
+            cuts_with_missing(column_cuts) if some else column_cuts
+            for column_cuts, some in zip(cuts, has_missing, strict=True)
+        ]
 
     def _boost(self, round_index: int, learning_rate: float) -> None:
         assert self._grower is not None  # noqa: S101 - _set_up made it

@@ -38,7 +38,7 @@ def read_ranges(
     """Public ranges by column name. Raises ColumnNameError or ParameterError."""
     if ranges is None:
         return None
-    found: dict[str, tuple[float, float]] = {}
+    by_name: dict[str, tuple[float, float]] = {}
     for column, pair in ranges.items():
         name = names[column] if is_int(column) and 0 <= column < len(names) else column
         if name not in names:
@@ -46,8 +46,8 @@ def read_ranges(
         low, high = map(float, pair) if np.shape(pair) == (2,) else (np.nan, np.nan)
         if not -np.inf < low < high < np.inf:
             raise ParameterError(f"reading ranges: column {column!r} has {pair!r}, wanted (low, high), low below high")
-        found[str(name)] = (low, high)
-    return found
+        by_name[str(name)] = (low, high)
+    return by_name
 
 
 def read_compare(given: object) -> Compare:

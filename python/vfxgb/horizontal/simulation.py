@@ -52,7 +52,7 @@ def fit_users(
     eval_users: bool = False,
 ) -> UsersResult:
     """Train on the rows of all users, numbered in their order; see lead_users."""
-    weighted = any(one.weights is not None for one in users)
+    weighted = any(user.weights is not None for user in users)
     job = Job(
         names,
         params,
@@ -76,8 +76,8 @@ def fit_users(
     objective = make_objective(params)
     settings = UserSettings(objective, params.subsample, params.random_state, limits=job.limits())
     people = [
-        User(number, one.X, objective.check_labels(one.labels, f"user {number}"), one.weights, settings)
-        for number, one in enumerate(users)
+        User(number, user.X, objective.check_labels(user.labels, f"user {number}"), user.weights, settings)
+        for number, user in enumerate(users)
     ]
     watch = Watch()
     guards = [SetGuard(job.guard_rules(len(people), objective.n_outputs), topic_of) for _ in people]

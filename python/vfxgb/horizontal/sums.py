@@ -23,7 +23,7 @@ class NodeSums:
 
     @property
     def n_features(self) -> int:
-        """F."""
+        """Count the features."""
         return len(self._n_bins)
 
     def entries(self, n_nodes: int, allowed: NDArray[np.bool_] | None) -> int:

@@ -114,7 +114,8 @@ class Job:
 class Watch:
     """What is kept while a run goes on, and can be looked at from outside.
 
-    `costs`: of the stages so far. `server`: there once training begins; has rows and margins when its set-up is over.
+    `costs` are those of the stages so far. `server` is there once training begins, and has rows and margins when its
+    set-up is over.
     """
 
     clock: Clock = field(default_factory=Clock)
@@ -124,7 +125,7 @@ class Watch:
     server: Server | None = None
 
     def traffic(self) -> Traffic:
-        """Of all users together, as the server counts it."""
+        """Add up the traffic of all users, as the server counts it."""
         return _traffic(self.costs)
 
 
@@ -132,8 +133,9 @@ class Watch:
 class UsersResult:
     """What a run leaves; see vfxgb.train.simulate.FitResult. `failure`: what ended it early, if anything did.
 
-    `traffic`: of all users together, as the server counts it. `timings`: of the server; `.parties["users"]` the seconds
-    of all users per stage, where they are known. `margins`: float64, of the eval rows. `rows`: of all users together.
+    `traffic` is that of all users together, as the server counts it. `timings` are the server's own;
+    `.parties["users"]` holds the seconds of all users per stage, where they are known. `margins`, float64, belong to
+    the eval rows. `rows` counts those of all users together.
     """
 
     share: ActiveShare

@@ -250,8 +250,8 @@ class User:
             raise MessageError(f"{self._name}, summing gradients: asked for {task.n_entries} entries")
         vector = np.empty(task.n_entries, dtype=np.int64)
         end = 0
-        for one in task.trees:
-            end += self._tree(rows, one, fixed, vector[end:])
+        for tree in task.trees:
+            end += self._tree(rows, tree, fixed, vector[end:])
         if end != len(vector):
             raise MessageError(
                 f"{self._name}, summing gradients: asked for {len(vector)} entries, the task gives {end}"

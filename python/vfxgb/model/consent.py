@@ -63,14 +63,14 @@ class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def sign_consent(share: ActiveShare | PassiveShare, key: Path, certificate: Path, note: str = "") -> Consent:
     """The consent of a share's party to merging its model. Raises CertificateError if key and party do not fit."""
-    found = read_certificate(certificate)
+    signer = read_certificate(certificate)
     private = _read_key(key)
     public = private.public_key()
-    if _raw(public) != _raw(_public_key(found, certificate)):
+    if _raw(public) != _raw(_public_key(signer, certificate)):
         raise CertificateError(f"signing a consent: the key {str(key)!r} is not that of {str(certificate)!r}")
-    if common_name(found, certificate) != share.party:
+    if common_name(signer, certificate) != share.party:
         raise CertificateError(
-            f"signing a consent: {str(certificate)!r} is the certificate of {common_name(found, certificate)!r}, the "
+            f"signing a consent: {str(certificate)!r} is the certificate of {common_name(signer, certificate)!r}, the "
             f"share is that of {share.party!r}; every party signs for itself"
         )
     if len(note) > MAX_NOTE:

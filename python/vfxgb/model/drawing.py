@@ -70,20 +70,25 @@ def party_importance(active: ActiveShare) -> dict[str, dict[str, Any]]:
     cover = np.concatenate([tree.cover for tree in active.trees])[inner] if len(owner) else np.zeros(0)
     owner = owner[inner]
     everything = float(gain.sum())
-    found: dict[str, dict[str, Any]] = {}
+    importance: dict[str, dict[str, Any]] = {}
     for place, party in enumerate(active.parties):
         own = owner == place
         if not active.gains_shared:
-            found[party] = {"splits": int(own.sum()), "total_gain": None, "total_cover": None, "share_of_gain": None}
+            importance[party] = {
+                "splits": int(own.sum()),
+                "total_gain": None,
+                "total_cover": None,
+                "share_of_gain": None,
+            }
             continue
         total = float(gain[own].sum())
-        found[party] = {
+        importance[party] = {
             "splits": int(own.sum()),
             "total_gain": total,
             "total_cover": float(cover[own].sum()),
             "share_of_gain": total / everything if everything > 0 else 0.0,
         }
-    return found
+    return importance
 
 
 def feature_importance(active: ActiveShare, known: Mapping[str, SplitRecords]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -91,7 +96,7 @@ def feature_importance(active: ActiveShare, known: Mapping[str, SplitRecords]) -
 
     By gain, the largest first; by splits, and None for gains and covers, in a share that does not have them.
     """
-    found: dict[str, dict[str, dict[str, Any]]] = {party: {} for party in known}
+    importance: dict[str, dict[str, dict[str, Any]]] = {party: {} for party in known}
     shared = active.gains_shared
     for tree in active.trees:
         for node in np.flatnonzero(tree.party != LEAF):
@@ -101,13 +106,15 @@ def feature_importance(active: ActiveShare, known: Mapping[str, SplitRecords]) -
             records = known[party]
             name = records.features[records.feature[tree.record[node]]]
             nothing = 0.0 if shared else None
-            entry = found[party].setdefault(name, {"splits": 0, "total_gain": nothing, "total_cover": nothing})
+            entry = importance[party].setdefault(name, {"splits": 0, "total_gain": nothing, "total_cover": nothing})
             entry["splits"] += 1
             if shared:
                 entry["total_gain"] += float(tree.gain[node])
                 entry["total_cover"] += float(tree.cover[node])
     by = "total_gain" if shared else "splits"
-    return {party: dict(sorted(entries.items(), key=lambda item: -item[1][by])) for party, entries in found.items()}
+    return {
+        party: dict(sorted(entries.items(), key=lambda item: -item[1][by])) for party, entries in importance.items()
+    }
 
 
 def draw_text(active: ActiveShare | None, passive: Mapping[str, PassiveShare], trees: Sequence[int]) -> str:

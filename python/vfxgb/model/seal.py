@@ -115,8 +115,8 @@ def check_own(share: ActiveShare | PassiveShare) -> None:
     """Raise ShareMismatchError unless a share's contents are those it was sealed with."""
     seal = share.seal
     paths = share.paths if isinstance(share, PassiveShare) else None
-    found = commit(share.run, share.party, share.records, seal.salt, paths)
-    altered = found != seal.own or dict(seal.parties).get(share.party) != seal.own
+    own = commit(share.run, share.party, share.records, seal.salt, paths)
+    altered = own != seal.own or dict(seal.parties).get(share.party) != seal.own
     if isinstance(share, ActiveShare):
         altered = altered or trees_digest(share) != seal.trees
     if altered or model_digest(share.run, seal.parties, seal.trees) != seal.model:

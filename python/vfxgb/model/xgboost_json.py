@@ -95,7 +95,7 @@ def xgboost_document(model: PooledModel) -> dict[str, Any]:
 
 
 def float32_at_least(cuts: NDArray[np.float64]) -> Float32:
-    """For each cut the smallest float32 that is not below it: x < cut and x < result agree for every float32 x."""
+    """Return for each cut the smallest float32 not below it: x < cut and x < result agree for every float32 x."""
     rounded = cuts.astype(np.float32)
     below = rounded.astype(np.float64) < cuts
     rounded[below] = np.nextafter(rounded[below], np.float32(np.inf))
@@ -141,7 +141,7 @@ def _shortest(values: Float32) -> list[float]:
 
 
 def _base_score(model: PooledModel) -> str:
-    """In the units of the label; one number where one will do, which versions before 3.1 read too."""
+    """Write it in the units of the label, as one number where one will do: versions before 3.1 read that too."""
     scores = _shortest(model.base_score.astype(np.float32))
     if len(set(scores)) == 1:
         return repr(scores[0])

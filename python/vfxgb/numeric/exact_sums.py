@@ -57,7 +57,7 @@ class ExactSums:
 
     def rounded(self) -> NDArray[np.float64]:
         """Each sum as the nearest float64."""
-        return np.array([float(one) for one in self.sums], dtype=np.float64)
+        return np.array([float(total) for total in self.sums], dtype=np.float64)
 
 
 def exact_sum(values: NDArray[np.floating]) -> ExactSum:
@@ -77,7 +77,7 @@ def grouped_sums(values: NDArray[np.floating], groups: NDArray[np.integer], n_gr
             row = start + int(np.argmin(np.isfinite(block)))
             raise PrecisionError(f"summing exactly: row {row} holds {values[row]}, wanted finite numbers")
         _add_block(units, block, groups[start : start + _BLOCK_ROWS])
-    return ExactSums(tuple(ExactSum(one) for one in units))
+    return ExactSums(tuple(ExactSum(total) for total in units))
 
 
 def _add_block(units: list[int], block: NDArray[np.float64], groups: NDArray[np.integer]) -> None:

@@ -36,11 +36,11 @@ class SquaredError(Objective):
         return label_sums(labels, weights)
 
     def start_from(self, sums: FloatArray) -> FloatArray:
-        """The mean label."""
+        """Start from the mean label."""
         return self.margin_of(float(sums[0] / sums[1]))
 
     def margin_of(self, base_score: float) -> FloatArray:
-        """The score itself."""
+        """The margin is the score itself."""
         return np.array([np.float32(base_score)], dtype=np.float64)
 
     def gradients(

@@ -2,7 +2,7 @@
 
 At every level each row stands before one node of each tree. The active party tests its own splits and asks each
 passive party about that party's nodes of the level, all in one message. With "probabilistic" handling of missing values
-a row whose value is missing goes down both branches, weighted by their training cover (papers/001).
+a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,10 @@ class Visit:
 
 
 class ActivePredictor:
-    """One prediction. `tester`: of this party's rows; `rows`: their number and digest. `n_trees`: use so many."""
+    """One prediction by the first `n_trees` trees.
+
+    `tester` tests this party's rows; `rows` holds their number and digest.
+    """
 
     def __init__(
         self,
@@ -66,10 +69,10 @@ class ActivePredictor:
 
     def leaves(self) -> NDArray[np.int32]:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
-        found = np.zeros((self._n_rows, len(self._trees)), dtype=np.int32)
+        reached = np.zeros((self._n_rows, len(self._trees)), dtype=np.int32)
         for block in self._blocks():
-            _write_leaves(found[block], self._walk(block))
-        return found
+            _write_leaves(reached[block], self._walk(block))
+        return reached
 
     def open(self) -> None:
         """Agree with every passive party on model and rows."""
@@ -141,8 +144,8 @@ class ActivePredictor:
         # Own splits first: the others are at work meanwhile.
         for party, visits in sorted(inner.items(), key=lambda pair: parties[pair[0]] != self._share.party):
             if parties[party] == self._share.party:
-                records = [self._record(one) for one in visits]
-                sets = [None if len(one.rows) == count else one.rows for one in visits]
+                records = [self._record(visit) for visit in visits]
+                sets = [None if len(visit.rows) == count else visit.rows for visit in visits]
                 answers = self._tester.test(records, sets, block.start, count, self._both_ways)
             else:
                 answers = self._receive(parties[party], visits, depth)
@@ -164,13 +167,13 @@ class ActivePredictor:
         left = np.split(_bits(message.left, int(ends[-1]), what), ends[:-1])
         missing = _bits(message.missing, int(ends[-1]) if self._both_ways else 0, what)
         if not self._both_ways:
-            return [(one, None) for one in left]
+            return [(mask, None) for mask in left]
         return list(zip(left, np.split(missing, ends[:-1]), strict=True))
 
     def _branches(self, visit: Visit, left: Mask, missing: Mask | None) -> list[Visit]:
         """The visits that follow one: left and right, empty ones left out."""
         tree = self._trees[visit.tree]
-        found = []
+        visits = []
         for child, goes in ((int(tree.left[visit.node]), left), (int(tree.right[visit.node]), ~left)):
             weight = visit.weight
             if missing is not None and missing.any():
@@ -181,8 +184,8 @@ class ActivePredictor:
             chosen = np.flatnonzero(goes)
             if len(chosen):
                 part = None if weight is None else weight.take(chosen)
-                found.append(Visit(visit.tree, child, visit.rows.take(chosen), part))
-        return found
+                visits.append(Visit(visit.tree, child, visit.rows.take(chosen), part))
+        return visits
 
 
 def _add_leaves(sums: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]], trees: Sequence[TreeShape]) -> None:
@@ -195,15 +198,15 @@ def _add_leaves(sums: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]], 
             sums[visit.rows, tree % outputs] += added
 
 
-def _write_leaves(found: NDArray[np.int32], arrivals: Sequence[Sequence[Visit]]) -> None:
+def _write_leaves(reached: NDArray[np.int32], arrivals: Sequence[Sequence[Visit]]) -> None:
     """Write into [rows, trees] of a block the leaf of each row, of several that of the largest weight."""
     for tree, visits in enumerate(arrivals):
-        best = np.full(len(found), -1.0)
+        best = np.full(len(reached), -1.0)
         for visit in visits:
             weight = np.ones(len(visit.rows)) if visit.weight is None else visit.weight
             better = weight > best[visit.rows]
             rows = visit.rows[better]
-            found[rows, tree], best[rows] = visit.node, weight[better]
+            reached[rows, tree], best[rows] = visit.node, weight[better]
 
 
 def _bits(data: Bulk, count: int, what: str) -> Mask:

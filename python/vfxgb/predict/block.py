@@ -126,7 +126,7 @@ def answer(block: Block, count: int, questions: Questions, with_missing: bool) -
 
 
 def compare(values: Float32Array, rows: Rows | None, cut: np.float32, default_left: bool, with_missing: bool) -> Answer:
-    """Of some rows of a column, None for all. Cuts are float32 numbers: the comparison is the one that binning made."""
+    """Compare some rows of a column, None for all, with a cut: a float32 number, so as binning compared them."""
     if rows is not None:
         values = values.take(rows)
     # NaN is neither below a cut nor above it.

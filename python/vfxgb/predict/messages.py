@@ -23,7 +23,7 @@ class OpenPrediction(Message, frozen=True, forbid_unknown_fields=True):
     missing: bool
 
     def amount(self) -> int:
-        """Rows."""
+        """Count the rows."""
         return self.n_rows
 
 
@@ -37,9 +37,10 @@ class PredictionReady(Message, frozen=True, forbid_unknown_fields=True):
 class Route(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, one per level and block of rows: q questions, each a record and the rows that stand before it.
 
-    `first` and `count`: the block of rows. `records`: int32[q]. `sizes`: int32[q], rows of each question. `rows`: for
-    each question in turn nothing if its rows are the whole block, else whichever is shorter: one bit per row of the
-    block, on whole bytes, or the rows' numbers within the block, ascending, int32.
+    The block has `count` rows from `first` on. `records`, int32[q], are those asked about, and `sizes`, int32[q], count
+    the rows of each question. `rows` holds for each question in turn nothing if its rows are the whole block, else
+    whichever is shorter: one bit per row of the block, on whole bytes, or the rows' numbers within the block,
+    ascending, int32.
     """
 
     TAG: ClassVar[str] = "route"
@@ -54,7 +55,7 @@ class Route(Message, frozen=True, forbid_unknown_fields=True):
     rows: Bulk
 
     def amount(self) -> int:
-        """Rows of all questions together. Sizes that are none, which the receiver refuses, count as 0."""
+        """Count the rows of all questions. Sizes that are none, which the receiver refuses, count as 0."""
         whole = self.sizes[: len(self.sizes) // 4 * 4]
         return int(np.maximum(np.frombuffer(whole, dtype="<i4"), 0).sum(dtype=np.int64))
 
@@ -77,7 +78,7 @@ class Routed(Message, frozen=True, forbid_unknown_fields=True):
     missing: Bulk
 
     def amount(self) -> int:
-        """Comparisons: rows of all questions together."""
+        """Count the comparisons: the rows of all questions together."""
         return self.n_answers
 
 

@@ -20,7 +20,7 @@ from vfxgb.transport.rows import check_rows
 class PassivePredictor:
     """One prediction of one passive party; `run()` returns when the active party has closed it.
 
-    `tester`: of this party's rows; `rows`: their number and digest.
+    `tester` tests this party's rows; `rows` holds their number and digest.
     `accept`: called with OpenPrediction before anything else; raises ConsentError for what the party does not agree to.
     `comparisons`: how many were answered so far, one for each row of each question.
     """

@@ -41,7 +41,7 @@ def lead_prediction(
 ) -> NDArray[Any]:
     """Predict the rows of `table`, which are the same rows in the same order at every party.
 
-    `channels`: to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
+    `channels` lead to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
     first so many; None is best_iteration + 1 where early stopping set it, else all, and the private last stage after
     them where the share has one (it is not used with `n_rounds`, nor for leaves). `what`: "margin": float64[n,
     n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
@@ -69,11 +69,11 @@ def lead_prediction(
     with failure_told(channels.values()), split_tester(share.records, table, engine) as tester:
         leader = ActivePredictor(share, tester, _rows(table), channels, n_trees)
         leader.open()
-        found: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
+        predicted: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
         leader.close()
     if stage is not None:
-        found = _private_margins(stage, table, found)
-    return values_of(share, found) if what == "value" else found
+        predicted = _private_margins(stage, table, predicted)
+    return values_of(share, predicted) if what == "value" else predicted
 
 
 def _private_margins(stage: ActiveShare, table: Table | Source, margins: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -197,14 +197,14 @@ class EngineTester:
         """Answers by question, each in the order of its rows: calls are in the order of their shards."""
         left: list[list[Mask]] = [[] for _ in range(count)]
         missing: list[list[Mask]] = [[] for _ in range(count)]
-        for call, bits in zip(asked, self._engine.get([one.answers for one in asked]), strict=True):
-            for packed, found in zip(bits, (left, missing), strict=True):
+        for call, bits in zip(asked, self._engine.get([call.answers for call in asked]), strict=True):
+            for packed, parts in zip(bits, (left, missing), strict=True):
                 if packed is not None:
                     ends = np.cumsum(call.sizes)
                     masks = np.split(unpack_mask(packed, int(ends[-1])), ends[:-1])
                     for place, mask in zip(call.places, masks, strict=True):
-                        found[place].append(mask)
-        return [(_join(one), _join(other) if other else None) for one, other in zip(left, missing, strict=True)]
+                        parts[place].append(mask)
+        return [(_join(ways), _join(unknown) if unknown else None) for ways, unknown in zip(left, missing, strict=True)]
 
 
 def _join(masks: Sequence[Mask]) -> Mask:

@@ -27,31 +27,31 @@ ABSENT = "absent"
 
 def meanings(kind: type[Any]) -> dict[str, str]:
     """Field -> meaning, from the docstrings of a class and of those it derives from."""
-    found: dict[str, str] = {}
-    for one in reversed(kind.__mro__):
-        for paragraph in inspect.cleandoc(one.__doc__ or "").split("\n\n"):
+    said_of: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        for paragraph in inspect.cleandoc(base.__doc__ or "").split("\n\n"):
             text = " ".join(paragraph.split())
             end = len(text)
             for entry in reversed(list(_ENTRY.finditer(text))):
                 said = text[entry.end() : end].strip().rstrip(".;")
                 end = entry.start()
-                found.update(dict.fromkeys(re.findall(r"`(\w+)`", entry.group(1)), said))
-    return found
+                said_of.update(dict.fromkeys(re.findall(r"`(\w+)`", entry.group(1)), said))
+    return said_of
 
 
 def table_meanings(docstring: str | None) -> dict[str, str]:
     """Name -> meaning, from the table in a module's docstring."""
-    found: dict[str, str] = {}
+    said_of: dict[str, str] = {}
     name = ""
     for line in (docstring or "").splitlines():
         if row := _ROW.fullmatch(line):
             name = row.group(1)
-            found[name] = row.group(2)
+            said_of[name] = row.group(2)
         elif name and (more := _MORE.fullmatch(line)):
-            found[name] += " " + more.group(1)
+            said_of[name] += " " + more.group(1)
         else:
             name = ""
-    return found
+    return said_of
 
 
 def forms(kind: type[Any], toml: bool) -> dict[str, str]:
@@ -67,12 +67,12 @@ def form(hint: Any, toml: bool) -> str:
     if origin is Annotated:
         return _bounded(form(arguments[0], toml), arguments[1:])
     if origin in (Union, UnionType):
-        text = " or ".join(form(one, toml) for one in arguments if one is not NoneType)
+        text = " or ".join(form(argument, toml) for argument in arguments if argument is not NoneType)
         return f"{text}, or None" if NoneType in arguments and not toml else text
     if origin is Literal:
-        return ", ".join(shown(one, toml) for one in arguments)
+        return ", ".join(shown(argument, toml) for argument in arguments)
     if origin is tuple:
-        inner = [form(one, toml) for one in arguments if one is not Ellipsis]
+        inner = [form(argument, toml) for argument in arguments if argument is not Ellipsis]
         return "[" + ", ".join(inner) + (", ...]" if Ellipsis in arguments else "]")
     if origin is dict or (inspect.isclass(hint) and issubclass(hint, msgspec.Struct)):
         return "a table" if toml else "a mapping"
@@ -103,17 +103,17 @@ def _number(value: float) -> str:
 def defaults(kind: type[Any]) -> dict[str, Any]:
     """Field -> default, inspect.Parameter.empty where it must be given."""
     if is_dataclass(kind):
-        given = {one.name: one.default for one in fields(kind)}
+        given = {field.name: field.default for field in fields(kind)}
         return {name: inspect.Parameter.empty if value is MISSING else value for name, value in given.items()}
-    found: dict[str, Any] = {}
-    for one in msgspec.structs.fields(kind):
-        if one.default is not msgspec.NODEFAULT:
-            found[one.name] = one.default
-        elif one.default_factory is not msgspec.NODEFAULT:
-            found[one.name] = one.default_factory()
+    values: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        if field.default is not msgspec.NODEFAULT:
+            values[field.name] = field.default
+        elif field.default_factory is not msgspec.NODEFAULT:
+            values[field.name] = field.default_factory()
         else:
-            found[one.name] = inspect.Parameter.empty
-    return found
+            values[field.name] = inspect.Parameter.empty
+    return values
 
 
 def shown(value: Any, toml: bool = False) -> str:

@@ -19,7 +19,7 @@ vfxgb parameters max_depth epsilon    # wherever there is a parameter of that na
 
 
 def markdown(every: Sequence[Section]) -> str:
-    """The page."""
+    """Write the page."""
     parts = [PREFACE]
     group = ""
     for section in every:

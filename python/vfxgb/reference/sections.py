@@ -43,7 +43,7 @@ class Entry:
 class Section:
     """Parameters that are given in one place.
 
-    `key`: what a user calls the section. `group`: where it belongs. `heading`: of the column of names.
+    A user calls the section `key`; it belongs to `group`. `heading` stands above the column of names.
     """
 
     key: str
@@ -83,9 +83,9 @@ def sections(exit_codes: Mapping[int, str], shipped_only: bool = False) -> tuple
 
 def _training() -> Section:
     entries = []
-    for one in fields(TrainParams):
-        rule: Rule = one.metadata["rule"]
-        entries.append(Entry(one.name, shown(one.default), rule.wanted(), rule.doc))
+    for parameter in fields(TrainParams):
+        rule: Rule = parameter.metadata["rule"]
+        entries.append(Entry(parameter.name, shown(parameter.default), rule.wanted(), rule.doc))
     intro = "Arguments of the estimators and keys of `[train]` in party.toml, under XGBoost's names."
     return Section("train", "Training", "Training", intro, tuple(entries))
 
@@ -100,8 +100,8 @@ def _estimator(prefix: str, kind: type[EstimatorBase], docstring: str | None, re
     arguments = inspect.signature(kind.__init__).parameters
     described = table_meanings(docstring)
     absent = [name for name in parameter_names() if name not in arguments]
-    found = [name for name in absent if name not in refused]
-    intro = f"All training parameters but {', '.join(f'`{name}`' for name in found)}, which the labels tell"
+    left_out = [name for name in absent if name not in refused]
+    intro = f"All training parameters but {', '.join(f'`{name}`' for name in left_out)}, which the labels tell"
     if refused:
         intro += "; but also " + "; ".join(f"`{name}` ({why})" for name, why in refused.items())
     entries = (
@@ -117,7 +117,7 @@ def _protocol(name: str) -> Section:
     spec = protocol_by_name(name)
     intro = f"{spec.summary[0].upper()}{spec.summary[1:]}. Security: {spec.security}."
     if spec.local_params:
-        intro += f" Each party's own, never sent: {', '.join(f'`{one}`' for one in spec.local_params)}."
+        intro += f" Each party's own, never sent: {', '.join(f'`{own}`' for own in spec.local_params)}."
     return Section(name, "Protocols: `protocol_params`, `[protocol.params]`", name, intro, _entries(spec.params))
 
 

@@ -68,8 +68,8 @@ def ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -> list
 
 def line_chart(frame: Frame, series: Sequence[Series]) -> Markup:
     """A figure: title, lines, a legend if there are several, and the numbers folded away."""
-    xs = [x for one in series for x in one.x]
-    ys = [y for one in series for y in one.y]
+    xs = [x for line in series for x in line.x]
+    ys = [y for line in series for y in line.y]
     x_ticks = _x_ticks(frame, xs)
     y_ticks = ticks(*(frame.y_range or (min(ys), max(ys))))
     ends = frame.x_range or (min(xs), max(xs))
@@ -79,7 +79,7 @@ def line_chart(frame: Frame, series: Sequence[Series]) -> Markup:
         tag("title", frame.title, id=f"{frame.key}-title"),
         tag("desc", frame.says, id=f"{frame.key}-says"),
         _grid(frame, scale, x_ticks, y_ticks),
-        (_line(place, one, scale, frame.dots) for place, one in enumerate(series)),
+        (_line(place, line, scale, frame.dots) for place, line in enumerate(series)),
         _stops(frame, series, scale),
         viewBox=f"0 0 {_WIDTH:.0f} {_HEIGHT:.0f}",
         role="img",
@@ -87,7 +87,7 @@ def line_chart(frame: Frame, series: Sequence[Series]) -> Markup:
     )
     legend = tag(
         "ul",
-        (tag("li", _swatch(place), one.name) for place, one in enumerate(series)),
+        (tag("li", _swatch(place), line.name) for place, line in enumerate(series)),
         class_="legend",
     )
     return tag(
@@ -137,28 +137,28 @@ def _x_ticks(frame: Frame, xs: Sequence[float]) -> list[float]:
 
 def _grid(frame: Frame, scale: _Scale, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> list[Markup]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    found = []
+    parts = []
     for value in y_ticks:
         at = scale.y(value)
-        found.append(tag("line", x1=_LEFT, x2=right, y1=at, y2=at, class_="grid"))
-        found.append(tag("text", (frame.ticks or _tick)(value, y_ticks), x=_LEFT - 6, y=at + 4, class_="tick end"))
+        parts.append(tag("line", x1=_LEFT, x2=right, y1=at, y2=at, class_="grid"))
+        parts.append(tag("text", (frame.ticks or _tick)(value, y_ticks), x=_LEFT - 6, y=at + 4, class_="tick end"))
     for value in x_ticks:
         at = scale.x(value)
         if _LEFT - 1 <= at <= right + 1:
-            found.append(tag("text", _tick(value, x_ticks), x=at, y=bottom + 16, class_="tick mid"))
-    found.append(tag("line", x1=_LEFT, x2=right, y1=bottom, y2=bottom, class_="axis"))
-    found.append(tag("text", frame.x_name, x=(_LEFT + right) / 2, y=_HEIGHT - 5, class_="name mid"))
+            parts.append(tag("text", _tick(value, x_ticks), x=at, y=bottom + 16, class_="tick mid"))
+    parts.append(tag("line", x1=_LEFT, x2=right, y1=bottom, y2=bottom, class_="axis"))
+    parts.append(tag("text", frame.x_name, x=(_LEFT + right) / 2, y=_HEIGHT - 5, class_="name mid"))
     if frame.diagonal:
         low = max(scale.x_range[0], scale.y_range[0])
         high = min(scale.x_range[1], scale.y_range[1])
         ends = {"x1": scale.x(low), "y1": scale.y(low), "x2": scale.x(high), "y2": scale.y(high)}
-        found.append(tag("line", class_="diagonal", **ends))
+        parts.append(tag("line", class_="diagonal", **ends))
     if frame.mark is not None:
         at, text = scale.x(frame.mark[0]), frame.mark[1]
         late = at > (_LEFT + right) / 2
-        found.append(tag("line", x1=at, x2=at, y1=_TOP, y2=bottom, class_="mark"))
-        found.append(tag("text", text, x=at + (-5 if late else 5), y=bottom - 6, class_="note" + " end" * late))
-    return found
+        parts.append(tag("line", x1=at, x2=at, y1=_TOP, y2=bottom, class_="mark"))
+        parts.append(tag("text", text, x=at + (-5 if late else 5), y=bottom - 6, class_="note" + " end" * late))
+    return parts
 
 
 def _tick(value: float, others: Sequence[float]) -> str:
@@ -172,27 +172,27 @@ def _tick(value: float, others: Sequence[float]) -> str:
     return f"{value + 0.0:,.{decimals}f}"
 
 
-def _line(place: int, one: Series, scale: _Scale, dots: bool) -> list[Markup]:
+def _line(place: int, line: Series, scale: _Scale, dots: bool) -> list[Markup]:
     style = f"s{place % SERIES}"
-    points = [(scale.x(x), scale.y(y)) for x, y in zip(one.x, one.y, strict=True)]
+    points = [(scale.x(x), scale.y(y)) for x, y in zip(line.x, line.y, strict=True)]
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    found = [tag("path", d=path, class_=f"line {style}")]
+    parts = [tag("path", d=path, class_=f"line {style}")]
     if dots or len(points) == 1:
-        found += [tag("circle", cx=x, cy=y, r="3.5", class_=f"dot {style}") for x, y in points]
-    return found
+        parts += [tag("circle", cx=x, cy=y, r="3.5", class_=f"dot {style}") for x, y in points]
+    return parts
 
 
 def _stops(frame: Frame, series: Sequence[Series], scale: _Scale) -> list[Markup]:
     """Strips over the chart that tell the pointer the values below it."""
-    xs = sorted({x for one in series for x in one.x})
+    xs = sorted({x for line in series for x in line.x})
     if len(xs) > _STOPS or len(series) > SERIES:
         return []
-    held = [dict(zip(one.x, one.y, strict=True)) for one in series]
+    held = [dict(zip(line.x, line.y, strict=True)) for line in series]
     edges = [_LEFT, *((scale.x(a) + scale.x(b)) / 2 for a, b in pairwise(xs)), _WIDTH - _RIGHT]
-    found = []
+    stops = []
     for place, x in enumerate(xs):
-        values = (f"{one.name} {frame.values(ys[x])}" for one, ys in zip(series, held, strict=True) if x in ys)
-        found.append(
+        values = (f"{line.name} {frame.values(ys[x])}" for line, ys in zip(series, held, strict=True) if x in ys)
+        stops.append(
             tag(
                 "rect",
                 tag("title", f"{frame.x_name} {number(x)}: {', '.join(values)}"),
@@ -203,7 +203,7 @@ def _stops(frame: Frame, series: Sequence[Series], scale: _Scale) -> list[Markup
                 class_="stop",
             )
         )
-    return found
+    return stops
 
 
 def _swatch(place: int) -> Markup:
@@ -213,12 +213,12 @@ def _swatch(place: int) -> Markup:
 
 def _numbers(frame: Frame, series: Sequence[Series]) -> Markup:
     """The data of a chart as a table: one if all lines have the same x, else one each."""
-    groups = [list(series)] if len({tuple(one.x) for one in series}) == 1 else [[one] for one in series]
+    groups = [list(series)] if len({tuple(line.x) for line in series}) == 1 else [[line] for line in series]
     tables = (
         table(
-            f"{frame.title}: {', '.join(one.name for one in group)}",
-            [frame.x_name, *(one.name if len(series) > 1 else frame.y_name for one in group)],
-            ([number(x), *(frame.values(one.y[place]) for one in group)] for place, x in enumerate(group[0].x)),
+            f"{frame.title}: {', '.join(line.name for line in group)}",
+            [frame.x_name, *(line.name if len(series) > 1 else frame.y_name for line in group)],
+            ([number(x), *(frame.values(line.y[place]) for line in group)] for place, x in enumerate(group[0].x)),
             numeric=range(len(group) + 1),
         )
         for group in groups

@@ -30,7 +30,7 @@ from vfxgb.runtime.ledger import counted
 
 
 def read_document(folder: RunFolder, audit: Path | None = None, shares: Sequence[Path] = ()) -> dict[str, Any]:
-    """The document of a run. `audit`: findings to show; `shares`: of other parties, which unmask their splits.
+    """Make the document of a run, with the findings of `audit`; `shares` of other parties unmask their splits.
 
     Raises FormatError for files that are not what they should be, ShareMismatchError for shares that are not of this
     run, OSError.

@@ -42,7 +42,7 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
 
     What the record says counts before what this version knows: it is what the run was made with.
     """
-    found: dict[str, Any] = {
+    section: dict[str, Any] = {
         "name": record.protocol,
         "kind": "aggregator" if record.role in USER_ROLES else "protocol",
         "summary": "",
@@ -54,17 +54,17 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
     }
     words = _USERS if record.role in USER_ROLES else _PARTIES
     if record.security in words:
-        found["points"].append(words[record.security])
-    if found["weakened"]:
-        found["points"].append(WEAKENED)
+        section["points"].append(words[record.security])
+    if section["weakened"]:
+        section["points"].append(WEAKENED)
     try:
         if record.role in USER_ROLES:
             aggregator = aggregator_by_name(record.protocol)
-            return found | _of_aggregator(aggregator, found["points"])
-        return found | _of_protocol(protocol_by_name(record.protocol), found["points"])
+            return section | _of_aggregator(aggregator, section["points"])
+        return section | _of_protocol(protocol_by_name(record.protocol), section["points"])
     except UnknownNameError:
         # A run of another version, or one that failed before a protocol was agreed on.
-        return found
+        return section
 
 
 def _of_protocol(spec: ProtocolSpec, points: list[str]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def markup(child: "Child") -> Markup:
         return child
     if isinstance(child, (str, int)):
         return Markup(escape(str(child)))
-    return Markup("".join(markup(one) for one in child))
+    return Markup("".join(markup(part) for part in child))
 
 
 def tag(name: str, /, *children: "Child", **attributes: str | float | bool | None) -> Markup:
@@ -64,8 +64,8 @@ def table(
 ) -> Markup:
     """A table in a box that scrolls by itself. The first column heads its row.
 
-    `caption`: for who cannot see the table. `numeric`: columns set flush right. `wide`: the column of bars. `stack`: on
-    narrow screens a row's cells stand below each other, each behind the head of its column.
+    `caption` is for who cannot see the table. Columns in `numeric` are set flush right; `wide` is the column of bars.
+    Where `stack`, a row's cells stand below each other on narrow screens, each behind the head of its column.
     """
     right = frozenset(numeric)
 

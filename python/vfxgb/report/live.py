@@ -92,7 +92,7 @@ class LiveView:
 
     @property
     def url(self) -> str:
-        """Where a browser finds it."""
+        """A browser finds the page here."""
         return f"http://{HOST}:{self._server.server_address[1]}/{self._token}/"
 
     def __enter__(self) -> "LiveView":

@@ -41,9 +41,9 @@ def badge(document: dict[str, Any], party: str) -> Markup:
 
 def badges(document: dict[str, Any], parties: list[str]) -> Markup:
     """Several parties as a list in words: a, b and c."""
-    found: list[Child] = []
+    parts: list[Child] = []
     for place, party in enumerate(parties):
         if place:
-            found.append(" and " if place == len(parties) - 1 else ", ")
-        found.append(badge(document, party))
-    return markup(found)
+            parts.append(" and " if place == len(parties) - 1 else ", ")
+        parts.append(badge(document, party))
+    return markup(parts)

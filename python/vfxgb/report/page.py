@@ -46,7 +46,7 @@ def render(document: dict[str, Any], live: bool = False) -> str:
     """
     run = document["run"]
     styles, script = _asset("style.css"), _asset("tree.js") + _asset("script.js")
-    found = fragments(document)
+    parts = fragments(document)
     title = f"{run['protocol'] or 'run'} {run['run'][:8]}: {run['party']}"
     return "".join(
         (
@@ -60,7 +60,7 @@ def render(document: dict[str, Any], live: bool = False) -> str:
             tag("meta", name="generator", content=f"vfxgb {document['vfxgb']}"),
             tag("title", f"{title} - vfxgb report"),
             f"\n<style>{styles}</style>\n</head>\n",
-            tag("body", _bar(live), _navigation(found), _main(found), _foot(document, live)),
+            tag("body", _bar(live), _navigation(parts), _main(parts), _foot(document, live)),
             f"\n<script>{script}</script>\n</html>\n",
         )
     )
@@ -77,16 +77,16 @@ def _bar(live: bool) -> Markup:
     )
 
 
-def _navigation(found: dict[str, str]) -> Markup:
+def _navigation(parts: dict[str, str]) -> Markup:
     links = (
-        tag("li", tag("a", title, href=f"#{key}"), id=f"to-{key}", hidden=not found[key]) for key, title, _ in SECTIONS
+        tag("li", tag("a", title, href=f"#{key}"), id=f"to-{key}", hidden=not parts[key]) for key, title, _ in SECTIONS
     )
     return tag("nav", tag("ul", links), aria_label="Sections")
 
 
-def _main(found: dict[str, str]) -> Markup:
+def _main(parts: dict[str, str]) -> Markup:
     sections = (
-        tag("section", Markup(found[key]), id=key, aria_label=title, hidden=not found[key])
+        tag("section", Markup(parts[key]), id=key, aria_label=title, hidden=not parts[key])
         for key, title, _ in SECTIONS
     )
     return tag("main", sections, id="main", tabindex="-1")

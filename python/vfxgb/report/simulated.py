@@ -50,16 +50,20 @@ def simulated_document(
         train=dict(share.params),
         rounds=share.n_rounds,
         planned_rounds=int(share.params["n_estimators"]),
-        evals={name: {metric: list(values) for metric, values in one.items()} for name, one in evals.items()},
+        evals={name: {metric: list(values) for metric, values in metrics.items()} for name, metrics in evals.items()},
         best_iteration=best[0],
         best_score=best[1],
-        timings={share.party: timings.seconds, **{name: one.seconds for name, one in timings.parties.items()}},
+        timings={share.party: timings.seconds, **{name: spent.seconds for name, spent in timings.parties.items()}},
         operations=dict(timings.operations),
         traffic={
             name: TrafficRecord(
-                one.sent_bytes, one.received_bytes, one.sent_messages, one.received_messages, one.round_trips
+                counted.sent_bytes,
+                counted.received_bytes,
+                counted.sent_messages,
+                counted.received_messages,
+                counted.round_trips,
             )
-            for name, one in traffic.items()
+            for name, counted in traffic.items()
         },
         versions=versions(),
         facts={"simulated": "all parties in one process"},

@@ -33,11 +33,11 @@ class RowStore(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
 
     @property
     def n_features(self) -> int:
-        """Features."""
+        """Count the features."""
 
     @property
     def n_bins(self) -> NDArray[np.int32]:

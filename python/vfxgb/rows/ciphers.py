@@ -37,12 +37,12 @@ class Root:
 
 @dataclass(frozen=True)
 class CipherRound:
-    """What the ciphertexts of a round are of.
+    """Which round, rows and roots a round's ciphertexts belong to.
 
-    `party` and `round` name them in errors. `lanes`: how many ciphertexts a row gets. `sampled`: int32, ascending, the
-    training rows in use, or None for all; `count` of them. `roots`: those to sum while ciphertexts arrive, one per
-    share, none where everything shall be there first. `joint`: sums of several features may be made together.
-    `threads`: of this process.
+    `party` and `round` name them in errors. `lanes` is how many ciphertexts a row gets. `sampled` lists the training
+    rows in use, int32 and ascending, or is None for all; there are `count` of them. `roots` are those to sum while
+    ciphertexts arrive, one per share, and none where everything shall be there first. `joint` allows sums of several
+    features to be made together. `threads` is how many threads this process may use.
     """
 
     party: str
@@ -130,9 +130,9 @@ class MemoryCiphers:
 
 def places(rows: Nodes, n_rows: int) -> NDArray[np.int32]:
     """The position of each sampled row among them, -1 for others: int32[n_rows]."""
-    found = np.full(n_rows, -1, dtype=np.int32)
-    found[rows] = np.arange(len(rows), dtype=np.int32)
-    return found
+    position = np.full(n_rows, -1, dtype=np.int32)
+    position[rows] = np.arange(len(rows), dtype=np.int32)
+    return position
 
 
 def bad_ciphertext(party: str, round_index: int, lane: int, row: int) -> InvalidCiphertextError:

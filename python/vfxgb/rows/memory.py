@@ -13,7 +13,7 @@ from vfxgb.rows.values import MemoryValues
 
 
 class MemoryPartition:
-    """See Partition. `here`: the rows. `threads`: for splits."""
+    """See Partition. `here` holds the rows; splits use `threads` threads."""
 
     def __init__(self, here: _native.gbdt.RowPartition, threads: int = 1) -> None:
         self.here = here

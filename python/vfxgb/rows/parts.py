@@ -23,11 +23,11 @@ class Partition(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Count all rows."""
 
     @property
     def n_sampled(self) -> int:
-        """Rows that count."""
+        """Count the rows in use."""
 
     @property
     def here(self) -> _native.gbdt.RowPartition:

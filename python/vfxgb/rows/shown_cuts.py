@@ -99,8 +99,8 @@ class ShownCuts:
             np.concatenate([self._counts[places].ravel(), missing.ravel()]),
             minlength=m * n_features * (widest + 1),
         ).reshape(m, n_features, widest + 1)
-        found = ((rows > 0) & (rows < below)).sum(axis=2)
-        return np.where(ends.any(axis=2), found, 0)
+        counts = ((rows > 0) & (rows < below)).sum(axis=2)
+        return np.where(ends.any(axis=2), counts, 0)
 
     def _count(self, partition: Partition, nodes: NDArray[np.int32]) -> tuple[Counts, Counts]:
         """Rows per bin, int64[m, F, most bins], and with missing values, int64[m, F]."""

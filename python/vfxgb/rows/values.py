@@ -36,7 +36,7 @@ class RowValues(Protocol):
         """From now on make randomness for `count` ciphertexts, in the background, where they will be encrypted."""
 
     def decrypt(self, key: PrivateKey, data: memoryview, threads: int) -> bytes:
-        """The plaintexts of ciphertexts as they came, checked; `threads`: in this process."""
+        """Check ciphertexts as they came and return their plaintexts, with `threads` threads of this process."""
 
 
 class MemoryValues:

@@ -65,7 +65,7 @@ class Opened:
     rows: int
 
     def text(self) -> str:
-        """In words, without the party."""
+        """Say it in words, without the party."""
         return (
             f"opened sums of {self.equations // 2:,} nodes: {self.equations:,} equations for {self.rows:,} rows; "
             f"{COMPUTABLE}"
@@ -119,13 +119,13 @@ class Ledger:
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add totals that were counted elsewhere."""
-        for one in entries:
+        for other in entries:
             entry = self._entries.setdefault(
-                (one.sender, one.receiver, one.message), replace(one, messages=0, bytes=0, amount=0)
+                (other.sender, other.receiver, other.message), replace(other, messages=0, bytes=0, amount=0)
             )
-            entry.messages += one.messages
-            entry.bytes += one.bytes
-            entry.amount += one.amount
+            entry.messages += other.messages
+            entry.bytes += other.bytes
+            entry.amount += other.amount
 
     def all_runs(self) -> str:
         """What the releases of this run come to with those of all others, in plain words."""

@@ -109,7 +109,7 @@ class UserRole(Protocol):
 class Dealt:
     """What a trusted key centre hands out before a run and then forgets.
 
-    `public`: for everybody. `server`, `users[u]`: for them alone.
+    Everybody gets `public`. The server alone gets `server`, and user u alone `users[u]`.
     """
 
     public: bytes = b""

@@ -60,7 +60,7 @@ class Statement:
         return replace(self, survivors=users)
 
     def signed_bytes(self) -> bytes:
-        """What is signed."""
+        """Return what is signed."""
         digest = hashlib.sha256(self.task)
         for users in (self.joined, self.shared, self.survivors):
             digest.update(len(users).to_bytes(8, "little"))

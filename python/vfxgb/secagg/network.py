@@ -51,7 +51,7 @@ class Member:
 
 
 class Door(Protocol):
-    """Where users come in. `declined`: those who came and will not take part, or may not; nobody waits for them."""
+    """Users come in here. Nobody waits for those in `declined`, who came and will not or may not take part."""
 
     declined: set[int]
 
@@ -61,10 +61,10 @@ class Door(Protocol):
 
 @dataclass
 class NetworkExchange:
-    """An Exchange over links. `seconds`: how long a stage may take. `declines`: the message that stands for "no".
+    """An Exchange over links. A stage may take `seconds`; the message `declines` stands for "no".
 
-    `enough`: so many replies let a stage end `grace` seconds after the last of them was there. None: all are waited
-    for. `absent`: who is not to be asked now. `costs`: as in a simulation, without the seconds at users.
+    `enough` replies let a stage end `grace` seconds after the last of them was there; None waits for all. Users in
+    `absent` are not asked now. `costs` are counted as in a simulation, without the seconds at users.
     """
 
     seconds: float
@@ -232,8 +232,8 @@ class NetworkExchange:
             # No fault of its own: what another user sealed for it may be wrong.
             self.note(user, f"declined in stage {stage!r}; it has dropped out of the call")
         else:
-            found = f"server, stage {stage!r}, user {user}: found message {answer.TAG!r}, wanted {reply.TAG!r}"
-            self.refuse(stage, user, MessageError(found))
+            text = f"server, stage {stage!r}, user {user}: found message {answer.TAG!r}, wanted {reply.TAG!r}"
+            self.refuse(stage, user, MessageError(text))
         return False
 
     def _lost(self, member: Member, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Shamir's secret sharing over a prime field, in batches (Shamir 1979; papers/003 section II-C with ERRATA E5, E6).
+"""Shamir's secret sharing over a prime field, in batches (Shamir 1979; FEDXGB, section II-C with ERRATA E5, E6).
 
 A secret s becomes the values at the points x of a random polynomial of degree below t with f(0) = s: any t of them
 give s back, fewer say nothing. Shares are arrays uint8[secrets, points, w], w = share_bytes(prime): little-endian
@@ -87,15 +87,15 @@ def reconstruct(
             prime.to_bytes(width, "little"), at[chosen], shares[:, chosen], resolve_threads(threads)
         )
 
-    found = secrets(0)
+    rows = secrets(0)
     # Two sets of points that together hold all (or all but some of no use) must say the same.
     spare = len(points) - threshold
-    if spare > 0 and not np.array_equal(secrets(spare), found):
+    if spare > 0 and not np.array_equal(secrets(spare), rows):
         raise ShareError(
             f"{RECONSTRUCTING}: the {len(points)} shares do not lie on one polynomial of degree below {threshold}; "
             "some of them are wrong, ask their holders again"
         )
-    return [int.from_bytes(row.tobytes(), "little") for row in found]
+    return [int.from_bytes(row.tobytes(), "little") for row in rows]
 
 
 def _check_prime(prime: int, step: str) -> None:

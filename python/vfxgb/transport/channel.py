@@ -106,9 +106,9 @@ class Channel:
         except LinkClosed as ended:
             raise self._gone(f"waiting for {_tags(wanted)}", ended) from None
         except LinkTimeout as waited:
-            found = str(waited) if self._timeout is None else f"sent nothing for {self._timeout:g} seconds"
+            reason = str(waited) if self._timeout is None else f"sent nothing for {self._timeout:g} seconds"
             raise PeerError(
-                f"{self.own} waiting for {_tags(wanted)}: {self.peer} {found}; check that it is running and reachable"
+                f"{self.own} waiting for {_tags(wanted)}: {self.peer} {reason}; check that it is running and reachable"
             ) from None
         message = self._decode(header_bytes, payload)
         if self._observer is not None:
@@ -213,10 +213,10 @@ def memory_channels(
 
     `observer` is told of every message once, by the active party's end; `taps` belong to one end each.
     """
-    one, other = memory_links()
+    active_link, passive_link = memory_links()
     return (
-        Channel(active, passive, one, catalogue, run, observer, timeout, tap=taps[0]),
-        Channel(passive, active, other, catalogue, run, None, timeout, tap=taps[1]),
+        Channel(active, passive, active_link, catalogue, run, observer, timeout, tap=taps[0]),
+        Channel(passive, active, passive_link, catalogue, run, None, timeout, tap=taps[1]),
     )
 
 

@@ -50,7 +50,7 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     REVEALS: ClassVar[Reveals] = NOTHING
 
     def amount(self) -> int:
-        """How many of `REVEALS.unit` this message reveals."""
+        """Count how many of `REVEALS.unit` this message reveals."""
         return 0
 
 

@@ -35,7 +35,7 @@ class PartyThread:
             self._channel.close()
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to run."""
         self._thread.start()
 
     def join(self) -> None:
@@ -50,20 +50,20 @@ def run_together(lead: Callable[[], T], channels: Mapping[str, Channel], others:
     When `lead` fails because a peer did, the peer's error is raised instead, with the leader's as its cause.
     """
     try:
-        for one in others.values():
-            one.start()
+        for party_thread in others.values():
+            party_thread.start()
         result = lead()
     except BaseException as error:
         for channel in channels.values():
             channel.abort(error)
-        for one in others.values():
-            one.join()
+        for party_thread in others.values():
+            party_thread.join()
         failure = first_failure(others)
         if isinstance(error, PeerError) and failure is not None:
             raise failure from error
         raise
-    for one in others.values():
-        one.join()
+    for party_thread in others.values():
+        party_thread.join()
     for channel in channels.values():
         channel.close()
     failure = first_failure(others)
@@ -74,5 +74,5 @@ def run_together(lead: Callable[[], T], channels: Mapping[str, Channel], others:
 
 def first_failure(others: Mapping[str, PartyThread]) -> BaseException | None:
     """A failure that was not itself caused by another party's, if there is one."""
-    failures = [one.failure for one in others.values() if one.failure is not None]
+    failures = [party_thread.failure for party_thread in others.values() if party_thread.failure is not None]
     return next((failure for failure in failures if not isinstance(failure, PeerError)), None)

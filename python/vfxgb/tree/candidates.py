@@ -24,9 +24,10 @@ from vfxgb.rows.shown_cuts import ShownCuts
 class CandidateList:
     """The candidates of the features `features` (int32, ascending) of binned rows, c of them.
 
-    `constraints`: int8 per feature of the rows, or None. `random`: the source of the secret order, or None for the
-    true order, which is what a party uses for itself. `features`: as given. `has_missing`, `n_bins`: of each of them.
-    `order`: int64[c], a permutation, or None for the true order; may be given where there is no `random`.
+    `constraints` holds an int8 per feature of the rows, or is None. `random` is the source of the secret order, or None
+    for the true order, which is what a party uses for itself. `has_missing` and `n_bins` have an entry for each of
+    `features`. `order` is a permutation, int64[c], or None for the true order; it may be given where there is no
+    `random`.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class SmallSums:
         return int(sum(small[seen].sum() for small, seen in zip(few, known, strict=True)))
 
     def _known(self) -> list[NDArray[np.bool_]]:
-        """Per level bool[m, F]: the active party has the sums of the feature in the node, shown or derived."""
+        """Say per level, bool[m, F], whether the active party has the sums of a feature in a node, shown or derived."""
         known = [shown.copy() for shown in self._shown]
         families = [_families(above, level) for above, level in zip(self._levels, self._levels[1:], strict=False)]
         # First what children tell about their parents, from the bottom up; then what is left of a parent.
@@ -65,13 +65,13 @@ class SmallSums:
             known[depth][parent] |= known[depth + 1][first] & known[depth + 1][second]
         for depth, (parent, first, second) in enumerate(families):
             above, below = known[depth][parent], known[depth + 1]
-            one, other = below[first], below[second]
-            below[first] |= above & other
-            below[second] |= above & one
+            first_child, second_child = below[first], below[second]
+            below[first] |= above & second_child
+            below[second] |= above & first_child
         return known
 
     def _unmerged(self) -> list[NDArray[np.int64]]:
-        """Per level int64[m, F]: bins of few rows, and few missing ones, of each node."""
+        """Count per level, int64[m, F], the bins of few rows, and few missing ones, of each node."""
         partition = self._tree.partition
         last = partition.nodes()
         nodes = np.unique(np.concatenate([last, *(level.nodes for level in self._levels)]))

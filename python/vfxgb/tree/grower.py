@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def n_features(self) -> int:
-        """All features."""
+        """Count the features of all parties."""
         return self.first[-1]
 
     def local(self, party: int, features: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -87,7 +87,7 @@ class Grower:
         self._features: list[NDArray[np.int32]] = []
 
     def grow(self, gradients: Gradients, alone: bool) -> list[GrowingTree]:
-        """The trees of a round. `alone`: with the active party's features only; the others hear nothing of it."""
+        """Grow the trees of a round; where `alone`, from the active party's features, and others hear nothing."""
         role = None if alone else self._role
         params = self._params
         rule = _native.gbdt.SplitRule(
@@ -159,38 +159,40 @@ class Grower:
                 self._own.propose(tree, self._allowed(self._layout.active, tree, ids))
                 for tree, ids in zip(trees, usable, strict=True)
             ]
-        found: dict[int, Sequence[Proposals]] = {self._layout.active: mine}
+        proposals: dict[int, Sequence[Proposals]] = {self._layout.active: mine}
         if role is not None:
             proposed = role.propose(level)
-            found.update({party: proposed[channel.peer] for party, channel in self._passive()})
-        self._split(round_index, depth, trees, found, role)
+            proposals.update({party: proposed[channel.peer] for party, channel in self._passive()})
+        self._split(round_index, depth, trees, proposals, role)
 
     def _split(
         self,
         round_index: int,
         depth: int,
         trees: list[GrowingTree],
-        found: Mapping[int, Sequence[Proposals]],
+        proposals: Mapping[int, Sequence[Proposals]],
         role: ActiveRole | None,
     ) -> None:
         winners: list[dict[int, NDArray[np.int64]]] = []
         gains: list[NDArray[np.float64]] = []
         for index in range(len(trees)):
-            best, positions = best_party({party: found[party][index] for party in sorted(found)}, self._params.gamma)
+            best, positions = best_party(
+                {party: proposals[party][index] for party in sorted(proposals)}, self._params.gamma
+            )
             winners.append(positions)
             gains.append(best)
-        asked = self._ask(round_index, depth, trees, found, winners)
+        asked = self._ask(round_index, depth, trees, proposals, winners)
         with self._timings.phase("own splits"):
             active = self._layout.active
             mine = [
-                self._own.take(tree, active, won[active], found[active][index]) if active in won else None
+                self._own.take(tree, active, won[active], proposals[active][index]) if active in won else None
                 for index, (tree, won) in enumerate(zip(trees, winners, strict=True))
             ]
         theirs = self._answers(round_index, depth, trees, winners, asked, role)
         with self._timings.phase("apply splits"):
             last = depth + 1 == self._params.max_depth
             for index, tree in enumerate(trees):
-                owned = [one for one in (mine[index], *theirs[index]) if one is not None]
+                owned = [split for split in (mine[index], *theirs[index]) if split is not None]
                 tree.split(owned, gains[index], last)
 
     def _ask(
@@ -198,7 +200,7 @@ class Grower:
         round_index: int,
         depth: int,
         trees: list[GrowingTree],
-        found: Mapping[int, Sequence[Proposals]],
+        proposed: Mapping[int, Sequence[Proposals]],
         winners: list[dict[int, NDArray[np.int64]]],
     ) -> dict[int, list[int]]:
         """Tell each passive winner which nodes it won; returns per such party the trees (by index) it was asked for."""
@@ -210,7 +212,7 @@ class Grower:
             choices = []
             for index in indices:
                 positions = winners[index][party]
-                proposals = found[party][index]
+                proposals = proposed[party][index]
                 start, tokens = _native.gbdt.select_tokens(proposals.start, proposals.tokens, positions)
                 nodes = trees[index].level.nodes[positions]
                 choices.append(
@@ -242,7 +244,7 @@ class Grower:
             with self._timings.phase("wait"):
                 answer = channel.recv(SplitRows)
             order = [trees[index].tree for index in asked[party]]
-            if (answer.round, answer.depth, [one.tree for one in answer.trees]) != (round_index, depth, order):
+            if (answer.round, answer.depth, [tree.tree for tree in answer.trees]) != (round_index, depth, order):
                 raise MessageError(
                     f"reading the splits of {channel.peer}: found round {answer.round}, depth {answer.depth}, "
                     f"{len(answer.trees)} trees, wanted round {round_index}, depth {depth}, trees {order}"
@@ -265,12 +267,12 @@ class Grower:
     def _tree_level(self, party: int, tree: GrowingTree, usable: list[NDArray[np.int32]] | None) -> TreeLevel:
         groups = [
             SplitGroup(
-                nodes=pack_array(one.nodes),
-                left=pack_array(one.left),
-                right=pack_array(one.right),
-                bits=_EMPTY if one.party == party else memoryview(one.bits),
+                nodes=pack_array(split.nodes),
+                left=pack_array(split.left),
+                right=pack_array(split.right),
+                bits=_EMPTY if split.party == party else memoryview(split.bits),
             )
-            for one in tree.applied
+            for split in tree.applied
         ]
         allowed = self._allowed(party, tree, usable)
         return TreeLevel(

@@ -68,10 +68,10 @@ class GrowingTree:
         """
         above = self.level.nodes
         self.applied = []
-        for one, left in zip(owned, self._skeleton.split(owned, gain, last), strict=True):
-            nodes = np.ascontiguousarray(above[one.positions])
-            applied = AppliedSplits(one.party, nodes, left, left + np.int32(1), one.bits)
-            self.partition.split(nodes, applied.left, applied.right, one.bits)
+        for split, left in zip(owned, self._skeleton.split(owned, gain, last), strict=True):
+            nodes = np.ascontiguousarray(above[split.positions])
+            applied = AppliedSplits(split.party, nodes, left, left + np.int32(1), split.bits)
+            self.partition.split(nodes, applied.left, applied.right, split.bits)
             self.applied.append(applied)
         self.level = self._open(*self._to_build(self._skeleton.nodes))
 
@@ -93,5 +93,5 @@ class GrowingTree:
         return build, sibling
 
     def shape(self, learning_rate: float) -> TreeShape:
-        """The finished tree."""
+        """Return the finished tree."""
         return self._skeleton.shape(learning_rate)

@@ -43,7 +43,7 @@ class OwnFeatures:
             CandidateList(self.rows, self._binned.has_missing, allowed, self._constraints, None, self._threads)
             for allowed in features
         ]
-        self._tables = [SumTable(one.constraint, self._threads) for one in self._lists]
+        self._tables = [SumTable(candidates.constraint, self._threads) for candidates in self._lists]
         self._cuts = [ShownCuts(self.rows, allowed, self._min_bucket_rows) for allowed in features]
 
     def propose(self, tree: GrowingTree, allowed: NDArray[np.bool_] | None) -> Proposals:

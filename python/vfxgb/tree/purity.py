@@ -1,4 +1,4 @@
-"""How much the leaves of the first tree say about labels (papers/001; ERRATA E58, E64).
+"""How much the leaves of the first tree say about labels (SecureBoost; ERRATA E58, E64).
 
 A passive party learns which rows are together in a leaf, and rows of one leaf mostly have one label. How pure a leaf
 is follows from its weight: before the first tree of binary:logistic every row has the same probability a, so
@@ -40,8 +40,8 @@ def known_leaves(tree: TreeShape, place: int, max_depth: int) -> NDArray[np.bool
         if parent >= 0:
             depth[node] = depth[parent] + 1
     own: NDArray[np.bool_] = (tree.parent >= 0) & (tree.party[np.maximum(tree.parent, 0)] == place)
-    found: NDArray[np.bool_] = (tree.party == LEAF) & ((depth < max_depth) | own)
-    return found
+    known: NDArray[np.bool_] = (tree.party == LEAF) & ((depth < max_depth) | own)
+    return known
 
 
 def known_purity(

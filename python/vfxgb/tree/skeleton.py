@@ -74,7 +74,7 @@ class TreeSkeleton:
         `gain`: float64[m], of every node of the level. `last`: the children are leaves, by depth. Returns the left
         children of each entry of `splits`, int32[k]; a right child has the number after its sibling's.
         """
-        positions = np.concatenate([one.positions for one in splits]) if splits else np.zeros(0, np.int64)
+        positions = np.concatenate([split.positions for split in splits]) if splits else np.zeros(0, np.int64)
         order = np.argsort(positions, kind="stable")
         k = len(positions)
         # Where each owner's splits stand among all of the level, which are numbered by node.
@@ -83,13 +83,13 @@ class TreeSkeleton:
         numbers = (self._n_nodes + 2 * place).astype(np.int32)
         left: list[NDArray[np.int32]] = []
         begin = 0
-        for one in splits:
-            end = begin + len(one.positions)
+        for split in splits:
+            end = begin + len(split.positions)
             left.append(numbers[begin:end])
-            self._party[-1][one.positions] = one.party
-            self._record[-1][one.positions] = one.records
-            self._children[-1][one.positions, 0] = left[-1]
-            self._children[-1][one.positions, 1] = left[-1] + np.int32(1)
+            self._party[-1][split.positions] = split.party
+            self._record[-1][split.positions] = split.records
+            self._children[-1][split.positions, 0] = left[-1]
+            self._children[-1][split.positions, 1] = left[-1] + np.int32(1)
             begin = end
         self._gain[-1][positions] = gain[positions]
         self._add_children(splits, positions, order, last)
@@ -105,13 +105,15 @@ class TreeSkeleton:
         nodes = np.arange(self._n_nodes, self._n_nodes + 2 * k, dtype=np.int32)
         self._n_nodes += 2 * k
         if k:
-            totals[0::2] = np.concatenate([one.left_sums for one in splits])[order]
+            totals[0::2] = np.concatenate([split.left_sums for split in splits])[order]
             totals[1::2] = self.totals[parents] - totals[0::2]
             inherited = None if self.bounds is None else np.repeat(self.bounds[parents], 2, axis=0)
             # As in XGBoost a child's weight is bounded by its parent's limits; its own bind its children.
             weights = self._rule.weights(totals, inherited)
             if inherited is not None:
-                bounds = _child_bounds(inherited, weights, np.concatenate([one.constraint for one in splits])[order])
+                bounds = _child_bounds(
+                    inherited, weights, np.concatenate([split.constraint for split in splits])[order]
+                )
             self._party.append(np.full(2 * k, LEAF, dtype=np.int16))
             self._record.append(np.full(2 * k, NONE, dtype=np.int32))
             self._children.append(np.full((2 * k, 2), NONE, dtype=np.int32))

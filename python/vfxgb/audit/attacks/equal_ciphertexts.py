@@ -15,7 +15,7 @@ from vfxgb.protocols.he.messages import HeGradients
 def run(view: AttackerView) -> Outcome:
     """Group the rows of each round by the bytes of their first ciphertext."""
     (active,) = view.peers
-    roots = {one.round: one.rows for one in view.nodes(active) if one.node == 0 and one.tree == 0}
+    roots = {node.round: node.rows for node in view.nodes(active) if node.node == 0 and node.tree == 0}
     seen: dict[int, list[bytes]] = {}
     for message in view.messages(active, HeGradients.TAG, HeGradients):
         if message.lane == 0 and message.count:

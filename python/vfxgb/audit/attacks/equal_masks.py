@@ -19,7 +19,7 @@ from vfxgb.protocols.ot_shares.shares import pair_codec
 def run(view: AttackerView) -> Outcome:
     """Group the rows of each round by their masked pairs in one feature of the first tree."""
     (active,) = view.peers
-    roots = {one.round: one.rows for one in view.nodes(active) if one.node == 0 and one.tree == 0}
+    roots = {node.round: node.rows for node in view.nodes(active) if node.node == 0 and node.tree == 0}
     claims = []
     for round_index, pairs in _pairs(view, active).items():
         rows = roots[round_index]

@@ -23,10 +23,10 @@ def run(view: AttackerView) -> Outcome:
     n = view.setup.n_train
     claims = []
     for peer in view.peers:
-        for one in view.messages(peer, Buckets.TAG, Buckets):
-            buckets = one.n_bins + 1
-            reported = unpack_array(one.buckets, np.uint16, (n,), "reading a transcript").astype(np.int64)
-            response = params.response(buckets, one.n_features)
+        for message in view.messages(peer, Buckets.TAG, Buckets):
+            buckets = message.n_bins + 1
+            reported = unpack_array(message.buckets, np.uint16, (n,), "reading a transcript").astype(np.int64)
+            response = params.response(buckets, message.n_features)
             posterior = response.response_matrix() * _shares(response, reported)[:, None]  # true, reported
             guess = posterior.argmax(axis=0)[reported]
             claims.append(
@@ -35,7 +35,7 @@ def run(view: AttackerView) -> Outcome:
                     peer,
                     -1,
                     -1,
-                    one.feature,
+                    message.feature,
                     np.arange(n),
                     guess,
                     detail=f"{buckets} buckets",
@@ -46,11 +46,11 @@ def run(view: AttackerView) -> Outcome:
 
 
 def _shares(response: RandomisedResponse, reported: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Of the true buckets."""
-    found = np.bincount(reported, minlength=response.classes) / len(reported)
-    differences = response.unbiased(found) - 1 / response.classes
+    """Estimate the shares of the true buckets."""
+    shares = np.bincount(reported, minlength=response.classes) / len(reported)
+    differences = response.unbiased(shares) - 1 / response.classes
     per_row = (response.keep_probability - response.other_probability) ** 2 * len(reported)
-    noise = float((found * (1 - found)).sum()) / per_row
+    noise = float((shares * (1 - shares)).sum()) / per_row
     kept = max(0.0, 1.0 - noise / max(float((differences**2).sum()), noise))
     return np.maximum(1 / response.classes + kept * differences, 0.0)
 

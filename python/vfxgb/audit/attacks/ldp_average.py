@@ -17,9 +17,9 @@ def run(view: AttackerView) -> Outcome:
     setup = view.setup
     total = np.zeros((setup.n_outputs, setup.n_train))
     count = np.zeros((setup.n_outputs, setup.n_train), dtype=np.int64)
-    for one in releases(view):
-        total[one.tree, one.rows] += one.g
-        count[one.tree, one.rows] += 1
+    for release in releases(view):
+        total[release.tree, release.rows] += release.g
+        count[release.tree, release.rows] += 1
     claims = []
     for tree in range(setup.n_outputs):
         rows = np.flatnonzero(count[tree])

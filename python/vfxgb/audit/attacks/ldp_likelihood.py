@@ -64,24 +64,24 @@ def run(view: AttackerView) -> Outcome:
     return Outcome([claim])
 
 
-def _released_labels(found: Iterator[Noisy], n: int, epsilon: float) -> tuple[Floats, Floats]:
+def _released_labels(noisy: Iterator[Noisy], n: int, epsilon: float) -> tuple[Floats, Floats]:
     """Log odds of label 1, and how often each row was seen: a released 1 has a negative gradient, always."""
     odds, seen = np.zeros(n), np.zeros(n)
-    for one in found:
-        odds[one.rows] = np.where(one.g < 0, epsilon, -epsilon)
-        seen[one.rows] += 1
+    for release in noisy:
+        odds[release.rows] = np.where(release.g < 0, epsilon, -epsilon)
+        seen[release.rows] += 1
     return odds, seen
 
 
-def _gradients(found: Iterator[Noisy], n: int, noise: Noise) -> tuple[Floats, Floats]:
+def _gradients(noisy: Iterator[Noisy], n: int, noise: Noise) -> tuple[Floats, Floats]:
     """Log odds of label 1, and how often each row was seen."""
     seen = np.zeros(n)
     margin = np.zeros(n)  # its size at the last release
     state = np.zeros((2, 2, n))  # log probability of (label, sign of the margin) and all releases so far
-    for one in found:
-        rows = one.rows
-        p = np.full(len(rows), 0.5) if one.h is None else 0.5 + np.sqrt(np.maximum(0.25 - one.h, 0.0))
-        error = _error_of(p, noise.fixed.step) if one.h is not None else np.full(len(rows), 0.5)
+    for release in noisy:
+        rows = release.rows
+        p = np.full(len(rows), 0.5) if release.h is None else 0.5 + np.sqrt(np.maximum(0.25 - release.h, 0.0))
+        error = _error_of(p, noise.fixed.step) if release.h is not None else np.full(len(rows), 0.5)
         size = np.log(p / np.maximum(1 - p, 1e-12))
         before = state[:, :, rows]
         for sign in (0, 1):
@@ -94,7 +94,7 @@ def _gradients(found: Iterator[Noisy], n: int, noise: Noise) -> tuple[Floats, Fl
             centre = chance - 0.5 if noise.centred else np.zeros(len(rows))
             for label in (0, 1):
                 true = chance - label - centre
-                likelihood = log_likelihood(noise.gradient, one.g - centre, true, error if noise.centred else 0.0)
+                likelihood = log_likelihood(noise.gradient, release.g - centre, true, error if noise.centred else 0.0)
                 state[label, sign, rows] = moved[label] + likelihood
         margin[rows] = size
         seen[rows] += 1
@@ -103,7 +103,7 @@ def _gradients(found: Iterator[Noisy], n: int, noise: Noise) -> tuple[Floats, Fl
 
 
 def _error_of(p: Floats, step: float) -> Floats:
-    """By how much p may be off that was found from a hessian rounded to `step`, and by the rounding of its centre."""
+    """Bound how far p, taken from a hessian rounded to `step`, may be off, with the rounding of its centre."""
     off = np.abs(p - 0.5)
     return np.sqrt(off**2 + step) - off + step
 

@@ -52,7 +52,7 @@ def run(view: AttackerView) -> Outcome:
 
 
 def likelihood(noise: Floats, left: NDArray[np.bool_], sigma1: float, sigma2: float) -> float:
-    """Of noise vectors [N, n], up to a constant: the factors of a tridiagonal matrix, row by row."""
+    """Return the log-likelihood of noise vectors [N, n] up to a constant, from the factors of a tridiagonal matrix."""
     variance, covariance = 2 * sigma1**2 + sigma2**2, -(sigma1**2)
     other = noise[:, ~left]
     total = -float((other**2).sum()) / variance - len(noise) * other.shape[1] * math.log(variance)

@@ -1,4 +1,4 @@
-"""papers/002 section 6.6: who goes left are the rows over which a noise vector has the smallest sum.
+"""MaskedXGBoost, section 6.6: who goes left are the rows over which a noise vector has the smallest sum.
 
 The paper tries all sets of the right size; exchanging rows one by one finds a sum just as small. Many sets have one,
 which is why this attacker fails and says nothing about what is hidden: masked-likelihood does better.

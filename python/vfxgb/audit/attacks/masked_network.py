@@ -1,4 +1,4 @@
-"""papers/002 section 6.5: a network of five layers that is to take the noise off, trained on gradients it made up.
+"""MaskedXGBoost, section 6.5: a network of five layers that is to take the noise off, trained on gradients it made up.
 
 Its inputs are the masked numbers and the noise of one row, its output whether the label is 1. It knows as much as
 masked-difference and gets less out of it: what it fails to find says nothing about what is hidden.
@@ -60,20 +60,20 @@ class _Network:
         self._step = 0
 
     def _layers(self, x: Floats) -> list[Floats]:
-        found = [x]
+        layers = [x]
         count = len(WIDTHS)
         for layer in range(count):
             x = x @ self._weights[layer] + self._weights[count + layer]
             x = np.tanh(x) if layer < count - 1 else x
-            found.append(x)
-        return found
+            layers.append(x)
+        return layers
 
     def __call__(self, x: Floats) -> Floats:
         """The log odds of label 1."""
         return np.asarray(self._layers(x)[-1][:, 0])
 
     def learn(self, x: Floats, labels: Floats) -> None:
-        """One step."""
+        """Make one step of Adam."""
         layers, count = self._layers(x), len(WIDTHS)
         slope = (1 / (1 + np.exp(-np.clip(layers[-1], -30, 30))) - labels[:, None]) / len(x)
         slopes: list[Floats] = [np.zeros(0)] * (2 * count)
@@ -83,9 +83,9 @@ class _Network:
             slope = (slope @ self._weights[layer].T) * (1 - layers[layer] ** 2)
         self._step += 1
         fair = math.sqrt(1 - 0.999**self._step) / (1 - 0.9**self._step)
-        for i, one in enumerate(slopes):
-            self._first[i] += 0.1 * (one - self._first[i])
-            self._second[i] += 0.001 * (one**2 - self._second[i])
+        for i, gradient in enumerate(slopes):
+            self._first[i] += 0.1 * (gradient - self._first[i])
+            self._second[i] += 0.001 * (gradient**2 - self._second[i])
             self._weights[i] -= RATE * fair * self._first[i] / (np.sqrt(self._second[i]) + 1e-8)
 
 

@@ -23,11 +23,11 @@ def run(view: AttackerView) -> Outcome:
     (active,) = view.peers
     n = view.setup.n_train
     near = np.zeros((n, len(known.rows)))
-    trees = {(one.round, one.tree) for one in view.nodes(active)}
-    for one in view.nodes(active):
-        if one.leaf:
-            inside = np.flatnonzero(np.isin(known.rows, one.rows))
-            near[np.ix_(one.rows, inside)] += 1.0 / len(trees)
+    trees = {(node.round, node.tree) for node in view.nodes(active)}
+    for node in view.nodes(active):
+        if node.leaf:
+            inside = np.flatnonzero(np.isin(known.rows, node.rows))
+            near[np.ix_(node.rows, inside)] += 1.0 / len(trees)
     majority = bool(known.labels.mean() > 0.5)
     rest = np.setdiff1d(np.arange(n), known.rows)
     values = _vote(near[rest] ** 2, known.labels, majority)

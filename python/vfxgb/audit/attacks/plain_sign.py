@@ -14,7 +14,7 @@ def run(view: AttackerView) -> Outcome:
     """Read gradients and their signs."""
     claims = []
     (active,) = view.peers
-    roots = {(one.round, one.tree): one for one in view.nodes(active) if one.node == 0}
+    roots = {(node.round, node.tree): node for node in view.nodes(active) if node.node == 0}
     for message in view.messages(active, PlainGradients.TAG, PlainGradients):
         root: NodeSet = roots[message.round, message.tree]
         pairs = unpack_array(message.pairs, np.int64, (len(root.rows), 2), "reading a transcript")

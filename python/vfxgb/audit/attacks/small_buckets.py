@@ -30,13 +30,13 @@ def run(view: AttackerView) -> Outcome:
     left_out = 0
     seen = False
     for peer in view.peers:
-        built = [one for one in view.nodes(peer) if one.built]
-        sums = {id(one): one_sum for one in built if (one_sum := _left_sums(view, peer, one, built)) is not None}
+        built = [node for node in view.nodes(peer) if node.built]
+        sums = {id(node): left_sums for node in built if (left_sums := _left_sums(view, peer, node, built)) is not None}
         seen = seen or bool(sums)
-        fit = [one for one in built if id(one) in sums and 2 <= len(one.rows) <= MOST_ROWS]
-        fit.sort(key=lambda one: (-one.round, one.tree, one.depth))
+        fit = [node for node in built if id(node) in sums and 2 <= len(node.rows) <= MOST_ROWS]
+        fit.sort(key=lambda node: (-node.round, node.tree, node.depth))
         left_out += len(sums) - min(len(fit), MOST_NODES)
-        claims += [_search(view, peer, one, sums[id(one)]) for one in fit[:MOST_NODES]]
+        claims += [_search(view, peer, node, sums[id(node)]) for node in fit[:MOST_NODES]]
     if not claims:
         why = f"no node of at most {MOST_ROWS} rows; more would take too long" if seen else "no sums were opened"
         return Outcome(why_not=why)
@@ -45,7 +45,7 @@ def run(view: AttackerView) -> Outcome:
 
 def _left_sums(view: AttackerView, peer: str, node: NodeSet, built: list[NodeSet]) -> NDArray[np.int64] | None:
     opened = view.note(f"left-sums:{node.depth}:{peer}", node.round, node.tree)
-    level = [one for one in built if (one.round, one.tree, one.depth) == (node.round, node.tree, node.depth)]
+    level = [other for other in built if (other.round, other.tree, other.depth) == (node.round, node.tree, node.depth)]
     return None if opened is None else opened[level.index(node)]
 
 
@@ -56,9 +56,9 @@ def _search(view: AttackerView, peer: str, node: NodeSet, left: NDArray[np.int64
     table = SubsetSums(own)
     targets = _targets(left, own)
     most = max(16, BUDGET // table.size)
-    found = [members for target in targets[:most] if (members := table.only(target)) is not None]
+    subsets = [members for target in targets[:most] if (members := table.only(target)) is not None]
     detail = f"{min(most, len(targets))} of {len(targets)} small differences searched"
-    values = [node.rows[members] for members in found]
+    values = [node.rows[members] for members in subsets]
     return Claim("buckets", peer, node.round, node.tree, node.node, node.rows, values, detail=detail)
 
 
@@ -71,8 +71,8 @@ def _targets(left: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int6
     apart = np.concatenate([apart, -apart])
     g_most, h_most = np.abs(own).max(axis=0)
     few = (apart[:, 1] > 0) & (apart[:, 1] <= MOST_MEMBERS * h_most) & (np.abs(apart[:, 0]) <= MOST_MEMBERS * g_most)
-    found = np.unique(apart[few], axis=0)
-    return found[np.argsort(found[:, 1], kind="stable")]
+    differences = np.unique(apart[few], axis=0)
+    return differences[np.argsort(differences[:, 1], kind="stable")]
 
 
 ATTACK = Attack("small-buckets", "the rows of buckets of up to 4, by searching sums", "active", ("level",), run)

@@ -21,24 +21,28 @@ def run(view: AttackerView) -> Outcome:
     """Reduce the lattices of the largest nodes of the first round that are small enough."""
     (active,) = view.peers
     fit = [
-        one
-        for one in exchanges(view, active, "smm1-basis", "smm1-products")
-        if one.n <= MOST_ROWS and one.node.round == 0
+        exchange
+        for exchange in exchanges(view, active, "smm1-basis", "smm1-products")
+        if exchange.n <= MOST_ROWS and exchange.node.round == 0
     ]
     if not fit:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows in the first round; more would take too long")
-    fit.sort(key=lambda one: -one.n)
+    fit.sort(key=lambda exchange: -exchange.n)
     remark = f"{len(fit) - MOST_NODES} smaller nodes left out for cost" if len(fit) > MOST_NODES else ""
-    return Outcome([_solve(one, active) for one in fit[:MOST_NODES]], remark)
+    return Outcome([_solve(exchange, active) for exchange in fit[:MOST_NODES]], remark)
 
 
-def _solve(one: Exchange, active: str) -> Claim:
-    sets = [members for members in orthogonal_sets(one.basis[: vectors_wanted(one.n)]) if len(members) < one.n]
-    values = np.zeros(one.n, dtype=np.bool_)
+def _solve(exchange: Exchange, active: str) -> Claim:
+    sets = [
+        members
+        for members in orthogonal_sets(exchange.basis[: vectors_wanted(exchange.n)])
+        if len(members) < exchange.n
+    ]
+    values = np.zeros(exchange.n, dtype=np.bool_)
     if sets:
         values[sets[0]] = True
-    node = one.node
-    detail = f"n {one.n}, r {len(one.basis)}: {'found' if sets else 'not found'}; up to which class is which"
+    node = exchange.node
+    detail = f"n {exchange.n}, r {len(exchange.basis)}: {'found' if sets else 'not found'}; up to which class is which"
     place = (active, node.round, node.tree, node.node, node.rows)
     return Claim("labels", *place, values, unnamed=True, detail=detail)
 

@@ -25,12 +25,12 @@ def run(view: AttackerView) -> Outcome:
     cut = False
     for peer in view.peers:
         by_tree: dict[tuple[int, int], list[Exchange]] = {}
-        for one in exchanges(view, peer, *NEEDS):
-            if one.products is not None and one.n <= MOST_ROWS:
-                by_tree.setdefault((one.node.round, one.node.tree), []).append(one)
+        for exchange in exchanges(view, peer, *NEEDS):
+            if exchange.products is not None and exchange.n <= MOST_ROWS:
+                by_tree.setdefault((exchange.node.round, exchange.node.tree), []).append(exchange)
         cut = cut or len(by_tree) > MOST_TREES
         # A withheld column is zero in one node and not in another: then only a node by itself can be used.
-        whole = view.setup.min_bucket_rows == 1 and all(one.allowed is None for one in view.nodes(peer))
+        whole = view.setup.min_bucket_rows == 1 and all(node.allowed is None for node in view.nodes(peer))
         claims += _attack(peer, list(by_tree.values())[:MOST_TREES], whole)
     if not claims:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows; more would take too long")
@@ -60,12 +60,12 @@ def _attack(peer: str, trees: list[list[Exchange]], whole: bool) -> list[Claim]:
 
 def _levels(top: Exchange, tree: list[Exchange]) -> Accumulated:
     assert top.products is not None  # noqa: S101 - filtered above
-    below = {one.node for one in in_subtree(top.node, [one.node for one in tree])}
+    below = {node.node for node in in_subtree(top.node, [exchange.node for exchange in tree])}
     sums = Accumulated.over(top.node.rows, len(top.products))
-    for one in tree:
-        if one.node.node in below:
-            assert one.products is not None  # noqa: S101 - filtered above
-            sums.add(one.node.rows, one.mask(), one.products)
+    for exchange in tree:
+        if exchange.node.node in below:
+            assert exchange.products is not None  # noqa: S101 - filtered above
+            sums.add(exchange.node.rows, exchange.mask(), exchange.products)
     return sums
 
 

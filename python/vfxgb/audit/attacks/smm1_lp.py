@@ -16,27 +16,33 @@ def run(view: AttackerView) -> Outcome:
     claims = []
     left_out = 0
     for peer in view.peers:
-        fit = [one for one in exchanges(view, peer, *NEEDS) if one.products is not None and one.n <= MOST_ROWS]
-        fit.sort(key=lambda one: by_promise(len(one.mask()) / one.n))
+        fit = [
+            exchange
+            for exchange in exchanges(view, peer, *NEEDS)
+            if exchange.products is not None and exchange.n <= MOST_ROWS
+        ]
+        fit.sort(key=lambda exchange: by_promise(len(exchange.mask()) / exchange.n))
         left_out += max(0, len(fit) - MOST_NODES)
-        claims += [_solve(one, peer) for one in fit[:MOST_NODES]]
+        claims += [_solve(exchange, peer) for exchange in fit[:MOST_NODES]]
     if not claims:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows; more would take too long")
     remark = f"at most {MOST_COLUMNS} columns a node; {left_out} nodes of at most {MOST_ROWS} rows left out for cost"
     return Outcome(claims, remark)
 
 
-def _solve(one: Exchange, peer: str) -> Claim:
-    assert one.products is not None  # noqa: S101 - filtered above
-    random = np.random.default_rng(one.node.node)
-    mask = one.mask()
+def _solve(exchange: Exchange, peer: str) -> Claim:
+    assert exchange.products is not None  # noqa: S101 - filtered above
+    random = np.random.default_rng(exchange.node.node)
+    mask = exchange.mask()
     # Columns that are all zero are withheld or empty.
-    tokens = np.flatnonzero(np.abs(one.products).max(axis=1) > 1e-9)
+    tokens = np.flatnonzero(np.abs(exchange.products).max(axis=1) > 1e-9)
     tokens = np.sort(random.permutation(tokens)[:MOST_COLUMNS])
-    found = [cube_point(one.products[token], mask, random) for token in tokens.tolist()]
-    values = np.array([np.zeros(one.n) if x is None else x for x in found]).reshape(len(tokens), one.n) > 0.5
-    node = one.node
-    detail = f"r'/n {len(mask) / one.n:.3f}"
+    solutions = [cube_point(exchange.products[token], mask, random) for token in tokens.tolist()]
+    values = (
+        np.array([np.zeros(exchange.n) if x is None else x for x in solutions]).reshape(len(tokens), exchange.n) > 0.5
+    )
+    node = exchange.node
+    detail = f"r'/n {len(mask) / exchange.n:.3f}"
     place = (peer, node.round, node.tree, node.node, node.rows)
     return Claim("split matrix", *place, values, tokens=tokens, detail=detail)
 

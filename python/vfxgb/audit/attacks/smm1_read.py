@@ -14,11 +14,11 @@ def run(view: AttackerView) -> Outcome:
     """Round W of every node."""
     claims = []
     for peer in view.peers:
-        for one in exchanges(view, peer, *NEEDS):
-            if one.products is not None:
-                node = one.node
-                detail = f"r'/n {len(one.mask()) / one.n:.3f}"
-                values = np.rint(one.products) >= 1
+        for exchange in exchanges(view, peer, *NEEDS):
+            if exchange.products is not None:
+                node = exchange.node
+                detail = f"r'/n {len(exchange.mask()) / exchange.n:.3f}"
+                values = np.rint(exchange.products) >= 1
                 place = (peer, node.round, node.tree, node.node, node.rows)
                 claims.append(Claim("split matrix", *place, values, detail=detail))
     return Outcome(claims)

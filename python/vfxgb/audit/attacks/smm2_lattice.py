@@ -16,21 +16,21 @@ def run(view: AttackerView) -> Outcome:
     claims = []
     left_out = 0
     for peer in view.peers:
-        fit = [one for one in exchanges(view, peer, "smm2-basis", "smm2-products") if one.n <= MOST_ROWS]
-        fit = [one for one in fit if len(one.basis)]
-        fit.sort(key=lambda one: -one.n)
+        fit = [exchange for exchange in exchanges(view, peer, "smm2-basis", "smm2-products") if exchange.n <= MOST_ROWS]
+        fit = [exchange for exchange in fit if len(exchange.basis)]
+        fit.sort(key=lambda exchange: -exchange.n)
         left_out += max(0, len(fit) - MOST_NODES)
-        claims += [_solve(one, peer) for one in fit[:MOST_NODES]]
+        claims += [_solve(exchange, peer) for exchange in fit[:MOST_NODES]]
     if not claims:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows with vectors; more would take too long")
     return Outcome(claims, f"{left_out} further nodes left out for cost" if left_out else "")
 
 
-def _solve(one: Exchange, peer: str) -> Claim:
-    node = one.node
-    values = [node.rows[members] for members in orthogonal_sets(one.basis)]
+def _solve(exchange: Exchange, peer: str) -> Claim:
+    node = exchange.node
+    values = [node.rows[members] for members in orthogonal_sets(exchange.basis)]
     place = (peer, node.round, node.tree, node.node, node.rows)
-    return Claim("buckets", *place, values, detail=f"n {one.n}, r {len(one.basis)}")
+    return Claim("buckets", *place, values, detail=f"n {exchange.n}, r {len(exchange.basis)}")
 
 
 ATTACK = Attack("smm2-lattice", "buckets, by LLL on U alone", "active", NEEDS, run)

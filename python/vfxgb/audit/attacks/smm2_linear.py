@@ -20,9 +20,9 @@ def run(view: AttackerView) -> Outcome:
     """Add up the equations of the largest node that is small enough, and of all nodes below it, in some trees."""
     (active,) = view.peers
     by_tree: dict[tuple[int, int], list[Exchange]] = {}
-    for one in exchanges(view, active, *NEEDS):
-        if one.products is not None and one.n <= MOST_ROWS:
-            by_tree.setdefault((one.node.round, one.node.tree), []).append(one)
+    for exchange in exchanges(view, active, *NEEDS):
+        if exchange.products is not None and exchange.n <= MOST_ROWS:
+            by_tree.setdefault((exchange.node.round, exchange.node.tree), []).append(exchange)
     trees = list(by_tree.values())[:MOST_TREES]
     claims = [_solve(best_top(tree), tree, active) for tree in trees]
     if not claims:
@@ -32,16 +32,16 @@ def run(view: AttackerView) -> Outcome:
 
 
 def _solve(top: Exchange, tree: list[Exchange], active: str) -> Claim:
-    below = {one.node for one in in_subtree(top.node, [one.node for one in tree])}
+    below = {node.node for node in in_subtree(top.node, [exchange.node for exchange in tree])}
     sums = Accumulated.over(top.node.rows, 1)
-    used = [one for one in tree if one.node.node in below]
-    for one in used:
-        assert one.products is not None  # noqa: S101 - filtered above
-        sums.add(one.node.rows, one.mask(), one.products[:1])
+    used = [exchange for exchange in tree if exchange.node.node in below]
+    for exchange in used:
+        assert exchange.products is not None  # noqa: S101 - filtered above
+        sums.add(exchange.node.rows, exchange.mask(), exchange.products[:1])
     solution, known, _ = sums.solve()
     values = np.where(known, solution[0], np.nan)
     node = top.node
-    levels = len({one.node.depth for one in used})
+    levels = len({exchange.node.depth for exchange in used})
     detail = f"r'/n {len(top.mask()) / top.n:.3f} at the top, {len(used)} nodes in {levels} levels"
     return Claim("gradients", active, node.round, node.tree, node.node, node.rows, values, detail=detail)
 

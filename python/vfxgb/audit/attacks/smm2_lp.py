@@ -22,34 +22,34 @@ def run(view: AttackerView) -> Outcome:
     (active,) = view.peers
     first = view.setup.first_round
     fit = [
-        one
-        for one in exchanges(view, active, *NEEDS)
-        if one.products is not None and one.n <= MOST_ROWS and one.node.round == first == 0
+        exchange
+        for exchange in exchanges(view, active, *NEEDS)
+        if exchange.products is not None and exchange.n <= MOST_ROWS and exchange.node.round == first == 0
     ]
     if not fit:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows in the first round; more would take too long")
-    fit.sort(key=lambda one: by_promise(len(one.mask()) / one.n))
+    fit.sort(key=lambda exchange: by_promise(len(exchange.mask()) / exchange.n))
     remark = "" if len(fit) <= MOST_NODES else f"{len(fit) - MOST_NODES} small nodes left out for cost"
-    return Outcome([_solve(one, active) for one in fit[:MOST_NODES]], remark)
+    return Outcome([_solve(exchange, active) for exchange in fit[:MOST_NODES]], remark)
 
 
-def _solve(one: Exchange, active: str) -> Claim:
-    assert one.products is not None  # noqa: S101 - filtered above
-    mask = one.mask()
-    random = np.random.default_rng(one.node.node)
-    w, ones = one.products[0], np.ones(one.n)
-    starts = _base_scores(one.products[1], ones - ones @ mask.T @ mask)
+def _solve(exchange: Exchange, active: str) -> Claim:
+    assert exchange.products is not None  # noqa: S101 - filtered above
+    mask = exchange.mask()
+    random = np.random.default_rng(exchange.node.node)
+    w, ones = exchange.products[0], np.ones(exchange.n)
+    starts = _base_scores(exchange.products[1], ones - ones @ mask.T @ mask)
     if starts:
         points = [cube_point(start - w, mask, random) for start in starts]
     else:
         points = [cube_point(-w, np.concatenate([mask, ones[None, :]]), random)]
     # The right base score leads to a vertex of the cube, a wrong one hardly ever.
-    found = min(
-        (x for x in points if x is not None), key=lambda x: np.abs(x - np.rint(x)).sum(), default=np.zeros(one.n)
+    best = min(
+        (x for x in points if x is not None), key=lambda x: np.abs(x - np.rint(x)).sum(), default=np.zeros(exchange.n)
     )
-    node = one.node
-    detail = f"r'/n {len(mask) / one.n:.3f}"
-    return Claim("labels", active, node.round, node.tree, node.node, node.rows, found > 0.5, detail=detail)
+    node = exchange.node
+    detail = f"r'/n {len(mask) / exchange.n:.3f}"
+    return Claim("labels", active, node.round, node.tree, node.node, node.rows, best > 0.5, detail=detail)
 
 
 def _base_scores(w_h: Matrix, projected: Matrix) -> list[float]:

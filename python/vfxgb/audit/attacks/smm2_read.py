@@ -12,12 +12,12 @@ def run(view: AttackerView) -> Outcome:
     """The sign of W_g in every node."""
     claims = []
     (active,) = view.peers
-    for one in exchanges(view, active, *NEEDS):
-        if one.products is not None:
-            node = one.node
-            detail = f"r'/n {len(one.mask()) / one.n:.3f}"
+    for exchange in exchanges(view, active, *NEEDS):
+        if exchange.products is not None:
+            node = exchange.node
+            detail = f"r'/n {len(exchange.mask()) / exchange.n:.3f}"
             place = (active, node.round, node.tree, node.node, node.rows)
-            claims.append(Claim("labels", *place, one.products[0] < 0, detail=detail))
+            claims.append(Claim("labels", *place, exchange.products[0] < 0, detail=detail))
     return Outcome(claims)
 
 

@@ -71,14 +71,14 @@ def _solve(view: AttackerView, peer: str, trees: list[OpenedTree]) -> Claim | No
         return None
     rows, sums, known, start = equations(trees, joined)
     shares = left_shares(rows, sums, known, start, [np.array(chain.cuts) for chain in joined.chains])
-    found = []
+    columns = []
     for chain in joined.chains:
         left = shares[:, list(chain.cuts)]
         missing = (shares[:, list(chain.twin)] - left).mean(axis=1) if chain.twin else None
-        found.append(nearest_bins(left, missing))
+        columns.append(nearest_bins(left, missing))
     n = view.setup.n_train
     detail = f"{len(rows):,} equations for {n:,} rows, {len(joined.members)} of {len(trees)} trees joined"
-    return Claim("binned table", peer, -1, -1, -1, np.arange(n), np.stack(found, axis=1), detail=detail)
+    return Claim("binned table", peer, -1, -1, -1, np.arange(n), np.stack(columns, axis=1), detail=detail)
 
 
 def _features(view: AttackerView, peer: str, trees: list[OpenedTree]) -> list[frozenset[int]]:

@@ -11,7 +11,7 @@ COLUMNS = Columns(name_width=32, width=12)
 
 
 def heading(settings: BenchSettings) -> str:
-    """What is measured."""
+    """Say what is measured."""
     return (
         f"{settings.bits}-bit keys, batches of {settings.count}, median of {settings.repeats}; "
         "microseconds per operation"

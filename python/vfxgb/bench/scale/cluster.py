@@ -17,7 +17,7 @@ END_SECONDS = 30.0
 
 
 class Cluster:
-    """A context: `workers` processes with `threads` threads each, on this machine. `address`: of the scheduler."""
+    """A context of `workers` processes with `threads` threads each, on this machine; the scheduler is at `address`."""
 
     def __init__(self, workers: int, threads: int) -> None:
         distributed()

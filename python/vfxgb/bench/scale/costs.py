@@ -122,24 +122,26 @@ def row_costs(folder: Path, rows: int, threads: int) -> RowCosts:
         engine.close()
 
 
-def typical(found: Sequence[Costs]) -> Costs:
+def typical(measured: Sequence[Costs]) -> Costs:
     """Medians of what was measured at different times, constant by constant."""
-    keys = [_medians(some) for some in zip(*(costs.keys for costs in found), strict=True)]
-    return Costs(keys, _medians([costs.rows for costs in found]))
+    keys = [_medians(some) for some in zip(*(costs.keys for costs in measured), strict=True)]
+    return Costs(keys, _medians([costs.rows for costs in measured]))
 
 
-def _medians(found: Sequence[Constants]) -> Constants:
-    first = found[0]
+def _medians(constants: Sequence[Constants]) -> Constants:
+    first = constants[0]
     times = [name for name in first.__struct_fields__ if isinstance(getattr(first, name), float)]
-    return msgspec.structs.replace(first, **{name: median(getattr(one, name) for one in found) for name in times})
+    return msgspec.structs.replace(
+        first, **{name: median(getattr(measured, name) for measured in constants) for name in times}
+    )
 
 
 def _seconds(operations: Operations) -> dict[str, float]:
     """Processor seconds of one operation each: medians of repeats in turn, after a first time that does not count."""
-    found: dict[str, list[float]] = {name: [] for name in operations}
+    seconds: dict[str, list[float]] = {name: [] for name in operations}
     for _ in range(1 + REPEATS):
         for name, (count, run) in operations.items():
             start = time.process_time()
             run()
-            found[name].append((time.process_time() - start) / count)
-    return {name: median(times[1:]) for name, times in found.items()}
+            seconds[name].append((time.process_time() - start) / count)
+    return {name: median(times[1:]) for name, times in seconds.items()}

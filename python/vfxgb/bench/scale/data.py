@@ -45,8 +45,8 @@ class ScaleData:
 def write_data(folder: Path, rows: int, features: int) -> ScaleData:
     """Write the two files of a table into a folder; those of the same shape that are there are used again.
 
-    `features`: of both parties together, the bank's being half of them, rounded down. Raises ParameterError for fewer
-    than two, MissingPackageError without pyarrow, OSError.
+    Both parties have `features` features together; the bank has half of them, rounded down. Raises ParameterError for
+    fewer than two, MissingPackageError without pyarrow, OSError.
     """
     if features < 2:
         raise ParameterError(f"making data for bench scale: found {features} features, wanted one per party at least")
@@ -73,7 +73,7 @@ def _write(paths: list[Path], rows: int, features: tuple[int, int]) -> None:
             X, y = make_block(number, min(size, rows - first), features)
             parts = [[y, *X[: features[0]]], list(X[features[0] :])]
             for writer, schema, part in zip(writers, schemas, parts, strict=True):
-                writer.write_table(arrow.Table.from_arrays([arrow.array(one) for one in part], schema=schema))
+                writer.write_table(arrow.Table.from_arrays([arrow.array(column) for column in part], schema=schema))
     finally:
         for writer in writers:
             writer.close()

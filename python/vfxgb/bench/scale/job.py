@@ -33,10 +33,10 @@ IMPORTED = ("pyarrow.parquet", "vfxgb.estimator", "vfxgb.engine.dask", "vfxgb.pr
 
 
 class ScaleJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to train. `data`, `warm_up`: party -> Parquet file; no warm-up if None.
+    """What to train. `data` and `warm_up` give each party's Parquet file; there is no warm-up if it is None.
 
-    `engine`: parameters of the estimator that say where rows are worked on, without the address; `address`: of Dask's
-    scheduler. `params`: of protocol batch_he. `threads`: of each party in this process.
+    `engine` holds the parameters of the estimator that say where rows are worked on, without the address; Dask's
+    scheduler is at `address`. `params` are those of protocol batch_he. Each party here has `threads` threads.
     """
 
     data: dict[str, str]
@@ -53,16 +53,16 @@ class ScaleJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ScaleRun(msgspec.Struct, frozen=True):
     """What came of it.
 
-    `seconds`: wall time without `key_seconds`. `cpu_seconds`: processor time of this process, keys left out as if one
-    thread had made them; `cluster_cpu_seconds`: of scheduler and workers.
+    `seconds` is wall time without `key_seconds`. `cpu_seconds` is processor time of this process, keys left out as if
+    one thread had made them; `cluster_cpu_seconds` is that of scheduler and workers.
 
-    Of this process: `start_bytes`: resident when training began; `peak_bytes`: by how much that rose;
-    `anonymous_bytes`: the most that was not pages of files, looked at now and then; `read_bytes`, `written_bytes`: from
-    and to disks. `worker_peak_bytes`: the most that each worker had resident. None and empty where the system
-    does not tell.
+    This process had `start_bytes` resident when training began, and `peak_bytes` more at most. `anonymous_bytes` is the
+    most that was not pages of files, looked at now and then. `read_bytes` came from disks and `written_bytes` went to
+    them. `worker_peak_bytes` is the most that each worker had resident. They are None and empty where the system does
+    not tell.
 
-    `phases`: party -> phase -> seconds. `operations`: of all parties. `sent`, `received`: bytes as the active party
-    counts them. `model`: a digest of the pooled model.
+    `phases` gives seconds by party and phase. `operations` are those of all parties. `sent` and `received` are bytes as
+    the active party counts them. `model` is a digest of the pooled model.
     """
 
     seconds: float
@@ -177,7 +177,7 @@ def load_modules() -> None:
 
 
 def _digest(model: VFXGBClassifier) -> str:
-    """Of trees, cuts and leaf weights of all parties: equal models, equal digests."""
+    """Hash trees, cuts and leaf weights of all parties: equal models have equal digests."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.export_xgboost(path)
@@ -193,17 +193,17 @@ def _cluster_cpu(client: Any) -> float:
 
 def _on_workers(client: Any, field: str) -> list[int]:
     """A field of every worker's memory, in bytes."""
-    found = [] if client is None else client.run(known_bytes, field).values()
-    return [one for one in found if one is not None]
+    sizes = [] if client is None else client.run(known_bytes, field).values()
+    return [size for size in sizes if size is not None]
 
 
 def _disk() -> tuple[int, int] | None:
     """Bytes that this process has had read from and written to disks so far."""
     try:
-        found = dict(line.split(": ") for line in IO.read_text(encoding="ascii").splitlines())
+        counters = dict(line.split(": ") for line in IO.read_text(encoding="ascii").splitlines())
     except OSError:
         return None
-    return int(found["read_bytes"]), int(found["write_bytes"])
+    return int(counters["read_bytes"]), int(counters["write_bytes"])
 
 
 def main() -> int:

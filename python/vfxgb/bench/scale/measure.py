@@ -44,8 +44,9 @@ QUICK_BITS = 512
 class ScaleSettings:
     """What to measure.
 
-    `memory_rows`: sizes of tables of part `memory`, `large_rows`: of part `out-of-core`. `memory_limit`: of that part.
-    `cost_rows`, `cost_batch`: rows and ciphertexts that the constants are measured on. `insecure`: keys may be small.
+    The tables of part `memory` have `memory_rows` rows; those of part `out-of-core` have `large_rows` and are worked on
+    within `memory_limit`. The constants are measured on `cost_rows` rows and `cost_batch` ciphertexts. `insecure`
+    allows small keys.
     """
 
     parts: tuple[str, ...] = PARTS[:3]
@@ -88,21 +89,21 @@ def measure(settings: ScaleSettings, folder: Path | None, costs: Costs | None = 
     """
     check_requested_bits(settings.key_bits, settings.insecure)
     steps = {"shards": _shards, "memory": _memory, "out-of-core": _out_of_core}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     measured: list[Costs] = []
     with _folder(folder) as place:
         if "costs" in settings.parts:
-            found["costs"] = costs = _costs(settings, place)
+            results["costs"] = costs = _costs(settings, place)
             measured.append(costs)
         for part, step in steps.items():
             if part in settings.parts:
-                found[part] = step(settings, place, costs)
+                results[part] = step(settings, place, costs)
                 if measured:
                     # A machine that others use too is not equally fast all the time.
                     measured.append(_costs(settings, place))
     if measured:
-        found["costs"] = typical(measured)
-    return found
+        results["costs"] = typical(measured)
+    return results
 
 
 @contextmanager
@@ -116,7 +117,7 @@ def _folder(folder: Path | None) -> Iterator[Path]:
 
 
 def _costs(settings: ScaleSettings, folder: Path) -> Costs:
-    """Of every kind of key that the other parts or the tables of docs/scale.md use."""
+    """Measure the costs of every kind of key that the other parts or the tables of docs/scale.md use."""
     kinds = dict.fromkeys([("ou", settings.memory_bits), *((scheme, settings.key_bits) for scheme in SCHEMES)])
     threads = available_cores()
     keys = []
@@ -151,7 +152,7 @@ def _shards(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[
 
 
 def _memory(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[Trained]:
-    found = []
+    trained = []
     for rows in settings.memory_rows:
         data = write_data(folder, rows, MEMORY_FEATURES)
         way = _way(settings, data, f"dask, {rows:,} rows", MEMORY_WORKERS, 1)
@@ -159,8 +160,8 @@ def _memory(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[
             way, scheme="ou", key_bits=settings.memory_bits, depth=MEMORY_DEPTH, shards=MEMORY_SHARDS
         )
         _say(f"memory: {way.name}{_about(settings, way, costs)}")
-        found.append(_train(settings, way, data, None))
-    return found
+        trained.append(_train(settings, way, data, None))
+    return trained
 
 
 def _out_of_core(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[Trained]:

@@ -111,11 +111,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Work:
-    """Processor seconds of one tree. `once`: of what is done once per training: reading and binning.
+    """Processor seconds of one tree; those that begin with `once` are spent once per training, on reading and binning.
 
-    `encrypt`, `gradients`, `open`: of the active party: encryption; gradients, its own sums and splits; decryption.
-    `read`, `root`, `deeper`, `answer`, `split`: of each passive party: taking ciphertexts in, sums of the root, of all
-    deeper levels, packing and new randomness, splits.
+    The active party spends `encrypt` on encryption, `gradients` on gradients, its own sums and splits, and `open` on
+    decryption. Each passive party spends `read` on taking ciphertexts in, `root` and `deeper` on the sums of the root
+    and of all deeper levels, `answer` on packing and new randomness, and `split` on splits.
     """
 
     once_active: float
@@ -131,12 +131,12 @@ class Work:
 
     @property
     def active(self) -> float:
-        """Of the active party, per tree."""
+        """The active party spends so many seconds per tree."""
         return self.encrypt + self.gradients + self.open
 
     @property
     def passive(self) -> float:
-        """Of each passive party, per tree."""
+        """Each passive party spends so many seconds per tree."""
         return self.read + self.root + self.deeper + self.answer + self.split
 
 
@@ -144,7 +144,7 @@ class Work:
 class Memory:
     """Bytes of rows: on each worker of the active and of a passive party, and in files of a passive party's run folder.
 
-    `waiting`: of ciphertexts that wait on an active worker until the line has taken those before them, at most.
+    At most `waiting` bytes of ciphertexts wait on an active worker until the line has taken those before them.
     """
 
     active_worker: float
@@ -236,22 +236,22 @@ def work(shape: Shape, key: KeyCosts, row: RowCosts, active: Place, passive: Pla
     )
 
 
-def seconds_together(found: Work, shape: Shape, cores: int) -> float:
+def seconds_together(needed: Work, shape: Shape, cores: int) -> float:
     """Wall time of one tree with all parties on one machine of so many cores, reading included."""
-    passive = shape.passive * (found.passive + found.once_passive)
-    return (found.active + found.once_active + passive) / cores
+    passive = shape.passive * (needed.passive + needed.once_passive)
+    return (needed.active + needed.once_active + passive) / cores
 
 
-def seconds_apart(found: Work, shape: Shape, key: KeyCosts, active: Place, passive: Place, line: float) -> float:
+def seconds_apart(needed: Work, shape: Shape, key: KeyCosts, active: Place, passive: Place, line: float) -> float:
     """Wall time of one tree with every party on its own workers, reading left out; `line`: bytes per second.
 
     Encryption, sending, taking in and the sums of the root overlap: the slowest of them counts. The rest comes one
     after the other.
     """
     sending = shape.passive * shape.rows * key.wire_bytes / line
-    stream = max(found.encrypt / active.all_cores, sending, (found.read + found.root) / passive.all_cores)
-    rest = (found.gradients + found.open) / active.all_cores
-    return stream + rest + (found.deeper + found.answer + found.split) / passive.all_cores
+    stream = max(needed.encrypt / active.all_cores, sending, (needed.read + needed.root) / passive.all_cores)
+    rest = (needed.gradients + needed.open) / active.all_cores
+    return stream + rest + (needed.deeper + needed.answer + needed.split) / passive.all_cores
 
 
 def sent_bytes(shape: Shape, key: KeyCosts) -> float:

@@ -45,7 +45,7 @@ class Point:
 
     @property
     def ratio(self) -> float:
-        """Measured over predicted."""
+        """Divide what was measured by what was predicted."""
         return self.measured / self.predicted
 
 
@@ -53,9 +53,9 @@ class Point:
 class Projection:
     """One tree of a size that was not measured, each party with `workers`.
 
-    Seconds: `once`: reading and binning, at the party that takes longer; `encrypt`, `sums`: all of these; `trees`: of a
-    whole tree by line. Bytes: `sent` in both directions, `bank_worker` and `shop_worker`: memory of rows on a worker,
-    `files`: in the shop's run folder.
+    These are seconds: `once` for reading and binning at the party that takes longer, `encrypt` and `sums` for all
+    encryption and all sums, `trees` for a whole tree by line. These are bytes: `sent` go in both directions,
+    `bank_worker` and `shop_worker` are the memory of rows on a worker, `files` lie in the shop's run folder.
     """
 
     scheme: str
@@ -80,7 +80,7 @@ def key_of(costs: Costs, scheme: str, bits: int) -> KeyCosts:
 
 
 def shape_of(way: Trained) -> Shape:
-    """What was trained."""
+    """Return the shape of what was trained."""
     return Shape(way.rows, way.features[0], way.features[1], way.bins, way.depth)
 
 
@@ -108,13 +108,13 @@ def points(document: Mapping[str, Any]) -> list[Point]:
     costs = read_costs(document)
     if costs is None:
         return []
-    found: list[Point] = []
+    all_points: list[Point] = []
     for part in ("shards", "memory", "out-of-core"):
         for way in read_trained(document, part):
             if document[part]["settings"]["trees"] == 1:
-                found += _points_of(way, costs, int(document[part]["machine"]["cores"]))
-        found += _memory_points(read_trained(document, part), costs) if part == "memory" else []
-    return found
+                all_points += _points_of(way, costs, int(document[part]["machine"]["cores"]))
+        all_points += _memory_points(read_trained(document, part), costs) if part == "memory" else []
+    return all_points
 
 
 def _points_of(way: Trained, costs: Costs, cores: int) -> list[Point]:
@@ -137,7 +137,7 @@ def _memory_points(ways: list[Trained], costs: Costs) -> list[Point]:
     if len(peaks) < 2 or not all(peaks.values()):
         return []
     small, large = min(peaks), max(peaks)
-    way = next(one for one in ways if one.rows == large)
+    way = next(trained for trained in ways if trained.rows == large)
     shape, key, place = shape_of(way), key_of(costs, way.scheme, way.key_bits), place_of(way)
     held = memory(shape, key, place, place)
     predicted = (held.active_worker + held.waiting + held.passive_worker) / (large / way.workers)
@@ -170,19 +170,19 @@ def projections(document: Mapping[str, Any], bits: int) -> list[Projection]:
 
 
 def project(key: KeyCosts, costs: Costs, rows: int, workers: int) -> Projection:
-    """One of them."""
+    """Predict one tree of `rows` rows at parties of `workers` workers."""
     shape = Shape(rows, PROJECTED_FEATURES, PROJECTED_FEATURES, PROJECTED_BINS, PROJECTED_DEPTH)
     place = Place(workers, WORKER_CORES, SHARDS_PER_WORKER * workers)
-    found = work(shape, key, costs.rows, place, place)
+    needed = work(shape, key, costs.rows, place, place)
     held = memory(shape, key, place, place)
     return Projection(
         scheme=key.scheme,
         rows=rows,
         workers=workers,
-        once=max(found.once_active, found.once_passive) / place.all_cores,
-        encrypt=found.encrypt / place.all_cores,
-        sums=(found.read + found.root + found.deeper) / place.all_cores,
-        trees={name: seconds_apart(found, shape, key, place, place, line) for name, line in LINES.items()},
+        once=max(needed.once_active, needed.once_passive) / place.all_cores,
+        encrypt=needed.encrypt / place.all_cores,
+        sums=(needed.read + needed.root + needed.deeper) / place.all_cores,
+        trees={name: seconds_apart(needed, shape, key, place, place, line) for name, line in LINES.items()},
         sent=_traffic(shape, key),
         bank_worker=held.active_worker + held.waiting,
         shop_worker=held.passive_worker,

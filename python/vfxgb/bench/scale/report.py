@@ -66,7 +66,7 @@ def _cost_lines(costs: Costs) -> list[str]:
 
 
 def about(way: Trained) -> str:
-    """What was trained."""
+    """Say what was trained."""
     return (
         f"{way.rows:,} rows x ({way.features[0]}+{way.features[1]}) features, depth {way.depth}, {way.bins} bins, "
         f"{way.scheme} with {way.key_bits}-bit keys"

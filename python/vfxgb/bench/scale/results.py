@@ -22,7 +22,7 @@ class Costs(msgspec.Struct, frozen=True):
 class Trained(msgspec.Struct, frozen=True):
     """One way to train, and what came of it. `workers` 0: no cluster, rows in the memory of the process.
 
-    `threads`: of each worker, or of the process. `runs`: one per repeat.
+    Each worker, or the process, has `threads` threads. `runs` holds one run per repeat.
     """
 
     name: str

@@ -42,7 +42,7 @@ def operations(key: PrivateKey, rows: int, count: int) -> list[Operation]:
     sample = private.encrypt(plaintexts, width)
     few = public.from_wire(sample.to_wire()[: max(2, count // SLOW_SHARE) * public.wire_bytes])
     shifted = count - lane.returned(count)
-    found = [
+    timed = [
         Operation(key.scheme, "encryptions", count, lambda t: private.encrypt(plaintexts, width, t)),
         Operation(key.scheme, "additions", count, lambda t: sample.sum(None, t)),
         Operation(
@@ -56,8 +56,8 @@ def operations(key: PrivateKey, rows: int, count: int) -> list[Operation]:
     ]
     if shifted:
         shift = partial(_native.he_sums.pack_sums, sample, lane.sums, lane.width)
-        found.append(Operation(key.scheme, "packing", shifted, shift))
-    return found
+        timed.append(Operation(key.scheme, "packing", shifted, shift))
+    return timed
 
 
 def floor_seconds(counts: Mapping[str, float], costs: Mapping[str, float], threads: int) -> float:

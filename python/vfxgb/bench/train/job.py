@@ -71,10 +71,10 @@ class TrainRun(msgspec.Struct, frozen=True):
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """What a job found. `costs`: operation -> threads -> seconds of one, per repeat.
+    """What a job found. `costs` gives the seconds of one operation by name and number of threads, per repeat.
 
-    `fixed_bytes`: peak of a run on a few rows: keys, tables, buffers. `wire_bytes`, `element_bytes`: of one ciphertext,
-    on the wire and in memory; 0 without encryption.
+    `fixed_bytes` is the peak of a run on a few rows: keys, tables, buffers. One ciphertext takes `wire_bytes` on the
+    wire and `element_bytes` in memory; both are 0 without encryption.
     """
 
     source: str
@@ -98,7 +98,7 @@ class RoundClock(TrainingCallback):
         self._progress = Progress("training", trees)
 
     def before_training(self, state: TrainingState) -> None:  # noqa: ARG002 - a hook
-        """Start."""
+        """Start the clock."""
         self._last, self._last_cpu = time.perf_counter(), time.process_time()
 
     def after_iteration(self, state: TrainingState) -> bool:  # noqa: ARG002 - a hook
@@ -196,10 +196,10 @@ def _fit(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
 
 def all_operations(timings: Iterable[Timings]) -> dict[str, int]:
     """Operation -> how often, of several parties together."""
-    found: Counter[str] = Counter()
-    for one in timings:
-        found.update(one.operations)
-    return dict(found)
+    counts: Counter[str] = Counter()
+    for party in timings:
+        counts.update(party.operations)
+    return dict(counts)
 
 
 def _fit_xgboost(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:

@@ -80,11 +80,11 @@ class TrainSettings:
 class Measurement:
     """A job and what came of it, per tree.
 
-    `seconds`: wall time. `cpu_seconds`: processor time of all threads, which other programs on the machine do not
-    lengthen as they do wall time; it includes key generation where there is one run only. `operations`, `sent`,
-    `received`: counts and bytes. `peak_bytes`: of the process in a run of one tree, in which no randomness is made
-    ahead for a next one, so that nothing large but the passive party's ciphertexts is in it; `peak_with_pool`: in the
-    longer run.
+    `seconds` is wall time. `cpu_seconds` is processor time of all threads, which other programs on the machine do not
+    lengthen as they do wall time; it includes key generation where there is one run only. `operations` are counts,
+    `sent` and `received` are bytes. `peak_bytes` is the peak of the process in a run of one tree, in which no
+    randomness is made ahead for a next one, so that nothing large but the passive party's ciphertexts is in it;
+    `peak_with_pool` is that of the longer run.
     """
 
     name: str
@@ -148,15 +148,15 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
     if not parts:
         parts["configurations"] = _config_jobs(settings)
     total = sum(len(jobs) for jobs in parts.values())
-    found: dict[str, list[Measurement]] = {}
+    measured: dict[str, list[Measurement]] = {}
     done = 0
     for part, jobs in parts.items():
-        found[part] = []
+        measured[part] = []
         for name, job in jobs:
             done += 1
             print(f"{part}: {name} ({done} of {total})", file=sys.stderr, flush=True)
-            found[part].append(make_measurement(name, job, run_in_child(job, name)))
-    return found
+            measured[part].append(make_measurement(name, job, run_in_child(job, name)))
+    return measured
 
 
 def check(settings: TrainSettings) -> None:
@@ -191,7 +191,9 @@ def _ablation_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     jobs: list[tuple[str, TrainJob]] = []
     for name in settings.configs or ABLATION_CONFIGS:
         jobs.append((f"{name}, all on", _job(settings, BATCH, name, every)))
-        jobs += [(f"{name}, without {one}", _job(settings, BATCH, name, every | {one: False})) for one in SWITCHES]
+        jobs += [
+            (f"{name}, without {switch}", _job(settings, BATCH, name, every | {switch: False})) for switch in SWITCHES
+        ]
         jobs += [(f"{name}, {kind}, all off", _job(settings, kind, name, none)) for kind in (BATCH, SINGLE)]
     return jobs
 
@@ -237,7 +239,7 @@ def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     for text in settings.protocols:
         name, *given = text.split(":")
         spec = protocol_by_name(name)
-        params = _asked(spec, dict(_parameter(one) for one in given))
+        params = _asked(spec, dict(_parameter(text) for text in given))
         configs = settings.configs or PROTOCOL_CONFIGS
         fields = spec.params.__struct_fields__
         if "key_bits" in fields:

@@ -41,7 +41,7 @@ def report_lines(settings: TrainSettings, parts: dict[str, list[Measurement]]) -
 
 
 def _config_lines(measurements: Sequence[Measurement]) -> list[str]:
-    encrypted = [found for found in measurements if found.result.costs]
+    encrypted = [run for run in measurements if run.result.costs]
     blocks = (
         _time_lines(measurements),
         _operation_lines(encrypted),
@@ -60,13 +60,13 @@ def _config_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 def _time_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [COLUMNS.line("seconds per tree", ["seconds", "floor", "ratio", "busy floor", "ratio", "CPU"])]
-    for found in measurements:
-        cells = [f"{found.seconds:.3f}"]
-        if found.result.costs:
-            cells += [f"{found.floor:.3f}", f"{found.seconds / found.floor:.2f}"]
-            cells += [f"{found.loaded_floor:.3f}", f"{found.seconds / found.loaded_floor:.2f}"]
-            cells.append(f"{found.cpu_seconds:.3f}")
-        lines.append(COLUMNS.line(found.name, cells))
+    for run in measurements:
+        cells = [f"{run.seconds:.3f}"]
+        if run.result.costs:
+            cells += [f"{run.floor:.3f}", f"{run.seconds / run.floor:.2f}"]
+            cells += [f"{run.loaded_floor:.3f}", f"{run.seconds / run.loaded_floor:.2f}"]
+            cells.append(f"{run.cpu_seconds:.3f}")
+        lines.append(COLUMNS.line(run.name, cells))
     lines.append(f"floor: operations x cost of one on one thread / threads (goal: ratio at most {FLOOR_GOAL})")
     lines.append(
         "busy floor: the same at the cost measured with all threads at work; CPU: processor time of all threads"
@@ -76,12 +76,12 @@ def _time_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 def _operation_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [COLUMNS.line("operations per tree", [*OPERATIONS[:2], "per feature", "saved", *OPERATIONS[2:]])]
-    for found in measurements:
-        counts = found.operations
+    for run in measurements:
+        counts = run.operations
         cells = [f"{counts.get(name, 0):,.0f}" for name in OPERATIONS]
         without = counts.get(PLAIN_SUMS, 0.0)
         saved = f"{without / counts['additions']:.2f}x" if counts.get("additions") else ""
-        lines.append(COLUMNS.line(found.name, [*cells[:2], f"{without:,.0f}", saved, *cells[2:]]))
+        lines.append(COLUMNS.line(run.name, [*cells[:2], f"{without:,.0f}", saved, *cells[2:]]))
     lines.append("per feature: additions if every row of a node to build were added once per feature")
     lines.append("saved: what joint buckets and node totals bring, marginals and left sums counted")
     return lines
@@ -89,22 +89,22 @@ def _operation_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 def _cost_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [COLUMNS.line("microseconds each, one thread", OPERATIONS)]
-    for found in measurements:
-        cells = [f"{1e6 * found.costs[name]:,.2f}" if name in found.costs else "" for name in OPERATIONS]
-        lines.append(COLUMNS.line(found.name, cells))
+    for run in measurements:
+        cells = [f"{1e6 * run.costs[name]:,.2f}" if name in run.costs else "" for name in OPERATIONS]
+        lines.append(COLUMNS.line(run.name, cells))
     return lines
 
 
 def _traffic_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [COLUMNS.line("megabytes per tree", ["sent", "received", "ciphertexts", "ratio"])]
-    for found in measurements:
-        if found.job.protocol == XGBOOST:
+    for run in measurements:
+        if run.job.protocol == XGBOOST:
             continue
-        cells = [f"{found.sent / MEGA:.2f}", f"{found.received / MEGA:.2f}"]
-        if found.result.costs:
-            ratio = (found.sent + found.received) / found.ciphertext_bytes
-            cells += [f"{found.ciphertext_bytes / MEGA:.2f}", f"{ratio:.3f}"]
-        lines.append(COLUMNS.line(found.name, cells))
+        cells = [f"{run.sent / MEGA:.2f}", f"{run.received / MEGA:.2f}"]
+        if run.result.costs:
+            ratio = (run.sent + run.received) / run.ciphertext_bytes
+            cells += [f"{run.ciphertext_bytes / MEGA:.2f}", f"{ratio:.3f}"]
+        lines.append(COLUMNS.line(run.name, cells))
     lines.append(f"ciphertexts: rows x ciphertext + packed sums (goal: ratio at most {TRAFFIC_GOAL})")
     return lines
 
@@ -113,9 +113,9 @@ def _once_lines(measurements: Sequence[Measurement]) -> list[str]:
     return [
         COLUMNS.line("once per training", ["seconds", "MB"]),
         *(
-            COLUMNS.line(found.name, [f"{found.once_seconds:.3f}", f"{found.once_bytes / MEGA:.2f}"])
-            for found in measurements
-            if found.once_seconds
+            COLUMNS.line(run.name, [f"{run.once_seconds:.3f}", f"{run.once_bytes / MEGA:.2f}"])
+            for run in measurements
+            if run.once_seconds
         ),
         "keys, or the set-up of masks with its bytes in both directions",
     ]
@@ -125,13 +125,13 @@ def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = [
         COLUMNS.line("peak memory, megabytes", ["one tree", "fixed", "with pool", "rows x ct", "ratio", "less fixed"])
     ]
-    for found in measurements:
-        fixed = found.result.fixed_bytes
-        cells = [megabytes(found.peak_bytes), megabytes(fixed), megabytes(found.peak_with_pool)]
-        if found.result.costs and found.peak_bytes is not None:
-            cells += [megabytes(found.gradients_bytes), f"{found.peak_bytes / found.gradients_bytes:.2f}"]
-            cells.append(f"{(found.peak_bytes - (fixed or 0)) / found.gradients_bytes:.2f}")
-        lines.append(COLUMNS.line(found.name, cells))
+    for run in measurements:
+        fixed = run.result.fixed_bytes
+        cells = [megabytes(run.peak_bytes), megabytes(fixed), megabytes(run.peak_with_pool)]
+        if run.result.costs and run.peak_bytes is not None:
+            cells += [megabytes(run.gradients_bytes), f"{run.peak_bytes / run.gradients_bytes:.2f}"]
+            cells.append(f"{(run.peak_bytes - (fixed or 0)) / run.gradients_bytes:.2f}")
+        lines.append(COLUMNS.line(run.name, cells))
     return [
         *lines,
         "of both parties together with the messages on their way, beyond the table; one tree: nothing large in it but",
@@ -144,19 +144,19 @@ def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
     lines = ["", COLUMNS.line("", ["s a tree", "x all on", "CPU", *OPERATIONS, "MB"])]
     base = measurements[0]
     batch = measurements[0]
-    for found in measurements:
-        if found.name.endswith("all on"):
-            base = found
-        cells = [f"{found.seconds:.3f}", f"{found.seconds / base.seconds:.2f}", f"{found.cpu_seconds:.3f}"]
-        cells += [f"{found.operations.get(name, 0):,.0f}" for name in OPERATIONS]
-        lines.append(COLUMNS.line(found.name, [*cells, f"{(found.sent + found.received) / MEGA:.2f}"]))
-        if found.name.endswith("all off") and found.job.protocol == BATCH:
-            batch = found
-        if found.job.protocol == SINGLE:
-            traffic = (batch.sent + batch.received) / (found.sent + found.received)
+    for run in measurements:
+        if run.name.endswith("all on"):
+            base = run
+        cells = [f"{run.seconds:.3f}", f"{run.seconds / base.seconds:.2f}", f"{run.cpu_seconds:.3f}"]
+        cells += [f"{run.operations.get(name, 0):,.0f}" for name in OPERATIONS]
+        lines.append(COLUMNS.line(run.name, [*cells, f"{(run.sent + run.received) / MEGA:.2f}"]))
+        if run.name.endswith("all off") and run.job.protocol == BATCH:
+            batch = run
+        if run.job.protocol == SINGLE:
+            traffic = (batch.sent + batch.received) / (run.sent + run.received)
             lines.append(
-                f"with all off {BATCH} takes {batch.seconds / found.seconds:.3f} of the time (processor time: "
-                f"{batch.cpu_seconds / found.cpu_seconds:.3f}) and {traffic:.3f} of the bytes of {SINGLE} (goal: at "
+                f"with all off {BATCH} takes {batch.seconds / run.seconds:.3f} of the time (processor time: "
+                f"{batch.cpu_seconds / run.cpu_seconds:.3f}) and {traffic:.3f} of the bytes of {SINGLE} (goal: at "
                 f"most {BATCH_GOAL})"
             )
     return lines
@@ -168,20 +168,20 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
         "",
         COLUMNS.line("", ["s a tree", "us a row", "us a cell", "additions", "MB", "peak MB", "set-up s", "set-up MB"]),
     ]
-    for found in measurements:
-        rows = found.result.rows
-        cells = rows * found.result.features[1]
+    for run in measurements:
+        rows = run.result.rows
+        cells = rows * run.result.features[1]
         lines.append(
             COLUMNS.line(
-                found.name,
+                run.name,
                 [
-                    f"{found.seconds:.3f}",
-                    f"{1e6 * found.seconds / rows:.2f}",
-                    f"{1e6 * found.seconds / cells:.2f}",
-                    f"{found.operations.get('additions', 0):,.0f}",
-                    f"{(found.sent + found.received - found.once_bytes) / MEGA:.2f}",
-                    megabytes(found.peak_bytes),
-                    *([f"{found.once_seconds:.3f}", f"{found.once_bytes / MEGA:.2f}"] if found.once_bytes else []),
+                    f"{run.seconds:.3f}",
+                    f"{1e6 * run.seconds / rows:.2f}",
+                    f"{1e6 * run.seconds / cells:.2f}",
+                    f"{run.operations.get('additions', 0):,.0f}",
+                    f"{(run.sent + run.received - run.once_bytes) / MEGA:.2f}",
+                    megabytes(run.peak_bytes),
+                    *([f"{run.once_seconds:.3f}", f"{run.once_bytes / MEGA:.2f}"] if run.once_bytes else []),
                 ],
             )
         )
@@ -192,12 +192,12 @@ def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
 def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
     first = measurements[0]
     lines = ["", COLUMNS.line("", ["s a tree", "x first", "CPU", "x first", "MB", "peak MB"])]
-    for found in measurements:
-        cells = [f"{found.seconds:.4f}", f"{found.seconds / first.seconds:.2f}"]
-        cells += [f"{found.cpu_seconds:.4f}", f"{found.cpu_seconds / first.cpu_seconds:.2f}"]
-        cells += [f"{(found.sent + found.received) / MEGA:.2f}", megabytes(found.peak_bytes)]
-        lines.append(COLUMNS.line(found.name, cells))
-    for name in dict.fromkeys(found.job.protocol for found in measurements):
+    for run in measurements:
+        cells = [f"{run.seconds:.4f}", f"{run.seconds / first.seconds:.2f}"]
+        cells += [f"{run.cpu_seconds:.4f}", f"{run.cpu_seconds / first.cpu_seconds:.2f}"]
+        cells += [f"{(run.sent + run.received) / MEGA:.2f}", megabytes(run.peak_bytes)]
+        lines.append(COLUMNS.line(run.name, cells))
+    for name in dict.fromkeys(run.job.protocol for run in measurements):
         spec = protocol_by_name(name)
         if spec.security == "broken":
             lines.append(f"{name} is broken and for research only; run with insecure=True. {spec.attacks[0]}")
@@ -211,29 +211,29 @@ def to_json(settings: TrainSettings, facts: dict[str, str], parts: dict[str, lis
     return {
         "machine": facts,
         "settings": asdict(settings),
-        **{part: [_measurement_json(found) for found in measurements] for part, measurements in parts.items()},
+        **{part: [_measurement_json(run) for run in measurements] for part, measurements in parts.items()},
     }
 
 
-def _measurement_json(found: Measurement) -> dict[str, Any]:
-    encrypted = bool(found.result.costs)
+def _measurement_json(run: Measurement) -> dict[str, Any]:
+    encrypted = bool(run.result.costs)
     return {
-        "name": found.name,
-        "seconds": found.seconds,
-        "cpu_seconds": found.cpu_seconds,
-        "floor": found.floor if encrypted else None,
-        "loaded_floor": found.loaded_floor if encrypted else None,
-        "operations": found.operations,
-        "costs": found.costs,
-        "sent": found.sent,
-        "received": found.received,
-        "once_seconds": found.once_seconds,
-        "once_bytes": found.once_bytes,
-        "ciphertext_bytes": found.ciphertext_bytes if encrypted else None,
-        "gradients_bytes": found.gradients_bytes if encrypted else None,
-        "fixed_bytes": found.result.fixed_bytes,
-        "peak_bytes": found.peak_bytes,
-        "peak_with_pool": found.peak_with_pool,
-        "job": msgspec.to_builtins(found.job),
-        "result": msgspec.to_builtins(found.result),
+        "name": run.name,
+        "seconds": run.seconds,
+        "cpu_seconds": run.cpu_seconds,
+        "floor": run.floor if encrypted else None,
+        "loaded_floor": run.loaded_floor if encrypted else None,
+        "operations": run.operations,
+        "costs": run.costs,
+        "sent": run.sent,
+        "received": run.received,
+        "once_seconds": run.once_seconds,
+        "once_bytes": run.once_bytes,
+        "ciphertext_bytes": run.ciphertext_bytes if encrypted else None,
+        "gradients_bytes": run.gradients_bytes if encrypted else None,
+        "fixed_bytes": run.result.fixed_bytes,
+        "peak_bytes": run.peak_bytes,
+        "peak_with_pool": run.peak_with_pool,
+        "job": msgspec.to_builtins(run.job),
+        "result": msgspec.to_builtins(run.result),
     }

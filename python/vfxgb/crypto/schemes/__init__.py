@@ -26,10 +26,10 @@ def scheme_names() -> list[str]:
 
 def scheme_by_name(name: str) -> Scheme:
     """The scheme called `name`; UnknownNameError if there is none."""
-    found = _registry().get(str(name))
-    if found is None:
+    scheme = _registry().get(str(name))
+    if scheme is None:
         raise UnknownNameError(f"choosing a scheme: found {name!r}, wanted one of {', '.join(scheme_names())}")
-    return found
+    return scheme
 
 
 def scheme_by_code(code: int, step: str) -> Scheme:

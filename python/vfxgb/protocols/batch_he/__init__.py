@@ -1,1 +1,1 @@
-"""Protocol `batch_he`: as many gradient pairs in one ciphertext as fit."""
+"""Protocol `batch_he` puts as many gradient pairs into one ciphertext as fit."""

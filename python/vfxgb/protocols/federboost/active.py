@@ -29,16 +29,16 @@ class Received:
     def __init__(self, context: ActiveContext, channel: Channel, n_rows: int) -> None:
         first = self._read(channel, context, 0, None)
         messages = [first, *(self._read(channel, context, i, first.n_features) for i in range(1, first.n_features))]
-        n_bins = np.array([one.n_bins for one in messages], dtype=np.int32)
+        n_bins = np.array([message.n_bins for message in messages], dtype=np.int32)
         missing = np.ones(len(messages), dtype=np.bool_)
         bins = empty_bins(n_rows, n_bins)
-        for one in messages:
-            what = f"reading feature {one.feature} of {channel.peer}"
-            column = unpack_array(one.buckets, np.uint16, (context.n_train,), what)
-            if int(column.max()) > one.n_bins:
-                raise MessageError(f"{what}: found bucket {int(column.max())}, wanted at most {one.n_bins}")
-            fill(bins, one.feature, column, one.n_bins, context.threads)
-        directions = np.array([one.constraint for one in messages], dtype=np.int8)
+        for message in messages:
+            what = f"reading feature {message.feature} of {channel.peer}"
+            column = unpack_array(message.buckets, np.uint16, (context.n_train,), what)
+            if int(column.max()) > message.n_bins:
+                raise MessageError(f"{what}: found bucket {int(column.max())}, wanted at most {message.n_bins}")
+            fill(bins, message.feature, column, message.n_bins, context.threads)
+        directions = np.array([message.constraint for message in messages], dtype=np.int8)
         every = np.arange(len(messages), dtype=np.int32)
         self.rows = MemoryRows(bins, context.n_train, context.threads)
         self.candidates = CandidateList(self.rows, missing, every, directions, None, context.threads)
@@ -87,7 +87,7 @@ class FederBoostActive:
 
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
         """See ActiveRole."""
-        found = {}
+        proposals = {}
         for party, channel in self._context.channels.items():
             with self._context.timings.phase("wait"):
                 message = channel.recv(Usable)
@@ -98,11 +98,11 @@ class FederBoostActive:
                     f"reading the usable features of {party}: found round {place[0]}, depth {place[1]}, trees "
                     f"{place[2]}, wanted round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
                 )
-            found[party] = [
+            proposals[party] = [
                 self._propose(party, nodes, usable(tree.features, len(nodes.nodes), self._received[party], party))
                 for nodes, tree in zip(level.trees, message.trees, strict=True)
             ]
-        return found
+        return proposals
 
     def _propose(self, party: str, nodes: LevelNodes, allowed: NDArray[np.bool_] | None) -> Proposals:
         context, received = self._context, self._received[party]

@@ -11,7 +11,8 @@ class Buckets(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, once: the randomised buckets of one feature, uint16[n_train]; missing is bucket n_bins.
 
     Every feature has the bucket for missing values, so that nothing shows whether any value is missing.
-    `n_features`: of the sender; features come in order. `constraint`: monotone direction, 0 without constraints.
+    `n_features` is how many features the sender has; they come in order. `constraint` is the monotone direction, 0
+    without constraints.
     """
 
     TAG: ClassVar[str] = "federboost-buckets"
@@ -27,7 +28,7 @@ class Buckets(Message, frozen=True, forbid_unknown_fields=True):
     buckets: Bulk
 
     def amount(self) -> int:
-        """Values."""
+        """Count the values."""
         return len(self.buckets) // 2
 
 

@@ -28,7 +28,7 @@ class FederBoostParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"found {name} {value}, wanted a positive finite number")
 
     def row_epsilon(self, n_features: int) -> float:
-        """For all values of one row, of a party with so many features."""
+        """All values of one row have this epsilon together, at a party with so many features."""
         return float(self.epsilon or 0.0) * n_features if self.total_epsilon is None else self.total_epsilon
 
     def response(self, buckets: int, n_features: int) -> RandomisedResponse:

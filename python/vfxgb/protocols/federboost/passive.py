@@ -108,8 +108,8 @@ class FederBoostPassive:
         tokens: NDArray[np.int64],
     ) -> Resolved:
         """See PassiveRole."""
-        found = self._candidates.resolve(start, tokens)
-        return Resolved(found.tokens, found.feature, found.bin, found.default_left, self._noisy)
+        split = self._candidates.resolve(start, tokens)
+        return Resolved(split.tokens, split.feature, split.bin, split.default_left, self._noisy)
 
     def end_tree(self) -> None:
         """See PassiveRole."""

@@ -16,13 +16,13 @@ _LARGEST = 2.0**61
 
 
 class Correction:
-    """For the candidates, in true order, of features with `n_bins` buckets and one more for missing values."""
+    """Corrects sums of the candidates, in true order, of features with `n_bins` buckets and one for missing values."""
 
     def __init__(self, params: FederBoostParams, n_bins: NDArray[np.int32]) -> None:
         feature, split, default_left = _native.gbdt.candidates(n_bins, np.ones(len(n_bins), dtype=np.bool_))
         responses = [params.response(int(bins) + 1, len(n_bins)) for bins in n_bins]
-        other = np.array([one.other_probability for one in responses])
-        kept = np.array([one.keep_probability - one.other_probability for one in responses])
+        other = np.array([response.other_probability for response in responses])
+        kept = np.array([response.keep_probability - response.other_probability for response in responses])
         left = split.astype(np.int64) + 1 + default_left
         self._spread = (left * other[feature])[None, :, None]
         self._kept = kept[feature][None, :, None]
@@ -30,7 +30,10 @@ class Correction:
     def apply(
         self, left: NDArray[np.int64], totals: NDArray[np.int64], available: NDArray[np.bool_] | None
     ) -> NDArray[np.int64]:
-        """Of left sums int64[m, c, 2] of nodes with totals int64[m, 2]. What is not `available` becomes 0."""
+        """Estimate the true left sums from int64[m, c, 2], for nodes with totals int64[m, 2].
+
+        What is not `available` becomes 0.
+        """
         estimate: NDArray[np.float64] = (left - self._spread * totals[:, None, :]) / self._kept
         if available is not None:
             estimate[~available] = 0.0

@@ -68,10 +68,10 @@ class HeSource:
         return key
 
     def _check_kept(self, key: PrivateKey) -> None:
-        params, found = self._params, key.public_key
-        if (found.scheme, found.bits) != (params.scheme, params.key_bits):
+        params, kept = self._params, key.public_key
+        if (kept.scheme, kept.bits) != (params.scheme, params.key_bits):
             raise CheckpointError(
-                f"resuming: the kept key is {found.scheme} of {found.bits} bits, wanted {params.scheme} of "
+                f"resuming: the kept key is {kept.scheme} of {kept.bits} bits, wanted {params.scheme} of "
                 f"{params.key_bits}; remove it, or resume with the parameters it was made for"
             )
 
@@ -95,7 +95,7 @@ class HeSource:
                 )
 
     def _fill_pool(self, key: PrivateKey, values: RowValues, gradients: Gradients) -> None:
-        """From now on, randomness for as many ciphertexts as a round takes, unless this is the last one."""
+        """Begin to make randomness for as many ciphertexts as a round takes, unless this round is the last."""
         another = gradients.round + 1 < self._context.train.n_estimators
         if self._params.pooled and another and not self._pool_runs:
             n_rows = self._context.n_train if gradients.sampled is None else len(gradients.sampled)
@@ -207,5 +207,5 @@ class HeSource:
 
 
 def make_active(context: ActiveContext, layout: HeLayout) -> OpenedSums:
-    """The role."""
+    """Make the active party's role, which scores the sums it opens from the passive parties' ciphertexts."""
     return OpenedSums(context, HeSource(context, layout))

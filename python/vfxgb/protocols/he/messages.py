@@ -36,7 +36,7 @@ class HeGradients(Message, frozen=True, forbid_unknown_fields=True):
     ciphertexts: Bulk
 
     def amount(self) -> int:
-        """Ciphertexts."""
+        """Count the ciphertexts."""
         return self.count
 
 
@@ -64,7 +64,7 @@ class HeTotals(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeTotals]
 
     def amount(self) -> int:
-        """Ciphertexts."""
+        """Count the ciphertexts."""
         return self.count
 
 
@@ -102,5 +102,5 @@ class HeSums(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeSums]
 
     def amount(self) -> int:
-        """Sums of pairs, those of other outputs in the same ciphertexts included."""
+        """Count the sums of pairs, those of other outputs in the same ciphertexts included."""
         return sum(tree.n_candidates * tree.n_nodes * tree.n_pairs for tree in self.trees)

@@ -101,11 +101,11 @@ class HePassive(ShownSums):
 
     def _check_totals(self, message: HeTotals, level: PassiveLevel) -> None:
         party, key = self._context.party, self._own_key()
-        found = (message.round, message.depth, [tree.tree for tree in message.trees])
+        place = (message.round, message.depth, [tree.tree for tree in message.trees])
         wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
-        if found != wanted:
+        if place != wanted:
             raise MessageError(
-                f"{party} reading totals: found round {found[0]}, depth {found[1]}, trees {found[2]}, wanted round "
+                f"{party} reading totals: found round {place[0]}, depth {place[1]}, trees {place[2]}, wanted round "
                 f"{wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
             )
         if message.key != key.fingerprint_bytes:

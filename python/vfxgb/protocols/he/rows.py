@@ -21,10 +21,10 @@ from vfxgb.rows.ciphers import CipherRound, Root, Share, share_of
 
 @dataclass(frozen=True)
 class Round:
-    """What the ciphertexts of a round are of.
+    """Which round, rows and trees a round's ciphertexts belong to.
 
-    `number`: of the round. `sampled`: int32, ascending, the training rows in use, or None for all; trees as in
-    PassiveRole.begin_tree.
+    `number` counts the rounds. `sampled` lists the training rows in use, int32 and ascending, or is None for all.
+    `trees` are those of PassiveRole.begin_tree.
     """
 
     number: int
@@ -64,11 +64,11 @@ class EncryptedRows:
 
     def _roots(self) -> list[Root]:
         """One per share, for the first tree that has it."""
-        found: dict[Share, Root] = {}
+        roots: dict[Share, Root] = {}
         for tree in self._of.trees:
             for lane in self._of.plan.lanes_of(tree.tree) if len(tree.features) else ():
-                found.setdefault(share_of(lane, tree.features), Root(lane, tree.features, tree.partition))
-        return list(found.values())
+                roots.setdefault(share_of(lane, tree.features), Root(lane, tree.features, tree.partition))
+        return list(roots.values())
 
     @property
     def complete(self) -> bool:
@@ -107,11 +107,11 @@ class EncryptedRows:
     def _check(self, message: HeGradients) -> None:
         what = f"{self._context.party} reading gradients"
         count = min(self._of.params.chunk_rows, self._count - self._first)
-        found = (message.round, message.lane, message.first, message.count)
+        place = (message.round, message.lane, message.first, message.count)
         wanted = (self._of.number, self._lane, self._first, count)
-        if found != wanted:
+        if place != wanted:
             raise MessageError(
-                f"{what}: found round {found[0]}, lane {found[1]}, {found[3]} rows from {found[2]}, wanted round "
+                f"{what}: found round {place[0]}, lane {place[1]}, {place[3]} rows from {place[2]}, wanted round "
                 f"{wanted[0]}, lane {wanted[1]}, {wanted[3]} rows from {wanted[2]}"
             )
         if message.key != self._key.fingerprint_bytes:

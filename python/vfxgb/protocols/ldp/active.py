@@ -24,5 +24,5 @@ class LdpActive(ScoredActive):
 
 
 def make_active(context: ActiveContext) -> ActiveRole:
-    """The role."""
+    """Make the active party's role: the one of the printed algorithm where the parameters ask for it."""
     return PrintedActive(context) if context.params.as_printed else LdpActive(context)

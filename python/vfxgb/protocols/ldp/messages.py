@@ -23,7 +23,7 @@ class LdpGradients(Message, frozen=True, forbid_unknown_fields=True):
     values: Bulk
 
     def amount(self) -> int:
-        """Rows."""
+        """Count the rows."""
         return self.n_rows
 
 
@@ -45,5 +45,5 @@ class LdpPrinted(Message, frozen=True, forbid_unknown_fields=True):
     values: Bulk
 
     def amount(self) -> int:
-        """Rows."""
+        """Count the rows."""
         return len(self.values) // 8

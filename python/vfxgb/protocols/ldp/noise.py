@@ -102,9 +102,9 @@ class _PutBack:
 class Noise:
     """The mechanisms of a run.
 
-    `epsilon`: of one round; of Gaussian noise, what was asked for. `moved`: how many of a row's numbers the protected
-    item may move in a round. `centred`: the mechanism on gradients gets them less their centres. `total_delta`: where
-    a total was asked for, its delta.
+    `epsilon` is that of one round, and with Gaussian noise the one that was asked for. `moved` says how many of a row's
+    numbers the protected item may move in a round. Where `centred` is true, the mechanism on gradients gets them less
+    their centres. `total_delta` is the delta of the total where one was asked for.
     """
 
     epsilon: float
@@ -117,7 +117,7 @@ class Noise:
 
     @classmethod
     def plan(cls, context: ReleaseContext, ranges: Ranges) -> "Noise":
-        """With the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError or DpError."""
+        """Take the finest lattice on which sums over all rows stay exact. Raises ProtocolParameterError or DpError."""
         params: LdpParams = context.params
         for grid_bits in range(GRID_BITS, _LEAST_GRID_BITS - 1, -1):
             try:

@@ -26,10 +26,10 @@ class LdpPassive(ScoredPassive):
         with context.timings.phase("wait"):
             message = context.channel.recv(LdpGradients)
         rows = context.n_train if sampled is None else len(sampled)
-        found, wanted = (message.round, message.tree, message.n_rows), (round_index, tree, rows)
-        if found != wanted:
+        place, wanted = (message.round, message.tree, message.n_rows), (round_index, tree, rows)
+        if place != wanted:
             raise MessageError(
-                f"{context.party} reading gradients: found round {found[0]}, tree {found[1]}, {found[2]} rows, wanted "
+                f"{context.party} reading gradients: found round {place[0]}, tree {place[1]}, {place[2]} rows, wanted "
                 f"round {wanted[0]}, tree {wanted[1]}, {wanted[2]} rows"
             )
         columns = 1 if context.params.first_order else 2
@@ -58,5 +58,5 @@ class LdpPassive(ScoredPassive):
 
 
 def make_passive(context: PassiveContext) -> PassiveRole:
-    """The role."""
+    """Make a passive party's role: the one of the printed algorithm where the parameters ask for it."""
     return PrintedPassive(context) if context.params.as_printed else LdpPassive(context)

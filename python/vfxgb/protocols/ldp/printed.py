@@ -1,4 +1,4 @@
-"""Algorithm 6 of papers/000 as it is printed, for reproduction: fresh noise in every node, and the true sum G.
+"""Algorithm 6 of FedXGBoost as it is printed, for reproduction: fresh noise in every node, and the true sum G.
 
 What follows is what ERRATA says of it: noisy left sums next to a true total bias the score by n_L sigma^2 / lambda
 (E48), a passive party averages the noise away over levels and trees (E51), and leaves come from true gradients (E52).
@@ -86,10 +86,10 @@ class PrintedPassive(ScoredPassive):
         context, nodes = self._context, level.trees[index]
         with context.timings.phase("wait"):
             message = context.channel.recv(LdpPrinted)
-        found, wanted = (message.round, message.depth, message.tree), (level.round, level.depth, nodes.tree)
-        if found != wanted:
+        place, wanted = (message.round, message.depth, message.tree), (level.round, level.depth, nodes.tree)
+        if place != wanted:
             raise MessageError(
-                f"{context.party} reading noisy gradients: found round {found[0]}, depth {found[1]}, tree {found[2]}, "
+                f"{context.party} reading noisy gradients: found round {place[0]}, depth {place[1]}, tree {place[2]}, "
                 f"wanted round {wanted[0]}, depth {wanted[1]}, tree {wanted[2]}"
             )
         partition = self._trees[nodes.tree].in_memory

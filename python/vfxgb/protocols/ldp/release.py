@@ -154,13 +154,13 @@ class GradientRelease:
             from_centre *= weights[rows]
         return np.rint(from_centre / step).astype(np.int64)
 
-    def _column(self, one: Mechanism | None, step: float) -> tuple[str, list[int], int, int, int]:
+    def _column(self, noise: Mechanism | None, step: float) -> tuple[str, list[int], int, int, int]:
         """What `release_pairs` does to gradients or hessians of `step`."""
         fixed = self._noise.fixed
-        if one is None:
+        if noise is None:
             return "", [], doublings(step, fixed.step), 0, 0
-        finer = doublings(fixed.step, one.step)
-        return one.name, list(one.parameters), doublings(step, one.step), one.lattice.centre, finer
+        finer = doublings(fixed.step, noise.step)
+        return noise.name, list(noise.parameters), doublings(step, noise.step), noise.lattice.centre, finer
 
 
 def doublings(step: float, wanted: float) -> int:
@@ -200,16 +200,16 @@ def _refuse_unsaid(context: ReleaseContext) -> None:
     """Raise ProtocolParameterError for settings that reach the passive parties and that people make from labels."""
     train = context.train
     if context.weights is not None:
-        found, made = "sample weights", "weights that balance classes"
+        setting, made = "sample weights", "weights that balance classes"
     elif train.scale_pos_weight != 1.0:
-        found, made = f"scale_pos_weight {train.scale_pos_weight:g}", "the ratio of the classes"
+        setting, made = f"scale_pos_weight {train.scale_pos_weight:g}", "the ratio of the classes"
     elif train.base_score is not None and train.base_score != START:
-        found, made = f"base_score {train.base_score:g}", "the mean label"
+        setting, made = f"base_score {train.base_score:g}", "the mean label"
     else:
         return
     raise ProtocolParameterError(
-        f"ldp: found {found}, which the passive parties can read off the gradients; made from labels ({made}) it tells "
-        "about them what no epsilon covers. If it was not made from these labels say public_weights=True in "
+        f"ldp: found {setting}, which the passive parties can read off the gradients; made from labels ({made}) it "
+        "tells about them what no epsilon covers. If it was not made from these labels say public_weights=True in "
         "protocol_params; else leave it out"
     )
 

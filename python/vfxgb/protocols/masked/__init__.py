@@ -1,1 +1,1 @@
-"""Protocol `masked`: MaskedXGBoost of papers/002, broken (ERRATA E41): for research only."""
+"""Protocol `masked`: MaskedXGBoost, broken (ERRATA E41): for research only."""

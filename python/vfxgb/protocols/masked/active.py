@@ -53,11 +53,11 @@ class MaskedActive(ScoredActive):
     def _read_start(self, party: str, level: ActiveLevel, tree: int) -> int:
         with self._context.timings.phase("wait"):
             message = self._context.channels[party].recv(MaskedStart)
-        found = (message.round, message.depth, message.tree)
-        if found != (level.round, level.depth, tree) or message.candidates < 0:
+        place = (message.round, message.depth, message.tree)
+        if place != (level.round, level.depth, tree) or message.candidates < 0:
             raise MessageError(
-                f"reading the candidates of {party}: found {message.candidates} of round {found[0]}, depth {found[1]}, "
-                f"tree {found[2]}, wanted at least 0 of round {level.round}, depth {level.depth}, tree {tree}"
+                f"reading the candidates of {party}: found {message.candidates} of round {place[0]}, depth {place[1]}, "
+                f"tree {place[2]}, wanted at least 0 of round {level.round}, depth {level.depth}, tree {tree}"
             )
         return message.candidates
 
@@ -81,11 +81,12 @@ class MaskedActive(ScoredActive):
     def _read_noise(self, channel: Channel, place: Place, vector: int, rows: int) -> NDArray[np.float64]:
         with self._context.timings.phase("wait"):
             message = channel.recv(MaskedNoise)
-        found = (Place(*(getattr(message, name) for name in Place._fields)), message.vector)
+        received = Place(*(getattr(message, name) for name in Place._fields))
         what = f"reading noise of {channel.peer}"
-        if found != (place, vector):
+        if (received, message.vector) != (place, vector):
             raise MessageError(
-                f"{what}: found {FIELDS} {tuple(found[0])}, vector {found[1]}, wanted {tuple(place)}, vector {vector}"
+                f"{what}: found {FIELDS} {tuple(received)}, vector {message.vector}, wanted {tuple(place)}, "
+                f"vector {vector}"
             )
         noise = unpack_array(message.noise, np.float64, (place.candidates, rows), what)
         if not np.isfinite(noise).all():

@@ -1,4 +1,4 @@
-"""From privacy budgets to the parameters of MaskedXGBoost: theorems 1 to 3 of papers/002, corrected.
+"""From privacy budgets to the parameters of MaskedXGBoost: theorems 1 to 3 of its paper, corrected.
 
 Notation: n rows, n_A of them on the left of a candidate, W noise vectors per candidate, C the squared length of the
 active party's secret factors, sigma1 and sigma2 of the noise, rho = sigma1^2 / sigma2^2, mu the range of a gradient.
@@ -31,7 +31,7 @@ _MOST_TERMS = 4096  # of the sums of theorem 3, whose terms are smooth and perio
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters for `n` rows. `epsilon`, `delta`: of each release, as the theorems claim them."""
+    """Parameters for `n` rows; each epsilon and delta holds for one release, as the theorems claim."""
 
     sigma1: float
     sigma2: float
@@ -59,7 +59,7 @@ class Calibration:
         return score_error_bound(alpha, self.kappa(n_left), left, right, reg_lambda, self.W)
 
     def params(self) -> dict[str, float | int]:
-        """As protocol_params of `masked`."""
+        """Return them as protocol_params of `masked`."""
         return {"sigma1": self.sigma1, "sigma2": self.sigma2, "C": self.C, "W": self.W}
 
 

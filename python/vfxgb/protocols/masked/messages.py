@@ -25,7 +25,7 @@ class MaskedStart(Message, frozen=True, forbid_unknown_fields=True):
     candidates: int
 
     def amount(self) -> int:
-        """Candidates."""
+        """Count the candidates."""
         return self.candidates
 
 
@@ -47,7 +47,7 @@ class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
     noise: Bulk
 
     def amount(self) -> int:
-        """Numbers."""
+        """Count the numbers."""
         return len(self.noise) // 8
 
 
@@ -81,7 +81,7 @@ class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
     values: Bulk
 
     def amount(self) -> int:
-        """Numbers."""
+        """Count the numbers."""
         return len(self.values) // 8
 
 

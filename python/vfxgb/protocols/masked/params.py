@@ -54,7 +54,9 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 )
             if self.precision_bits is not None:
                 raise ValueError("active_noise='gaussian' has a lattice of its own: leave precision_bits out")
-        elif any(one is not None for one in (self.active_epsilon, self.active_delta, self.clip, self.max_weight)):
+        elif any(
+            setting is not None for setting in (self.active_epsilon, self.active_delta, self.clip, self.max_weight)
+        ):
             raise ValueError("active_epsilon, active_delta, clip and max_weight are for active_noise='gaussian'")
         for name in ("clip", "max_weight"):
             value = getattr(self, name)

@@ -108,10 +108,10 @@ class MaskedPassive(ScoredPassive):
             None,
             context.threads,
         )[:, :, 0]
-        found = (left >= LEAST_LEFT) & (left < rows)
+        available = (left >= LEAST_LEFT) & (left < rows)
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
         other = candidates.available(built, allowed, tree.cuts)
-        return found if other is None else found & other
+        return available if other is None else available & other
 
     def _chunks(
         self, tree: int, every: Iterator[Place], used: NDArray[np.int64], rows: NDArray[np.int32]
@@ -159,10 +159,10 @@ class MaskedPassive(ScoredPassive):
     def _read_added(self, place: Place, vector: int) -> None:
         with self._context.timings.phase("wait"):
             message = self._context.channel.recv(MaskedAdded)
-        found = Place(*(getattr(message, name) for name in Place._fields))
-        if (found, message.vector) != (place, vector):
+        received = Place(*(getattr(message, name) for name in Place._fields))
+        if (received, message.vector) != (place, vector):
             raise MessageError(
-                f"{self._context.party} waiting for room: found {FIELDS} {tuple(found)}, vector {message.vector}, "
+                f"{self._context.party} waiting for room: found {FIELDS} {tuple(received)}, vector {message.vector}, "
                 f"wanted {tuple(place)}, vector {vector}"
             )
 
@@ -174,9 +174,9 @@ class MaskedPassive(ScoredPassive):
         with context.timings.phase("wait"):
             message = context.channel.recv(MaskedGradients)
         what = f"{context.party} reading masked gradients"
-        found = Place(*(getattr(message, name) for name in Place._fields))
-        if found != place:
-            raise MessageError(f"{what}: found {FIELDS} {tuple(found)}, wanted {tuple(place)}")
+        received = Place(*(getattr(message, name) for name in Place._fields))
+        if received != place:
+            raise MessageError(f"{what}: found {FIELDS} {tuple(received)}, wanted {tuple(place)}")
         shape = (place.candidates, self._params.order, chunk.columns.shape[1])
         masked = unpack_array(message.values, np.float64, shape, what)
         with context.timings.phase("sums"):

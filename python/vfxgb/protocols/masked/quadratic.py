@@ -1,8 +1,8 @@
 """Tails of quadratic forms in three normal variables, and the exact privacy of the passive party's noise.
 
-papers/002 theorem 3 and appendix D. Notation: rho = sigma1^2 / sigma2^2; a row that changes sides turns the covariance
-S of a noise vector into S'. The privacy loss is then a quadratic form in as many independent normals as S'^-1 S has
-eigenvalues other than 1: three at most.
+MaskedXGBoost, theorem 3 and appendix D. Notation: rho = sigma1^2 / sigma2^2; a row that changes sides turns the
+covariance S of a noise vector into S'. The privacy loss is then a quadratic form in as many independent normals as
+S'^-1 S has eigenvalues other than 1: three at most.
 
 For y standard normal in three dimensions, |y|^2 is independent of the direction w = y / |y|, so that
     Pr(sum k_i y_i^2 >= t) = mean over the sphere of Q(t / q(w)), q(w) = sum k_i w_i^2, where q(w) > 0 (t > 0),
@@ -58,7 +58,7 @@ def tail(eigenvalues: Floats, threshold: float) -> float:
 
 
 def _covariance(active: int, size: int, rho: float) -> Floats:
-    """Of a noise vector over `size` rows, the first `active` of them active, in units of sigma2^2."""
+    """Return the covariance of noise over `size` rows, the first `active` of them active, in units of sigma2^2."""
     out = np.eye(size) * (2 * rho + 1)
     for i in range(active):
         out[i, (i + 1) % active] -= rho

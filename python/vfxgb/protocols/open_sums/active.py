@@ -70,7 +70,7 @@ class OpenedSums:
 
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
         """See ActiveRole."""
-        found: dict[str, Sequence[Proposals]] = {}
+        proposals: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
             opened = self._source.receive(party, level)
             self._count(party, level, opened)
@@ -78,11 +78,11 @@ class OpenedSums:
                 for nodes, tree in zip(level.trees, opened, strict=True):
                     self._context.note(f"left-sums:{level.depth}:{party}", level.round, nodes.tree, tree.left)
             with self._context.timings.phase("score"):
-                found[party] = [
+                proposals[party] = [
                     self._table(party, nodes.tree, tree, level.depth).propose(nodes, tree.left)
                     for nodes, tree in zip(level.trees, opened, strict=True)
                 ]
-        return found
+        return proposals
 
     def chosen(
         self,

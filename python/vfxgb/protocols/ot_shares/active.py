@@ -54,7 +54,7 @@ class OtSource:
             with self._context.timings.phase("set-up"):
                 self._set_up()
         n = self._context.n_train
-        pairs = [self._codec.exact.encode(one, gradients.step) for one in gradients.arrays]
+        pairs = [self._codec.exact.encode(values, gradients.step) for values in gradients.arrays]
         rows = np.arange(n, dtype=np.int32) if gradients.sampled is None else gradients.sampled
         for party, channel in self._context.channels.items():
             chosen = self._read_slots(party, channel, gradients.round, len(pairs))
@@ -77,20 +77,20 @@ class OtSource:
             party: OwnerKeys(channel, self._params, context.n_train, run, context.threads)
             for party, channel in context.channels.items()
         }
-        for one in keys.values():
-            one.start(self._some_columns)
-        for one in keys.values():
-            one.read_offer()
-        slots = [one.slots for one in keys.values()]
+        for owner in keys.values():
+            owner.start(self._some_columns)
+        for owner in keys.values():
+            owner.read_offer()
+        slots = [owner.slots for owner in keys.values()]
         keep = keeps_leaves(self._params, slots, context.n_train, owner=True, party="the active party")
-        count = iter(range(1, 1 + sum(one.blocks for one in keys.values())))
-        total = sum(one.blocks for one in keys.values())
-        for one in keys.values():
-            one.set_up(lambda: context.progress("setting up ot_shares", next(count), total))
-            context.remarks.extend(one.remarks)
-        for one in keys.values():
-            if keep and one.trees is not None:
-                one.trees.cache(context.threads)
+        count = iter(range(1, 1 + sum(owner.blocks for owner in keys.values())))
+        total = sum(owner.blocks for owner in keys.values())
+        for owner in keys.values():
+            owner.set_up(lambda: context.progress("setting up ot_shares", next(count), total))
+            context.remarks.extend(owner.remarks)
+        for owner in keys.values():
+            if keep and owner.trees is not None:
+                owner.trees.cache(context.threads)
         self._keys = keys
         after = sum(channel.traffic.total_bytes for channel in context.channels.values())
         context.timings.count("set-up bytes", after - before)
@@ -215,12 +215,12 @@ class OtSource:
 
 def _chosen(bits: Bulk, n_slots: int, what: str) -> NDArray[np.int32]:
     packed = unpack_array(bits, np.uint8, ((n_slots + 7) // 8,), what)
-    found = np.unpackbits(packed, bitorder="little")
-    if found[n_slots:].any():
+    marks = np.unpackbits(packed, bitorder="little")
+    if marks[n_slots:].any():
         raise MessageError(f"{what}: found a feature beyond the {n_slots} that have cuts")
-    return np.flatnonzero(found).astype(np.int32)
+    return np.flatnonzero(marks).astype(np.int32)
 
 
 def make_active(context: ActiveContext) -> OpenedSums:
-    """The role."""
+    """Make the active party's role, which scores the sums it opens from the passive parties' shares."""
     return OpenedSums(context, OtSource(context))

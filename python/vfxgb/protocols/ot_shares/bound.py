@@ -1,4 +1,4 @@
-"""What it costs at least to guess the masks of a run: the bound of cpp/ot/hash.h in numbers.
+"""Guessing the masks of a run costs at least what this file computes: the bound of cpp/ot/hash.h in numbers.
 
 Under one key of the hash lie the trees of one block of rows. Of each tree the passive party lacks the hashes on the
 path to the leaf of the row's own bin (its levels but one) and one value of that leaf per tree of boosting:

@@ -98,7 +98,7 @@ class HolderKeys:
             self._holes[slot] = context.bins.column(feature)[: context.n_train]
 
     def _digest(self) -> bytes:
-        """Of everything the trees are punctured by."""
+        """Hash everything that decides where the trees are punctured."""
         digest = hashlib.sha256(DIGEST_LABEL)
         for part in (self.features, self.slots.n_bins, self.slots.missing, self._holes):
             digest.update(pack_array(part))
@@ -194,7 +194,7 @@ class HolderKeys:
         d: NDArray[np.uint64],
         place: NDArray[np.int32] | None,
     ) -> NDArray[np.uint64]:
-        """See _native.ot_shares.HeldTrees.row_sums; `counter`: of the tree, within this run."""
+        """See _native.ot_shares.HeldTrees.row_sums; `counter` numbers the tree within this run."""
         assert self.trees is not None  # noqa: S101 - there are slots
         return self.trees.row_sums(counter, self.start.run, rows, slots, d, place, self._context.threads)
 

@@ -47,7 +47,7 @@ class OtOffer(Message, frozen=True, forbid_unknown_fields=True):
     stored: bool
 
     def amount(self) -> int:
-        """Features."""
+        """Count the features."""
         return len(self.n_bins) // 4
 
 
@@ -96,7 +96,7 @@ class OtSlots(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[Bulk]
 
     def amount(self) -> int:
-        """Trees."""
+        """Count the trees."""
         return len(self.trees)
 
 
@@ -121,7 +121,7 @@ class OtGradients(Message, frozen=True, forbid_unknown_fields=True):
     pairs: Bulk
 
     def amount(self) -> int:
-        """Masked pairs."""
+        """Count the masked pairs."""
         return self.count * self.n_slots
 
 
@@ -156,5 +156,5 @@ class OtSums(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeSums]
 
     def amount(self) -> int:
-        """Sums of pairs."""
+        """Count the sums of pairs."""
         return sum(tree.n_nodes * tree.n_candidates for tree in self.trees)

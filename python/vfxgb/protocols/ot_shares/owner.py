@@ -29,8 +29,8 @@ class Run:
 class OwnerKeys:
     """Made in three steps, so that all passive parties work at once: `start`, `read_offer`, `set_up`.
 
-    `slots`: of the passive party's features. `trees`: None where it has none. `remarks`: what the user should know of
-    the set-up, in whole sentences.
+    `slots` are those of the passive party's features. `trees` is None where it has none. `remarks` say in whole
+    sentences what the user should know of the set-up.
     """
 
     def __init__(self, channel: Channel, params: OtSharesParams, n_rows: int, run: Run, threads: int) -> None:
@@ -164,7 +164,7 @@ class OwnerKeys:
     def cover(
         self, counter: int, rows: NDArray[np.int32], slots: NDArray[np.int32], pairs: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """See _native.ot_shares.OwnedTrees.cover; `counter`: of the tree, within this run."""
+        """See _native.ot_shares.OwnedTrees.cover; `counter` numbers the tree within this run."""
         assert self.trees is not None  # noqa: S101 - there are slots
         return self.trees.cover(counter, self._run.number, rows, slots, pairs, self._threads)
 

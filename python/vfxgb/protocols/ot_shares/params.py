@@ -66,10 +66,10 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_size(text: str) -> int:
     """Bytes of "1GB" (10^9), "512 MiB" (2^29) or "1000". Raises ValueError."""
-    found = _SIZE.fullmatch(text)
-    if found is None:
+    match = _SIZE.fullmatch(text)
+    if match is None:
         raise ValueError(f"memory_limit={text!r}: wanted a number of bytes, or one with a unit as in '1GB' or '512MiB'")
-    number, unit, binary = found.groups()
+    number, unit, binary = match.groups()
     power = _UNITS.index(unit.upper()) + 1 if unit else 0
     return int(float(number) * (1024 if binary else 1000) ** power)
 

@@ -112,11 +112,11 @@ class OtPassive(ShownSums):
         with context.timings.phase("wait"):
             message = context.channel.recv(OtGradients)
         what = f"{context.party} reading gradients"
-        found = (message.round, message.tree, message.n_slots, message.first, message.count)
+        place = (message.round, message.tree, message.n_slots, message.first, message.count)
         wanted = (round_index, tree, len(share.slots), first, len(rows))
-        if found != wanted:
+        if place != wanted:
             text = "round {}, tree {} of {} slots, from row {} on {} rows"
-            raise MessageError(f"{what}: found {text.format(*found)}, wanted {text.format(*wanted)}")
+            raise MessageError(f"{what}: found {text.format(*place)}, wanted {text.format(*wanted)}")
         if message.counter != share.counter:
             again = "has been used; masks are used once" if message.counter < share.counter else "is not the next"
             raise MessageError(

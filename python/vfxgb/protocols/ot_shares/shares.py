@@ -31,7 +31,7 @@ class Slots:
 
     @cached_property
     def leaves(self) -> NDArray[np.int32]:
-        """Of each slot's trees: its bins, and one for missing values where there are any."""
+        """Each tree of a slot has one leaf per bin, and one more where values are missing."""
         return (self.n_bins + self.missing).astype(np.int32)
 
     @cached_property
@@ -41,7 +41,7 @@ class Slots:
 
     @cached_property
     def levels(self) -> int:
-        """Of a row's trees together."""
+        """The trees of one row have so many levels together."""
         return sum(tree_depth(count) for count in self.leaves.tolist())
 
     @cached_property
@@ -127,9 +127,9 @@ def keeps_leaves(params: OtSharesParams, slots: Sequence[Slots], n_rows: int, ow
     limit = params.limit_bytes
     if limit is None:
         return False
-    keys = sum(key_bytes(one, n_rows, owner) for one in slots)
+    keys = sum(key_bytes(count, n_rows, owner) for count in slots)
     # While leaves are made, the keys they are made from are still there.
-    leaves = keys + sum(leaf_bytes(one, n_rows) for one in slots)
+    leaves = keys + sum(leaf_bytes(count, n_rows) for count in slots)
     needed = leaves if params.keep_leaves else keys
     if needed > limit:
         raise CapacityError(

@@ -41,7 +41,10 @@ class OwnerFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HolderFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a passive party keeps. `features`: of each slot; `bins`: a digest of the bins the trees are punctured at."""
+    """This is what a passive party keeps.
+
+    `features` names the feature of each slot; `bins` is a digest of the bins at which the trees are punctured.
+    """
 
     KIND: ClassVar[bytes] = b"holder\0"
 
@@ -109,7 +112,7 @@ class SetupStore:
 
         Raises TransferError for a run that has been entered before.
         """
-        if not fresh and any(one.run == run for one in self._entered(session)):
+        if not fresh and any(entry.run == run for entry in self._entered(session)):
             raise TransferError(
                 f"{self._what}: found run {run:016x}, which has used its masks already; masks are used once: start a "
                 "new run, or remove the set-up at both parties"
@@ -135,7 +138,7 @@ class SetupStore:
             runs = [msgspec.json.decode(line, type=_Run) for line in lines]
         except msgspec.MsgspecError as error:
             raise FormatError(f"{self._what}: {self._runs} is malformed: {error}; remove both files") from None
-        return [one for one in runs if one.session == session.hex()]
+        return [entry for entry in runs if entry.session == session.hex()]
 
     def _write(self, path: Path, *data: bytes) -> None:
         try:

@@ -58,5 +58,5 @@ class PlainSource:
 
 
 def make_active(context: ActiveContext) -> OpenedSums:
-    """The role."""
+    """Make the active party's role, which scores the sums that the passive parties send."""
     return OpenedSums(context, PlainSource(context))

@@ -19,7 +19,7 @@ class PlainGradients(Message, frozen=True, forbid_unknown_fields=True):
     pairs: Bulk
 
     def amount(self) -> int:
-        """Pairs."""
+        """Count the pairs."""
         return len(self.pairs) // 16
 
 
@@ -46,5 +46,5 @@ class PlainSums(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeSums]
 
     def amount(self) -> int:
-        """Sums of pairs."""
+        """Count the sums of pairs."""
         return sum(len(tree.sums) // 16 for tree in self.trees)

@@ -62,11 +62,11 @@ class ScoredActive:
     def _read_best(self, party: str, level: ActiveLevel) -> None:
         with self._context.timings.phase("wait"):
             message = self._context.channels[party].recv(BestSplits)
-        found = (message.round, message.depth, [tree.tree for tree in message.trees])
+        place = (message.round, message.depth, [tree.tree for tree in message.trees])
         wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
-        if found != wanted:
+        if place != wanted:
             raise MessageError(
-                f"reading the best splits of {party}: found round {found[0]}, depth {found[1]}, trees {found[2]}, "
+                f"reading the best splits of {party}: found round {place[0]}, depth {place[1]}, trees {place[2]}, "
                 f"wanted round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
             )
         self._proposals[party], self._directions[party] = [], []

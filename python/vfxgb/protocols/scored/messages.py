@@ -45,7 +45,7 @@ class ScoreLevel(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeTotals]
 
     def amount(self) -> int:
-        """Sums of pairs."""
+        """Count the sums of pairs."""
         return sum(len(tree.totals) // 16 for tree in self.trees)
 
 
@@ -69,7 +69,7 @@ class BestSplits(Message, frozen=True, forbid_unknown_fields=True):
     trees: list[TreeBest]
 
     def amount(self) -> int:
-        """Gains."""
+        """Count the gains."""
         return sum(len(tree.gain) // 8 for tree in self.trees)
 
 

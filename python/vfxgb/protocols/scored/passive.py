@@ -61,7 +61,7 @@ class ScoredPassive(ABC):
             CandidateList(context.rows, context.has_missing, tree.features, context.constraints, None, context.threads)
             for tree in trees
         ]
-        self._tables = [SumTable(one.constraint, context.threads) for one in self._candidates]
+        self._tables = [SumTable(candidates.constraint, context.threads) for candidates in self._candidates]
         self._open, self._best = {}, {}
         self._rule = self._read_rule(round_index)
         self._receive_round(round_index, sampled)
@@ -103,11 +103,11 @@ class ScoredPassive(ABC):
         context = self._context
         with context.timings.phase("wait"):
             message = context.channel.recv(ScoreLevel)
-        found = (message.round, message.depth, [tree.tree for tree in message.trees])
+        place = (message.round, message.depth, [tree.tree for tree in message.trees])
         wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
-        if found != wanted:
+        if place != wanted:
             raise MessageError(
-                f"{context.party} reading totals: found round {found[0]}, depth {found[1]}, trees {found[2]}, wanted "
+                f"{context.party} reading totals: found round {place[0]}, depth {place[1]}, trees {place[2]}, wanted "
                 f"round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
             )
         totals: list[tuple[NDArray[np.int64], NDArray[np.float64] | None]] = []
@@ -132,9 +132,9 @@ class ScoredPassive(ABC):
         candidates = self._candidates[nodes.tree]
         proposals = self._tables[nodes.tree].propose(self._as_level(nodes, totals, bounds), left)
         best = np.full(len(nodes.nodes), -1, dtype=np.int64)
-        found = np.diff(proposals.start) > 0
+        split = np.diff(proposals.start) > 0
         # Ascending within a node: the first is the first in XGBoost's order.
-        best[found] = proposals.tokens[proposals.start[:-1][found]]
+        best[split] = proposals.tokens[proposals.start[:-1][split]]
         self._best[nodes.tree], self._open[nodes.tree] = best, nodes
         directions = _EMPTY
         if candidates.constraint is not None:
@@ -190,8 +190,8 @@ class ScoredPassive(ABC):
         best = self._best[tree][np.searchsorted(held.nodes, nodes)]
         if tokens.any() or len(tokens) != len(nodes) or (np.diff(start) != 1).any() or (best < 0).any():
             raise MessageError(f"{party} choosing a split: found tokens or nodes that this party did not offer")
-        found = self._candidates[tree].resolve(np.arange(len(nodes) + 1, dtype=np.int64), best)
-        return Resolved(np.zeros_like(tokens), found.feature, found.bin, found.default_left)
+        cuts = self._candidates[tree].resolve(np.arange(len(nodes) + 1, dtype=np.int64), best)
+        return Resolved(np.zeros_like(tokens), cuts.feature, cuts.bin, cuts.default_left)
 
     def end_tree(self) -> None:
         """See PassiveRole."""

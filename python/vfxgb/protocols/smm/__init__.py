@@ -1,1 +1,1 @@
-"""Secure matrix multiplication: what `smm1` and `smm2` share (papers/000, algorithms 1 to 5)."""
+"""Secure matrix multiplication: what `smm1` and `smm2` share (FedXGBoost, algorithms 1 to 5)."""

@@ -21,11 +21,11 @@ def pieces(count: int, columns: int, chunk_bytes: int) -> Iterator[tuple[int, in
     return ((first, min(step, count - first)) for first in range(0, max(count, 1), step))
 
 
-def check_place(found: Place, wanted: Place, what: str) -> None:
+def check_place(received: Place, wanted: Place, what: str) -> None:
     """Raise MessageError unless a message is about what it should be about."""
-    if found != wanted:
+    if received != wanted:
         names = ("round", "depth", "tree", "node")
-        texts = [", ".join(f"{name} {value}" for name, value in zip(names, p, strict=True)) for p in (found, wanted)]
+        texts = [", ".join(f"{name} {value}" for name, value in zip(names, p, strict=True)) for p in (received, wanted)]
         raise MessageError(f"{what}: found {texts[0]}, wanted {texts[1]}")
 
 
@@ -51,8 +51,8 @@ def read_vectors(
     vectors = np.empty((0, columns))
     done, rank = 0, -1
     while done != rank:
-        found, announced, first, data = receive()
-        check_place(found, place, what)
+        received, announced, first, data = receive()
+        check_place(received, place, what)
         if rank < 0:
             if not 0 <= announced <= most:
                 raise MessageError(f"{what}: found {announced} vectors, wanted 0 to {most}")

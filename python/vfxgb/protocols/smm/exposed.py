@@ -40,9 +40,9 @@ def withheld_cuts(nodes: Sequence[NodeMatrix]) -> Mask:
     while searching:
         searching = False
         for node in nodes:
-            found = _exposing(replace(node, shown=node.shown & ~withheld))
-            if found is not None:
-                withheld |= found
+            exposing = _exposing(replace(node, shown=node.shown & ~withheld))
+            if exposing is not None:
+                withheld |= exposing
                 searching = True
     return withheld
 
@@ -57,10 +57,10 @@ def _exposing(node: NodeMatrix) -> Mask | None:
     cells = _Cells(node)
     if len(cells.exposed) == 0:
         return None
-    found = np.zeros(len(node.feature), dtype=np.bool_)
+    exposing = np.zeros(len(node.feature), dtype=np.bool_)
     for row in cells.exposed.tolist():
-        found |= cells.cut_at(row)
-    return found
+        exposing |= cells.cut_at(row)
+    return exposing
 
 
 class _Cells:
@@ -80,12 +80,12 @@ class _Cells:
         self.exposed = np.flatnonzero(self._leverages() > EXPOSED)
 
     def _leverages(self) -> NDArray[np.float64]:
-        found = np.zeros(self._node.rows)
+        leverages = np.zeros(self._node.rows)
         for feature, own in enumerate(self._at):
-            found += self._inverse[own, own]
+            leverages += self._inverse[own, own]
             for other in self._at[:feature]:
-                found += 2.0 * self._inverse[own, other]
-        return found
+                leverages += 2.0 * self._inverse[own, other]
+        return leverages
 
     def cut_at(self, row: int) -> Mask:
         """bool[c]: the candidates of a cut next to the smallest of the cells that expose a row and hold it."""
@@ -103,8 +103,8 @@ class _Cells:
         sizes = self._sizes[self._first[feature] : self._first[feature] + width]
         left = sizes[cell - 1] if cell > 0 else np.inf
         right = sizes[cell + 1] if cell + 1 < width else np.inf
-        found: Mask = own & (node.bin == cuts[cell - 1 if left <= right else cell])
-        return found
+        cuts_of_row: Mask = own & (node.bin == cuts[cell - 1 if left <= right else cell])
+        return cuts_of_row
 
 
 def _inverse(gram: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
@@ -113,6 +113,6 @@ def _inverse(gram: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
     sizes[sizes == 0.0] = 1.0
     chosen, half = _native.smm.independent_columns(gram / sizes[:, None] / sizes[None, :], ZERO_DISTANCE, threads)
     turned = np.ascontiguousarray(half.T)
-    found = np.zeros_like(gram)
-    found[np.ix_(chosen, chosen)] = _native.smm.inner_products(turned, turned, threads)
-    return found / sizes[:, None] / sizes[None, :]
+    inverse = np.zeros_like(gram)
+    inverse[np.ix_(chosen, chosen)] = _native.smm.inner_products(turned, turned, threads)
+    return inverse / sizes[:, None] / sizes[None, :]

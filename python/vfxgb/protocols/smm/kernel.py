@@ -1,4 +1,4 @@
-"""Null-space vectors of M* = [M M' Y], algorithm 5 of papers/000 ("Secure-Kernel"), without making M*.
+"""Null-space vectors of M* = [M M' Y], algorithm 5 of FedXGBoost ("Secure-Kernel"), without making M*.
 
 M and M' are 0/1 columns of thresholds; their span has a better basis, the indicators of cells, in which products are
 sums over the rows of a cell (cpp/smm/cells.h). Y, l2 columns of normal numbers, is drawn anew, block by block, from a
@@ -213,9 +213,9 @@ def shared_cuts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def basis_cells(n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The cells that span the columns of M: of a feature all but its last bin, and the missing one if there is any."""
     first = np.concatenate([[0], np.cumsum(n_bins.astype(np.int64) + 1)])
-    found = [np.empty(0, dtype=np.int64)]
+    cells = [np.empty(0, dtype=np.int64)]
     for feature, bins in enumerate(n_bins.tolist()):
-        found.append(np.arange(first[feature], first[feature] + bins - 1))
+        cells.append(np.arange(first[feature], first[feature] + bins - 1))
         if has_missing[feature]:
-            found.append(np.array([first[feature] + bins]))
-    return np.concatenate(found)
+            cells.append(np.array([first[feature] + bins]))
+    return np.concatenate(cells)

@@ -30,7 +30,7 @@ class Smm1Basis(Message, frozen=True, forbid_unknown_fields=True):
     vectors: Bulk
 
     def amount(self) -> int:
-        """Vectors: counted with the first message of each node."""
+        """Count the vectors, with the first message of each node."""
         return self.rank if self.first == 0 else 0
 
 
@@ -57,7 +57,7 @@ class Smm1Products(Message, frozen=True, forbid_unknown_fields=True):
     constraint: Bulk
 
     def amount(self) -> int:
-        """Columns of the splitting matrix: counted with the first message of each node."""
+        """Count the columns of the splitting matrix, with the first message of each node."""
         return self.n_candidates if self.first == 0 else 0
 
 
@@ -82,7 +82,7 @@ class Smm2Basis(Message, frozen=True, forbid_unknown_fields=True):
     vectors: Bulk
 
     def amount(self) -> int:
-        """Vectors: counted with the first message of each node."""
+        """Count the vectors, with the first message of each node."""
         return self.rank if self.first == 0 else 0
 
 
@@ -105,7 +105,7 @@ class Smm2Products(Message, frozen=True, forbid_unknown_fields=True):
     products: Bulk
 
     def amount(self) -> int:
-        """Pairs."""
+        """Count the pairs."""
         return len(self.products) // 16
 
 
@@ -125,5 +125,5 @@ class Smm2Sums(Message, frozen=True, forbid_unknown_fields=True):
     sums: Bulk
 
     def amount(self) -> int:
-        """Sums of pairs."""
+        """Count the sums of pairs."""
         return len(self.sums) // 16

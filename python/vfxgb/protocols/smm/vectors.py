@@ -1,4 +1,4 @@
-"""Orthonormal vectors, null-space vectors and random choices: the linear algebra of papers/000.
+"""Orthonormal vectors, null-space vectors and random choices: the linear algebra of FedXGBoost.
 
 Vectors are rows: U is float64[r, n]. Nothing here is larger than its argument plus a block of columns, and nothing is
 ever n x n (ERRATA E35).

@@ -127,8 +127,8 @@ class Smm1Source:
                 sums.append(products_to_sums(rows, pairs, context.threads, what))
             done += len(rows)
         assert constraint is not None  # noqa: S101 - there was a first message
-        found = unpack_array(constraint, np.int8, (total if directed else 0,), what)
-        return np.concatenate(sums), found if directed else None
+        directions = unpack_array(constraint, np.int8, (total if directed else 0,), what)
+        return np.concatenate(sums), directions if directed else None
 
     def _settle(self, key: tuple[str, int], count: int) -> None:
         if self._counts.setdefault(key, count) != count:
@@ -165,5 +165,5 @@ def small_nodes(partition: _native.gbdt.RowPartition, nodes: NDArray[np.int32]) 
 
 
 def make_active(context: ActiveContext) -> OpenedSums:
-    """The role."""
+    """Make the active party's role, which scores the sums it opens from the passive parties' products."""
     return OpenedSums(context, Smm1Source(context))

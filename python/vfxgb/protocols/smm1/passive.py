@@ -1,6 +1,6 @@
 """A passive party's side of `smm1`: it hides its splitting matrix behind a random part of the received vectors.
 
-Algorithm 2 of papers/000. That this hides next to nothing is in the README.
+Algorithm 2 of FedXGBoost. That this hides next to nothing is in the README.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Protocol `smm2`: FedXGBoost-SMM-2 (papers/000, algorithms 3 to 5). Broken; for research only."""
+"""Protocol `smm2`: FedXGBoost-SMM-2 (FedXGBoost, algorithms 3 to 5). Broken; for research only."""

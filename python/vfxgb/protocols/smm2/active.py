@@ -1,6 +1,6 @@
 """The active party's side of `smm2`: it hides its gradients behind a random part of the received vectors.
 
-Algorithm 3 of papers/000. That this hides next to nothing is in the README.
+Algorithm 3 of FedXGBoost. That this hides next to nothing is in the README.
 """
 
 import warnings
@@ -116,8 +116,8 @@ class Smm2Active(ScoredActive):
         def receive() -> tuple[Place, int, int, Bulk]:
             with context.timings.phase("wait"):
                 message = context.channels[party].recv(Smm2Basis)
-            found = (message.round, message.depth, message.tree, message.node)
-            return found, message.rank, message.first, message.vectors
+            place = (message.round, message.depth, message.tree, message.node)
+            return place, message.rank, message.first, message.vectors
 
         received = read_vectors(receive, place, len(pairs), params.r, what)
         if len(received) not in (0, params.r):

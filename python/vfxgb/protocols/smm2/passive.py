@@ -1,6 +1,6 @@
 """A passive party's side of `smm2`: it sends null-space vectors of its covered splitting matrix, and scores.
 
-Algorithms 4 and 5 of papers/000.
+Algorithms 4 and 5 of FedXGBoost.
 """
 
 import numpy as np
@@ -181,8 +181,8 @@ class Smm2Passive(ScoredPassive):
         what = f"{context.party} reading products of tree {nodes.tree}, node {node}"
         with context.timings.phase("wait"):
             message = context.channel.recv(Smm2Products)
-        found = (message.round, message.depth, message.tree, message.node)
-        check_place(found, (level.round, level.depth, nodes.tree, node), what)
+        received = (message.round, message.depth, message.tree, message.node)
+        check_place(received, (level.round, level.depth, nodes.tree, node), what)
         n = int(self._trees[nodes.tree].in_memory.counts(nodes.nodes[position : position + 1])[0, 0])
         products: Vectors = unpack_array(message.products, np.float64, (2, n if len(message.products) else 0), what)
         return products
@@ -219,9 +219,9 @@ class Smm2Passive(ScoredPassive):
         with context.timings.phase("wait"):
             message = context.channel.recv(Smm2Sums)
         check_place((message.round, message.depth, message.tree, 0), (level.round, level.depth, nodes.tree, 0), what)
-        found = unpack_array(message.sums, np.int64, (len(small), sums.shape[1], 2), what)
+        left_sums = unpack_array(message.sums, np.int64, (len(small), sums.shape[1], 2), what)
         assert order is not None  # noqa: S101 - drawn in _receive_round
-        for place, left in zip(np.searchsorted(nodes.build, small).tolist(), found, strict=True):
+        for place, left in zip(np.searchsorted(nodes.build, small).tolist(), left_sums, strict=True):
             sums[place, order] = left
 
     def end_tree(self) -> None:

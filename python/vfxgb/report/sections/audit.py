@@ -14,7 +14,7 @@ def render(document: dict[str, Any]) -> Markup:
     if audit is None:
         return Markup()
     findings = audit["summary"]
-    worse = sum(one["better"] for one in findings)
+    worse = sum(finding["better"] for finding in findings)
     other = audit["protocol"] != document["run"]["protocol"]
     return markup(
         (
@@ -36,7 +36,7 @@ def render(document: dict[str, Any]) -> Markup:
             table(
                 "Findings of the audit",
                 ("attack", "attacker", "learns", "round, from 1", "success", "", "guess", "verdict"),
-                [_row(document, one) for one in findings],
+                [_row(document, finding) for finding in findings],
                 numeric=(4, 6),
                 wide=5,
                 stack=True,
@@ -48,23 +48,23 @@ def render(document: dict[str, Any]) -> Markup:
     )
 
 
-def _row(document: dict[str, Any], one: dict[str, Any]) -> list[Child]:
-    first, last = one["round"], one["last_round"]
+def _row(document: dict[str, Any], finding: dict[str, Any]) -> list[Child]:
+    first, last = finding["round"], finding["last_round"]
     rounds = "all" if first < 0 else (f"{first + 1} to {last + 1}" if last > first else f"{first + 1}")
     return [
-        (one["attack"], tag("span", one["detail"], class_="tagname") if one["detail"] else None),
-        badge(document, one["attacker"]),
-        (f"{one['target']} of ", badge(document, one["victim"])),
+        (finding["attack"], tag("span", finding["detail"], class_="tagname") if finding["detail"] else None),
+        badge(document, finding["attacker"]),
+        (f"{finding['target']} of ", badge(document, finding["victim"])),
         rounds,
-        share(one["success"]),
-        bar(one["success"], 1.0, "bad" if one["better"] else "good"),
-        share(one["guess"]),
-        one["verdict"],
+        share(finding["success"]),
+        bar(finding["success"], 1.0, "bad" if finding["better"] else "good"),
+        share(finding["guess"]),
+        finding["verdict"],
     ]
 
 
 def _left_out(audit: dict[str, Any]) -> Markup:
-    items = [f"{one['attack']}: {one['why']}" for one in audit["not_run"]]
+    items = [f"{attack['attack']}: {attack['why']}" for attack in audit["not_run"]]
     items += [f"{name}, left out for cost: {text}" for name, text in audit["remarks"].items()]
     if not items:
         return Markup()

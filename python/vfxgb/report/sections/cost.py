@@ -32,22 +32,22 @@ def traffic(document: dict[str, Any]) -> Markup:
     peers = document["run"]["traffic"]
     if not peers:
         return Markup()
-    most = max(max(one["sent_bytes"], one["received_bytes"]) for one in peers.values())
-    wired = any(one["wire_sent_bytes"] or one["wire_received_bytes"] for one in peers.values())
+    most = max(max(counts["sent_bytes"], counts["received_bytes"]) for counts in peers.values())
+    wired = any(counts["wire_sent_bytes"] or counts["wire_received_bytes"] for counts in peers.values())
     own, order = document["run"]["party"], places(document)
     rows = []
-    for peer, one in peers.items():
+    for peer, counts in peers.items():
         for way, kind in (("to", "sent"), ("from", "received")):
             rows.append(
                 (
                     (f"{way} ", badge(document, peer)),
-                    size(one[f"{kind}_bytes"]),
-                    bar(one[f"{kind}_bytes"], most, style(order.get(peer if way == "from" else own, 0))),
-                    f"{one[f'{kind}_messages']:,}",
-                    *((size(one[f"wire_{kind}_bytes"]),) if wired else ()),
+                    size(counts[f"{kind}_bytes"]),
+                    bar(counts[f"{kind}_bytes"], most, style(order.get(peer if way == "from" else own, 0))),
+                    f"{counts[f'{kind}_messages']:,}",
+                    *((size(counts[f"wire_{kind}_bytes"]),) if wired else ()),
                 )
             )
-    trips = sum(one["round_trips"] for one in peers.values())
+    trips = sum(counts["round_trips"] for counts in peers.values())
     return markup(
         (
             tag("h2", "Traffic"),
@@ -90,7 +90,7 @@ def _phases(document: dict[str, Any], party: str, phases: dict[str, float]) -> M
 
 def _pace(pace: dict[str, list[float]]) -> list[Markup]:
     """Seconds and bytes of each round, from totals at the ends of rounds."""
-    found = []
+    charts = []
     for key, name, values in (("seconds", "Seconds a round", duration), ("bytes", "Bytes a round", size)):
         totals = pace.get(key, [])
         if not totals:
@@ -108,8 +108,8 @@ def _pace(pace: dict[str, list[float]]) -> list[Markup]:
             values=values,
             ticks=(lambda value, _: size(value)) if key == "bytes" else None,
         )
-        found.append(line_chart(frame, [Series(key, [float(i) for i in range(len(each))], each)]))
-    return found
+        charts.append(line_chart(frame, [Series(key, [float(i) for i in range(len(each))], each)]))
+    return charts
 
 
 def _operations(counts: dict[str, int]) -> Markup:

@@ -69,66 +69,66 @@ def _card(name: str, value: str, small: str) -> Markup:
 
 
 def _cards(document: dict[str, Any]) -> Markup:
-    found = _numbers(document)[:MOST_CARDS]
-    columns = len(found) if len(found) <= 6 else 4
-    return tag("dl", (_card(*one) for one in found), class_=f"cards n{columns}")
+    numbers = _numbers(document)[:MOST_CARDS]
+    columns = len(numbers) if len(numbers) <= 6 else 4
+    return tag("dl", (_card(*card) for card in numbers), class_=f"cards n{columns}")
 
 
 def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Name, value and a small word each, the most wanted first."""
     run = document["run"]
     planned = run["planned_rounds"]
-    found = [("Rounds", f"{run['rounds']:,}", f"of {planned:,}" if planned else "")]
+    numbers = [("Rounds", f"{run['rounds']:,}", f"of {planned:,}" if planned else "")]
     # The numbers are of the model that predicts: the rounds up to the best one, where early stopping chose it.
     best = run["best_iteration"]
     place, which = (-1, "after the last round") if best is None else (best, "after the best round")
     # What the model was not trained on says more: it is the last set.
     for name, metrics in reversed(run["evals"].items()):
-        found += [
+        numbers += [
             (f"{name} {metric}", "none" if values[place] is None else number(values[place]), which)
             for metric, values in metrics.items()
             if place < len(values) and values
         ]
     if run["best_iteration"] is not None:
         score = "" if run["best_score"] is None else number(run["best_score"])
-        found.append(("Best round", f"{run['best_iteration']:,}", score))
+        numbers.append(("Best round", f"{run['best_iteration']:,}", score))
     if run["seconds"]:
         each = f"{duration(run['seconds'] / run['rounds'])} a round" if run["rounds"] else ""
-        found.append(("Time", duration(run["seconds"]), each))
+        numbers.append(("Time", duration(run["seconds"]), each))
     total = sum(peer["sent_bytes"] + peer["received_bytes"] for peer in run["traffic"].values())
     if total:
-        found.append(("Traffic", size(total), "to and from others"))
+        numbers.append(("Traffic", size(total), "to and from others"))
     rows = run["rows"].get("train", run["rows"].get("common"))
     if rows is not None:
-        found.append(("Rows", f"{rows:,}", "trained on" if "train" in run["rows"] else "common to all"))
-    return found
+        numbers.append(("Rows", f"{rows:,}", "trained on" if "train" in run["rows"] else "common to all"))
+    return numbers
 
 
 def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
     run = document["run"]
-    found: list[tuple[str, Child]] = [
+    facts: list[tuple[str, Child]] = [
         ("Run", tag("code", run["run"])),
         ("Seen by", f"{run['party']}: {_ROLES.get(run['role'], run['role'])}"),
     ]
     summary = document["guarantees"]["summary"]
     if summary:
-        found.append((document["guarantees"]["kind"].capitalize(), f"{run['protocol']}: {summary}"))
+        facts.append((document["guarantees"]["kind"].capitalize(), f"{run['protocol']}: {summary}"))
     if run["rows"]:
-        found.append(("Rows", joined([f"{count:,} {what}" for what, count in run["rows"].items()])))
+        facts.append(("Rows", joined([f"{count:,} {what}" for what, count in run["rows"].items()])))
     if run["features"]:
         names = ", ".join(run["features"][:40]) + (", ..." if len(run["features"]) > 40 else "")
         owned = "Features" if document["guarantees"]["kind"] == "aggregator" else "Own features"
-        found.append((owned, f"{len(run['features'])}: {names}"))
-    found += [
+        facts.append((owned, f"{len(run['features'])}: {names}"))
+    facts += [
         (_FACTS.get(name, name.replace("_", " ").capitalize()), shown(value))
         for name, value in run["facts"].items()
         if value is not None
     ]
     if run["ended"] is not None:
-        found.append(("Ended", moment(run["ended"])))
+        facts.append(("Ended", moment(run["ended"])))
     if run["sessions"] > 1:
-        found.append(("Sessions", f"the parties met {plural(run['sessions'], 'time')} for this run"))
-    return found
+        facts.append(("Sessions", f"the parties met {plural(run['sessions'], 'time')} for this run"))
+    return facts
 
 
 def _fact(name: str, value: Child) -> Markup:

@@ -41,23 +41,25 @@ def render(document: dict[str, Any]) -> Markup:
 
 def _parties(document: dict[str, Any], parties: dict[str, dict[str, float]]) -> Markup:
     order = places(document)
-    most = max(one["share_of_gain"] for one in parties.values())
+    most = max(gains["share_of_gain"] for gains in parties.values())
     rows = [
         (
             badge(document, party),
-            share(one["share_of_gain"]),
-            bar(one["share_of_gain"], most, style(order[party])),
-            number(one["total_gain"]),
-            f"{int(one['splits']):,}",
+            share(gains["share_of_gain"]),
+            bar(gains["share_of_gain"], most, style(order[party])),
+            number(gains["total_gain"]),
+            f"{int(gains['splits']):,}",
         )
-        for party, one in parties.items()
+        for party, gains in parties.items()
     ]
     return table("Importance by party", ("party", "of all gain", "", "gain", "splits"), rows, numeric=(1, 3, 4), wide=2)
 
 
 def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
     order = places(document)
-    held = [(one["total_gain"], party, name, one) for party, named in features.items() for name, one in named.items()]
+    held = [
+        (gains["total_gain"], party, name, gains) for party, named in features.items() for name, gains in named.items()
+    ]
     held.sort(key=lambda item: -item[0])
     if not held:
         return tag("p", "No split uses a feature of a party whose share is here.")
@@ -71,9 +73,9 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
             *((badge(document, party),) if several else ()),
             number(gain),
             bar(gain, most, style(order.get(party, 0))),
-            f"{int(one['splits']):,}",
+            f"{int(gains['splits']):,}",
         )
-        for gain, party, name, one in held[:MOST_FEATURES]
+        for gain, party, name, gains in held[:MOST_FEATURES]
     ]
     rest = held[MOST_FEATURES:]
     return markup(
@@ -92,9 +94,9 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
 
 
 def _splits(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
-    """By number of splits, where gains are not known."""
+    """Rank features by number of splits, where gains are not known."""
     order = places(document)
-    held = [(int(one["splits"]), party, name) for party, named in features.items() for name, one in named.items()]
+    held = [(int(gains["splits"]), party, name) for party, named in features.items() for name, gains in named.items()]
     held.sort(key=lambda item: -item[0])
     if not held:
         return Markup()

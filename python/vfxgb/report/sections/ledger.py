@@ -38,18 +38,18 @@ def _missing(run: dict[str, Any]) -> Markup:
 
 def _inferred(document: dict[str, Any], ledger: dict[str, Any]) -> Markup:
     """What sums, leaves and releases add up to."""
-    found = [_small_sums(document, party, count) for party, count in ledger["small_sums"].items()]
-    found += [_opened(document, party, opened) for party, opened in ledger.get("opened", {}).items()]
-    found += [_purity(document, party, leaves) for party, leaves in ledger["purity"].items()]
-    found += [tag("li", note) for note in ledger["notes"]]
+    items = [_small_sums(document, party, count) for party, count in ledger["small_sums"].items()]
+    items += [_opened(document, party, opened) for party, opened in ledger.get("opened", {}).items()]
+    items += [_purity(document, party, leaves) for party, leaves in ledger["purity"].items()]
+    items += [tag("li", note) for note in ledger["notes"]]
     # Ledgers of older versions are about one run and do not say so.
-    found += [_begun(document, party, counts) for party, counts in ledger.get("begun", {}).items() if counts[1]]
+    items += [_begun(document, party, counts) for party, counts in ledger.get("begun", {}).items() if counts[1]]
     account = ledger.get("account", "")
-    found += [tag("li", account[:1].upper() + account[1:])] if account else []
+    items += [tag("li", account[:1].upper() + account[1:])] if account else []
     released = [*ledger["privacy"].splitlines(), *ledger.get("all_runs", "").splitlines()]
     return markup(
         (
-            (tag("h3", "All together"), tag("ul", found)) if found else None,
+            (tag("h3", "All together"), tag("ul", items)) if items else None,
             (tag("h3", "Differential privacy, totals"), tag("ul", (tag("li", line) for line in released)))
             if released
             else None,

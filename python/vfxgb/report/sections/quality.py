@@ -30,12 +30,12 @@ def learning(document: dict[str, Any]) -> Markup:
 
 def curves(document: dict[str, Any]) -> Markup:
     """Calibration and ROC of every eval set that has them."""
-    found = [
+    charts = [
         chart
         for place, (name, held) in enumerate(document["run"]["curves"].items())
         for chart in _set_charts(f"curve-{place}", name, held)
     ]
-    if not found:
+    if not charts:
         return Markup()
     return markup(
         (
@@ -45,7 +45,7 @@ def curves(document: dict[str, Any]) -> Markup:
                 f"{_after(document['run'])} Calibration puts what the model predicts next to what came true, for "
                 "groups of rows with similar predictions; a model that means what it says lies on the dashed line.",
             ),
-            tag("div", found, class_="charts"),
+            tag("div", charts, class_="charts"),
         )
     )
 
@@ -59,18 +59,18 @@ def _after(run: dict[str, Any]) -> str:
 
 
 def _by_metric(evals: dict[str, dict[str, list[float | None]]]) -> dict[str, list[Series]]:
-    found: dict[str, list[Series]] = {}
+    by_metric: dict[str, list[Series]] = {}
     for name, metrics in evals.items():
         for metric, values in metrics.items():
             defined = [(float(place), value) for place, value in enumerate(values) if value is not None]
             if defined:
-                found.setdefault(metric, []).append(Series(name, *zip(*defined, strict=True)))
-    return found
+                by_metric.setdefault(metric, []).append(Series(name, *zip(*defined, strict=True)))
+    return by_metric
 
 
 def _metric_chart(place: int, metric: str, series: list[Series], best: int | None) -> Markup:
-    said = "; ".join(f"{one.name}: {_span(one.y)}" for one in series)
-    rounds = int(max(one.x[-1] for one in series)) + 1
+    said = "; ".join(f"{line.name}: {_span(line.y)}" for line in series)
+    rounds = int(max(line.x[-1] for line in series)) + 1
     frame = Frame(
         f"metric-{place}",
         metric,
@@ -104,10 +104,10 @@ def _set_charts(key: str, name: str, held: dict[str, Any]) -> Iterator[Markup]:
     if classes is None:
         groups = {"": held}
     else:
-        groups = {f"class {label}": one for label, one in list(classes.items())[:MOST_CLASSES]}
+        groups = {f"class {label}": curve for label, curve in list(classes.items())[:MOST_CLASSES]}
     left_out = len(classes or ()) - len(groups)
     note = f" {left_out} more classes are in run.json." if classes is not None and left_out > 0 else ""
-    rocs = {label: one["roc"] for label, one in groups.items() if one.get("roc")}
+    rocs = {label: curve["roc"] for label, curve in groups.items() if curve.get("roc")}
     if rocs:
         areas = ", ".join((f"{label}: " if label else "") + number(roc["auc"]) for label, roc in rocs.items())
         frame = Frame(
@@ -122,13 +122,13 @@ def _set_charts(key: str, name: str, held: dict[str, Any]) -> Iterator[Markup]:
         )
         series = [Series(label or "true positive rate", roc["fpr"], roc["tpr"]) for label, roc in rocs.items()]
         yield line_chart(frame, series)
-    bins = {label: one["calibration"] for label, one in groups.items() if one.get("calibration")}
+    bins = {label: curve["calibration"] for label, curve in groups.items() if curve.get("calibration")}
     if bins:
         yield _calibration(f"{key}-calibration", name, bins, note)
 
 
 def _calibration(key: str, name: str, bins: dict[str, dict[str, Any]], note: str) -> Markup:
-    values = [value for one in bins.values() for side in ("predicted", "observed") for value in one[side]]
+    values = [value for curve in bins.values() for side in ("predicted", "observed") for value in curve[side]]
     rows = sum(next(iter(bins.values()))["rows"])
     share = min(values) >= 0.0 and max(values) <= 1.0
     ends = (0.0, 1.0) if share else (min(values), max(values))
@@ -145,5 +145,5 @@ def _calibration(key: str, name: str, bins: dict[str, dict[str, Any]], note: str
         dots=True,
     )
     return line_chart(
-        frame, [Series(label or "observed", one["predicted"], one["observed"]) for label, one in bins.items()]
+        frame, [Series(label or "observed", curve["predicted"], curve["observed"]) for label, curve in bins.items()]
     )

@@ -105,16 +105,16 @@ def _data(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(document: dict[str, Any], model: dict[str, Any]) -> list[Markup]:
-    found, nodes = [], 0
+    parts, nodes = [], 0
     for tree, held in enumerate(model["trees"]):
         nodes += len(held["owner"])
         if tree and nodes > MOST_PLAIN_NODES:
-            found.append(tag("p", "Other trees need JavaScript here; `vfxgb inspect SHARE --tree N` prints any."))
+            parts.append(tag("p", "Other trees need JavaScript here; `vfxgb inspect SHARE --tree N` prints any."))
             break
         rows = [_row(document, model, held, node) for node in range(len(held["owner"]))]
         head = ("node", "owner", "split", "yes", "no", "missing", "gain", "cover", "leaf value")
-        found.append(more(f"Tree {tree}", table(f"Tree {tree}", head, rows, numeric=(0, 6, 7, 8)), key=f"plain-{tree}"))
-    return found
+        parts.append(more(f"Tree {tree}", table(f"Tree {tree}", head, rows, numeric=(0, 6, 7, 8)), key=f"plain-{tree}"))
+    return parts
 
 
 def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[Any]], node: int) -> list[Child]:
@@ -163,9 +163,9 @@ def _records(document: dict[str, Any], records: dict[str, list[dict[str, Any]]])
 def _own(document: dict[str, Any], party: str, held: list[dict[str, Any]]) -> Markup:
     """How often each feature of a party is used, and every split folded away."""
     place = places(document)[party]
-    counts = Counter(one["feature"] for one in held).most_common()
+    counts = Counter(split["feature"] for split in held).most_common()
     used = [(name, f"{count:,}", bar(count, counts[0][1], style(place))) for name, count in counts]
-    rows = [(number, one["feature"], f"{one['cut']:.6g}", _missing(one)) for number, one in enumerate(held)]
+    rows = [(number, split["feature"], f"{split['cut']:.6g}", _missing(split)) for number, split in enumerate(held)]
     return markup(
         (
             tag("h3", badge(document, party), f": {plural(len(held), 'split')}"),

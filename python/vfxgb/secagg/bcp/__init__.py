@@ -1,1 +1,1 @@
-"""Aggregator `bcp`: pairwise masks modulo N under Bresson's cryptosystem, the hybrid of papers/003."""
+"""Aggregator `bcp`: pairwise masks modulo N under Bresson's cryptosystem, the hybrid of FEDXGB."""

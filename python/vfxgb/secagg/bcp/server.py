@@ -62,7 +62,7 @@ class BressonServerMasking:
         self.private = self.group.random_exponent()
 
     def server_key(self) -> bytes:
-        """The public key."""
+        """Return the public key."""
         return bytes(self.group.power_of_g([self.private])[0])
 
     def opening(self, seed: bytes, call: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""How a user of `bcp` hides its vector: pairwise masks modulo N, under encryption to the server (papers/003, eq. 7).
+"""How a user of `bcp` hides its vector: pairwise masks modulo N, under encryption to the server (FEDXGB, eq. 7).
 
 The encryption plays the part of a user's own mask: the server, which holds the key, still needs the *blinder* g**r of
 the user (ERRATA E17). The randomness r follows from the call's seed, so that the blinder of a user that leaves before
@@ -45,7 +45,7 @@ class BressonMasking:
         self._server_public = bytes(server_key)
 
     def opening(self, seed: bytes, call: bytes) -> bytes:
-        """The blinder."""
+        """Return the blinder."""
         return blinder(self._group, seed, call)
 
     def mask(self, values: NDArray[np.int64], call: bytes, seed: bytes, pairs: PairKeys) -> Bulk:

@@ -40,7 +40,7 @@ class KeyDirectory(Message, frozen=True, forbid_unknown_fields=True):
     signatures: Bulk
 
     def amount(self) -> int:
-        """Users in the directory."""
+        """Count the users in the directory."""
         return len(self.users) // 4
 
 
@@ -85,7 +85,7 @@ class ShareRequest(Message, frozen=True, forbid_unknown_fields=True):
     users: Bulk
 
     def amount(self) -> int:
-        """Users in the list."""
+        """Count the users in the list."""
         return len(self.users) // 4
 
 
@@ -116,7 +116,7 @@ class MaskRequest(Message, frozen=True, forbid_unknown_fields=True):
     task: Bulk
 
     def amount(self) -> int:
-        """Users whose shares these are."""
+        """Count the users whose shares these are."""
         return len(self.users) // 4 - 1
 
 
@@ -142,7 +142,7 @@ class SignRequest(Message, frozen=True, forbid_unknown_fields=True):
     users: Bulk
 
     def amount(self) -> int:
-        """Users in the list."""
+        """Count the users in the list."""
         return len(self.users) // 4
 
 
@@ -168,7 +168,7 @@ class UnmaskRequest(Message, frozen=True, forbid_unknown_fields=True):
     signatures: Bulk
 
     def amount(self) -> int:
-        """Signatures."""
+        """Count the signatures."""
         return len(self.users) // 4
 
 
@@ -186,7 +186,7 @@ class Unmasking(Message, frozen=True, forbid_unknown_fields=True):
     key_shares: Bulk
 
     def amount(self) -> int:
-        """Shares."""
+        """Count the shares."""
         return len(self.key_shares) // SHARE_BYTES
 
 
@@ -201,7 +201,7 @@ class RecoverRequest(Message, frozen=True, forbid_unknown_fields=True):
     users: Bulk
 
     def amount(self) -> int:
-        """Users in the list."""
+        """Count the users in the list."""
         return len(self.users) // 4
 
 
@@ -216,7 +216,7 @@ class SeedShares(Message, frozen=True, forbid_unknown_fields=True):
     shares: Bulk
 
     def amount(self) -> int:
-        """Shares."""
+        """Count the shares."""
         return len(self.shares) // SHARE_BYTES
 
 

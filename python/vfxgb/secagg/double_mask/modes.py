@@ -46,4 +46,4 @@ class ServerMasking(Protocol):
         """What a user of that seed would have sent."""
 
     def begin(self, n_entries: int, call: bytes) -> VectorSum:
-        """An empty sum."""
+        """Begin an empty sum."""

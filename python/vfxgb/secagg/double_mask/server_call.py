@@ -271,12 +271,12 @@ class ServerCall:
             secrets = recover(holders, rows, self._threshold, self._context.threads)
         except ShareError as error:
             raise SpoiledSumError(f"{step}: {error}; some user holds or sent wrong shares") from None
-        found = {}
+        secret_of = {}
         for user, secret in zip(owners, secrets, strict=True):
             if secret is None:
                 raise SpoiledSumError(f"{step}: the shares of user {user}'s give no {what}; some user sent wrong ones")
-            found[user] = secret
-        return found
+            secret_of[user] = secret
+        return secret_of
 
     def _check_opening(self, user: int, opening: bytes, step: str) -> None:
         if not self._is_opening(user, opening):

@@ -76,7 +76,7 @@ class PairKeys:
 
     @staticmethod
     def of(keys: Sequence[bytes], signs: Sequence[int]) -> "PairKeys":
-        """From one entry for each."""
+        """Join the keys and signs of all pairs, one entry for each."""
         rows = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), KEY_BYTES)
         return PairKeys(rows, np.array(signs, dtype=np.int8))
 

@@ -39,11 +39,11 @@ class Seeds:
 
     @staticmethod
     def draw() -> Seeds:
-        """Fresh ones."""
+        """Draw fresh seeds."""
         return Seeds(_native.rand.random_bytes(SEED_BYTES), _native.rand.random_bytes(SEED_BYTES))
 
     def to_bytes(self) -> bytes:
-        """For the user alone."""
+        """Write the seeds as the user alone gets them."""
         return self.keys + self.pads
 
     @staticmethod
@@ -65,11 +65,11 @@ class Scheme:
 
     def pads(self, seeds: list[bytes], first: int, count: int, threads: int) -> list[int]:
         """The sums over the seeds of pads first, first + 1, ..."""
-        found: list[int] = []
+        numbers: list[int] = []
         for block in range(first // BLOCK, -(-(first + count) // BLOCK)):
             keys = b"".join([_block_key(seed, block) for seed in seeds])
-            found += self.group.numbers(self._pieces(keys, BLOCK, threads))
-        return found[first % BLOCK :][:count]
+            numbers += self.group.numbers(self._pieces(keys, BLOCK, threads))
+        return numbers[first % BLOCK :][:count]
 
     def encrypt(self, plaintexts: list[int], keys: Rows, pads: list[int], threads: int) -> tuple[bytes, Rows]:
         """(C_0, all C_e)."""

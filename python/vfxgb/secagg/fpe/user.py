@@ -18,7 +18,7 @@ class FpeUser:
         self._unused = 0
 
     def handle(self, message: Message) -> Message:
-        """The encrypted vector."""
+        """Return the encrypted vector."""
         name, params, threads = f"user {self._context.user}", self._context.params, self._context.threads
         if not isinstance(message, FunctionalTask):
             raise MessageError(f"{name}: found message {message.TAG!r}, wanted {FunctionalTask.TAG!r}")

@@ -45,7 +45,7 @@ def add_noise(values: NDArray[np.int64], sigma_u: int) -> NDArray[np.int64]:
 
 
 def tau(sigma_u: int, k: int) -> float:
-    """By how much the log probabilities of a sum of k draws differ at most from those of one discrete Gaussian."""
+    """Bound how far log probabilities of a sum of k draws differ from those of one discrete Gaussian."""
     terms = (math.exp(-2.0 * math.pi**2 * sigma_u**2 * j / (j + 1)) for j in range(1, k))
     return 10.0 * math.fsum(terms)
 

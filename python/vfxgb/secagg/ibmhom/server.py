@@ -99,7 +99,7 @@ class IbmhomServer:
     def _read(self, data: Bulk, call: int, count: int, step: str) -> CiphertextArray:
         if call != self._call:
             raise MessageError(f"{step}: found call {call}, wanted {self._call}")
-        found = self._key.read(data, step, self._context.threads)
-        if len(found) != count:
-            raise MessageError(f"{step}: found {len(found)} ciphertexts, wanted {count}")
-        return found
+        ciphertexts = self._key.read(data, step, self._context.threads)
+        if len(ciphertexts) != count:
+            raise MessageError(f"{step}: found {len(ciphertexts)} ciphertexts, wanted {count}")
+        return ciphertexts

@@ -153,11 +153,11 @@ def deal_from_primes(p: int, q: int, users: int, threshold: int, insecure: bool)
 def coefficients(points: Sequence[int], delta: int, reduced: bool) -> tuple[list[int], int]:
     """(lambda_i for each point, Delta), or both divided by what the lambda_i have in common."""
     product = math.prod(points)
-    found = [
+    numerators = [
         delta * product // (point * math.prod(other - point for other in points if other != point)) for point in points
     ]
-    common = math.gcd(*found) if reduced else 1
-    return [value // common for value in found], delta // common
+    common = math.gcd(*numerators) if reduced else 1
+    return [value // common for value in numerators], delta // common
 
 
 def combine(

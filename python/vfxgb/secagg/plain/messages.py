@@ -28,5 +28,5 @@ class PlainVector(Message, frozen=True, forbid_unknown_fields=True):
     values: Bulk
 
     def amount(self) -> int:
-        """Entries of the vector."""
+        """Count the entries of the vector."""
         return len(self.values) // 8

@@ -125,10 +125,10 @@ def check_identity(identity: Identity) -> Description:
 
 def check_pair(certificate: Path, key: Path) -> Description:
     """Raise CertificateError unless a certificate can be used today with this private key: dates, key, permissions."""
-    found = _load(certificate)
-    said = _describe(found)
+    loaded = _load(certificate)
+    said = _describe(loaded)
     _check_dates(said, said.party, certificate)
-    if not _belong(found, _load_key(key)):
+    if not _belong(loaded, _load_key(key)):
         raise CertificateError(f"{said.party}: {key} is not the key of {certificate}; name the pair that was issued")
     return said
 
@@ -291,17 +291,17 @@ def _belong(certificate: x509.Certificate, key: PrivateKeyTypes) -> bool:
     return certificate.public_key().public_bytes(*form) == key.public_key().public_bytes(*form)
 
 
-def _describe(found: x509.Certificate) -> Description:
+def _describe(loaded: x509.Certificate) -> Description:
     try:
-        common = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        issuers = found.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
+        common = loaded.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        issuers = loaded.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
         try:
-            names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+            names = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
             hosts = tuple(str(name.value) for name in names)
         except x509.ExtensionNotFound:
             hosts = ()
         try:
-            authority = found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+            authority = loaded.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         except x509.ExtensionNotFound:
             authority = False
     except ValueError as error:
@@ -310,10 +310,10 @@ def _describe(found: x509.Certificate) -> Description:
         party=str(common[0].value) if common else "",
         issuer=str(issuers[0].value) if issuers else "",
         hosts=hosts,
-        begins=found.not_valid_before_utc,
-        ends=found.not_valid_after_utc,
+        begins=loaded.not_valid_before_utc,
+        ends=loaded.not_valid_after_utc,
         authority=authority,
-        fingerprint=found.fingerprint(hashes.SHA256()).hex(),
+        fingerprint=loaded.fingerprint(hashes.SHA256()).hex(),
     )
 
 

@@ -52,15 +52,15 @@ def _why_no_session(connection: socket.socket, identity: Identity, peer: Peer, d
     connection.settimeout(max(0.1, deadline - time.monotonic()))
     with context.wrap_socket(connection, server_hostname=peer.party) as secure:
         shown = secure.getpeercert(binary_form=True) or b""
-        found = hashlib.sha256(shown).hexdigest()
+        seen = hashlib.sha256(shown).hexdigest()
         known = {fingerprint(pem): path for pem, path in zip(pins(peer), peer.certificates, strict=True)}
-        if found not in known:
+        if seen not in known:
             wanted = " or ".join(f"{text[:16]}..." for text in known)
             return (
-                f"found the certificate with fingerprint {found[:16]}..., wanted the one pinned for {peer.party} "
+                f"found the certificate with fingerprint {seen[:16]}..., wanted the one pinned for {peer.party} "
                 f"({wanted}); is another party at this address, or has {peer.party} a new certificate?"
             )
-        said = describe(known[found])
+        said = describe(known[seen])
         if datetime.now(timezone.utc) > said.ends:
             return f"the certificate of {peer.party} expired on {said.ends:%Y-%m-%d %H:%M} UTC; it needs a new one"
         # Under TLS 1.3 the other side's verdict on our certificate comes after the handshake: an alert or the end. Who

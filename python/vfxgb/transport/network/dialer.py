@@ -75,8 +75,8 @@ def dial(
             raise PeerError(f"{identity.party} dialling {peer.party} at {peer.address}: {error}") from None
         if isinstance(error, (_Unreachable, TimeoutError, FutureTimeoutError, CancelledError)):
             reason = why_unreachable(identity, peer, limits.connect_seconds)
-            found = reason or f"the connection failed ({error})"
-            raise PeerError(f"{identity.party} dialling {peer.party} at {peer.address}: {found}") from None
+            cause = reason or f"the connection failed ({error})"
+            raise PeerError(f"{identity.party} dialling {peer.party} at {peer.address}: {cause}") from None
         raise
     if on_state is not None:
         dialled.link.watch(on_state)

@@ -106,7 +106,7 @@ class Inbox:
         self._held += len(frame[0]) + len(frame[1]) + CHUNK_COST
 
     def take(self) -> Frame:
-        """The oldest frame."""
+        """Take out the oldest frame."""
         frame = self.frames.popleft()
         self._held -= len(frame[0]) + len(frame[1]) + CHUNK_COST
         return frame

@@ -151,14 +151,14 @@ class Listener:
         if self._closed:
             raise LinkClosed("this side has stopped listening")
         try:
-            found = self._arrivals.get(timeout=timeout)
+            arrival = self._arrivals.get(timeout=timeout)
         except queue.Empty:
             raise LinkTimeout(f"nobody called for {timeout:g} seconds") from None
-        if found is None:
+        if arrival is None:
             # Others may be waiting too.
             self._arrivals.put(None)
             raise LinkClosed("this side has stopped listening")
-        return found
+        return arrival
 
     def close(self) -> None:
         """End all sessions and stop listening. May be called again."""

@@ -43,12 +43,12 @@ class Selector:
             with self._changed:
                 candidates, self._maybe = self._maybe, set()
             # Without our lock: a link notes us while it holds its own.
-            found = [link for link in candidates if link.ready()]
+            ready = [link for link in candidates if link.ready()]
             with self._changed:
-                found = [link for link in found if link in self._links]
-                self._maybe.update(found)
-                if found:
-                    return found
+                ready = [link for link in ready if link in self._links]
+                self._maybe.update(ready)
+                if ready:
+                    return ready
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     return []
