@@ -59,7 +59,7 @@ def _seen_in_roots(result: simulate.FitResult) -> np.ndarray:
 
 def _sampled(result: simulate.FitResult) -> int:
     (entry,) = [one for one in result.ledger.learned_by("shop") if one.message == "begin-round"]
-    assert "under GOSS, only with told_sample" in entry.reveals
+    assert "under GOSS this is sent only with told_sample" in entry.reveals
     return entry.amount
 
 

@@ -38,7 +38,8 @@ class RoundedSums(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "rounded-sums"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradient sums left of each candidate split, without names and thresholds; the order of cuts can be worked out",
+        "gradient sums left of each candidate split; names of features and thresholds stay hidden, but the order of "
+        "cuts can be worked out",
         "sums",
     )
 

@@ -68,7 +68,8 @@ class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "twice-blinded-ids"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "with the other points: to the passive party how many ids are common, to the active party which", "ids compared"
+        "how many ids are common (passive party) or which ids are common (active party), once all points have arrived",
+        "ids compared",
     )
 
     first: int
@@ -125,7 +126,8 @@ class Hint(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "hint"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "whether all passive parties have an id of the receiver, with the hints of all", "numbers masked by an OPRF"
+        "which of the receiver's ids all passive parties have, once the hints of all of them have arrived",
+        "numbers masked by an OPRF",
     )
 
     seed: bytes
@@ -145,7 +147,7 @@ class CommonRows(Message, frozen=True, forbid_unknown_fields=True):
     """
 
     TAG: ClassVar[str] = "common-rows"
-    REVEALS: ClassVar[Reveals] = Reveals("how many ids are common, by group", "numbers")
+    REVEALS: ClassVar[Reveals] = Reveals("how many ids are common in each group of rows", "numbers")
 
     key: bytes
     sizes: list[int]
@@ -209,7 +211,9 @@ class AskRows(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ask-rows"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "who is asked for; of ids that the receiver does not have a digest, which guessing can open", "ids"
+        "which ids are asked for; of an id that the receiver lacks it sees a digest, and it can guess ids until one "
+        "fits",
+        "ids",
     )
 
     tags: Bulk
@@ -224,7 +228,7 @@ class FoundRows(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "found-rows"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which of the ids asked for the sender has", "ids")
+    REVEALS: ClassVar[Reveals] = Reveals("which of the requested ids the sender has", "ids")
 
     n_ids: int
     found: Bulk
@@ -239,7 +243,7 @@ class UseRows(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "use-rows"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which of the ids asked for all parties have", "ids")
+    REVEALS: ClassVar[Reveals] = Reveals("which of the requested ids all parties have", "ids")
 
     n_ids: int
     used: Bulk

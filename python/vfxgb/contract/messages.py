@@ -21,7 +21,7 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     """
 
     TAG: ClassVar[str] = "setup"
-    REVEALS: ClassVar[Reveals] = Reveals("the size of the run: rows, outputs, depth, and settings of the protocol")
+    REVEALS: ClassVar[Reveals] = Reveals("the size of the run (rows, outputs, depth) and the settings of the protocol")
 
     protocol: str
     protocol_params: dict[str, Any]
@@ -63,7 +63,8 @@ class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "begin-round"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows a round uses (under GOSS, only with told_sample: those of large gradients, so much about labels)",
+        "which rows a round uses; under GOSS this is sent only with told_sample, and says much about labels, because "
+        "rows with large gradients are kept",
         "sampled rows",
     )
 
@@ -105,7 +106,7 @@ class Level(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "level"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows are together in each node of a tree that grows on", "row memberships"
+        "which rows are together in each node of a tree that is still growing", "row memberships"
     )
 
     round: int
@@ -131,7 +132,7 @@ class Choose(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "choose"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which of the receiver's splits are the best of their node", "nodes")
+    REVEALS: ClassVar[Reveals] = Reveals("which of the receiver's candidate splits are the best of their node", "nodes")
 
     round: int
     depth: int
@@ -157,7 +158,7 @@ class SplitRows(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "split-rows"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows go left at the sender's splits: one comparison with an undisclosed feature and cut",
+        "which rows go left at the sender's splits: one comparison per row; its feature and threshold stay hidden",
         "row memberships",
     )
 

@@ -53,7 +53,8 @@ class Plan(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "plan"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "cut points, which columns miss values somewhere, and the start margin, which is the mean label", "cut points"
+        "the cut points, which columns have missing values somewhere, and the start margin, which is the mean label",
+        "cut points",
     )
 
     n_cuts: Bulk
@@ -99,7 +100,9 @@ class CountTask(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "count"
     REVEALS: ClassVar[Reveals] = Reveals(
-        "rows of all users together, how many of them miss each column, and the magnitude of labels", "counts"
+        "how many rows all users have together, how many of these rows lack a value in each column, and the "
+        "magnitude of labels",
+        "counts",
     )
 
     n_features: int
@@ -139,7 +142,7 @@ class CellTask(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "cells"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "how many rows of all users together have values in which cells, where cut points are searched", "counts"
+        "how many rows of all users together have values in each cell that is searched for cut points", "counts"
     )
 
     cells: Cells
@@ -177,7 +180,9 @@ class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
     """
 
     TAG: ClassVar[str] = "losses"
-    REVEALS: ClassVar[Reveals] = Reveals("sums of losses over the rows of all users together, and their weight", "sums")
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "sums of losses over the rows of all users together, and the weight of these rows", "sums"
+    )
 
     round: int
     metrics: list[str]

@@ -54,7 +54,7 @@ class Hello(Message, frozen=True, forbid_unknown_fields=True):
     """What the dialler wants. `run`: the run's id in training, the model's in prediction, else "". `clock`: Unix."""
 
     TAG: ClassVar[str] = "hello"
-    REVEALS: ClassVar[Reveals] = Reveals("what is asked for: protocol, trees, depth, purpose, rows to predict")
+    REVEALS: ClassVar[Reveals] = Reveals("what the sender asks for: protocol, trees, depth, purpose, rows to predict")
 
     talk: int
     kind: Kind
@@ -75,7 +75,9 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     """
 
     TAG: ClassVar[str] = "welcome"
-    REVEALS: ClassVar[Reveals] = Reveals("how many rows and features the sender has, and how far its checkpoint is")
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "how many rows and features the sender has, and which round its checkpoint has reached"
+    )
 
     talk: int
     version: Text

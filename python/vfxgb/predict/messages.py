@@ -69,7 +69,8 @@ class Routed(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "routed"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows go left at the sender's splits: one comparison with an undisclosed feature and cut", "comparisons"
+        "which rows go left at the sender's splits: one comparison per row; its feature and threshold stay hidden",
+        "comparisons",
     )
 
     depth: int

@@ -46,4 +46,6 @@ def _smallest(noise: NDArray[np.float64], random: np.random.Generator) -> NDArra
     return left
 
 
-ATTACK = Attack("masked-minimal-sum", "the split matrix, by the sums of papers/002", "active", NEEDS[:1], run)
+ATTACK = Attack(
+    "masked-minimal-sum", "the split matrix, by the sums of the MaskedXGBoost paper", "active", NEEDS[:1], run
+)

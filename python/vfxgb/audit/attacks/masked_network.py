@@ -89,4 +89,4 @@ class _Network:
             self._weights[i] -= RATE * fair * self._first[i] / (np.sqrt(self._second[i]) + 1e-8)
 
 
-ATTACK = Attack("masked-network", "labels, by the network of papers/002", "passive", NEEDS, run)
+ATTACK = Attack("masked-network", "labels, by the network of the MaskedXGBoost paper", "passive", NEEDS, run)

@@ -14,8 +14,8 @@ LAYOUT = HeLayout(together=True, code=batch_code, most_pairs=lambda params: para
 
 SPEC = ProtocolSpec(
     name="batch_he",
-    summary="gradients encrypted, all pairs of a row in as few ciphertexts as they fit; exact with encoding='exact', "
-    "the default",
+    summary="gradients are encrypted, all pairs of a row in as few ciphertexts as they fit into; exact with "
+    "encoding='exact', the default",
     params=BatchHeParams,
     active=partial(make_active, layout=LAYOUT),
     passive=partial(HePassive, layout=LAYOUT),

@@ -18,7 +18,8 @@ class Buckets(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "federboost-buckets"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "the bucket of each row's value in a feature, randomised up to the epsilon stated", "values"
+        "the bucket of each row's value in a feature, randomised: the value is hidden up to the epsilon stated",
+        "values",
     )
 
     n_features: int
@@ -44,7 +45,9 @@ class Usable(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "federboost-usable"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which of the sender's features, by number, a node may use")
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "which of the sender's features a node may use; features have numbers, not names"
+    )
 
     round: int
     depth: int

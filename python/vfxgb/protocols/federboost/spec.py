@@ -8,7 +8,7 @@ from vfxgb.protocols.federboost.passive import FederBoostPassive
 
 SPEC = ProtocolSpec(
     name="federboost",
-    summary="the passive party's buckets randomised once; the active party trains alone on them (a baseline)",
+    summary="the passive party's buckets are randomised once, and the active party trains on them alone (a baseline)",
     params=FederBoostParams,
     active=FederBoostActive,
     passive=FederBoostPassive,
@@ -17,7 +17,7 @@ SPEC = ProtocolSpec(
     security="semi-honest",
     attacks=(
         "values are hidden only up to epsilon per feature, and the features of a row add up",
-        "joint prediction on training rows tells true comparisons, which no epsilon covers",
+        "joint prediction of training rows tells true comparisons, which no epsilon covers",
     ),
     dp_events=("the buckets of the training rows, once per feature",),
     quick_params={"epsilon": 1000.0},

@@ -9,9 +9,9 @@ from vfxgb.transport.messages import Message
 MESSAGES: tuple[type[Message], ...] = (HeKey, HeGradients, HeTotals, HeSums)
 
 SOLVED_TABLE = (
-    "solved table: every node whose sums are opened gives the active party two linear equations in who goes left at "
-    "each cut; from about 2 x nodes x trees = rows on, the passive party's binned table can be computed, and a part of "
-    "it before (E62); the ledger counts the equations, the audit attack solve solves them"
+    "solved table: every node whose sums are opened gives the active party two linear equations about which rows go "
+    "left at each cut; from about 2 x nodes x trees = rows on, the passive party's binned table can be computed, and "
+    "a part of it before (E62); the ledger counts the equations, and the audit attack `solve` solves them"
 )
 SMALL_BUCKETS = (
     "small buckets: the active party sees the sum of every bucket, and a sum over a handful of rows can be solved for "
@@ -19,18 +19,19 @@ SMALL_BUCKETS = (
     "(E62), and the ledger counts the sums over fewer than 20 rows"
 )
 NODE_SETS = (
-    "node sets: a passive party learns which rows are together in a node; rows of one leaf mostly share a label, so a "
-    "few known labels spread to the others (E64); the ledger says how pure the known leaves of the first tree are "
-    "(E58), and reduced_leakage keeps that tree at home"
+    "rows that share a node: a passive party learns which rows are together in a node; rows of one leaf mostly share "
+    "a label, so a few known labels spread to the others (E64); the ledger says how pure the known leaves of the "
+    "first tree are (E58), and with reduced_leakage passive parties see nothing of that tree"
 )
 MARKED_ROWS = (
-    "marked rows: a dishonest active party can mark rows in the unused bits of their plaintexts and read memberships "
-    "off the sums; only an active party that follows the protocol is covered (E63)"
+    "marked rows: a dishonest active party can mark rows in the unused bits of their plaintexts and read off the "
+    "sums which bucket they are in; passive parties are protected only from an active party that follows the "
+    "protocol (E63)"
 )
 TELLING_RANDOMNESS = (
-    "countered, telling randomness: a sum sent back as it is tells, by its randomness, which ciphertexts are in it; "
-    "the passive party rerandomises everything it sends (E61), with randomness of its own that owes nothing to the "
-    "key's h, so that a key made as a trapdoor does not help (crypto/README.md)"
+    "prevented, telling randomness: if a sum were sent back as it is, its randomness would tell which ciphertexts "
+    "are in it; the passive party rerandomises everything it sends (E61), with randomness of its own that does not "
+    "depend on the key's h, so that a key made as a trapdoor does not help (crypto/README.md)"
 )
 ATTACKS: tuple[str, ...] = (SOLVED_TABLE, SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, TELLING_RANDOMNESS)
 

@@ -26,7 +26,9 @@ class HeGradients(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "he-gradients"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("encrypted gradients: nothing to who has no private key", "ciphertexts")
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "encrypted gradients: nothing, because the receiver lacks the private key", "ciphertexts"
+    )
 
     round: int
     lane: int
@@ -55,7 +57,9 @@ class HeTotals(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "he-totals"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("encrypted sums of nodes: nothing to who has no private key", "ciphertexts")
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "encrypted sums of nodes: nothing, because the receiver lacks the private key", "ciphertexts"
+    )
 
     round: int
     depth: int
@@ -90,9 +94,8 @@ class HeSums(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "he-sums"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradient sums left of each candidate split, without names and thresholds; the order of cuts can be worked "
-        "out; of every output whose "
-        "gradients share a ciphertext",
+        "gradient sums left of each candidate split, for every output whose gradients share a ciphertext; names of "
+        "features and thresholds stay hidden, but the order of cuts can be worked out",
         "sums",
     )
 

@@ -14,7 +14,7 @@ class LdpGradients(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ldp-gradients"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "noisy gradients of single rows, which hide labels up to the epsilon stated", "gradients"
+        "noisy gradients of single rows; the noise hides labels up to the epsilon stated", "gradients"
     )
 
     round: int
@@ -36,7 +36,7 @@ class LdpPrinted(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ldp-printed"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "noisy gradients of single rows, drawn afresh on each level: their mean is the label", "gradients"
+        "noisy gradients of single rows, with new noise on each level: averaging them gives the label", "gradients"
     )
 
     round: int

@@ -10,7 +10,7 @@ from vfxgb.protocols.scored.messages import SCORED_MESSAGES
 
 SPEC = ProtocolSpec(
     name="ldp",
-    summary="labels randomised once, or gradients once per tree, under local differential privacy",
+    summary="labels are randomised once, or gradients once per tree, under local differential privacy",
     params=LdpParams,
     active=make_active,
     passive=make_passive,
@@ -20,7 +20,7 @@ SPEC = ProtocolSpec(
     attacks=(
         "labels are hidden only up to epsilon: 73 of 100 are sent unchanged at epsilon 1, 98 at epsilon 4",
         "with a budget per tree the epsilons of the trees add up",
-        "as_printed=True: noise drawn afresh in every node averages out, and the true sums give the rest",
+        "as_printed=True: noise that is drawn again in every node averages out, and the true sums give the rest",
     ),
     dp_events=(
         "label_rr: the labels of the training rows, once",

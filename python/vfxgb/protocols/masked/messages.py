@@ -35,7 +35,7 @@ class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "masked-noise"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "noise whose correlations follow a candidate split; that of many trees tells which rows go left", "numbers"
+        "noise whose correlations follow a candidate split: the noise of many trees tells which rows go left", "numbers"
     )
 
     round: int
@@ -70,7 +70,7 @@ class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "masked-gradients"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradients of single rows under noise that the receiver made itself and can take off again", "numbers"
+        "gradients of single rows with noise that the receiver made itself and can remove", "numbers"
     )
 
     round: int

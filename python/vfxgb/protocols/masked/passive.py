@@ -25,7 +25,7 @@ from vfxgb.transport.messages import pack_array, unpack_array
 
 _LARGEST = 2.0**62
 
-CLAIM = "the side of a row at one candidate split, as theorem 3 of papers/002 has it"
+CLAIM = "the side of a row at one candidate split, as theorem 3 of MaskedXGBoost has it"
 REASON = (
     "theorem 3 covers a single message and costs more than W ln 2 each, while a row is in the noise of every "
     "candidate, level and tree (ERRATA E43, E46)"

@@ -21,7 +21,7 @@ from vfxgb.protocols.ldp.release import make_release as make_ldp_release
 from vfxgb.protocols.masked.calibration import LOGISTIC_RANGE, theorem2_epsilon
 from vfxgb.protocols.masked.params import MaskedParams
 
-CLAIM = "the gradients of all rows, as theorem 2 of papers/002 has it"
+CLAIM = "the gradients of all rows, as theorem 2 of MaskedXGBoost has it"
 REASON = (
     "not valid against the passive party, which made the noise and takes it off again: two messages give it every "
     "gradient, and in the first round every label (ERRATA E41)"

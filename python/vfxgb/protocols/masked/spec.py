@@ -10,7 +10,7 @@ from vfxgb.protocols.scored.messages import SCORED_MESSAGES
 
 SPEC = ProtocolSpec(
     name="masked",
-    summary="MaskedXGBoost: gradients under noise that cancels in a candidate's sum, made by the passive party",
+    summary="MaskedXGBoost: gradients travel with noise that the passive party makes; it cancels in a candidate's sum",
     params=MaskedParams,
     active=MaskedActive,
     passive=MaskedPassive,
@@ -19,18 +19,18 @@ SPEC = ProtocolSpec(
     security="broken",
     attacks=(
         (
-            "a passive party knows the noise it made: two messages give it every gradient to 1e-8 and better, and with "
-            "one noise vector a single message does; the sign of a first-round gradient is the label"
+            "a passive party knows the noise it made: two messages give it every gradient to 1e-8 and better, and "
+            "with one noise vector a single message is enough; the sign of a first-round gradient is the label"
         ),
         "a passive party that chooses its noise (zeros on some rows) reads those gradients off",
         (
-            "the active party finds who goes left from the correlations of the noise of many trees unless sigma1 is "
-            "small against sigma2"
+            "the active party finds which rows go left from the correlations of the noise of many trees, unless "
+            "sigma1 is small against sigma2"
         ),
     ),
     dp_events=(
-        "papers/002's claim about the active party's gradients, once a round; it does not hold",
-        "papers/002's claim about the passive party's candidates, once a round; it holds for single messages only",
+        "MaskedXGBoost's claim about the active party's gradients, once a round; it does not hold",
+        "MaskedXGBoost's claim about the passive party's candidates, once a round; it holds for single messages only",
         "active_noise='gaussian': the gradients of the sampled rows, once a round",
     ),
     quick_params={"insecure": True, "sigma1": 1.0, "sigma2": 0.0},

@@ -38,7 +38,7 @@ class OtOffer(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ot-offer"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "of every feature, in a secret order, how many bins it has and whether values are missing", "features"
+        "for every feature, in a secret order, how many bins it has and whether values are missing", "features"
     )
 
     offer: Bulk
@@ -56,7 +56,7 @@ class OtReply(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "ot-reply"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("hidden choices of the base transfers: nothing")
+    REVEALS: ClassVar[Reveals] = Reveals("nothing: the choices in the base oblivious transfers are hidden")
 
     reply: Bulk
 
@@ -66,7 +66,7 @@ class OtRequest(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "ot-request"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("hidden bins of the passive party's rows: nothing")
+    REVEALS: ClassVar[Reveals] = Reveals("nothing: the bins of the passive party's rows are hidden")
 
     block: int
     request: Bulk
@@ -77,7 +77,9 @@ class OtAnswer(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "ot-answer"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("random masks of all bins but the row's own: nothing about the data")
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "random masks of all bins except the row's own; they say nothing about the data"
+    )
 
     block: int
     answer: Bulk
@@ -89,7 +91,8 @@ class OtSlots(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ot-slots"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "where columns are sampled by tree, which features of the secret order a tree uses", "trees"
+        "which features, numbered in the secret order, a tree uses; sent only where columns are sampled by tree",
+        "trees",
     )
 
     round: int
@@ -109,7 +112,7 @@ class OtGradients(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ot-gradients"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "masked gradients: nothing to who lacks the masks of the rows' own bins", "masked pairs"
+        "masked gradients: nothing, because the receiver lacks the masks of the rows' own bins", "masked pairs"
     )
 
     round: int
@@ -146,7 +149,7 @@ class OtSums(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "ot-sums"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradient sums left of each candidate split, feature by feature with cuts in their true order; names of "
+        "gradient sums left of each candidate split, feature by feature and with cuts in their true order; names of "
         "features and thresholds stay hidden",
         "sums",
     )

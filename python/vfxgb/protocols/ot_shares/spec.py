@@ -17,23 +17,24 @@ from vfxgb.protocols.ot_shares.params import OtSharesParams, ot_options
 from vfxgb.protocols.ot_shares.passive import OtPassive
 
 MARKED_ROWS = (
-    "marked rows: a dishonest active party can give a row a pair that stands out and read its membership off the sums; "
-    "only an active party that follows the protocol is covered (E63)"
+    "marked rows: a dishonest active party can give a row a gradient that stands out and read off the sums which "
+    "bucket it is in; passive parties are protected only from an active party that follows the protocol (E63)"
 )
 CROOKED_TRANSFERS = (
-    "crooked transfers: with checked=False a dishonest passive party can send requests that belong to no choice and "
-    "learn the secret of all masks bit by bit; checked=True, the default, refuses them (ot/README.md)"
+    "dishonest transfers: with checked=False a dishonest passive party can send oblivious-transfer requests that "
+    "belong to no choice and learn the secret of all masks bit by bit; checked=True, the default, refuses them "
+    "(ot/README.md)"
 )
 SHAPES = (
-    "shapes: the active party learns of every feature, in a secret order of features, how many bins it has and whether "
-    "values are missing, and which sums belong to which of them, cuts in their true order; with columns sampled by "
-    "tree, which of them a tree uses"
+    "shapes of features: for every feature, in a secret order of features, the active party learns how many bins it "
+    "has, whether values are missing, and which sums belong to it, with cuts in their true order; where columns are "
+    "sampled by tree, it learns which of them a tree uses"
 )
 
 SPEC = ProtocolSpec(
     name="ot_shares",
-    summary="gradients masked, sums shared between the parties and opened by the active one: oblivious transfer once, "
-    "AES per tree; exact",
+    summary="gradients are masked, the parties hold shares of the sums, and the active party opens them; takes "
+    "oblivious transfer once and AES per tree; exact",
     params=OtSharesParams,
     active=make_active,
     passive=OtPassive,

@@ -37,7 +37,8 @@ class PlainSums(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "plain-sums"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "gradient sums left of each candidate split, without names and thresholds; the order of cuts can be worked out",
+        "gradient sums left of each candidate split; names of features and thresholds stay hidden, but the order of "
+        "cuts can be worked out",
         "sums",
     )
 

@@ -8,7 +8,7 @@ from vfxgb.protocols.plain.passive import PlainPassive
 
 SPEC = ProtocolSpec(
     name="plain",
-    summary="gradients and sums in clear, for simulation and as the reference of all other protocols",
+    summary="gradients and sums travel in clear, for simulation and as the reference of all other protocols",
     params=PlainParams,
     active=make_active,
     passive=PlainPassive,

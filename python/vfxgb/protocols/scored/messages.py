@@ -38,7 +38,7 @@ class ScoreLevel(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "score-level"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the gradient sums of each node that grows on", "sums")
+    REVEALS: ClassVar[Reveals] = Reveals("the gradient sums of each node that is still growing", "sums")
 
     round: int
     depth: int

@@ -14,7 +14,7 @@ LAYOUT = HeLayout(together=False, code=exact_code)
 
 SPEC = ProtocolSpec(
     name="secureboost",
-    summary="gradients encrypted, g and h apart: two ciphertexts per row and output",
+    summary="gradients are encrypted, g and h separately: two ciphertexts per row and output",
     params=SecureBoostParams,
     active=partial(make_active, layout=LAYOUT),
     passive=partial(HePassive, layout=LAYOUT),

@@ -18,7 +18,7 @@ class Smm1Basis(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "smm1-basis"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "vectors orthogonal to the gradients: of a few hundred rows all labels follow from them", "vectors"
+        "vectors orthogonal to the gradients: with a few hundred rows, all labels can be computed from them", "vectors"
     )
 
     round: int
@@ -44,7 +44,7 @@ class Smm1Products(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "smm1-products"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows lie left of each candidate split, by rounding, and gradient sums left of it", "columns"
+        "which rows lie left of each candidate split, found by rounding, and the gradient sums left of it", "columns"
     )
 
     round: int
@@ -70,7 +70,9 @@ class Smm2Basis(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "smm2-basis"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "vectors orthogonal to the splitting matrix: of a hundred rows most of its columns follow from them", "vectors"
+        "vectors orthogonal to the splitting matrix: with a hundred rows, most of its columns can be computed from "
+        "them",
+        "vectors",
     )
 
     round: int

@@ -11,7 +11,7 @@ from vfxgb.protocols.smm2.passive import Smm2Passive
 SPEC = ProtocolSpec(
     name="smm2",
     summary="FedXGBoost-SMM-2: passive parties send null-space vectors of their covered splitting matrices, get masked "
-    "gradients back and score; the masks do not hide the labels",
+    "gradients back and score their splits; the masks do not hide the labels",
     params=Smm2Params,
     active=Smm2Active,
     passive=Smm2Passive,

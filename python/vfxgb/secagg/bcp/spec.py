@@ -16,13 +16,15 @@ def deal_group(params: BcpParams, users: tuple[int, ...]) -> Dealt:
 
 SPEC = AggregatorSpec(
     name="bcp",
-    summary="pairwise masks under Bresson's cryptosystem, corrected and with fresh keys for every call (papers/003)",
+    summary="pairwise masks under Bresson's cryptosystem: FEDXGB, corrected and with fresh keys for every call",
     params=BcpParams,
     server=bcp_server,
     user=bcp_user,
     messages=MESSAGES,
     security="active",
     deal=deal_group,
-    attacks=("who made the group and did not forget its factors opens the encryption; the pairwise masks remain (E7)",),
+    attacks=(
+        "whoever made the group and did not forget its factors can open the encryption; the pairwise masks remain (E7)",
+    ),
     quick_params={"key_bits": 256, "insecure": True},
 )

@@ -94,7 +94,7 @@ class SealedShares(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "secagg-shares"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("nothing: shares of keys, sealed for other users")
+    REVEALS: ClassVar[Reveals] = Reveals("nothing: shares of keys, encrypted for other users")
 
     call: int
     sealed: Bulk
@@ -106,7 +106,7 @@ class MaskRequest(Message, frozen=True, forbid_unknown_fields=True):
     TAG: ClassVar[str] = "secagg-task"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals(
-        "what the server wants summed, and shares of others' keys of this call", "shares"
+        "what the server wants summed, and shares of other users' keys for this call", "shares"
     )
 
     call: int
@@ -150,7 +150,7 @@ class Signed(Message, frozen=True, forbid_unknown_fields=True):
     """SIGN: the user's signature of what it was told of the call."""
 
     TAG: ClassVar[str] = "secagg-signature"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user was told the same as others")
+    REVEALS: ClassVar[Reveals] = Reveals("that the user was told the same as other users")
 
     call: int
     signature: bytes
@@ -161,7 +161,7 @@ class UnmaskRequest(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "secagg-signatures"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("that others were told the same", "signatures")
+    REVEALS: ClassVar[Reveals] = Reveals("that other users were told the same", "signatures")
 
     call: int
     users: Bulk

@@ -21,7 +21,7 @@ def deal_keys(params: FpeParams, users: tuple[int, ...]) -> Dealt:
 
 SPEC = AggregatorSpec(
     name="fpe",
-    summary="functional encryption of the sum from Paillier; every user must answer (to compare with)",
+    summary="functional encryption of the sum from Paillier; every user must answer (for comparison)",
     params=FpeParams,
     server=FpeServer,
     user=FpeUser,
@@ -29,6 +29,6 @@ SPEC = AggregatorSpec(
     security="active",
     survives_drops=False,
     deal=deal_keys,
-    attacks=("who dealt the keys and kept the users' seeds reads every vector",),
+    attacks=("whoever dealt the keys and kept the users' seeds can read every vector",),
     quick_params={"key_bits": 256, "insecure": True, "prepared": 8192},
 )

@@ -44,7 +44,9 @@ class PartialDecryptions(Message, frozen=True, forbid_unknown_fields=True):
 
     TAG: ClassVar[str] = "ibmhom-parts"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("with those of as many users as the threshold: what was sent to be opened")
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "what was sent to be opened, once as many users as the threshold have answered"
+    )
 
     call: int
     parts: Bulk

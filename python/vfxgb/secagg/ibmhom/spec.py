@@ -18,7 +18,7 @@ def deal_shares(params: IbmhomParams, users: tuple[int, ...]) -> Dealt:
 
 SPEC = AggregatorSpec(
     name="ibmhom",
-    summary="threshold Paillier, opened by 60 % of the users; aggregation is not forced (to compare with)",
+    summary="threshold Paillier, opened by 60 % of the users, who cannot tell a sum from one vector (for comparison)",
     params=IbmhomParams,
     server=IbmhomServer,
     user=IbmhomUser,
@@ -28,7 +28,7 @@ SPEC = AggregatorSpec(
     attacks=(
         "a server that sends a single user's ciphertexts to be opened gets them: users cannot tell them from a sum",
         "users are told no lists of users: a server that asks for two sums that differ by one user gets the difference",
-        "a threshold of users that collude open every vector; so does who dealt the key and did not forget its factors",
+        "as many colluding users as the threshold open every vector; so does a dealer that did not forget the factors",
     ),
     quick_params={"key_bits": 128, "insecure": True},
 )

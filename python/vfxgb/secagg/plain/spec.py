@@ -12,7 +12,7 @@ class PlainParams(AggregatorParams, frozen=True, forbid_unknown_fields=True):
 
 SPEC = AggregatorSpec(
     name="plain",
-    summary="vectors in clear, for simulation and as the reference of all other aggregators",
+    summary="vectors travel in clear, for simulation and as the reference of all other aggregators",
     params=PlainParams,
     server=PlainServer,
     user=PlainUser,
