@@ -37,6 +37,7 @@ from vfxgb.protocols.plain.passive import PlainPassive
 from vfxgb.train import simulate
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.plan import PassiveHooks
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Catalogue, Message, pack_array, pack_bytes
 from vfxgb.transport.rows import rows_digest
@@ -226,7 +227,7 @@ class Scripted:
         tables, _ = _data()
         self.own, theirs = memory_channels("bank", "shop", CATALOGUE, RUN, timeout=DEADLINE)
         table = replace(tables["shop"], ids=(IDS,))
-        party = PassiveParty("shop", RUN.hex(), PassiveInput(table, 1), theirs)
+        party = PassiveParty("shop", RUN.hex(), PassiveInput(table, 1), theirs, PassiveHooks())
         self.thread = PartyThread("shop", party.run, theirs)
         self.thread.start()
 

@@ -32,8 +32,9 @@ from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
-from vfxgb.train.callbacks import EvalsLog, TrainingCallback
+from vfxgb.train.callbacks import EvalsLog, TrainingCallback, as_callbacks
 from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.plan import ActiveHooks, PassiveHooks, RunPlan
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import plain_params
 from vfxgb.train.sides import enter, run_active, training_messages
@@ -143,7 +144,8 @@ def fit(
                     privacy=_privacy(privacy_dir, party),
                     engine=engines[party],
                 )
-                passive[party] = PassiveParty(party, run.hex(), given, theirs, _note(recorder, party))
+                hooks = PassiveHooks(note=_note(recorder, party))
+                passive[party] = PassiveParty(party, run.hex(), given, theirs, hooks)
                 others[party] = PartyThread(party, passive[party].run, theirs)
         own = ActiveInput(
             tables[active],
@@ -159,18 +161,10 @@ def fit(
         )
         result = run_together(
             lambda: run_active(
-                active,
-                tuple(tables),
-                run.hex(),
+                RunPlan(active, tuple(tables), run.hex(), params, spec, own_params),
                 own,
-                params,
-                protocol,
-                protocol_params,
                 channels,
-                callbacks=callbacks,
-                ledger=ledger,
-                save=save,
-                note=_note(recorder, active),
+                ActiveHooks(save=save, ledger=ledger, note=_note(recorder, active), callbacks=as_callbacks(callbacks)),
             ),
             channels,
             others,
