@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.contract.messages import (
     TRAINING_MESSAGES,
     BeginRound,
@@ -64,7 +65,7 @@ def _data() -> tuple[dict[str, Table], np.ndarray]:
 def _train(callbacks: Any = None) -> simulate.FitResult:
     tables, y = _data()
     params = TrainParams(n_estimators=4, max_depth=4, n_jobs=1)
-    return simulate.fit(tables, "bank", y, None, N, params, callbacks=callbacks)
+    return fit_tables(tables, "bank", y, None, N, params, callbacks=callbacks)
 
 
 def within_deadline(call: Callable[[], Any]) -> BaseException:
