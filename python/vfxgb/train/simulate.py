@@ -124,6 +124,7 @@ def fit(given: SimulatedInput, plan: RunPlan, callbacks: Sequence[TrainingCallba
     if plan.spec.security == "broken":
         warnings.warn(InsecureProtocolWarning(broken(plan.spec)), stacklevel=2)
     refuse_unknown_cuts(given.cuts, [name for table in tables.values() for name in table.names])
+    directions = _directions(tables, plan.params)
     ledger = Ledger()
     recorder = Recorder(tables, active) if given.record else None
     channels: dict[str, Channel] = {}
@@ -139,7 +140,7 @@ def fit(given: SimulatedInput, plan: RunPlan, callbacks: Sequence[TrainingCallba
 
     hooks = ActiveHooks(save=save, ledger=ledger, note=_note(recorder, active), callbacks=as_callbacks(callbacks))
     with engines_for(tables, given.engine, plan.params.n_jobs) as engines:
-        own, theirs = _inputs(given, plan, engines)
+        own, theirs = _inputs(given, plan, directions, engines)
         for party, brought in theirs.items():
             channels[party], end = _connect(plan, party, ledger, recorder)
             passive[party] = PassiveParty(party, plan.run_id, brought, end, PassiveHooks(note=_note(recorder, party)))
@@ -166,13 +167,15 @@ def fit(given: SimulatedInput, plan: RunPlan, callbacks: Sequence[TrainingCallba
 
 
 def _inputs(
-    given: SimulatedInput, plan: RunPlan, engines: Mapping[str, Engine | None]
+    given: SimulatedInput,
+    plan: RunPlan,
+    directions: Mapping[str, NDArray[np.int8]],
+    engines: Mapping[str, Engine | None],
 ) -> tuple[ActiveInput, dict[str, PassiveInput]]:
     """What the active party brings, and what each passive party does."""
     tables, active = given.tables, plan.party
     n_rows = tables[active].n_rows
     threads = resolve_threads(plan.params.n_jobs)
-    directions = _directions(tables, plan.params)
     local = {name: getattr(plan.protocol_params, name) for name in plan.spec.local_params}
     theirs = {
         party: PassiveInput(
