@@ -16,7 +16,7 @@ from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
 from vfxgb.party.estimate import KEY_BITS, Shape, terms
 from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.train.simulate import fit
+from vfxgb.train.simulate import SimulatedInput, fit, plan_for
 
 TREES = 3
 CORES = 2
@@ -49,7 +49,8 @@ def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:
             objective="binary:logistic", n_estimators=trees, max_depth=shape.depth, max_bin=shape.bins, n_jobs=2
         )
         start = time.process_time()
-        result = fit(tables, "bank", y, None, shape.rows, params, protocol, given)
+        plan = plan_for(tables, "bank", params, protocol, given)
+        result = fit(SimulatedInput(tables, y, None, shape.rows), plan)
         found.append(((time.process_time() - start) / CORES, result.traffic["shop"].total_bytes))
         assert_real_trees(result.active_share, f"{protocol} on {shape}")
     (s1, b1), (s2, b2) = found

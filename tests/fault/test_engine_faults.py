@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.contract.messages import (
     TRAINING_MESSAGES,
     BeginRound,
@@ -37,6 +38,7 @@ from vfxgb.protocols.plain.passive import PlainPassive
 from vfxgb.train import simulate
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.plan import PassiveHooks
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Catalogue, Message, pack_array, pack_bytes
 from vfxgb.transport.rows import rows_digest
@@ -63,7 +65,7 @@ def _data() -> tuple[dict[str, Table], np.ndarray]:
 def _train(callbacks: Any = None) -> simulate.FitResult:
     tables, y = _data()
     params = TrainParams(n_estimators=4, max_depth=4, n_jobs=1)
-    return simulate.fit(tables, "bank", y, None, N, params, callbacks=callbacks)
+    return fit_tables(tables, "bank", y, None, N, params, callbacks=callbacks)
 
 
 def within_deadline(call: Callable[[], Any]) -> BaseException:
@@ -226,7 +228,7 @@ class Scripted:
         tables, _ = _data()
         self.own, theirs = memory_channels("bank", "shop", CATALOGUE, RUN, timeout=DEADLINE)
         table = replace(tables["shop"], ids=(IDS,))
-        party = PassiveParty("shop", RUN.hex(), PassiveInput(table, 1), theirs)
+        party = PassiveParty("shop", RUN.hex(), PassiveInput(table, 1), theirs, PassiveHooks())
         self.thread = PartyThread("shop", party.run, theirs)
         self.thread.start()
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from interrupts import interruptible
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.errors import PeerError
 from vfxgb.params import TrainParams
@@ -40,7 +41,7 @@ def train(rounds: int = 3, callbacks: Any = None, **params: Any) -> simulate.Fit
     settings = TrainParams(n_estimators=rounds, max_depth=3, max_bin=8, n_jobs=1)
     quick = {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 100, **params}
     y = X[:, 0] + X[:, 2] * X[:, 4]
-    return simulate.fit(
+    return fit_tables(
         tables, "bank", y, None, N, settings, protocol="batch_he", protocol_params=quick, callbacks=callbacks
     )
 
@@ -156,7 +157,7 @@ SCRIPT = """
     import numpy as np
     from vfxgb.data.table import Table
     from vfxgb.params import TrainParams
-    from vfxgb.train.simulate import fit
+    from vfxgb.train import simulate
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 4)).astype(np.float32)
@@ -164,8 +165,9 @@ SCRIPT = """
     params = TrainParams(n_estimators=50, max_depth=4, n_jobs=2)
     print("started", flush=True)
     try:
-        fit(tables, "a", X[:, 0] * X[:, 2], None, len(X), params, protocol="batch_he",
-            protocol_params={"key_bits": 2048, "randomness": "short"})
+        given = simulate.SimulatedInput(tables, X[:, 0] * X[:, 2], None, len(X))
+        quick = {"key_bits": 2048, "randomness": "short"}
+        simulate.fit(given, simulate.plan_for(tables, "a", params, "batch_he", quick))
     except KeyboardInterrupt:
         names = [thread.name for thread in threading.enumerate()]
         print("interrupted", names, flush=True)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import EngineError
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 
 distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfxgb")
 
@@ -48,7 +49,7 @@ def train(engine: EngineSettings | None) -> FitResult:
         "shop": Table.read(X[:, 3:], names=names[3:], party="shop"),
     }
     evals = [("valid", slice(800, ROWS))]
-    return fit(tables, "bank", y, None, 800, PARAMS, "batch_he", KEY, evals, engine=engine)
+    return fit_tables(tables, "bank", y, None, 800, PARAMS, "batch_he", KEY, evals, engine=engine)
 
 
 def model_of(result: FitResult) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from processes import COLUMNS, SIZES, TRAIN, exported, joined, last_run
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.pooled import PooledModel
@@ -17,7 +18,6 @@ from vfxgb.model.seal import check_together
 from vfxgb.params import TrainParams
 from vfxgb.party.folder import RunFolder
 from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.train.simulate import fit
 
 
 def _protocol(name):
@@ -182,7 +182,7 @@ def test_early_stopping_and_weights_travel_too(world, addresses, vfxgb, tmp_path
     params = TrainParams.from_dict({**sizes, **TRAIN["binary"], "n_jobs": 1})
     n_train = len(kept[0])
     evals = [("train", slice(0, n_train)), ("valid", slice(n_train, len(people)))]
-    found = fit(tables, "bank", world.labels["binary"][people], weights, n_train, params, evals=evals)
+    found = fit_tables(tables, "bank", world.labels["binary"][people], weights, n_train, params, evals=evals)
     assert found.best_iteration == record.best_iteration
     np.testing.assert_allclose(found.evals_result["valid"]["logloss"], record.evals["valid"]["logloss"], rtol=1e-6)
     wanted = exported(FittedModel(found.active_share, found.passive_shares), tmp_path)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, register, shipped_protocols
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 
 N_TRAIN, N_ROWS, N_FEATURES = 220, 300, 6
 
@@ -127,7 +128,7 @@ def train() -> Callable[..., FitResult]:
         protocol_params = dict(protocol_by_name(protocol).quick_params)
         if like is not None and like != protocol:
             protocol_params["precision_bits"] = precision_bits(like)
-        return fit(
+        return fit_tables(
             problem.tables(n_parties),
             active,
             problem.y,

@@ -9,6 +9,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.crypto import PrivateKey
 from vfxgb.engine import ciphers
 from vfxgb.engine.dask import DaskEngine
@@ -17,7 +18,6 @@ from vfxgb.engine.worker import forget_keys
 from vfxgb.errors import EngineError, VfxgbError
 from vfxgb.predict.joint import predict_margin
 from vfxgb.protocols import protocol_by_name, shipped_protocols
-from vfxgb.train.simulate import fit
 
 SHARDED = tuple(name for name in shipped_protocols() if protocol_by_name(name).sharded)
 # What needs all rows in one place, and what the refusal says.
@@ -77,7 +77,8 @@ def test_an_encoding_that_needs_the_numbers_of_rows(make_problem) -> None:
     params = {**protocol_by_name("batch_he").quick_params, "encoding": "shift", "key_bits": 512}
     given = (problem.tables(2), "p0", problem.y, problem.weight, len(problem.y), problem.params)
     here, shards = (
-        fit(*given, protocol="batch_he", protocol_params=params, engine=engine) for engine in (EngineSettings(), FILES)
+        fit_tables(*given, protocol="batch_he", protocol_params=params, engine=engine)
+        for engine in (EngineSettings(), FILES)
     )
     tables = problem.tables(2)
     wanted = predict_margin(here.active_share, here.passive_shares, tables)

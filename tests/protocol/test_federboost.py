@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb import _native
 from vfxgb.data.table import Table
 from vfxgb.dp import Accountant
@@ -36,7 +37,7 @@ def fit(given: dict[str, Any], n_train: int = N, missing: float = 0.1, **changes
     }
     settings = {"objective": "binary:logistic", "n_estimators": 4, "max_depth": 4, "max_bin": 8, "n_jobs": 1} | changes
     params = TrainParams(**settings)
-    return simulate.fit(tables, "bank", y, None, n_train, params, protocol="federboost", protocol_params=given)
+    return fit_tables(tables, "bank", y, None, n_train, params, protocol="federboost", protocol_params=given)
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_corrected_sums_of_every_kind_are_plains(kind, make_problem) -> None:
     """At epsilon 1000 the correction changes sums by parts in 2**58: none after rounding."""
     problem = make_problem(kind)
     plain, found = (
-        simulate.fit(
+        fit_tables(
             problem.tables(3),
             "p0",
             problem.y,
@@ -124,7 +125,7 @@ def test_whether_values_are_missing_does_not_show(shops, sent) -> None:
         y = (np.arange(400) > 200).astype(np.float64)
         params = TrainParams(objective="binary:logistic", n_estimators=1, max_bin=8, n_jobs=1)
         sent.clear()
-        simulate.fit(tables, "bank", y, None, 400, params, protocol="federboost", protocol_params={"epsilon": 0.5})
+        fit_tables(tables, "bank", y, None, 400, params, protocol="federboost", protocol_params={"epsilon": 0.5})
         (message,) = sent
         assert message.buckets.nbytes == 800
         # At this epsilon every bucket turns up, that of missing values too.
@@ -243,7 +244,7 @@ def test_a_constant_feature_is_randomised_too(shops) -> None:
     }
     y = (np.arange(40) > 20).astype(np.float64)
     params = TrainParams(objective="binary:logistic", n_estimators=1, n_jobs=1)
-    simulate.fit(tables, "bank", y, None, 40, params, protocol="federboost", protocol_params={"epsilon": 1.0})
+    fit_tables(tables, "bank", y, None, 40, params, protocol="federboost", protocol_params={"epsilon": 1.0})
     # Whether a row has the one value or none is told up to epsilon.
     assert [event.epsilon for event in shops[0].events] == [1.0]
 

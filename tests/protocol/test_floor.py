@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.audit.truth import Truth
 from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
@@ -51,7 +52,7 @@ def _run(protocol: str = "plain", n: int = 300, missing: float = 0.0, seed: int 
         "min_child_weight": 0.1,
         "min_bucket_rows": FLOOR,
     }
-    return simulate.fit(
+    return fit_tables(
         tables,
         "bank",
         y.astype(np.float64),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from simulated_runs import fit_tables
 from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
@@ -33,7 +34,7 @@ def _run(protocol: str, **changes) -> tuple[simulate.FitResult, np.ndarray]:
         "sampling_method": "goss",
     }
     params = TrainParams(**(given | changes))
-    return simulate.fit(
+    return fit_tables(
         tables,
         "bank",
         y,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.contract import Disclosed, PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
@@ -20,7 +21,7 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 from vfxgb.transport.channel import memory_channels
 from vfxgb.transport.messages import Catalogue, Message, pack_bytes
 
@@ -34,7 +35,7 @@ def encrypted() -> Train:
     """encrypted(problem, protocol, parties, **protocol_params over the quick ones)."""
 
     def run(problem: Any, protocol: str, n_parties: int = 2, **params: Any) -> FitResult:
-        return fit(
+        return fit_tables(
             problem.tables(n_parties),
             "p0",
             problem.y,
@@ -94,7 +95,7 @@ def test_all_switched_off(he, make_problem, train, encrypted, model_of) -> None:
 def test_fewer_bits(he, bits, make_problem, encrypted, model_of) -> None:
     """Coarser gradients make another model, and the one that plain makes of them."""
     problem = make_problem("binary")
-    plain = fit(
+    plain = fit_tables(
         problem.tables(2),
         "p0",
         problem.y,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb import _native
 from vfxgb.contract import Gradients, ReleaseContext
 from vfxgb.data.table import Table
@@ -24,7 +25,7 @@ from vfxgb.protocols.ldp.release import make_release, rescale
 from vfxgb.protocols.scored import active as scored_active
 from vfxgb.protocols.scored.messages import ScoreLevel
 from vfxgb.runtime.timings import Timings
-from vfxgb.train import sides, simulate
+from vfxgb.train import sides
 from vfxgb.train.active import ActiveParty
 from vfxgb.transport.messages import Message
 
@@ -54,7 +55,7 @@ def table(n: int = 300, seed: int = 0) -> tuple[dict[str, Table], np.ndarray]:
 def fit(params: TrainParams, given: dict[str, Any], n: int = 300, y: np.ndarray | None = None, **more: Any):
     tables, labels = table(n)
     labels = labels if y is None else y
-    return simulate.fit(
+    return fit_tables(
         tables, "bank", labels, more.pop("weight", None), n, params, protocol="ldp", protocol_params=given, **more
     )
 
@@ -281,7 +282,7 @@ def test_a_label_changes_nothing_that_is_seen_but_its_own_noisy_gradient(monkeyp
         neighbour[7] = label
         # p is .2 in the first round: the gradient of row 7 is .6 or -2.4, on either side of a power of two.
         train = settings(n_estimators=1, base_score=0.2)
-        simulate.fit(tables, "bank", neighbour, weights, 300, train, protocol="ldp", protocol_params=given)
+        fit_tables(tables, "bank", neighbour, weights, 300, train, protocol="ldp", protocol_params=given)
         (rule,) = [one for one in sent if one.TAG == "score-rule"]
         (message,) = [one for one in sent if isinstance(one, LdpGradients)]
         seen.append((rule.step, values(message)[:, 1].tolist(), message.n_rows))
@@ -398,7 +399,7 @@ def test_the_ledger_leads_with_the_total_that_was_asked_for(name, given) -> None
     """4 at 1e-3 is not exceeded by the tightest composition; what the trees add up to may be more, and comes second."""
     tables, y = table()
     train = settings(n_estimators=30, max_depth=1)
-    ledger = simulate.fit(tables, "bank", y, None, 300, train, protocol=name, protocol_params=given).ledger
+    ledger = fit_tables(tables, "bank", y, None, 300, train, protocol=name, protocol_params=given).ledger
     (line,) = [one for one in ledger.text().splitlines() if " saw " in one and "epsilon" in one]
     found = re.search(r": epsilon ([0-9.]+) at delta 0.001 in total \(by \w+ composition\), epsilon ", line)
     assert found, line
@@ -428,7 +429,7 @@ def scores(
     """AUC on the rows after the training rows, and the margins of all rows."""
     tables, y = coarse(n)
     train = settings(n_estimators=6, base_score=0.5)
-    found = simulate.fit(tables, "bank", y, None, n_train, train, protocol=name, protocol_params=params)
+    found = fit_tables(tables, "bank", y, None, n_train, train, protocol=name, protocol_params=params)
     (auc,) = make_metrics("auc", "auc")
     return auc(y[n_train:], 1 / (1 + np.exp(-found.margins[n_train:, 0])), None), found.margins
 
@@ -467,7 +468,7 @@ def test_duchi_does_not_go_to_plain_where_gradients_are_clipped() -> None:
 def test_with_epsilon_1000_labels_are_not_changed() -> None:
     """Randomised response then gives the very model of plain."""
     tables, y = table()
-    plain = simulate.fit(tables, "bank", y, None, 300, settings())
+    plain = fit_tables(tables, "bank", y, None, 300, settings())
     found = fit(settings(), {"mechanism": "label_rr", **CLOSE})
     assert found.margins.tolist() == plain.margins.tolist()
 
@@ -486,7 +487,7 @@ CASES = (
 def test_every_kind_of_training_with_noise_on_gradients(kind, given, make_problem) -> None:
     problem = make_problem(kind, n_estimators=6)
     clip = {"clip": 64.0} if problem.params.objective in ("reg:squarederror", "count:poisson") else {}
-    result = simulate.fit(
+    result = fit_tables(
         problem.tables(3),
         "p0",
         problem.y,
@@ -541,7 +542,7 @@ def _chosen_rank(given: dict[str, Any], runs: int, n: int = 400) -> float:
     }
     y = (rng.random(n) < 0.5).astype(np.float64)
     params = settings(n_estimators=runs, max_depth=1, learning_rate=1e-9, max_bin=32)
-    result = simulate.fit(tables, "bank", y, None, n, params, protocol="ldp", protocol_params=given)
+    result = fit_tables(tables, "bank", y, None, n, params, protocol="ldp", protocol_params=given)
     return float(result.passive_shares["shop"].records.cut.mean())
 
 

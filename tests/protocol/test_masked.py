@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.dp import Accountant, Gaussian
 from vfxgb.errors import NoGuaranteeError, ProtocolParameterError
@@ -21,7 +22,7 @@ from vfxgb.protocols.plain.messages import PlainGradients
 from vfxgb.protocols.scored.messages import ScoreLevel, ScoreRule
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train import sides
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 from vfxgb.transport.messages import Message
 
 N_TRAIN, N_ROWS = 220, 300
@@ -33,7 +34,7 @@ def masked() -> Masked:
     """masked(problem, parties, **protocol_params over the quick ones)."""
 
     def run(problem: Any, n_parties: int = 2, **params: Any) -> FitResult:
-        return fit(
+        return fit_tables(
             problem.tables(n_parties),
             "p0",
             problem.y,
@@ -198,7 +199,7 @@ def accountant_of(problem: Any, **params: Any) -> tuple[FitResult, Accountant]:
 
     sides.ActiveParty.__init__ = watched  # type: ignore[method-assign]
     try:
-        result = fit(
+        result = fit_tables(
             problem.tables(2),
             "p0",
             problem.y,
@@ -350,7 +351,7 @@ def test_memory_does_not_grow_with_candidates(W, in_flight, chunk) -> None:
     peaks = {}
     for protocol, protocol_params in (("plain", {}), ("masked", given)):
         tracemalloc.start()
-        fit(tables, "p0", y, None, n, params, protocol=protocol, protocol_params=protocol_params)
+        fit_tables(tables, "p0", y, None, n, params, protocol=protocol, protocol_params=protocol_params)
         peaks[protocol] = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     vector = 8 * n

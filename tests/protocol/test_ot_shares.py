@@ -7,6 +7,7 @@ import pytest
 
 from ot_again import RunTwin
 from ot_runs import QUICK, same_model, tables, train, watch
+from simulated_runs import fit_tables
 from vfxgb import _native
 from vfxgb.data.table import Table
 from vfxgb.errors import CapacityError, ProtocolParameterError
@@ -16,7 +17,6 @@ from vfxgb.protocols.ot_shares import shares
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums
 from vfxgb.protocols.ot_shares.params import read_size
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.simulate import fit
 
 
 @pytest.mark.parametrize(
@@ -180,5 +180,5 @@ def test_progress_of_the_set_up() -> None:
 
     parts, score = tables()
     params = TrainParams(objective="reg:squarederror", n_estimators=2, max_depth=2, n_jobs=1)
-    fit(parts, "bank", score, None, 40, params, protocol="ot_shares", protocol_params=QUICK, callbacks=[Watch()])
+    fit_tables(parts, "bank", score, None, 40, params, protocol="ot_shares", protocol_params=QUICK, callbacks=[Watch()])
     assert told == [("setting up ot_shares", done, 3) for done in (1, 2, 3)]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb import VFXGBClassifier, VFXGBRegressor
 from vfxgb.data.table import Table
 from vfxgb.errors import (
@@ -249,7 +250,7 @@ def test_refused_where_a_column_has_the_name_of_the_score() -> None:
     params = TrainParams(objective="binary:logistic", **SMALL)
     given = {**CERTAIN, "private_stage_trees": 2}
     with pytest.raises(ColumnNameError, match="'joint score' already"):
-        simulate.fit(tables, "bank", y, None, 100, params, protocol="ldp", protocol_params=given)
+        fit_tables(tables, "bank", y, None, 100, params, protocol="ldp", protocol_params=given)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "many"])

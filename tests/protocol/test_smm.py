@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb import VFXGBClassifier
 from vfxgb.data.table import Table
 from vfxgb.errors import InsecureProtocolWarning, PrecisionError, ProtocolParameterError
@@ -14,7 +15,6 @@ from vfxgb.metric import make_metric
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
-from vfxgb.train.simulate import fit
 from vfxgb.tree.proposal import SumTable
 
 BOTH = ("smm1", "smm2")
@@ -43,7 +43,9 @@ def problem(n: int, features: int = 4) -> tuple[np.ndarray, np.ndarray]:
 def run(X, y, protocol, protocol_params, parties=2, **params):
     settings = {"objective": "reg:squarederror", "n_estimators": 2, "max_depth": 4, "max_bin": 12, "n_jobs": 1}
     given = TrainParams(**(settings | params))
-    return fit(tables(X, parties), "p0", y, None, len(y), given, protocol=protocol, protocol_params=protocol_params)
+    return fit_tables(
+        tables(X, parties), "p0", y, None, len(y), given, protocol=protocol, protocol_params=protocol_params
+    )
 
 
 def trees(result) -> dict:

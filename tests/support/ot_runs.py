@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb import _native
 from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
@@ -48,7 +49,7 @@ def train(
     y = (score > 0).astype(np.float64) if y is None else y
     usual = {"objective": "binary:logistic", "n_estimators": 2, "max_depth": 3, "max_bin": 8, "n_jobs": 1}
     given = {**QUICK, **(own or {})} if protocol == "ot_shares" else own
-    return simulate.fit(
+    return fit_tables(
         parts,
         "bank",
         y,

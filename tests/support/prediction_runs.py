@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from simulated_runs import fit_tables
 from vfxgb._native.rand import random_bytes
 from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
@@ -11,7 +12,7 @@ from vfxgb.params import TrainParams
 from vfxgb.predict.messages import PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue
@@ -38,7 +39,7 @@ def trained(strategy: str = "learned", rounds: int = 5) -> tuple[FitResult, dict
     params = TrainParams(
         objective="binary:logistic", n_estimators=rounds, max_depth=DEPTH, n_jobs=1, missing_strategy=strategy
     )
-    return fit(tables, "bank", y, None, N, params), tables, X
+    return fit_tables(tables, "bank", y, None, N, params), tables, X
 
 
 def over_channels(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.model.file import load_share
 from vfxgb.model.fitted import FittedModel
@@ -22,7 +23,6 @@ from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, load_config
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.protocols import protocol_by_name
-from vfxgb.train.simulate import fit
 from vfxgb.transport.network.certificates import issue, make_authority
 
 DEADLINE = 60.0
@@ -148,7 +148,7 @@ class World:
         }
         params = TrainParams.from_dict({**sizes, **TRAIN[task], "n_jobs": 1})
         quick = protocol_by_name(protocol).quick_params
-        found = fit(tables, "bank", self.labels[task][rows], None, len(rows), params, protocol, quick)
+        found = fit_tables(tables, "bank", self.labels[task][rows], None, len(rows), params, protocol, quick)
         return FittedModel(found.active_share, found.passive_shares)
 
 

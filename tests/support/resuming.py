@@ -25,6 +25,7 @@ from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state, save_state
 from vfxgb.train.passive import PassiveInput
+from vfxgb.train.plan import ActiveHooks, PassiveHooks, RunPlan
 from vfxgb.train.sides import FollowResult, LeadResult, run_active, run_passive, training_messages
 from vfxgb.transport.channel import Channel, Tap
 from vfxgb.transport.link import Frame, Link, LinkClosed, Screen, memory_links
@@ -202,21 +203,22 @@ def _lead(
             1,
             engine=engines[training.active],
         )
-        return run_active(
+        plan = RunPlan.resolve(
             training.active,
             tuple(training.tables),
             training.run_id,
-            own,
             training.params,
             training.protocol,
             training.protocol_params,
-            channels,
-            callbacks=training.callbacks(),
-            ledger=ledger,
+        )
+        hooks = ActiveHooks(
             keep=_keeping(path, clock),
             resumed=load_state(ActiveState, path),
+            ledger=ledger,
+            callbacks=training.callbacks(),
             secrets=secrets,
         )
+        return run_active(plan, own, channels, hooks)
 
 
 def _follow(training: Training, folder: Path, party: str, channel: Channel, clock: Clock, found: Attempt) -> None:
@@ -231,9 +233,11 @@ def _follow(training: Training, folder: Path, party: str, channel: Channel, cloc
                 training.run_id,
                 PassiveInput(training.tables[party], 1, local_params=local, engine=engines[party]),
                 channel,
-                ledger=found.ledgers.setdefault(party, Ledger()),
-                keep=_keeping(path, clock),
-                resumed=load_state(PassiveState, path),
+                PassiveHooks(
+                    keep=_keeping(path, clock),
+                    resumed=load_state(PassiveState, path),
+                    ledger=found.ledgers.setdefault(party, Ledger()),
+                ),
             )
     except BaseException as error:
         found.errors[party] = error

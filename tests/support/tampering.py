@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.errors import VfxgbError
 from vfxgb.params import TrainParams
@@ -30,7 +31,7 @@ def toy_run(protocol: str, params: dict[str, Any], **settings: Any) -> simulate.
     }
     usual = {"objective": "binary:logistic", "n_estimators": 2, "max_depth": 3, "max_bin": 8, "n_jobs": 1}
     train = TrainParams(**(usual | settings))
-    return simulate.fit(tables, "bank", y, None, ROWS, train, protocol=protocol, protocol_params=params)
+    return fit_tables(tables, "bank", y, None, ROWS, train, protocol=protocol, protocol_params=params)
 
 
 def replaced(kind: type[Message], when: Callable[[Any], bool] = lambda _: True, **changes: Any) -> Change:

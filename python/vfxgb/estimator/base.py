@@ -28,7 +28,8 @@ from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.predict.sides import values_of
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.train.callbacks import EvalsLog, TrainingCallback
+from vfxgb.train.callbacks import EvalsLog, TrainingCallback, as_callbacks
+from vfxgb.train.progress import make_monitor
 from vfxgb.transport.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -204,6 +205,10 @@ class FitOptions:
     callbacks: Sequence[TrainingCallback] | None = None
     verbose: bool | int | None = None
     cuts: Any = None
+
+    def all_callbacks(self) -> list[TrainingCallback]:
+        """Those given, and the one that shows progress if `verbose` asks for it."""
+        return [*as_callbacks(self.callbacks), *make_monitor(self.verbose)]
 
 
 def read_target(y: Any, n_rows: int, party: str, what: str = "y") -> NDArray[Any]:

@@ -54,8 +54,7 @@ from vfxgb.horizontal.settings import REFUSED, check_missing, read_compare, read
 from vfxgb.horizontal.simulation import UserRows, fit_users
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
-from vfxgb.train.callbacks import TrainingCallback, as_callbacks
-from vfxgb.train.progress import make_monitor
+from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.simulate import refuse_unknown_cuts
 
 Self = TypeVar("Self", bound="UserEstimator")
@@ -155,7 +154,7 @@ class UserEstimator(EstimatorBase):
             read_whole(own, "users_per_round", 2, len(data.ids))
         if own["hide_among"] is not None:
             read_whole(own, "hide_among", 1, MAX_USERS)
-        hooks = [*as_callbacks(options.callbacks), *make_monitor(options.verbose)]
+        hooks = options.all_callbacks()
         users = [
             UserRows(X, labels[start:stop], weights)
             for X, start, stop, weights in zip(data.X, data.starts[:-1], data.starts[1:], data.weights, strict=True)

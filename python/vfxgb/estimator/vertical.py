@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 from vfxgb.data.labels import read_weights
 from vfxgb.data.source import Source, read_all
 from vfxgb.data.table import Table
-from vfxgb.data.target import TargetSource
 from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import LengthMismatchError, ParameterError, PartiesError, UnfittedError
 from vfxgb.estimator.base import EstimatorBase, FitOptions, hide_unknown, read_target
@@ -65,8 +64,10 @@ from vfxgb.estimator.files import FileRows, are_files, engine_settings, open_aga
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_names
-from vfxgb.train.callbacks import TrainingCallback, as_callbacks
-from vfxgb.train.progress import make_monitor, tell
+from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.plan import RunPlan
+from vfxgb.train.progress import tell
+from vfxgb.train.simulate import FitResult, SimulatedInput, plan_for
 from vfxgb.train.simulate import fit as train
 
 if TYPE_CHECKING:
@@ -136,27 +137,25 @@ class PartyEstimator(EstimatorBase):
     ) -> None:
         self._store(locals())
 
-    def _fit(
+    def _input(
         self,
         tables: Tables,
         layout: Layout,
-        params: TrainParams,
         labels: NDArray[np.floating],
         encode: Callable[[Any, int, str], NDArray[np.floating]],
         options: "FitOptions",
-    ) -> None:
-        """Run all parties in this process and keep what they leave. `encode` reads the labels of eval sets."""
+    ) -> SimulatedInput:
+        """What the parties bring, training rows and eval sets. `encode` reads the labels of eval sets."""
         weight = read_weights(options.sample_weight, len(labels), layout.active)
         tables, labels, weight = drop_weightless(tables, labels, weight)
         sets = read_eval_sets(options.eval_set, options.eval_weights, layout, encode, type(self).__name__)
         rows, slices = stack_rows(tables, sets)
         y = np.concatenate([labels, *(entry.labels for entry in sets)]) if sets else labels
         self._from_files = False
-        self._train(rows, layout, y, stack_weights(weight, len(labels), sets), len(labels), params, slices, options)
+        weights = stack_weights(weight, len(labels), sets)
+        return SimulatedInput(rows, y, weights, len(labels), slices, **self._ways(layout, options))
 
-    def _fit_files(
-        self, files: FileRows, params: TrainParams, classes: NDArray[Any] | None, options: "FitOptions"
-    ) -> None:
+    def _file_input(self, files: FileRows, classes: NDArray[Any] | None, options: "FitOptions") -> SimulatedInput:
         """The same with tables in files. `classes`: None where labels are numbers."""
         self._from_files = True
         pairs = list(options.eval_set or ())
@@ -168,52 +167,36 @@ class PartyEstimator(EstimatorBase):
             )
         rows, targets, slices = [files], [files.target(classes)], []
         for i, ((X, y), weight) in enumerate(zip(pairs, weights, strict=True)):
-            start = sum(one.n_rows for one in rows)
+            start = sum(part.n_rows for part in rows)
             rows.append(files.again(X, y, weight, f"eval set {i}"))
             targets.append(rows[-1].target(classes, f"eval set {i}"))
             slices.append((f"validation_{i}", slice(start, start + rows[-1].n_rows)))
         sources, target = stacked(rows, targets)
         layout, n_train = files.layout, files.n_rows
-        if engine_settings(self.get_params()).in_shards:
-            self._train(sources, layout, target, None, n_train, params, slices, options)
-            return
+        ways = self._ways(layout, options)
+        if ways["engine"].in_shards:
+            return SimulatedInput(sources, target, None, n_train, slices, **ways)
         labels, row_weights = target.read(0, sources[layout.active].n_rows)
         tables = {party: read_all(source) for party, source in sources.items()}
-        self._train(tables, layout, labels, row_weights, n_train, params, slices, options)
+        return SimulatedInput(tables, labels, row_weights, n_train, slices, **ways)
 
-    def _train(
-        self,
-        rows: Mapping[str, Table | Source],
-        layout: Layout,
-        y: NDArray[Any] | TargetSource,
-        weight: NDArray[Any] | None,
-        n_train: int,
-        params: TrainParams,
-        evals: Sequence[tuple[str, slice]],
-        options: "FitOptions",
-    ) -> None:
-        record = self.get_params()["record"]
+    def _ways(self, layout: Layout, options: "FitOptions") -> dict[str, Any]:
+        """The fields of SimulatedInput that say how parties work, from this estimator's parameters."""
+        params = self.get_params()
+        record, kept = params["record"], params["privacy_dir"]
         if not isinstance(record, bool):
             raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
-        kept = self.get_params()["privacy_dir"]
         if kept is not None and (not isinstance(kept, (str, os.PathLike)) or Path(kept).is_file()):
             raise ParameterError(f"reading parameters: privacy_dir={kept!r}, wanted a folder, or None")
-        result = train(
-            rows,
-            layout.active,
-            y,
-            weight,
-            n_train,
-            params,
-            self._protocol(layout),
-            self.get_params()["protocol_params"],
-            evals,
-            [*as_callbacks(options.callbacks), *make_monitor(options.verbose)],
-            read_cuts(options.cuts, layout),
-            record,
-            engine_settings(self.get_params()),
-            kept,
-        )
+        cuts, engine = read_cuts(options.cuts, layout), engine_settings(params)
+        return {"cuts": cuts, "record": record, "engine": engine, "privacy_dir": kept}
+
+    def _plan(self, given: SimulatedInput, layout: Layout, params: TrainParams) -> RunPlan:
+        protocol_params = self.get_params()["protocol_params"]
+        return plan_for(given.tables, layout.active, params, self._protocol(layout), protocol_params)
+
+    def _take(self, result: FitResult, layout: Layout, options: "FitOptions") -> None:
+        """Keep what a training left."""
         if len(result.ledger.privacy):
             tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", options.verbose)
         self._layout = layout
@@ -314,19 +297,21 @@ class VFXGBClassifier(ClassifierPart, PartyEstimator):
         in_shards = engine_settings(params).in_shards
         if are_files(X) and (isinstance(y, str) or in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
-            classes = files.classes()
-            self._fit_files(files, self._train_params(*self._objective(len(classes))), classes, options)
-            self.classes_ = classes
-            return self
-        tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
-        target = read_target(y, tables[layout.active].n_rows, layout.active)
-        classes, codes = find_classes(target, layout.active)
-        objective, outputs = self._objective(len(classes))
+            layout, classes = files.layout, files.classes()
+            settings = self._train_params(*self._objective(len(classes)))
+            given = self._file_input(files, classes, options)
+        else:
+            tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
+            target = read_target(y, tables[layout.active].n_rows, layout.active)
+            classes, codes = find_classes(target, layout.active)
+            settings = self._train_params(*self._objective(len(classes)))
 
-        def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float32]:
-            return encode_classes(read_target(labels, n_rows, layout.active, what), classes, layout.active, what)
+            def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float32]:
+                return encode_classes(read_target(labels, n_rows, layout.active, what), classes, layout.active, what)
 
-        self._fit(tables, layout, self._train_params(objective, outputs), codes, encode, options)
+            given = self._input(tables, layout, codes, encode, options)
+        result = train(given, self._plan(given, layout, settings), options.all_callbacks())
+        self._take(result, layout, options)
         self.classes_ = classes
         return self
 
@@ -355,13 +340,18 @@ class VFXGBRegressor(RegressorPart, PartyEstimator):
         in_shards = engine_settings(params).in_shards
         if are_files(X) and (isinstance(y, str) or in_shards):
             files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
-            self._fit_files(files, self._train_params(self._regression(), 1), None, options)
-            return self
-        tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
+            layout = files.layout
+            settings = self._train_params(self._regression(), 1)
+            given = self._file_input(files, None, options)
+        else:
+            tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
 
-        def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float64]:
-            return read_numbers(read_target(labels, n_rows, layout.active, what), layout.active, what)
+            def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float64]:
+                return read_numbers(read_target(labels, n_rows, layout.active, what), layout.active, what)
 
-        codes = encode(y, tables[layout.active].n_rows, "y")
-        self._fit(tables, layout, self._train_params(self._regression(), 1), codes, encode, options)
+            codes = encode(y, tables[layout.active].n_rows, "y")
+            settings = self._train_params(self._regression(), 1)
+            given = self._input(tables, layout, codes, encode, options)
+        result = train(given, self._plan(given, layout, settings), options.all_callbacks())
+        self._take(result, layout, options)
         return self

@@ -28,6 +28,7 @@ from vfxgb.protocols import protocol_by_name
 from vfxgb.threads import resolve_threads
 from vfxgb.train.checkpoint import PassiveState, load_state, save_state
 from vfxgb.train.passive import PassiveInput
+from vfxgb.train.plan import PassiveHooks
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.sides import FollowResult, run_passive
 from vfxgb.transport.messages import Abort
@@ -127,10 +128,12 @@ class Follower:
                     words.run,
                     given,
                     session.channel,
-                    ledger=session.ledger,
-                    save=lambda share: save_share(share, folder.share_file),
-                    keep=partial(self._keep, session, look),
-                    resumed=state,
+                    PassiveHooks(
+                        keep=partial(self._keep, session, look),
+                        resumed=state,
+                        save=lambda share: save_share(share, folder.share_file),
+                        ledger=session.ledger,
+                    ),
                 )
         except BaseException as error:
             seen = self._seen(session, record, start)

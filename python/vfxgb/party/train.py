@@ -46,13 +46,13 @@ from vfxgb.party.training_input import (
     training_request,
     weights_of,
 )
-from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.runtime.ledger import Ledger, counted
 from vfxgb.runtime.timings import Timings
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.checkpoint import ActiveState, load_state, save_state
+from vfxgb.train.plan import ActiveHooks, RunPlan
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
 from vfxgb.train.sides import LeadResult, run_active
@@ -85,15 +85,18 @@ class Trainer:
         self._tell = tell
         self._network = Network.of(config)
         self._align = section(AlignParams, config.align, "align", config.path)
-        self.params = read_params(config)
-        self.spec = protocol_by_name(config.protocol.name)
+        params = read_params(config)
+        # As the configuration says it, for the record; the plan has the defaults too.
         self._protocol_params = {**config.protocol.params, **config.protocol.local}
-        require_consent(self.spec, make_protocol_params(self.spec, self._protocol_params))
-        parties = PartyFolder(config.folder)
-        self.folder = parties.run(random_bytes(RUN_BYTES).hex()) if resume is None else parties.find(resume)
+        runs = PartyFolder(config.folder)
+        self.folder = runs.run(random_bytes(RUN_BYTES).hex()) if resume is None else runs.find(resume)
+        parties = (config.party, *config.peers)
+        self.plan = RunPlan.resolve(
+            config.party, parties, self.folder.run, params, config.protocol.name, self._protocol_params
+        )
         if resume is not None and self.folder.read().state == "finished":
             raise CheckpointError(f"resuming run {self.folder.run[:8]}: it has finished; its model is in its folder")
-        check_metrics(self.params)
+        check_metrics(self.plan.params)
         self.train = self._read(config.data.train, "train")
         self.valid = None if config.data.valid is None else self._read(config.data.valid, "valid")
         self._sessions: Mapping[str, Session] = {}
@@ -107,7 +110,7 @@ class Trainer:
             self._check_settings()
         for what, held in (("train", self.train), ("valid", self.valid)):
             if held is not None:
-                check_labels(self.params, held, config.party, what)
+                check_labels(self.plan.params, held, config.party, what)
 
     def _check_settings(self) -> None:
         """Raise CheckpointError, before anybody is dialled, if the run began with other settings than those of now."""
@@ -122,10 +125,10 @@ class Trainer:
             "data": kept.source,
         }
         after = {
-            "parties": [self.config.party, *self.config.peers],
-            "protocol": self.spec.name,
-            "protocol_params": shared_params(self.spec, make_protocol_params(self.spec, self._protocol_params)),
-            "train": lasting_params(self.params),
+            "parties": list(self.plan.parties),
+            "protocol": self.plan.spec.name,
+            "protocol_params": shared_params(self.plan.spec, self.plan.protocol_params),
+            "train": lasting_params(self.plan.params),
             "data": self._source(),
         }
         changes = changed_settings(before, after)
@@ -164,7 +167,7 @@ class Trainer:
     def request(self) -> TrainRequest:
         """What the passive parties are asked for."""
         n_ids = len(self.train.ids) + (0 if self.valid is None else len(self.valid.ids))
-        return training_request(self.config, self.params, self.folder.rows_file.exists(), n_ids)
+        return training_request(self.config, self.plan.params, self.folder.rows_file.exists(), n_ids)
 
     def describe(self) -> str:
         """What would be done, for --dry-run."""
@@ -233,7 +236,7 @@ class Trainer:
             self._count += 1
             record = msgspec.structs.replace(record, sessions=self._count)
             self.folder.write(record)
-            self._log.info("training", run=self.run_id, protocol=self.spec.name, session=self._count)
+            self._log.info("training", run=self.run_id, protocol=self.plan.spec.name, session=self._count)
             view = partial(self._seen, record, start, timings)
             try:
                 result = self._train(sessions, ledger, timings, view)
@@ -254,7 +257,7 @@ class Trainer:
         words = hello("train", self.run_id, config.purpose, train=request)
         for session in sessions.values():
             need_same_steps(session, greet(session, words), config.data.normalise)
-            session.speak(training_talk(self.spec.name))
+            session.speak(training_talk(self.plan.spec.name))
         rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
         self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
         self._kept = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
@@ -263,23 +266,17 @@ class Trainer:
         look, draft = Look(self.folder, view, ledger), Draft(self.folder)
         with engines_for([config.party], config.engine, config.threads) as engines:
             self._given = self._input(rows, engines[config.party])
-            return run_active(
-                config.party,
-                (config.party, *config.peers),
-                self.run_id,
-                self._given,
-                self.params,
-                self.spec.name,
-                self._protocol_params,
-                {name: session.channel for name, session in sessions.items()},
-                callbacks=[*self.callbacks, draft],
-                ledger=ledger,
-                save=_save_draft,
+            hooks = ActiveHooks(
                 keep=partial(self._keep, look, draft),
                 resumed=self._kept,
-                secrets=secret_box(config, self.folder),
+                save=_save_draft,
+                ledger=ledger,
                 timings=timings,
+                callbacks=[*self.callbacks, draft],
+                secrets=secret_box(config, self.folder),
             )
+            channels = {name: session.channel for name, session in sessions.items()}
+            return run_active(self.plan, self._given, channels, hooks)
 
     def _keep(self, look: Look, draft: Draft, state: ActiveState) -> None:
         self._pace.note(state.rounds, self.total_bytes())
@@ -324,7 +321,7 @@ class Trainer:
         tables = [(part.table, group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
         common = labels_of(self.train.labels, groups[0])
-        check_classes(common, self.params, self.config.party, f"the {n_train:,} rows that all parties have")
+        check_classes(common, self.plan.params, self.config.party, f"the {n_train:,} rows that all parties have")
         evals = [("train", slice(0, n_train))]
         if n_rows > n_train:
             evals.append(("valid", slice(n_train, n_rows)))
@@ -334,8 +331,8 @@ class Trainer:
             weights_of(held, groups),
             n_train,
             evals,
-            resolve_threads(self.config.threads or self.params.n_jobs),
-            constraints=directions(self.params, self.train.table.names),
+            resolve_threads(self.config.threads or self.plan.params.n_jobs),
+            constraints=directions(self.plan.params, self.train.table.names),
             engine=engine,
             privacy=PrivacyFolder(self.config.folder, self.config.party),
             ids=self.train.ids.digests[groups[0]],
@@ -351,14 +348,14 @@ class Trainer:
             state="running",
             started=now() if before is None else before.started,
             purpose=config.purpose,
-            parties=(config.party, *config.peers),
-            protocol=self.spec.name,
+            parties=self.plan.parties,
+            protocol=self.plan.spec.name,
             protocol_params=plain(self._protocol_params),
-            security=self.spec.security,
-            attacks=self.spec.attacks,
-            train=plain_params(self.params),
+            security=self.plan.spec.security,
+            attacks=self.plan.spec.attacks,
+            train=plain_params(self.plan.params),
             features=self.train.table.names,
-            planned_rounds=self.params.n_estimators,
+            planned_rounds=self.plan.params.n_estimators,
             versions=versions(),
         )
 
@@ -393,7 +390,7 @@ class Trainer:
             return {}
         assert isinstance(given.labels, np.ndarray)  # noqa: S101 - see _input
         margins = np.frombuffer(kept.best_margins or kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
-        return eval_curves(make_objective(self.params), given.evals, margins, given.labels, given.weights)
+        return eval_curves(make_objective(self.plan.params), given.evals, margins, given.labels, given.weights)
 
     def _end(self, record: RunRecord, state: State, error: str, ledger: Ledger) -> RunRecord:
         record = msgspec.structs.replace(record, state=state, error=error, ended=now())

@@ -4,10 +4,9 @@ After each round the passive parties keep their state, then the active party its
 takes over what its state holds and goes on with the next round.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,10 +17,8 @@ from vfxgb.contract import (
     ActiveContext,
     ActiveRole,
     Gradients,
-    ProtocolSpec,
     Release,
     ReleaseContext,
-    TranscriptSink,
 )
 from vfxgb.contract.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.data.source import Source
@@ -35,15 +32,12 @@ from vfxgb.model.seal import seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords
 from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.objective import Objective, make_objective
-from vfxgb.params import TrainParams
-from vfxgb.runtime.ledger import LeafPurity, Ledger
-from vfxgb.runtime.secrets import SecretBox
-from vfxgb.runtime.timings import Timings
+from vfxgb.runtime.ledger import LeafPurity
 from vfxgb.train.active_checkpoints import ActiveCheckpoints, Grown
-from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingCallback, TrainingState
-from vfxgb.train.checkpoint import ActiveState
+from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingState
 from vfxgb.train.digests import table_digest
 from vfxgb.train.placing import Placed, Placing, check_fits, place_rows
+from vfxgb.train.plan import ActiveHooks, RunPlan
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.settings import active_settings, plain_params
@@ -84,41 +78,24 @@ class ActiveInput:
 
 
 class ActiveParty:
-    """One run of the active party; `run()` returns its sealed share.
+    """One run of the active party; `run()` returns its sealed share. `state` is what its callbacks see.
 
-    `note`: for a run that is recorded. `keep`, `resumed`, `secrets`, `ledger`, `timings`: see sides.run_active.
+    `plan`, `hooks`: see plan.py. `channels`: to every passive party.
     """
 
-    def __init__(
-        self,
-        party: str,
-        run_id: str,
-        parties: Sequence[str],
-        given: ActiveInput,
-        params: TrainParams,
-        spec: ProtocolSpec,
-        protocol_params: Any,
-        channels: Mapping[str, Channel],
-        note: TranscriptSink | None = None,
-        *,
-        keep: Callable[[ActiveState], None] | None = None,
-        resumed: ActiveState | None = None,
-        secrets: SecretBox | None = None,
-        ledger: Ledger | None = None,
-        timings: Timings | None = None,
-    ) -> None:
-        self.party = party
-        self.timings = Timings() if timings is None else timings
-        self._run_id = run_id
-        self._parties = tuple(parties)
+    def __init__(self, plan: RunPlan, given: ActiveInput, channels: Mapping[str, Channel], hooks: ActiveHooks) -> None:
+        params = plan.params
+        self.party = plan.party
+        self.timings = hooks.timings
+        self.state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
+        self._plan = plan
+        self._hooks = hooks
         self._given = given
+        self._parties = plan.parties
         self._params = params
-        self._spec = spec
-        self._protocol_params = protocol_params
-        self._options = spec.options(protocol_params)
+        self._options = plan.options
         self._channels = channels
-        self._note = note
-        self._secrets = secrets
+        self._note = hooks.note
         self.remarks: list[str] = []
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
@@ -126,13 +103,10 @@ class ActiveParty:
         # Passive party -> equations about its rows that were opened (protocols.base.equations_of).
         self.opened_equations: dict[str, int] = {}
         setup = self._make_setup()
-        entered = Ledger() if ledger is None else ledger
         self._keeper = ActiveCheckpoints(
-            party,
+            plan.party,
             setup,
-            keep,
-            resumed,
-            entered,
+            hooks,
             self.events,
             self.opened_equations,
             tuple(channels),
@@ -140,7 +114,7 @@ class ActiveParty:
             given.ids,
         )
         self._keeper.check(
-            active_settings(setup, parties, params, given.evals, given.cuts, given.constraints),
+            active_settings(setup, plan, given.evals, given.cuts, given.constraints),
             lambda: table_digest(given.table, self._checked(given.labels), given.weights),
         )
         self._released_labels: Float32Array | None = None
@@ -154,8 +128,6 @@ class ActiveParty:
         self._keeper.restore(self._grown, len(self._parties))
         self._fill: tuple[float, ...] | None = None
         self._role: ActiveRole | None = None
-        # Told of long steps within a round.
-        self._progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
 
     @property
     def margins(self) -> Float32Array | None:
@@ -168,7 +140,7 @@ class ActiveParty:
     def _place(self) -> Placed:
         given, params = self._given, self._params
         if given.engine is not None:
-            check_fits(self._spec, params, self._note is not None)
+            check_fits(self._plan.spec, params, self._note is not None)
         how = Placing(
             self.party,
             given.n_train,
@@ -194,11 +166,11 @@ class ActiveParty:
 
     def _make_setup(self) -> Setup:
         """What every passive party is told first, for a run from its beginning."""
-        given, params = self._given, self._params
-        shared = msgspec.to_builtins(self._protocol_params)
+        given, params, spec = self._given, self._params, self._plan.spec
+        shared = msgspec.to_builtins(self._plan.protocol_params)
         return Setup(
-            protocol=self._spec.name,
-            protocol_params={name: value for name, value in shared.items() if name not in self._spec.local_params},
+            protocol=spec.name,
+            protocol_params={name: value for name, value in shared.items() if name not in spec.local_params},
             n_rows=given.table.n_rows,
             n_train=given.n_train,
             rows_digest=rows_digest(given.table.ids),
@@ -210,7 +182,7 @@ class ActiveParty:
             told_sample=params.told_sample,
             constrained=given.constraints is not None,
             first_round=1 if params.reduced_leakage else 0,
-            run=self._run_id,
+            run=self._plan.run_id,
             n_rounds=params.n_estimators,
             start_round=0,
             trees_digest=b"",
@@ -218,11 +190,12 @@ class ActiveParty:
         )
 
     def _make_release(self, target: Target) -> Release | None:
-        if self._spec.release is None or not self._channels:
+        spec = self._plan.spec
+        if spec.release is None or not self._channels:
             return None
-        return self._spec.release(
+        return spec.release(
             ReleaseContext(
-                params=self._protocol_params,
+                params=self._plan.protocol_params,
                 train=self._params,
                 n_train=self._given.n_train,
                 n_outputs=self._objective.n_outputs,
@@ -236,15 +209,13 @@ class ActiveParty:
             )
         )
 
-    def run(
-        self,
-        state: TrainingState,
-        callbacks: Sequence[TrainingCallback],
-        save: Callable[[ActiveShare, Path], None] | None = None,
-    ) -> ActiveShare:
-        """Train to the end. `save` gets the share as it stands and a folder, when a callback asks for it."""
+    def run(self) -> ActiveShare:
+        """Train to the end."""
+        state, callbacks = self.state, self._hooks.callbacks
         try:
-            return self._run(state, callbacks, save)
+            n_rounds = self._begin()
+            run_rounds(n_rounds, state, callbacks, self._boost, self._evaluate, self._finish_round)
+            return self._seal(state)
         except BaseException:
             # The error that ended the run is the one to report.
             with suppress(Exception):
@@ -254,17 +225,9 @@ class ActiveParty:
             if self._role is not None:
                 self._role.close()
 
-    def _run(
-        self,
-        state: TrainingState,
-        callbacks: Sequence[TrainingCallback],
-        save: Callable[[ActiveShare, Path], None] | None,
-    ) -> ActiveShare:
-        def progress(step: str, done: int, total: int) -> None:
-            for callback in callbacks:
-                callback.progress(state, step, done, total)
-
-        self._progress = progress
+    def _begin(self) -> int:
+        """Set everything up, here and at the others, or take it over; returns how many rounds the run may have."""
+        state, save = self.state, self._hooks.save
         n_rounds = self._keeper.take_over(state, self._params.n_estimators)
         self._set_up()
         if not self._keeper.resumes:
@@ -273,8 +236,12 @@ class ActiveParty:
             state.save = lambda folder: save(self._share(state), folder)
         state.maximised = maximised(self._metrics)
         state.training_metrics = self._training_metrics
-        run_rounds(n_rounds, state, callbacks, self._boost, self._evaluate, self._finish_round)
-        return self._seal(state)
+        return n_rounds
+
+    def _progress(self, step: str, done: int, total: int) -> None:
+        """Tell the callbacks of a long step within a round."""
+        for callback in self._hooks.callbacks:
+            callback.progress(self.state, step, done, total)
 
     def _set_up(self) -> None:
         given, params = self._given, self._params
@@ -291,11 +258,11 @@ class ActiveParty:
         self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
         self._own.records += self._keeper.records(binned.n_features)
         if self._channels:
-            self._role = self._spec.active(
+            self._role = self._plan.spec.active(
                 ActiveContext(
                     channels=self._channels,
                     rows=binned.rows,
-                    params=self._protocol_params,
+                    params=self._plan.protocol_params,
                     train=params,
                     n_train=given.n_train,
                     n_outputs=self._objective.n_outputs,
@@ -307,7 +274,7 @@ class ActiveParty:
                     opened_equations=self.opened_equations,
                     note=self._note,
                     progress=self._progress,
-                    secrets=self._secrets,
+                    secrets=self._hooks.secrets,
                     remarks=self.remarks,
                 )
             )
@@ -430,7 +397,7 @@ class ActiveParty:
             self._base_margin if len(self._base_margin) > 1 else self._objective.transform(self._base_margin[None, :])
         )
         return ActiveShare(
-            run=self._run_id,
+            run=self._plan.run_id,
             party=self.party,
             parties=self._parties,
             n_outputs=self._objective.n_outputs,

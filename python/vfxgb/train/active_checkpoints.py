@@ -22,7 +22,6 @@ from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError, MessageError
 from vfxgb.model.seal import new_salt
 from vfxgb.model.shares import TreeShape
-from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import EvalsLog, TrainingState
 from vfxgb.train.checkpoint import (
     DIGEST_BYTES,
@@ -36,6 +35,7 @@ from vfxgb.train.checkpoint import (
     restore_tree,
 )
 from vfxgb.train.digests import START, settings_digest, trees_link
+from vfxgb.train.plan import ActiveHooks
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
 from vfxgb.train.settings import Settings, other_settings
 from vfxgb.train.target import Target
@@ -56,7 +56,7 @@ class Grown:
 
 
 class ActiveCheckpoints:
-    """Keeps and restores one run. `keep`, `resumed`, `ledger`: see sides.run_active. `events`: the party's, to be kept.
+    """Keeps and restores one run. `hooks`: see plan.RunHooks. `events`: the party's, to be kept.
 
     `opened`: passive party -> equations opened, to be kept. `receivers`: the passive parties. `privacy`, `ids`: see
     active.ActiveInput.
@@ -68,20 +68,19 @@ class ActiveCheckpoints:
         self,
         party: str,
         setup: Setup,
-        keep: Callable[[ActiveState], None] | None,
-        resumed: ActiveState | None,
-        ledger: Ledger,
+        hooks: ActiveHooks,
         events: list[Event],
         opened: dict[str, int],
         receivers: Sequence[str] = (),
         privacy: PrivacyFolder | None = None,
         ids: NDArray[np.uint8] | None = None,
     ) -> None:
+        resumed = hooks.resumed
         self._party = party
         self._setup = setup
-        self._keep = keep
+        self._keep = hooks.keep
         self._resumed = resumed
-        self._ledger = ledger
+        self._ledger = hooks.ledger
         self._events = events
         self._opened = opened
         self._what = f"{party} resuming run {setup.run[:16]}"
@@ -95,7 +94,7 @@ class ActiveCheckpoints:
         if resumed is not None:
             events.extend(resumed.events)
         self._releases = ReleaseLog(
-            f"{party} in run {setup.run[:16]}", self.salt, events, ledger, receivers, privacy, ids, {}
+            f"{party} in run {setup.run[:16]}", self.salt, events, hooks.ledger, receivers, privacy, ids, {}
         )
 
     @property

@@ -30,7 +30,6 @@ from vfxgb.contract import (
     PassiveRole,
     PassiveTree,
     ProtocolSpec,
-    TranscriptSink,
 )
 from vfxgb.contract.messages import (
     BeginRound,
@@ -59,13 +58,12 @@ from vfxgb.model.shares import PassiveShare, Seal
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.rows.parts import Partition
 from vfxgb.rows.shown_cuts import ShownCuts
-from vfxgb.runtime.ledger import Ledger
-from vfxgb.runtime.timings import Timings
 from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
-from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds, PassiveState
+from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds
 from vfxgb.train.digests import table_digest
 from vfxgb.train.passive_checkpoints import PassiveCheckpoints
 from vfxgb.train.placing import Placing, check_passive, place_rows
+from vfxgb.train.plan import PassiveHooks
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.split_log import SplitLog
@@ -105,7 +103,7 @@ class PassiveInput:
 class PassiveParty:
     """One run of one passive party; `run()` returns when the model is sealed and the share saved.
 
-    `note`: for a run that is recorded. `save`, `keep`, `resumed`, `ledger`: see sides.run_passive.
+    `run_id`: see plan.RunPlan. `hooks`: see plan.RunHooks.
     """
 
     def __init__(
@@ -114,31 +112,24 @@ class PassiveParty:
         run_id: str,
         given: PassiveInput,
         channel: Channel,
-        note: TranscriptSink | None = None,
-        *,
-        save: Callable[[PassiveShare], None] | None = None,
-        keep: Callable[[PassiveState], None] | None = None,
-        resumed: PassiveState | None = None,
-        ledger: Ledger | None = None,
+        hooks: PassiveHooks,
     ) -> None:
         self.party = party
-        self.timings = Timings()
+        self.timings = hooks.timings
         self.disclosed = Disclosed()
         self.events: list[Event] = []
         self._run_id = run_id
         self._given = given
         self._channel = channel
-        self._note = note
-        self._save = save
+        self._note = hooks.note
+        self._save = hooks.save
         # Rounds that were done when the run was resumed.
         self.resumed_at = 0
-        self.ledger = Ledger() if ledger is None else ledger
+        self.ledger = hooks.ledger
         self._keeper = PassiveCheckpoints(
             party,
             run_id,
-            keep,
-            resumed,
-            self.ledger,
+            hooks,
             self.events,
             self.disclosed,
             channel.peer,

@@ -19,9 +19,9 @@ from vfxgb.contract.messages import Setup
 from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError
 from vfxgb.model.seal import new_salt
-from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.checkpoint import BegunRounds, PassiveState, RoundMark
 from vfxgb.train.digests import START, settings_digest, state_link
+from vfxgb.train.plan import PassiveHooks
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
 from vfxgb.train.settings import Settings, other_settings
 from vfxgb.train.split_log import SplitLog
@@ -32,7 +32,7 @@ _BEGINNING = RoundMark(-1, 0, b"", b"")
 class PassiveCheckpoints:
     """Keeps and restores one run. `events` and `disclosed` are the party's.
 
-    `keep`, `resumed` and `ledger` are described in sides.run_passive.
+    `hooks`: see plan.RunHooks.
 
     `peer`: the active party. `privacy`, `ids`: see passive.PassiveInput. `salt`: of the party's digests. `begun`: the
     rounds it has begun to answer, in all sessions of the run.
@@ -42,20 +42,19 @@ class PassiveCheckpoints:
         self,
         party: str,
         run_id: str,
-        keep: Callable[[PassiveState], None] | None,
-        resumed: PassiveState | None,
-        ledger: Ledger,
+        hooks: PassiveHooks,
         events: list[Event],
         disclosed: Disclosed,
         peer: str,
         privacy: PrivacyFolder | None = None,
         ids: NDArray[np.uint8] | None = None,
     ) -> None:
+        resumed = hooks.resumed
         self._party = party
         self._run_id = run_id
-        self._keep = keep
+        self._keep = hooks.keep
         self._resumed = resumed
-        self._ledger = ledger
+        self._ledger = hooks.ledger
         self._events = events
         self._disclosed = disclosed
         self._marks: list[RoundMark] = []
@@ -67,7 +66,7 @@ class PassiveCheckpoints:
             f"{party} in run {run_id[:16]}",
             self.salt,
             events,
-            ledger,
+            hooks.ledger,
             [peer],
             privacy,
             ids,

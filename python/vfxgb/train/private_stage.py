@@ -18,10 +18,10 @@ from vfxgb.errors import ProtocolParameterError
 from vfxgb.model.private_stage import score_names, with_scores
 from vfxgb.model.shares import ActiveShare
 from vfxgb.params import TrainParams
-from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.runtime.timings import Timings
 from vfxgb.train.active import ActiveInput, ActiveParty
-from vfxgb.train.callbacks import EarlyStopping, TrainingCallback, TrainingState
+from vfxgb.train.callbacks import EarlyStopping, TrainingCallback
+from vfxgb.train.plan import ActiveHooks, RunPlan
 from vfxgb.transport.channel import Channel
 
 # Nothing leaves the party, so nothing needs protection.
@@ -44,14 +44,9 @@ def check_private_stage(
 
 
 def train_private_stage(
-    share: ActiveShare,
-    given: ActiveInput,
-    params: TrainParams,
-    margins: NDArray[np.float32],
-    n_trees: int,
-    timings: Timings,
+    plan: RunPlan, share: ActiveShare, given: ActiveInput, margins: NDArray[np.float32], timings: Timings
 ) -> ActiveShare:
-    """The stage of a joint model `share` whose rows have these margins [n_rows, n_outputs], in `n_trees` rounds.
+    """The stage of a joint model `share` of the run `plan`, whose rows have these margins [n_rows, n_outputs].
 
     It has the settings of the run, but for those that protect sums from others, and starts from the true labels.
     """
@@ -60,17 +55,14 @@ def train_private_stage(
         constraints = np.concatenate([constraints, np.zeros(share.n_outputs, dtype=np.int8)])
     own = replace(given, table=with_scores(as_table(given.table), margins), constraints=constraints)
     settings = replace(
-        params,
-        n_estimators=n_trees,
+        plan.params,
+        n_estimators=plan.options.private_trees,
         base_score=None,
         early_stopping_rounds=None,
         monotone_constraints=None,
         min_bucket_rows=TrainParams.min_bucket_rows,
         reduced_leakage=False,
     )
-    spec = protocol_by_name(ALONE)
+    alone = RunPlan.resolve(plan.party, (plan.party,), plan.run_id, settings, ALONE)
     with timings.phase("private stage"):
-        leader = ActiveParty(
-            share.party, share.run, (share.party,), own, settings, spec, make_protocol_params(spec, None), {}
-        )
-        return leader.run(TrainingState(n_estimators=n_trees, learning_rate=params.learning_rate), [])
+        return ActiveParty(alone, own, {}, ActiveHooks()).run()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vfxgb.contract import ProtocolSpec
 from vfxgb.contract.messages import Setup
 from vfxgb.params import TrainParams
+from vfxgb.train.plan import RunPlan
 
 Settings = Mapping[str, Any]
 
@@ -47,8 +48,7 @@ def _plain(value: Any) -> Any:
 
 def active_settings(
     setup: Setup,
-    parties: Sequence[str],
-    params: TrainParams,
+    plan: RunPlan,
     evals: Sequence[tuple[str, slice]],
     cuts: Mapping[str, Any] | None,
     constraints: NDArray[np.int8] | None,
@@ -56,8 +56,8 @@ def active_settings(
     """Everything the active party's model depends on beside its data, as JSON holds it. Threads are not among it."""
     return {
         "setup": _lasting(setup),
-        "parties": list(parties),
-        "params": lasting_params(params),
+        "parties": list(plan.parties),
+        "params": lasting_params(plan.params),
         "evals": [[name, *rows.indices(setup.n_rows)] for name, rows in evals],
         "cuts": _plain(cuts),
         "constraints": _plain(constraints),

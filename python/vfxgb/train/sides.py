@@ -4,30 +4,26 @@
 
 Both tell their peers when they fail and raise; neither closes a channel that ended well. A run is known by its run id.
 One that broke off is resumed by calling both again with new channels, the same arguments, and the state that `keep` got
-last (checkpoint.py): the model is then the one that the undisturbed run would have made.
+last (plan.RunHooks): the model is then the one that the undisturbed run would have made.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import TranscriptSink
 from vfxgb.contract.messages import TRAINING_MESSAGES
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
-from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.protocols import protocol_by_name
 from vfxgb.runtime.ledger import Ledger, Opened
-from vfxgb.runtime.secrets import SecretBox
 from vfxgb.runtime.timings import Timings
 from vfxgb.train.active import ActiveInput, ActiveParty
-from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState, as_callbacks
-from vfxgb.train.checkpoint import ActiveState, PassiveState
+from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, as_callbacks
 from vfxgb.train.passive import PassiveInput, PassiveParty
+from vfxgb.train.plan import ActiveHooks, PassiveHooks, RunPlan
 from vfxgb.train.private_stage import check_private_stage, train_private_stage
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.failure import failure_told
@@ -80,81 +76,29 @@ def training_messages(protocol: str) -> tuple[type[Message], ...]:
     return (*TRAINING_MESSAGES, *protocol_by_name(protocol).messages)
 
 
-def run_active(
-    party: str,
-    parties: Sequence[str],
-    run_id: str,
-    given: ActiveInput,
-    params: TrainParams,
-    protocol: str,
-    protocol_params: Mapping[str, Any] | None,
-    channels: Mapping[str, Channel],
-    *,
-    callbacks: Sequence[TrainingCallback] | None = None,
-    ledger: Ledger | None = None,
-    save: Callable[[ActiveShare, Path], None] | None = None,
-    keep: Callable[[ActiveState], None] | None = None,
-    resumed: ActiveState | None = None,
-    secrets: SecretBox | None = None,
-    note: TranscriptSink | None = None,
-    timings: Timings | None = None,
-) -> LeadResult:
-    """Train, as the active party.
+def run_active(plan: RunPlan, given: ActiveInput, channels: Mapping[str, Channel], hooks: ActiveHooks) -> LeadResult:
+    """Train, as the active party. `plan`, `hooks`: see plan.py.
 
-    `parties`: all, in the order that global feature ids follow. `run_id`: hexadecimal, the same at every party.
-    `channels`: to every passive party; their catalogue holds `training_messages(protocol)`. `callbacks`:
-    params.early_stopping_rounds adds one. `ledger`: also the observer of the channels; gets what the party knows
-    beyond single messages, and, for a resumed run, the totals until then. `save(share, folder)`: writes the share as it
-    stands when the callback Checkpoint asks for it; None: that callback is refused. `keep(state)`: called before the
-    first round and after every one, and under differential privacy also before a release is sent; must have stored
-    the state when it returns (checkpoint.save_state). `resumed`: what `keep` got last. `secrets`: where private keys
-    are kept; None: a resumed run makes new ones. `note`: for a run that is recorded. `timings`: to be filled, for who
-    wants to look at them meanwhile.
+    `channels`: to every passive party; their catalogue holds `training_messages` of the plan's protocol.
 
-    Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`resumed` is of other data,
+    Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`hooks.resumed` is of other data,
     settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
     """
-    spec = protocol_by_name(protocol)
-    own_params = make_protocol_params(spec, protocol_params)
-    require_consent(spec, own_params)
-    hooks = _hooks(callbacks, params)
-    private_trees = spec.options(own_params).private_trees
+    hooks = replace(hooks, callbacks=_all_callbacks(hooks.callbacks, plan.params))
+    private_trees = plan.options.private_trees
     if private_trees:
-        check_private_stage(given, make_objective(params).n_outputs, channels, hooks)
-    entered = Ledger() if ledger is None else ledger
-    state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
+        check_private_stage(given, make_objective(plan.params).n_outputs, channels, hooks.callbacks)
     with failure_told(channels.values()):
-        leader = ActiveParty(
-            party,
-            run_id,
-            parties,
-            given,
-            params,
-            spec,
-            own_params,
-            channels,
-            note,
-            keep=keep,
-            resumed=resumed,
-            secrets=secrets,
-            ledger=entered,
-            timings=timings,
-        )
-        share = leader.run(state, hooks, save)
+        leader = ActiveParty(plan, given, channels, hooks)
+        share = leader.run()
     if private_trees:
         margins = leader.margins
         assert margins is not None  # noqa: S101 - protocols with a private stage have no rows in shards
-        stage = train_private_stage(share, given, params, margins, private_trees, leader.timings)
+        stage = train_private_stage(plan, share, given, margins, leader.timings)
         share = replace(share, private_stage=stage)
-        entered.notes.append(PRIVATE_STAGE.format(party=party, rounds=stage.n_rounds))
-    entered.privacy.add(*leader.events)
-    entered.opened = {name: Opened(count, given.n_train) for name, count in leader.opened_equations.items() if count}
-    entered.purity = leader.leaf_purity()
-    entered.notes.extend(leader.remarks)
-    if channels and spec.shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
-        entered.notes.append(f"{party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
-    if channels and spec.shows_sums and params.sampling_method == "goss" and not params.told_sample:
-        entered.notes.append(SAMPLE_HIDDEN)
+        hooks.ledger.notes.append(PRIVATE_STAGE.format(party=plan.party, rounds=stage.n_rounds))
+    _enter_active(hooks.ledger, plan, leader, given.n_train, bool(channels))
+    state = leader.state
     return LeadResult(
         share=share,
         timings=leader.timings,
@@ -166,39 +110,33 @@ def run_active(
     )
 
 
-def run_passive(
-    party: str,
-    run_id: str,
-    given: PassiveInput,
-    channel: Channel,
-    *,
-    ledger: Ledger | None = None,
-    save: Callable[[PassiveShare], None] | None = None,
-    keep: Callable[[PassiveState], None] | None = None,
-    resumed: PassiveState | None = None,
-    note: TranscriptSink | None = None,
-) -> FollowResult:
-    """Take part in a training, as a passive party, until the model is sealed.
+def _enter_active(ledger: Ledger, plan: RunPlan, leader: ActiveParty, n_train: int, joint: bool) -> None:
+    """Enter what the active party knows beyond single messages. `joint`: there is a passive party."""
+    ledger.privacy.add(*leader.events)
+    ledger.opened = {name: Opened(count, n_train) for name, count in leader.opened_equations.items() if count}
+    ledger.purity = leader.leaf_purity()
+    ledger.notes.extend(leader.remarks)
+    params, shows_sums = plan.params, joint and plan.spec.shows_sums
+    if shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
+        ledger.notes.append(f"{plan.party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
+    if shows_sums and params.sampling_method == "goss" and not params.told_sample:
+        ledger.notes.append(SAMPLE_HIDDEN)
+
+
+def run_passive(party: str, run_id: str, given: PassiveInput, channel: Channel, hooks: PassiveHooks) -> FollowResult:
+    """Take part in a training, as a passive party, until the model is sealed. `hooks`: see plan.RunHooks.
 
     `given.accept(setup)`: called before anything is done; raises ConsentError for what this party does not agree to.
-    `save(share)`: stores the sealed share; called before the active party is told that it is stored. `keep(state)`:
-    called before anything of a round is answered, after every round, when a round breaks off, and before a release
-    under differential privacy is sent; must have stored the state when it returns. `resumed`: what `keep` got last,
-    None for a new run; keep the state until the active party needs it no more, that is, as long as it might resume and
-    seal again. `ledger`, `note`: as for `run_active`.
 
     Raises as `run_active`.
     """
-    entered = Ledger() if ledger is None else ledger
     with failure_told([channel]):
-        follower = PassiveParty(
-            party, run_id, given, channel, note, save=save, keep=keep, resumed=resumed, ledger=entered
-        )
+        follower = PassiveParty(party, run_id, given, channel, hooks)
         try:
             follower.run()
         finally:
             # Of a run that breaks off, too: what it showed is known.
-            enter(entered, follower)
+            enter(hooks.ledger, follower)
     return FollowResult(share=follower.share(), timings=follower.timings, resumed_at=follower.resumed_at)
 
 
@@ -214,8 +152,9 @@ def enter(ledger: Ledger, follower: PassiveParty) -> None:
         ledger.notes += follower.ledger.notes
 
 
-def _hooks(callbacks: Sequence[TrainingCallback] | None, params: TrainParams) -> list[TrainingCallback]:
-    hooks = as_callbacks(callbacks)
+def _all_callbacks(callbacks: Sequence[TrainingCallback], params: TrainParams) -> list[TrainingCallback]:
+    """The callbacks given, and the one that early stopping needs."""
+    found = as_callbacks(callbacks)
     if params.early_stopping_rounds is not None:
-        hooks.append(EarlyStopping(params.early_stopping_rounds))
-    return hooks
+        found.append(EarlyStopping(params.early_stopping_rounds))
+    return found

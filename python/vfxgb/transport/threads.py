@@ -5,7 +5,8 @@ was raised there, and no thread is left behind.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar
 
 from vfxgb.errors import PeerError
@@ -28,7 +29,7 @@ class PartyThread:
         try:
             self._main()
         except BaseException as error:
-            # Whatever it is, it belongs to the caller of run_together.
+            # Whatever it is, it belongs to the party that leads, in `running`.
             self.failure = error
             self._channel.abort(error)
         finally:
@@ -44,15 +45,16 @@ class PartyThread:
             self._thread.join()
 
 
-def run_together(lead: Callable[[], T], channels: Mapping[str, Channel], others: Mapping[str, PartyThread]) -> T:
-    """The result of `lead`, run here while `others` run in their threads; `channels` are the leader's ends.
+@contextmanager
+def running(channels: Mapping[str, Channel], others: Mapping[str, PartyThread]) -> Iterator[None]:
+    """The body leads here while `others` run in their threads; `channels` are the leader's ends.
 
-    When `lead` fails because a peer did, the peer's error is raised instead, with the leader's as its cause.
+    When the body fails because a peer did, the peer's error is raised instead, with the leader's as its cause.
     """
     try:
         for party_thread in others.values():
             party_thread.start()
-        result = lead()
+        yield
     except BaseException as error:
         for channel in channels.values():
             channel.abort(error)
@@ -69,7 +71,12 @@ def run_together(lead: Callable[[], T], channels: Mapping[str, Channel], others:
     failure = first_failure(others)
     if failure is not None:
         raise failure
-    return result
+
+
+def run_together(lead: Callable[[], T], channels: Mapping[str, Channel], others: Mapping[str, PartyThread]) -> T:
+    """The result of `lead`, which is called while `others` are running."""
+    with running(channels, others):
+        return lead()
 
 
 def first_failure(others: Mapping[str, PartyThread]) -> BaseException | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.audit import audit
 from vfxgb.audit.auditor import view_of
 from vfxgb.audit.bounds import several_values, two_labels
@@ -21,7 +22,6 @@ from vfxgb.dp import mechanism
 from vfxgb.dp.pmf import pmf
 from vfxgb.params import TrainParams
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
-from vfxgb.train.simulate import fit
 
 N = 2000
 LDP = ["ldp-average", "ldp-likelihood"]
@@ -41,7 +41,7 @@ def run(protocol: str, given: dict[str, Any], n: int = N, rounds: int = 4, ones:
     callbacks = train.pop("callbacks", None)
     params = TrainParams(**(settings | train))
     more = {"protocol_params": given, "callbacks": callbacks, "record": True}
-    return fit(tables, "bank", y, None, n, params, protocol=protocol, **more).transcript
+    return fit_tables(tables, "bank", y, None, n, params, protocol=protocol, **more).transcript
 
 
 def found(transcript: Any, attacks: list[str]) -> dict[str, Finding]:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.audit import audit
 from vfxgb.audit.claims import Finding
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
-from vfxgb.train.simulate import fit
 
 N = 240
 PASSIVE = ["masked-difference", "masked-signs", "masked-regression", "masked-network"]
@@ -27,7 +27,7 @@ def findings(attacks, n=N, rounds=2, depth=2, **params) -> dict[tuple[str, str],
         objective="binary:logistic", n_estimators=rounds, max_depth=depth, max_bin=6, n_jobs=1, base_score=0.5
     )
     given = {"insecure": True, "sigma1": 3.0, "sigma2": 5.0, "C": 16.0, **params}
-    result = fit(tables, "bank", y, None, n, settings, protocol="masked", protocol_params=given, record=True)
+    result = fit_tables(tables, "bank", y, None, n, settings, protocol="masked", protocol_params=given, record=True)
     found: dict[tuple[str, str], Finding] = {}
     for one in audit(result.transcript, attacks).findings:
         found.setdefault((one.attack, one.target), one)

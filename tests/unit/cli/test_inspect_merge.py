@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from simulated_runs import fit_tables
 from vfxgb.cli import inspect, merge
 from vfxgb.data.table import Table
 from vfxgb.errors import CertificateError, ConsentError, FormatError, ShareMismatchError
@@ -20,7 +21,7 @@ from vfxgb.model.file import save_share
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.shares import LEAF
 from vfxgb.params import TrainParams
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 
 PARTIES = ("bank", "shop")
 
@@ -56,7 +57,7 @@ def result() -> FitResult:
         "bank": Table.read(X[:, :2], names=["age", "income"], party="bank"),
         "shop": Table.read(X[:, 2:], names=["basket", "visits"], party="shop"),
     }
-    return fit(
+    return fit_tables(
         tables, "bank", X[:, 0] + X[:, 2] * X[:, 3], None, 200, TrainParams(n_estimators=3, max_depth=3, n_jobs=1)
     )
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.errors import AlignmentError, ColumnNameError, FormatError, ShareMismatchError
 from vfxgb.model.file import load_share, save_share
@@ -13,7 +14,7 @@ from vfxgb.model.pooled import PooledModel
 from vfxgb.model.seal import check_own, check_shares, seal_all
 from vfxgb.params import TrainParams
 from vfxgb.predict.joint import predict_margin
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 
 
 def _tables(X: np.ndarray) -> dict[str, Table]:
@@ -33,7 +34,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 def _fit(data, **params) -> FitResult:
     X, y = data
     given = {"n_estimators": 3, "max_depth": 3, "n_jobs": 1} | params
-    return fit(_tables(X), "bank", y, None, 200, TrainParams(**given))
+    return fit_tables(_tables(X), "bank", y, None, 200, TrainParams(**given))
 
 
 @pytest.fixture(scope="module")

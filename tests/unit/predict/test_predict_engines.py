@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.source import Source, StackedSource, TableSource
 from vfxgb.data.table import Table
@@ -23,7 +24,7 @@ from vfxgb.predict.block import Column, read_block
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.predict.split_evaluator import EngineTester, HereTester, split_tester
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -74,7 +75,7 @@ def make_case(name: str, folder: Path) -> Case:
         pq.write_table(pa.table(frame), path, row_group_size=GROUPS[party])
         files[party] = ParquetSource.open(path, columns=[names[1], names[0]], party=party)
     settings = {"objective": "binary:logistic", "n_estimators": TREES, "max_depth": 4, "n_jobs": 1} | more
-    result = fit(tables, "bank", y, None, N, TrainParams(**settings))
+    result = fit_tables(tables, "bank", y, None, N, TrainParams(**settings))
     shares = (result.active_share, result.passive_shares, tables)
     return Case(result, tables, files, predict_margin(*shares), predict_leaves(*shares))
 
@@ -179,7 +180,7 @@ def test_a_party_without_splits(tmp_path: Path, make_engine: MakeEngine) -> None
     }
     y = (tables["bank"].column(0) > 0).astype(np.float64)
     params = TrainParams(objective="binary:logistic", n_estimators=2, max_depth=2, n_jobs=1)
-    result = fit(tables, "bank", y, None, N, params)
+    result = fit_tables(tables, "bank", y, None, N, params)
     assert len(result.passive_shares["shop"].records) == 0
     wanted = predict_margin(result.active_share, result.passive_shares, tables)
     engines = {party: make_engine() for party in tables}

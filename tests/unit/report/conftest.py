@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from report_runs import HOSTILE, write_run
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.model.seal import seal_all
 from vfxgb.params import TrainParams
 from vfxgb.party.folder import RunFolder
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 
 
 @pytest.fixture(scope="package")
@@ -20,7 +21,7 @@ def result() -> FitResult:
         "shop": Table.read(X[:, 2:], names=["basket", "visits"], party="shop"),
     }
     labels = X[:, 0] + X[:, 1] + X[:, 2] * X[:, 3]
-    return fit(tables, "bank", labels, None, 200, TrainParams(n_estimators=3, max_depth=3, n_jobs=1), "plain")
+    return fit_tables(tables, "bank", labels, None, 200, TrainParams(n_estimators=3, max_depth=3, n_jobs=1), "plain")
 
 
 @pytest.fixture(scope="package")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.audit.attacks.ldp_average import ATTACK
 from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
@@ -17,7 +18,7 @@ from vfxgb.params import TrainParams
 from vfxgb.protocols.federboost.messages import Buckets
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.releases import PrivacyFolder, ReleaseLog
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 
 N = 600
 
@@ -45,7 +46,7 @@ def run(
         for party, part in zip(names, columns, strict=True)
     }
     usual = {"objective": "binary:logistic", "n_estimators": 1, "max_depth": 2, "max_bin": 6, "n_jobs": 1}
-    return fit(
+    return fit_tables(
         tables,
         "bank",
         labels if y is None else y,

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.errors import CheckpointError
 from vfxgb.model.shares import ActiveShare
 from vfxgb.params import TrainParams
 from vfxgb.train.checkpoint import KeptRecords, keep_records
-from vfxgb.train.simulate import fit
 from vfxgb.train.split_log import SplitLog
 
 PARTIES = ("bank", "shop", "mart")
@@ -25,7 +25,7 @@ def trained(**changes: Any) -> Any:
     }
     y = np.digitize(X.sum(axis=1) + X[:, 0] * X[:, 2], [-1, 1]).astype(float)
     params = {"objective": "multi:softprob", "num_class": 3, "n_estimators": 3, "max_depth": 5, "n_jobs": 1}
-    return fit(tables, "bank", y, None, len(y), TrainParams.from_dict(params | changes))
+    return fit_tables(tables, "bank", y, None, len(y), TrainParams.from_dict(params | changes))
 
 
 def places(share: ActiveShare, party: str) -> dict[int, tuple[int, int, int]]:

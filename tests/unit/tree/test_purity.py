@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.model.shares import TreeShape
 from vfxgb.params import TrainParams
 from vfxgb.runtime.ledger import LeafPurity
-from vfxgb.train.simulate import FitResult, fit
+from vfxgb.train.simulate import FitResult
 from vfxgb.tree.purity import known_leaves, known_purity, positive_share
 
 N, DEPTH = 400, 4
@@ -28,7 +29,7 @@ def train(n_parties: int = 3, **params) -> tuple[FitResult, np.ndarray, np.ndarr
         "gamma": 3.0,
         "n_jobs": 1,
     } | params
-    return fit(tables, "p0", y, None, N, TrainParams(**settings)), X, y
+    return fit_tables(tables, "p0", y, None, N, TrainParams(**settings)), X, y
 
 
 def leaf_of_rows(result: FitResult, X: np.ndarray) -> np.ndarray:

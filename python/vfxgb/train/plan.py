@@ -1,0 +1,101 @@
+"""What is to be trained, and what the party around a run wants to have of it: a plan and a bundle of hooks.
+
+Both are made once, by whoever starts a run, and go unchanged through every layer below: simulate.py or a party's
+process, sides.py, and the active party's or passive party's loop.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from vfxgb.contract import EngineOptions, ProtocolSpec, TranscriptSink
+from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.params import TrainParams
+from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.runtime.ledger import Ledger
+from vfxgb.runtime.secrets import SecretBox
+from vfxgb.runtime.timings import Timings
+from vfxgb.train.callbacks import TrainingCallback
+from vfxgb.train.checkpoint import ActiveState, PassiveState
+
+State = TypeVar("State")
+Save = TypeVar("Save")
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One run as the active party plans it. A passive party is told its part of the plan by the first message.
+
+    `party` is the active party. `parties` names all of them, in the order that global feature ids follow. `run_id` is
+    hexadecimal and the same at every party. `params` are the parameters of the trees. `spec` is the protocol, and
+    `protocol_params` are its parameters in the protocol's own class, with every default filled in.
+    """
+
+    party: str
+    parties: tuple[str, ...]
+    run_id: str
+    params: TrainParams
+    spec: ProtocolSpec
+    protocol_params: Any
+
+    @classmethod
+    def resolve(
+        cls,
+        party: str,
+        parties: Sequence[str],
+        run_id: str,
+        params: TrainParams,
+        protocol: str,
+        protocol_params: Mapping[str, Any] | None = None,
+    ) -> "RunPlan":
+        """The plan for a protocol that is given by its name, with parameters as a user writes them.
+
+        Raises UnknownNameError, RegistrationError, and ProtocolParameterError, also for a broken protocol that nobody
+        agreed to.
+        """
+        spec = protocol_by_name(protocol)
+        own_params = make_protocol_params(spec, protocol_params)
+        require_consent(spec, own_params)
+        return cls(party, tuple(parties), run_id, params, spec, own_params)
+
+    @property
+    def options(self) -> EngineOptions:
+        """What the protocol asks of the training under these parameters."""
+        return self.spec.options(self.protocol_params)
+
+
+@dataclass(frozen=True)
+class RunHooks(Generic[State, Save]):
+    """What one party's run reports to its surroundings and takes from them. Without any, a run leaves its result only.
+
+    `keep(state)` must have stored the state when it returns (checkpoint.save_state). At the active party it is called
+    before the first round, after every round, and before a release under differential privacy is sent. At a passive
+    party it is called before anything of a round is answered, after every round, when a round breaks off, and before
+    such a release is sent. `resumed` is the state that `keep` got last, or None for a new run. A passive party's state
+    must last as long as the active party might resume and seal again.
+
+    `save` stores a share. At the active party `save(share, folder)` writes the share as it stands when the callback
+    Checkpoint asks for it; that callback is refused if there is no `save`. At a passive party `save(share)` stores the
+    sealed share, before the active party is told that it is stored.
+
+    `ledger` also observes the channels. It gets what the party knows beyond single messages and, in a resumed run, the
+    totals until then. `timings` are filled while the run goes on, so that others can look at them meanwhile. `note`
+    gets what an audit needs of a run that is recorded.
+
+    Only the active party uses the last two. `callbacks` are called around every round; params.early_stopping_rounds
+    adds one. `secrets` keeps private keys; without it a resumed run makes new ones.
+    """
+
+    keep: Callable[[State], None] | None = None
+    resumed: State | None = None
+    save: Save | None = None
+    ledger: Ledger = field(default_factory=Ledger)
+    timings: Timings = field(default_factory=Timings)
+    note: TranscriptSink | None = None
+    callbacks: Sequence[TrainingCallback] = ()
+    secrets: SecretBox | None = None
+
+
+ActiveHooks: TypeAlias = RunHooks[ActiveState, Callable[[ActiveShare, Path], None]]
+PassiveHooks: TypeAlias = RunHooks[PassiveState, Callable[[PassiveShare], None]]
