@@ -29,7 +29,7 @@ MARKED_ROWS = (
     "protocol (E63)"
 )
 TELLING_RANDOMNESS = (
-    "prevented, telling randomness: if a sum were sent back as it is, its randomness would tell which ciphertexts "
+    "countered, telling randomness: if a sum were sent back as it is, its randomness would tell which ciphertexts "
     "are in it; the passive party rerandomises everything it sends (E61), with randomness of its own that does not "
     "depend on the key's h, so that a key made as a trapdoor does not help (crypto/README.md)"
 )

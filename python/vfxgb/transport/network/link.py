@@ -18,6 +18,9 @@ from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.outbox import Outbox
 from vfxgb.transport.network.state import StateObserver, StateTeller
 
+# Python sees a ctrl-C that comes in the moment before a wait begins only when the wait is over.
+LONGEST_WAIT = 0.5
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -90,7 +93,8 @@ class NetworkLink:
         deadline = time.monotonic() + self._limits.step_seconds
         with self._lock:
             while not self._ended() and self._outbox.waiting >= self._limits.window_bytes:
-                if not self._writable.wait(deadline - time.monotonic()) and time.monotonic() >= deadline:
+                self._writable.wait(min(deadline - time.monotonic(), LONGEST_WAIT))
+                if time.monotonic() >= deadline:
                     raise LinkClosed(f"{self.peer} took nothing for {self._limits.step_seconds:g} seconds")
             if self._ended():
                 # Whatever it was, for a sender it is a link that has ended.
@@ -112,7 +116,7 @@ class NetworkLink:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     raise LinkTimeout(f"sent nothing for {seconds:g} seconds")
-                self._readable.wait(remaining)
+                self._readable.wait(min(remaining, LONGEST_WAIT))
             frame = self._inbox.take()
             if self._inbox.acknowledgement_due:
                 self._poke()
