@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from vfxgb.cli.machine import machine_facts
+from vfxgb.bench.machine import machine_facts
 
 from vfxgb.errors import BenchmarkError
 from vfxgb.model.file import load_share
