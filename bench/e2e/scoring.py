@@ -196,7 +196,7 @@ def measure(parties: Parties, clients: int, requests: int) -> dict[str, Any]:
 
 
 def summary(milliseconds: list[float], elapsed: float) -> dict[str, float]:
-    """Of the requests of one phase."""
+    """The times of the requests of one phase, in milliseconds, and how many there were a second."""
     cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
     return {
         "requests": len(milliseconds),

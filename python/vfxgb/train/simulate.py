@@ -109,7 +109,7 @@ def plan_for(
 
 
 def fit(given: SimulatedInput, plan: RunPlan, callbacks: Sequence[TrainingCallback] | None = None) -> FitResult:
-    """Train. `plan`: of `plan_for`, with the same tables.
+    """Train. `plan` comes from `plan_for`, for the same tables.
 
     Callbacks run in the calling thread; params.early_stopping_rounds adds one. Raises the errors of the parts it calls;
     every one names party and column or step. An error at a passive party is raised here as it was raised there.

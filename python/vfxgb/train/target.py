@@ -28,11 +28,11 @@ class Target(Protocol):
 
     @property
     def train_labels(self) -> Float32Array:
-        """Those of the training rows that training knows of, all of them here."""
+        """The labels of the training rows, as far as training knows them; all of them are here."""
 
     @property
     def train_weights(self) -> Float32Array | None:
-        """Of the training rows, all of them here."""
+        """The weights of the training rows, which are all here; None if there are none."""
 
     def train_on(self, labels: Float32Array) -> None:
         """Train on these labels from now on; metrics go on with the true ones."""
