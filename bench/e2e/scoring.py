@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from vfxgb.bench.machine import machine_facts
 
+from vfxgb.bench.machine import machine_facts
 from vfxgb.errors import BenchmarkError
 from vfxgb.model.file import load_share
 from vfxgb.model.pooled import PooledModel
