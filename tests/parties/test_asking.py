@@ -162,11 +162,12 @@ def test_lookups_are_limited_and_counted_whether_their_rows_are_used_or_not(guar
 
 
 def test_rows_that_were_looked_up_are_not_asked_about_beside_their_path(guarded) -> None:
+    # The rows are charged as soon as they are looked up.
+    before = guarded.account()["comparisons"]
     session = guarded.predicting("lookup")
     people = guarded.world.ids[np.flatnonzero(guarded.world.has["shop"])][:3]
     assert Asker("bank", {"shop": session.channel}, ()).ask(make_ids(list(people), "bank")).all()
     share = load_share(guarded.world.folder / "guarded-folder" / "runs" / guarded.run / "share.json")
-    before = guarded.account()["comparisons"]
     digest = rows_digest((np.array([""]),))
     session.channel.send(OpenPrediction(guarded.run, share.seal.model, 3, digest, False))
     session.channel.recv(PredictionReady)
