@@ -177,8 +177,8 @@ def test_rows_that_were_looked_up_are_not_asked_about_beside_their_path(guarded)
     with pytest.raises(PeerError, match="received something that does not fit the state of the run"):
         session.channel.recv(Routed)
     session.link.close()
-    # What was charged and not answered is given back after the refusal has left.
-    wait_until(lambda: guarded.account()["comparisons"] == before)
+    # What was charged and not answered is given back after the refusal has left; so may be what a session before was.
+    wait_until(lambda: guarded.account()["comparisons"] <= before)
     assert guarded.logged("failed", "a prediction answers the path of each row and no more")
 
 
