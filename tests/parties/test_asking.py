@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from processes import QUICK_ALIGN, Served, World, last_run, wait_until
+from processes import DEADLINE, QUICK_ALIGN, Served, World, at_rest, last_run
 from vfxgb.align import Asker, align_active, make_ids
 from vfxgb.align.messages import AlignReady, OpenAlign
 from vfxgb.align.normalise import steps_digest
@@ -45,7 +45,9 @@ class Guarded:
     def session(self) -> Session:
         folder = self.world.folder
         identity = Identity("bank", folder / "bank.pem", folder / "bank.key")
-        link = dial(identity, Peer("shop", folder / "shop.pem", self.served.address), Limits(close_seconds=0.5))
+        # Closed, not lost: the shop need not wait for anybody to come back.
+        limits = Limits(close_seconds=DEADLINE)
+        link = dial(identity, Peer("shop", folder / "shop.pem", self.served.address), limits)
         return Session.over("bank", link, Ledger())
 
     def training(self) -> Session:
@@ -65,20 +67,13 @@ class Guarded:
         return session
 
     def account(self) -> dict:
-        file = self.world.folder / "guarded-folder" / "accounts" / "bank.json"
-        return json.loads(file.read_text().splitlines()[0])
+        """What the shop has shown the bank, when no session is open: what was charged too much has been given back."""
+        at_rest(self.served.folder)
+        return json.loads((self.served.folder / "accounts" / "bank.json").read_text().splitlines()[0])
 
     def logged(self, event: str, text: str = "") -> dict:
-        """The last event of a name in the shop's log; it may be written a moment after the answer has left."""
-        file = self.world.folder / "guarded-folder" / "log.jsonl"
-        found: list[dict] = []
-
-        def look() -> bool:
-            events = map(json.loads, file.read_text().splitlines())
-            found[:] = [one for one in events if one["event"] == event and text in one.get("text", "")]
-            return bool(found)
-
-        wait_until(look)
+        """The last event of a name in the shop's log, which may be written after the answer has left."""
+        found = [one for one in at_rest(self.served.folder) if one["event"] == event and text in one["text"]]
         return found[-1]
 
 
@@ -118,8 +113,8 @@ def test_too_few_common_rows_are_refused_before_the_bank_learns_which(guarded) -
     """Both have few ids, so that points are compared: 120 ids are claimed, and 3 of them are the shop's."""
     guarded_ids = np.flatnonzero(guarded.world.has["shop"])[:3]
     ids = [*guarded.world.ids[guarded_ids], *(f"nobody {number}" for number in range(117))]
-    session = guarded.training()
     before = guarded.account()["alignments"]
+    session = guarded.training()
     with pytest.raises(ConsentError) as refused:
         align_active("bank", [make_ids(ids, "bank")], {"shop": session.channel}, ALIGN, 1)
     told = str(refused.value)
@@ -162,8 +157,7 @@ def test_lookups_are_limited_and_counted_whether_their_rows_are_used_or_not(guar
 
 
 def test_rows_that_were_looked_up_are_not_asked_about_beside_their_path(guarded) -> None:
-    # The rows are charged as soon as they are looked up.
-    before = guarded.account()["comparisons"]
+    before = guarded.account()
     session = guarded.predicting("lookup")
     people = guarded.world.ids[np.flatnonzero(guarded.world.has["shop"])][:3]
     assert Asker("bank", {"shop": session.channel}, ()).ask(make_ids(list(people), "bank")).all()
@@ -177,8 +171,10 @@ def test_rows_that_were_looked_up_are_not_asked_about_beside_their_path(guarded)
     with pytest.raises(PeerError, match="received something that does not fit the state of the run"):
         session.channel.recv(Routed)
     session.link.close()
-    # What was charged and not answered is given back after the refusal has left; so may be what a session before was.
-    wait_until(lambda: guarded.account()["comparisons"] <= before)
+    # Rows are charged as soon as they are looked up; the comparisons that were not answered are given back.
+    after = guarded.account()
+    assert after["comparisons"] == before["comparisons"]
+    assert after["predicted_rows"] == before["predicted_rows"] + 3
     assert guarded.logged("failed", "a prediction answers the path of each row and no more")
 
 
@@ -210,7 +206,8 @@ def test_lookups_are_off_unless_consent_says_otherwise(world, vfxgb, tmp_path, c
         told = capsys.readouterr().out
         assert "0 ids looked up (no limit), 2 alignments (no limit)" in told
         # A model of an earlier version does not say where its splits stand.
-        share = world.folder / "discreet-folder" / "runs" / last_run(config).run / "share.json"
+        at_rest(one.folder)
+        share = one.folder / "runs" / last_run(config).run / "share.json"
         _without_paths(share)
         assert vfxgb("predict", config, world.folder / "bank.csv", scores) == 4
         assert "earlier version, does not say where its splits stand" in capsys.readouterr().err

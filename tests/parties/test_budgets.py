@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from processes import Served, last_run, wait_until
+from processes import Served, at_rest, last_run
 from vfxgb.party.config import ConsentSection
 from vfxgb.protocols import protocol_by_name
 from vfxgb.protocols.open_sums.active import OpenedSums
@@ -29,14 +29,15 @@ def shop(world) -> Iterator[object]:
 
 
 def _account(world, name, peer="bank"):
+    """What a party has shown its peer when no session is open."""
+    at_rest(world.folder / f"{name}-folder")
     return json.loads((world.folder / f"{name}-folder" / "accounts" / f"{peer}.json").read_text().splitlines()[0])
 
 
 def _ledger(world, name, run):
     """The ledger of a session that has ended: the other party may be done a moment earlier."""
-    file = world.folder / f"{name}-folder" / "runs" / run / "ledger.json"
-    wait_until(lambda: file.exists() and json.loads(file.read_text())["account"])
-    return json.loads(file.read_text())
+    at_rest(world.folder / f"{name}-folder")
+    return json.loads((world.folder / f"{name}-folder" / "runs" / run / "ledger.json").read_text())
 
 
 def test_the_same_round_is_not_shown_again_and_again(world, shop, vfxgb, monkeypatch, capsys):
@@ -180,14 +181,15 @@ def test_a_damaged_account_answers_nothing(world, shop, vfxgb, capsys):
     one = shop("damaged")
     config = _bank(world, one.address, "unlucky")
     assert vfxgb("train", config, "--quiet") == 0
-    file = world.folder / "damaged-folder" / "accounts" / "bank.json"
+    at_rest(one.folder)
+    file = one.folder / "accounts" / "bank.json"
     file.write_bytes(file.read_bytes()[:-5])
     capsys.readouterr()
     assert vfxgb("train", config, "--quiet") == 4
     assert "shop cannot read its account of what it has shown bank and answers nothing" in capsys.readouterr().err
-    log = (world.folder / "damaged-folder" / "log.jsonl").read_text()
-    assert f"{file}': it is truncated or damaged" in log
-    assert len(list((world.folder / "damaged-folder" / "runs").iterdir())) == 1
+    (refused,) = (event for event in at_rest(one.folder) if event["event"] == "refused")
+    assert f"{file}': it is truncated or damaged" in refused["cause"]
+    assert len(list((one.folder / "runs").iterdir())) == 1
     assert vfxgb("check", one.config) == 2
     assert "it is truncated or damaged; restore a copy" in capsys.readouterr().out
 

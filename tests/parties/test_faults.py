@@ -2,12 +2,12 @@
 
 import errno
 import signal
-import subprocess
 import threading
 
 import pytest
 
-from processes import DEADLINE, SIZES, Served, exported, joined, last_run, start, wait_until
+from processes import DEADLINE, SIZES, Served, begun, events, exported, joined, last_run, once, start, wait_until
+from proxy import Proxy
 from vfxgb.errors import ConfigError
 from vfxgb.party.config import load_config
 from vfxgb.party.logs import Log
@@ -35,93 +35,103 @@ def shop(world):
 
 def _config(world, address, name, protocol="ot_shares"):
     params = dict(protocol_by_name(protocol).quick_params)
-    return world.active({"shop": address}, name=name, train=LONG, protocol={"name": protocol, "params": params})
-
-
-def _after_round(config):
-    """Whether the run that the process began has a checkpoint with a finished round."""
-    folder = load_config(config, {}).folder / "runs"
-    states = [load_state(ActiveState, path) for path in folder.glob("*/checkpoint.bin")]
-    return any(state is not None and state.rounds > 0 for state in states)
+    return world.active(
+        {"shop": address},
+        name=name,
+        folder=f"{name}-folder",
+        train=LONG,
+        protocol={"name": protocol, "params": params},
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_active_party_that_ends_early_is_resumed(world, served, vfxgb, tmp_path, undisturbed, how):
-    name = f"bank-{how.name}"
-    config = _config(world, served["shop"].address, name)
-    config.write_text(config.read_text().replace("bank-folder", f"{name}-folder"))
-    process = start("train", config, "--live", log=tmp_path / "out")
-    try:
-        wait_until(lambda: _after_round(config) or process.poll() is not None)
-        process.send_signal(how)
-        code = process.wait(DEADLINE)
-    finally:
-        process.kill()
-    said = (tmp_path / "out").read_text()
-    run = last_run(config)
-    if how == signal.SIGINT:
-        assert code == 130, said
-        assert f"--resume {run.run[:8]}" in said
-        assert "Traceback" not in said
-        assert run.read().state == "stopped"
-    assert run.checkpoint_file.exists()
-    before = load_state(ActiveState, run.checkpoint_file).pace
-    assert vfxgb("train", config, "--quiet", "--resume", run.run[:8]) == 0
+    with Proxy(served["shop"].address) as proxy:
+        config = _config(world, proxy.address, f"bank-{how.name}")
+        process = start("train", config, "--live", log=tmp_path / "out")
+        try:
+            # The signal is there before the first byte of the second round is.
+            proxy.before = once(lambda: begun(config), lambda: process.send_signal(how))
+            code = process.wait(DEADLINE)
+        finally:
+            process.kill()
+        said = (tmp_path / "out").read_text()
+        run = last_run(config)
+        assert code == (130 if how == signal.SIGINT else -how), said
+        if how == signal.SIGINT:
+            assert f"--resume {run.run[:8]}" in said
+            assert "Traceback" not in said
+            assert run.read().state == "stopped"
+        kept = load_state(ActiveState, run.checkpoint_file)
+        assert kept is not None
+        assert 0 < kept.rounds < LONG["n_estimators"]
+        before = len(events(served["shop"].folder))
+        assert vfxgb("train", config, "--quiet", "--resume", run.run[:8]) == 0
+    if how == signal.SIGKILL:
+        # The shop still waited for the bank that was killed, and does so no longer.
+        wait_until(
+            lambda: any(
+                event["event"] == "lost" and "bank has begun another session of this run" in event["text"]
+                for event in events(served["shop"].folder)[before:]
+            )
+        )
     assert run.read().sessions == 2
     for what, totals in run.read().pace.items():
         assert len(totals) == LONG["n_estimators"]
-        assert totals[: len(before[what])] == before[what]
+        assert totals[: len(kept.pace[what])] == kept.pace[what]
         assert totals == sorted(totals)
     assert exported(joined(world, run.run, ("bank", "shop")), tmp_path) == undisturbed
 
 
 class Killer(TrainingCallback):
-    """Kills a party after a round, and starts it again."""
+    """Ends a party after a round, which waits for that; starts it again while the run goes on."""
 
     def __init__(self, holder, after, stop):
         self.holder, self.after, self.stop = holder, after, stop
-        self.threads = []
+        self.codes = []
+        self.starting = threading.Thread(target=self._start)
 
     def after_iteration(self, state):
-        if state.iteration == self.after and not self.threads:
-            thread = threading.Thread(target=self._kill)
-            thread.start()
-            self.threads.append(thread)
+        if state.iteration == self.after and not self.codes:
+            one = self.holder[0]
+            if self.stop:
+                one.stop()
+            else:
+                one.kill()
+            self.codes.append(one.process.returncode)
+            self.starting.start()
         return False
 
-    def _kill(self):
-        one = self.holder[0]
-        if self.stop:
-            assert one.stop() == 0
-        else:
-            one.kill()
-        self.holder[0] = one.again()
+    def _start(self):
+        self.holder[0] = self.holder[0].again()
 
 
 @pytest.mark.parametrize("stop", [False, True])
 def test_a_passive_party_that_is_gone_is_waited_for(world, shop, tmp_path, undisturbed, stop):
     config = _config(world, shop[0].address, f"patient-{stop}")
+    config.write_text(config.read_text().replace("resume_seconds = 20.0", f"resume_seconds = {DEADLINE}"))
     trainer = Trainer(load_config(config, {}), Log(None))
     killer = Killer(shop, 3, stop)
     trainer.callbacks = [killer]
     record = trainer.run()
-    killer.threads[0].join(DEADLINE)
-    assert record.sessions > 1
+    killer.starting.join(DEADLINE)
+    assert killer.codes == [0 if stop else -signal.SIGKILL]
+    assert record.sessions == 2
     assert exported(joined(world, record.run, ("bank", "shop")), tmp_path) == undisturbed
 
 
 def test_without_patience_a_lost_party_ends_the_run(world, shop, tmp_path):
-    config = _config(world, shop[0].address, "hasty")
-    config.write_text(config.read_text().replace("resume_seconds = 20.0", "resume_seconds = 0.0"))
-    process = start("train", config, log=tmp_path / "out")
-    try:
-        wait_until(lambda: _after_round(config) or process.poll() is not None)
-        shop[0].kill()
-        assert process.wait(DEADLINE) == 3
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise
+    with Proxy(shop[0].address) as proxy:
+        config = _config(world, proxy.address, "hasty")
+        config.write_text(config.read_text().replace("resume_seconds = 20.0", "resume_seconds = 0.0"))
+        process = start("train", config, log=tmp_path / "out")
+        try:
+            proxy.before = once(lambda: begun(config), shop[0].kill)
+            code = process.wait(DEADLINE)
+        finally:
+            process.kill()
     said = (tmp_path / "out").read_text()
+    assert code == 3, said
     assert "shop" in said
     assert "resume with" in said
     assert "Traceback" not in said
@@ -199,7 +209,6 @@ def test_runs_side_by_side_and_no_run_twice(world, served, tmp_path, undisturbed
     trainers = []
     for name in ("left", "right"):
         config = _config(world, served["shop"].address, name)
-        config.write_text(config.read_text().replace("bank-folder", f"{name}-folder"))
         trainers.append(Trainer(load_config(config, {}), Log(None)))
     twice = []
 
@@ -218,6 +227,7 @@ def test_runs_side_by_side_and_no_run_twice(world, served, tmp_path, undisturbed
         thread.start()
     for thread in threads:
         thread.join(DEADLINE)
+    assert not any(thread.is_alive() for thread in threads)
     assert twice
     for trainer in trainers:
         assert exported(joined(world, trainer.run_id, ("bank", "shop")), tmp_path) == undisturbed

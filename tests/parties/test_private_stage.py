@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from processes import COLUMNS, joined, last_run
+from processes import COLUMNS, at_rest, joined, last_run
 from vfxgb.data.table import Table
 from vfxgb.predict.joint import predict_margin
 
@@ -23,6 +23,7 @@ def test_a_process_trains_keeps_and_predicts_with_it(world, addresses, vfxgb, tm
     assert stage.records.features == (*COLUMNS["bank"], "joint score")
     assert any("rounds of its own" in note for note in json.loads(run.ledger_file.read_text())["notes"])
     # The shop was asked for noisy labels, and has no file that knows of the stage.
+    at_rest(world.folder / "shop-folder")
     of_shop = [path for path in (world.folder / "shop-folder").rglob("*") if path.is_file()]
     assert of_shop
     assert not any(word in path.read_bytes() for path in of_shop for word in (b"private_stage", b"joint score"))

@@ -1,5 +1,6 @@
 """SIGHUP makes `vfxgb serve` read its configuration and certificates again; what is wrong with them changes nothing."""
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,8 +56,17 @@ def _reload(shop: Served, event: str, text: str | None = None) -> str:
         shop.config.write_text(text)
     before = len(shop.log.read_text())
     shop.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: f" {event} " in shop.log.read_text()[before:] or shop.process.poll() is not None)
-    return shop.log.read_text()[before:]
+
+    def lines() -> list[str]:
+        """Whole ones, each of a time, an event and more."""
+        return shop.log.read_text()[before:].rpartition("\n")[0].splitlines()
+
+    def told() -> list[str]:
+        return [line for line in lines() if re.match(rf"\S+ {event} ", line)]
+
+    wait_until(lambda: told() or shop.process.poll() is not None)
+    (line,) = told()
+    return line
 
 
 def test_certificates_and_consent_are_read_again(world, shop, renewed) -> None:

@@ -1,11 +1,10 @@
 """How many folders a peer can make at a passive party, and that nothing of a run that never began is kept."""
 
-import json
 import os
 
 import pytest
 
-from processes import Served, wait_until
+from processes import Served, at_rest
 from vfxgb.party.config import load_config
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import TrainRequest, Welcome
@@ -45,14 +44,9 @@ def test_first_words_make_no_folder(world, shop, runs):
         session.channel.send(hello("train", run, "test", REQUEST))
         session.channel.recv(Welcome)
         session.channel.close()
-    log = runs.parent / "log.jsonl"
-
-    def seen():
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        return {event.get("run") for event in events if event["event"] == "lost"} >= set(asked)
-
     # The end of every session is in the log: nothing comes after it.
-    wait_until(seen)
+    ended = [event["run"] for event in at_rest(shop.folder) if event["event"] == "ended"]
+    assert set(asked) <= set(ended)
     assert not {path.name for path in runs.iterdir()} & set(asked)
 
 
@@ -65,7 +59,8 @@ def test_unfinished_runs_of_a_peer_are_limited(world, shop, runs, vfxgb, capsys)
         with pytest.raises(KeyboardInterrupt):
             trainer.run()
         begun.append(trainer.run_id)
-    wait_until(lambda: sorted(path.name for path in runs.iterdir()) == sorted(begun))
+    at_rest(shop.folder)
+    assert sorted(path.name for path in runs.iterdir()) == sorted(begun)
     assert vfxgb("train", config, "--quiet") == 4
     told = capsys.readouterr().err
     assert "shop does not agree to another run of bank: 2 of its runs are unfinished here, wanted fewer than 2" in told
@@ -74,6 +69,7 @@ def test_unfinished_runs_of_a_peer_are_limited(world, shop, runs, vfxgb, capsys)
     # An old one may go on, and makes room when it is finished.
     assert vfxgb("train", config, "--quiet", "--resume", begun[0]) == 0
     assert vfxgb("train", config, "--quiet") == 0
+    at_rest(shop.folder)
     assert vfxgb("clean", runs.parent, "--yes") == 0
     assert "removed 1 of 3 runs" in capsys.readouterr().out
     assert begun[1] not in {path.name for path in runs.iterdir()}

@@ -9,7 +9,7 @@ import urllib.request
 import numpy as np
 import pytest
 
-from processes import COLUMNS, SIZES, TRAIN, exported, joined, last_run
+from processes import COLUMNS, SIZES, TRAIN, at_rest, events, exported, joined, last_run
 from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.model.fitted import FittedModel
@@ -104,6 +104,7 @@ def test_a_run_folder_tells_what_happened_and_its_owner_alone_can_read_it(world,
     config = world.active({"shop": addresses["shop"]})
     assert vfxgb("train", config, "--quiet") == 0
     run = last_run(config)
+    at_rest(world.folder / "shop-folder")
     opened = []
     for party in ("bank", "shop"):
         folder = world.folder / f"{party}-folder"
@@ -112,8 +113,7 @@ def test_a_run_folder_tells_what_happened_and_its_owner_alone_can_read_it(world,
         ledger = json.loads((folder / "runs" / run.run / "ledger.json").read_text())
         assert {entry["message"] for entry in ledger["entries"]} >= {"hello", "welcome", "setup", "sealed"}
         opened.append(ledger["opened"])
-        events = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-        assert any(event["event"] == "trained" and event["run"] == run.run for event in events)
+        assert any(event["event"] == "trained" and event["run"] == run.run for event in events(folder))
     record = run.read()
     # Both sides have counted the same equations about the shop's rows.
     assert opened[0] == opened[1]

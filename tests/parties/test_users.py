@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from processes import DEADLINE, start, to_toml, wait_until
+from processes import DEADLINE, events, start, to_toml, wait_until
 from user_files import NAMES, USERS, Users
 from vfxgb.cli import main
 from vfxgb.errors import ConsentError, MessageError, VfxgbError
@@ -27,6 +27,8 @@ from vfxgb.party.user import UserParty
 from vfxgb.party.users_server import UsersServer
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
+LISTENING = r"listening at (\S+)\s"
+
 
 class Started:
     """Processes of a server and users."""
@@ -36,8 +38,8 @@ class Started:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.server_log = users.folder / "server.out"
         self.server = self._start("train", users.server(**train), self.server_log)
-        wait_until(lambda: "listening at" in self.server_log.read_text() or self.server.poll() is not None)
-        found = re.search(r"listening at (\S+)", self.server_log.read_text())
+        wait_until(lambda: re.search(LISTENING, self.server_log.read_text()) or self.server.poll() is not None)
+        found = re.search(LISTENING, self.server_log.read_text())
         assert found is not None, self.server_log.read_text()
         self.address = found[1]
         self.logs = [users.folder / f"user-{number}.out" for number in range(USERS)]
@@ -116,11 +118,17 @@ def test_a_run_that_ends_before_its_first_tree_leaves_a_record(users) -> None:
 def test_who_is_killed(users) -> None:
     """A killed user is left out; when the server is killed, the other users end and say so."""
     started = Started(users, n_estimators=9000)
-    log = load_config(users.folder / "server.toml", {}).folder / "log.jsonl"
+    folder = load_config(users.folder / "server.toml", {}).folder
+
+    def left_out() -> bool:
+        told = [event["text"] for event in events(folder) if event.get("peer") == "user-1"]
+        return any("its connection has ended" in text for text in told)
+
     try:
-        wait_until(lambda: "round 1/" in started.server_log.read_text())
+        wait_until(lambda: "round 1/" in started.server_log.read_text() or started.server.poll() is not None)
+        assert not left_out()
         started.people[1].kill()
-        wait_until(lambda: '"peer": "user-1"' in log.read_text())
+        wait_until(lambda: left_out() or started.server.poll() is not None)
         assert started.server.poll() is None
         started.server.kill()
         for number in (0, 2):

@@ -5,14 +5,16 @@
         proxy.rate = 10e6 / 8       # bytes per second, each way and connection
         proxy.silent = True         # connections stay open and nothing passes
         proxy.refusing = True       # new connections are closed at once
-        proxy.cut()                 # all connections end, as if a cable were pulled
+        proxy.cut()                 # all connections end, as if a cable were pulled; they have when it returns
         proxy.cuts = [900, 5000]    # the next two connections end after so many bytes towards the listener
+        proxy.before = look         # called before any bytes are passed on, which wait until it returns
 
 Dial `proxy.address`.
 """
 
 import asyncio
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 
@@ -27,6 +29,7 @@ class Proxy:
         self.silent = False
         self.refusing = False
         self.cuts: list[int] = []
+        self.before: Callable[[], None] = lambda: None
         self.connections = 0
         self.bytes = 0
         self._open: set[asyncio.StreamWriter] = set()
@@ -34,19 +37,26 @@ class Proxy:
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._main, name="proxy")
         self._thread.start()
-        assert self._started.wait(10)
+        assert self._started.wait(60)
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self._port}"
 
     def cut(self) -> None:
-        """End all connections now."""
-        self._loop.call_soon_threadsafe(self._cut)
+        """End all connections; none of their bytes is passed on after this call."""
+        done = threading.Event()
+
+        def cut() -> None:
+            self._cut()
+            done.set()
+
+        self._loop.call_soon_threadsafe(cut)
+        assert done.wait(60)
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def __enter__(self) -> "Proxy":
         return self
@@ -67,10 +77,11 @@ class Proxy:
 
     async def _finish(self) -> None:
         self._cut()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        # A task that is ended may have begun another one a moment before.
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
     def _cut(self) -> None:
         for writer in list(self._open):
@@ -121,6 +132,7 @@ class Proxy:
                     await asyncio.sleep(len(data) / self.rate)
                 if not data:
                     raise ConnectionResetError
+                self.before()
                 passed += len(data)
                 self.bytes += len(data)
                 if cut_after and passed >= cut_after:

@@ -115,7 +115,9 @@ def _address(process: "subprocess.Popen[bytes]", folder: Path) -> str:
     log = folder / "shop-folder" / "log.jsonl"
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and process.poll() is None:
-        for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+        # The last line may be half written.
+        written = log.read_text(encoding="utf-8").rpartition("\n")[0] if log.exists() else ""
+        for line in written.splitlines():
             event = json.loads(line)
             if event["event"] == "listening":
                 return str(event["address"])

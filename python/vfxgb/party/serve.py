@@ -47,7 +47,7 @@ from vfxgb.predict.messages import Routed
 from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.transport.link import LinkTimeout
+from vfxgb.transport.link import LinkClosed, LinkTimeout
 from vfxgb.transport.messages import CONTROL_BYTES, Message
 from vfxgb.transport.network import Arrival, Listener, Refusal
 
@@ -61,10 +61,14 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(eq=False)
 class Live:
-    """A session that is being served; `run` is known after its first words. `done`: it uses no files any more."""
+    """A session that is being served; `run` is known after its first words. `done`: it uses no files any more.
+
+    `asked`: the log has a line of what the peer wants, so that it gets one of the end, too.
+    """
 
     session: Session
     run: str = ""
+    asked: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -202,6 +206,9 @@ class Server:
             channel.close()
             with self._lock:
                 self._live.remove(live)
+            if live.asked:
+                # The last line of a session: nothing more is computed, charged, given back or written because of it.
+                self.log.info("ended", peer=peer, run=live.run)
 
     def _log_end(self, live: Live, error: BaseException) -> None:
         peer, run, text = live.session.channel.peer, live.run, str(error)
@@ -216,7 +223,7 @@ class Server:
             self.log.error("bug", text="".join(traceback.format_exception(error)), peer=peer, run=run)
 
     def _answer(self, live: Live, words: Hello) -> None:
-        peer = live.session.channel.peer
+        peer, live.asked = live.session.channel.peer, True
         self.log.info("asked", peer=peer, what=words.kind, run=words.run, purpose=words.purpose, version=words.version)
         if words.kind == "check":
             self._check(live, words)
@@ -316,7 +323,9 @@ class Server:
             live.run = run
         for other in older:
             self.log.info("superseded", peer=live.session.channel.peer, run=run)
-            other.session.link.begin_close()
+            link, reason = other.session.link, f"{other.session.channel.peer} has begun another session of this run"
+            # A peer that is gone would be waited for, and the new session with it.
+            link.fail(LinkClosed(reason), tell=reason if link.connected else "")
             if not other.done.wait(END_SECONDS):
                 raise CheckpointError(
                     f"{self.config.party} resuming run {run[:8]}: an older session of it is still computing; try again"

@@ -139,11 +139,13 @@ class NetworkLink:
     def close(self) -> None:
         """Deliver what was put, tell the peer, and let go; at most close_seconds. Frames that came can still be read.
 
-        May be called again. Interrupted (ctrl-C), it lets go at once.
+        May be called again. Interrupted (ctrl-C), it lets go at once; so does a link that has failed without a word for
+        the peer.
         """
         self.begin_close()
         try:
-            self._over.wait(self._limits.close_seconds)
+            if self._failure is None or self._to_tell:
+                self._over.wait(self._limits.close_seconds)
         finally:
             self._let_go()
 

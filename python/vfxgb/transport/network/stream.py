@@ -94,7 +94,9 @@ class Stream:
             try:
                 self._link.feed(message)
             except FrameError as error:
-                self._link.fail(FrameError(f"receiving from {self._link.peer}: {error}"), tell=str(error))
+                # What looks at headers (NetworkLink.screen) names the peer itself.
+                who, text = f"receiving from {self._link.peer}: ", str(error)
+                self._link.fail(FrameError(text if who in text else who + text), tell=text)
 
     async def _send(self) -> None:
         while True:

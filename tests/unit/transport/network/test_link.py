@@ -106,6 +106,19 @@ def test_the_last_frame_arrives_although_the_link_is_closed(town) -> None:
         bank.close()
 
 
+def test_a_link_that_has_failed_without_a_word_is_let_go_at_once(town) -> None:
+    """Also where the peer is gone, which would be waited for with a last word: here for an hour."""
+    with town.listener("shop", "bank", limits=Limits(close_seconds=3600)) as here:
+        bank = town.dial("bank", "shop", here.address, Limits(close_seconds=3600))
+        shop = here.accept(DEADLINE).link
+        bank.fail(LinkClosed("gone"))
+        bank.close()
+        shop.fail(LinkClosed("another session took its place"))
+        shop.close()
+        with pytest.raises(LinkClosed, match="another session took its place"):
+            shop.get(DEADLINE)
+
+
 def test_nothing_is_left_behind(town) -> None:
     before = threads(), sockets()
     for _ in range(2):
