@@ -19,7 +19,8 @@ from vfxgb.errors import MessageError
 from vfxgb.protocols.masked.calibration import LEAST_LEFT
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
-from vfxgb.protocols.masked.rows import FIELDS, Place, level_rows, places
+from vfxgb.protocols.masked.rows import Place, level_rows, places
+from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.transport.messages import pack_array, unpack_array
 
@@ -48,10 +49,9 @@ class MaskedPassive(ScoredPassive):
 
     def __init__(self, context: PassiveContext) -> None:
         super().__init__(context)
-        params: MaskedParams = context.params
-        self._params = params
+        self._params: MaskedParams = context.params
         # Chunks whose noise is out before the answer to the first is read: while one is masked, the next is made.
-        self.in_flight = 2 if params.W <= VECTORS_AHEAD else 1
+        self.in_flight = 2 if self._params.W <= VECTORS_AHEAD else 1
         self._round = 0
         self._sent = 0
 
@@ -157,26 +157,15 @@ class MaskedPassive(ScoredPassive):
             del noise  # before the next is made
 
     def _read_added(self, place: Place, vector: int) -> None:
-        with self._context.timings.phase("wait"):
-            message = self._context.channel.recv(MaskedAdded)
-        received = Place(*(getattr(message, name) for name in Place._fields))
-        if (received, message.vector) != (place, vector):
-            raise MessageError(
-                f"{self._context.party} waiting for room: found {FIELDS} {tuple(received)}, vector {message.vector}, "
-                f"wanted {tuple(place)}, vector {vector}"
-            )
+        context, what = self._context, f"{self._context.party} waiting for room"
+        receive(context, context.channel, MaskedAdded, what, **place._asdict(), vector=vector)
 
     def _read_sums(
         self, chunk: _Chunk, start: NDArray[np.int64], available: NDArray[np.bool_], left: NDArray[np.int64]
     ) -> None:
         """Read the masked vectors of a chunk and enter its sums in `left`, in fixed point."""
-        context, place = self._context, chunk.place
-        with context.timings.phase("wait"):
-            message = context.channel.recv(MaskedGradients)
-        what = f"{context.party} reading masked gradients"
-        received = Place(*(getattr(message, name) for name in Place._fields))
-        if received != place:
-            raise MessageError(f"{what}: found {FIELDS} {tuple(received)}, wanted {tuple(place)}")
+        context, place, what = self._context, chunk.place, f"{self._context.party} reading masked gradients"
+        message = receive(context, context.channel, MaskedGradients, what, **place._asdict())
         shape = (place.candidates, self._params.order, chunk.columns.shape[1])
         masked = unpack_array(message.values, np.float64, shape, what)
         with context.timings.phase("sums"):

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, equations_of
+from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.protocols.smm.cells import FeatureColumns, NodeMatrix
-from vfxgb.protocols.smm.chunks import check_place, pieces
+from vfxgb.protocols.smm.chunks import Place, vector_messages
 from vfxgb.protocols.smm.exposed import withheld_cuts
 from vfxgb.protocols.smm.kernel import SecureKernel, too_small
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
@@ -18,7 +19,7 @@ from vfxgb.protocols.smm.sums import coarse_sums, fine_bits, fine_pairs
 from vfxgb.protocols.smm.vectors import Random, Vectors, answerable
 from vfxgb.protocols.smm2.params import Smm2Params
 from vfxgb.rows.shown_cuts import ShownCuts
-from vfxgb.transport.messages import pack_array, unpack_array
+from vfxgb.transport.messages import unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
 
@@ -161,28 +162,17 @@ class Smm2Passive(ScoredPassive):
                 matrix = self._columns.node(candidates, rows, available, context.threads)
                 vectors = hiding_vectors(matrix, params, context.random)
         with context.timings.phase("send vectors"):
-            for first, count in pieces(len(vectors), len(rows), params.chunk_bytes):
-                context.channel.send(
-                    Smm2Basis(
-                        round=level.round,
-                        depth=level.depth,
-                        tree=nodes.tree,
-                        node=node,
-                        rank=len(vectors),
-                        first=first,
-                        vectors=pack_array(vectors[first : first + count]),
-                    )
-                )
+            place = Place(level.round, level.depth, nodes.tree, node)
+            for message in vector_messages(Smm2Basis, place, vectors, params.chunk_bytes):
+                context.channel.send(message)
 
     def _receive_products(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> Vectors:
         """W_g and W_h, float64[2, n]; float64[2, 0] where the active party gave none."""
         context = self._context
         node = int(nodes.nodes[position])
         what = f"{context.party} reading products of tree {nodes.tree}, node {node}"
-        with context.timings.phase("wait"):
-            message = context.channel.recv(Smm2Products)
-        received = (message.round, message.depth, message.tree, message.node)
-        check_place(received, (level.round, level.depth, nodes.tree, node), what)
+        place = Place(level.round, level.depth, nodes.tree, node)
+        message = receive(context, context.channel, Smm2Products, what, **place._asdict())
         n = int(self._trees[nodes.tree].in_memory.counts(nodes.nodes[position : position + 1])[0, 0])
         products: Vectors = unpack_array(message.products, np.float64, (2, n if len(message.products) else 0), what)
         return products
@@ -216,9 +206,8 @@ class Smm2Passive(ScoredPassive):
         """Fill in the sums of small nodes, which come back in the order the active party saw them in."""
         context, order = self._context, self._shown[nodes.tree].order
         what = f"{context.party} reading sums of small nodes of tree {nodes.tree}"
-        with context.timings.phase("wait"):
-            message = context.channel.recv(Smm2Sums)
-        check_place((message.round, message.depth, message.tree, 0), (level.round, level.depth, nodes.tree, 0), what)
+        place = {"round": level.round, "depth": level.depth, "tree": nodes.tree}
+        message = receive(context, context.channel, Smm2Sums, what, **place)
         left_sums = unpack_array(message.sums, np.int64, (len(small), sums.shape[1], 2), what)
         assert order is not None  # noqa: S101 - drawn in _receive_round
         for place, left in zip(np.searchsorted(nodes.build, small).tolist(), left_sums, strict=True):
