@@ -142,22 +142,21 @@ class ScoredPassive(ABC):
     ) -> LevelNodes:
         """The nodes as the scoring code wants them; siblings are the nodes with the same parent."""
         assert self._rule is not None  # noqa: S101 - begin_tree came first
-        m = len(nodes.nodes)
+        m, before = len(nodes.nodes), self._open.get(nodes.tree)
         sibling, parent = np.full(m, -1, dtype=np.int64), np.full(m, -1, dtype=np.int64)
-        derived = np.ones(m, dtype=np.bool_)
-        derived[nodes.build] = False
-        if derived.any():
-            before = self._open.get(nodes.tree)
-            built = {int(nodes.parents[i]): int(i) for i in nodes.build}
-            known = {} if before is None else {int(node): i for i, node in enumerate(before.nodes)}
-            for i in np.flatnonzero(derived).tolist():
-                above = int(nodes.parents[i])
-                if above not in built or above not in known:
-                    raise MessageError(
-                        f"{self._context.party} opening a level: node {int(nodes.nodes[i])} is not to be built, but "
-                        "neither are its parent's sums and its sibling's known"
-                    )
-                sibling[i], parent[i] = built[above], known[above]
+        known = nodes.nodes[:0] if before is None else before.nodes
+        derived = np.setdiff1d(np.arange(m), nodes.build)
+        above, built = nodes.parents[derived], nodes.parents[nodes.build]
+        unknown = derived[~(np.isin(above, built) & np.isin(above, known))]
+        if len(unknown):
+            raise MessageError(
+                f"{self._context.party} opening a level: node {int(nodes.nodes[unknown[0]])} is not to be built, but "
+                "neither are its parent's sums and its sibling's known"
+            )
+        if len(derived):
+            order = np.argsort(built, kind="stable")
+            sibling[derived] = nodes.build[order[np.searchsorted(built, above, sorter=order)]]
+            parent[derived] = np.searchsorted(known, above)
         return LevelNodes(
             nodes.tree,
             nodes.nodes,

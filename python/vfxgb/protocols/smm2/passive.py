@@ -45,9 +45,7 @@ class Smm2Passive(ScoredPassive):
         self._withheld: list[NDArray[np.bool_]] = []
         # Of (tree, node): vectors that are not sent yet, of a level no more than a U of the root.
         self._drawn: dict[tuple[int, int], Vectors] = {}
-        self._available: list[NDArray[np.bool_] | None] = []
         self._sums: list[NDArray[np.int64]] = []
-        self._refused: list[NDArray[np.int64]] = []
 
     def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:
         context, trees = self._context, self._trees
@@ -71,27 +69,26 @@ class Smm2Passive(ScoredPassive):
     def _exchange(self, level: PassiveLevel) -> None:
         """All vectors of a level are sent before the first products are read: see smm1/active.py."""
         with self._context.timings.phase("null space"):
-            self._available = [self._open_cells(nodes) for nodes in level.trees]
-        for index, nodes in enumerate(level.trees):
+            usable = [self._open_cells(nodes) for nodes in level.trees]
+        for nodes, available in zip(level.trees, usable, strict=True):
             for place, position in enumerate(nodes.build.tolist()):
-                available = self._available[index]
                 self._send_basis(level, nodes, position, None if available is None else available[place])
         answers = [
             {position: self._receive_products(level, nodes, position) for position in nodes.build.tolist()}
             for nodes in level.trees
         ]
-        self._refused = [
+        refused = [
             np.array([position for position, products in tree.items() if products.shape[1] == 0], dtype=np.int64)
             for tree in answers
         ]
         with self._context.timings.phase("sums"):
             self._sums = [
                 self._ordinary(nodes, tree, available)
-                for nodes, tree, available in zip(level.trees, answers, self._available, strict=True)
+                for nodes, tree, available in zip(level.trees, answers, usable, strict=True)
             ]
         if self._fallback is not None:
-            self._fallback.open_small(level, self._refused)
-            for nodes, small, sums in zip(level.trees, self._refused, self._sums, strict=True):
+            self._fallback.open_small(level, refused)
+            for nodes, small, sums in zip(level.trees, refused, self._sums, strict=True):
                 if len(small):
                     self._receive_sums(level, nodes, small, sums)
                 self._few[nodes.tree].note(nodes, small)
@@ -220,7 +217,7 @@ class Smm2Passive(ScoredPassive):
             with self._context.timings.phase("count small sums"):
                 self._context.disclosed.small_sums += sum(few.count() for few in self._few)
         self._shown, self._few, self._cuts = [], [], []
-        self._withheld, self._available, self._sums, self._refused, self._drawn = [], [], [], [], {}
+        self._withheld, self._sums, self._drawn = [], [], {}
         super().end_tree()
 
     def close(self) -> None:
