@@ -2,7 +2,7 @@
 
 Two kinds. *Messages* publish what every user needs to go on: the plan (cut points and start margin) and the trees of a
 finished round. *Tasks* say of which numbers a user is to make its vector; they travel inside the aggregator's messages,
-and what REVEALS and amount() of a task name is what the opened sum tells the server.
+and what REVEALS and amount() of a task name is what the opened sum tells the server: mostly all of its entries.
 
 Arrays: node numbers, features and bins are int32; sets of features are one bit each, lowest bit of a byte first.
 """
@@ -110,9 +110,7 @@ class CountTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return 1 + self.n_features + (EXPONENTS if self.votes else 0)
 
-    def amount(self) -> int:
-        """Count all entries."""
-        return self.entries()
+    amount = entries
 
 
 class StartTask(Message, frozen=True, forbid_unknown_fields=True):
@@ -129,9 +127,7 @@ class StartTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return self.n_sums
 
-    def amount(self) -> int:
-        """Count all sums."""
-        return self.n_sums
+    amount = entries
 
 
 class CellTask(Message, frozen=True, forbid_unknown_fields=True):
@@ -149,9 +145,7 @@ class CellTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return self.cells.n_counts
 
-    def amount(self) -> int:
-        """Count the counts of all cells."""
-        return self.entries()
+    amount = entries
 
 
 class ScaleTask(Message, frozen=True, forbid_unknown_fields=True):
@@ -163,12 +157,10 @@ class ScaleTask(Message, frozen=True, forbid_unknown_fields=True):
     round: int
 
     def entries(self) -> int:
-        """Length of the vector."""
+        """Length of the vector: one number per power of two."""
         return EXPONENTS
 
-    def amount(self) -> int:
-        """Count one number per power of two."""
-        return EXPONENTS
+    amount = entries
 
 
 class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
@@ -210,9 +202,7 @@ class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return self.n_entries
 
-    def amount(self) -> int:
-        """Count all sums."""
-        return self.n_entries
+    amount = entries
 
 
 Task = CountTask | StartTask | CellTask | ScaleTask | MetricTask | LevelTask
