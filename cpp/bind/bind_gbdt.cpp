@@ -148,6 +148,29 @@ void register_keys(py::module_& module) {
         return counts;
       },
       py::arg("column").noconvert(), py::arg("prefixes"), py::arg("level"));
+  module.def(
+      "count_cells",
+      [](const Array<u64>& keys, const Array<u64>& first, const Array<i32>& part_bits, const Array<i32>& parts) {
+        const std::vector<u64> begin = list_of(first, "first");
+        const std::vector<i32> bits = list_of(part_bits, "part_bits", first.size()),
+                               number = list_of(parts, "parts", first.size());
+        std::vector<gbdt::KeyCell> cells;
+        py::ssize_t all = 0;
+        for (std::size_t i = 0; i < begin.size(); ++i) {
+          cells.push_back({begin[i], bits[i], number[i]});
+          all += std::max(number[i], 0);
+        }
+        const u64* place = shaped(keys, {keys.size()}, "keys");
+        const std::span<const u64> ascending(place, static_cast<std::size_t>(keys.size()));
+        Array<i64> counts(all);
+        i64* out = counts.mutable_data();
+        {
+          const py::gil_scoped_release release;
+          gbdt::count_cells(ascending, cells, out);
+        }
+        return counts;
+      },
+      py::arg("keys").noconvert(), py::arg("first").noconvert(), py::arg("part_bits"), py::arg("parts"));
 }
 
 py::bytes left_bits(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,

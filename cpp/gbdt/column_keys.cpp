@@ -83,4 +83,25 @@ void refine_keys(std::span<const float> column, std::span<const u32> prefixes, i
   });
 }
 
+void count_cells(std::span<const u64> keys, std::span<const KeyCell> cells, i64* counts) {
+  u64 end = 0;
+  for (const KeyCell& cell : cells) {
+    if (cell.part_bits < 0 || cell.part_bits > 32 || cell.parts < 1 || cell.first < end)
+      throw std::invalid_argument("cells must ascend, lie apart and have parts of 1 to 2**32 keys");
+    end = cell.first + (static_cast<u64>(cell.parts) << cell.part_bits);
+    if (end < cell.first) throw std::invalid_argument("a cell ends beyond the last key");
+  }
+  auto next = keys.begin();
+  for (const KeyCell& cell : cells) {
+    std::fill_n(counts, cell.parts, i64{0});
+    next = std::lower_bound(next, keys.end(), cell.first);
+    for (; next != keys.end(); ++next) {
+      const u64 part = (*next - cell.first) >> cell.part_bits;
+      if (part >= static_cast<u64>(cell.parts)) break;
+      ++counts[part];
+    }
+    counts += cell.parts;
+  }
+}
+
 }  // namespace vfxgb::gbdt

@@ -44,7 +44,7 @@ def longer(data: memoryview) -> memoryview:
     [
         ({"round": 7}, "found round 7"),
         ({"tree": 1}, "tree 1"),
-        ({"n_rows": 59}, "59 rows"),
+        ({"n_rows": 59}, "n_rows 59"),
         ({"values": cut}, "bytes"),
         ({"values": lambda data: data[:-16]}, "bytes"),
     ],

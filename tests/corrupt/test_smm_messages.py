@@ -102,7 +102,7 @@ def test_a_basis_is_refused(protocol, kind, liar, changes, match, tampered) -> N
 def test_later_pieces_of_a_basis(protocol, kind, liar, tampered) -> None:
     for changes, match in (
         ({"first": 0}, "found 2 rows from 0, wanted at least 1 from 2 on, of 4"),
-        ({"rank": 3}, "found 3 vectors in all, wanted 4"),
+        ({"rank": 3}, "found 3 vectors, wanted 4 vectors"),
         ({"round": 1}, "found round 1"),
     ):
         error = tampered(replaced(kind, later, **changes), liar, protocol)
@@ -114,7 +114,7 @@ def test_fewer_vectors_than_agreed(tampered) -> None:
     two = {"rank": 2, "vectors": lambda data: data[: 2 * 8 * N]}
     once = replaced(Smm1Basis, lambda message: message.first == 0, **two)
     error = tampered(once, "bank", "smm1")
-    assert "found 2 vectors, wanted 4 for 60 rows" in str(error)
+    assert "found 2 vectors, wanted 4 vectors" in str(error)
     once = replaced(Smm2Basis, lambda message: message.first == 0 and message.rank, **two)
     error = tampered(once, "shop", "smm2")
     assert "found 2 vectors, wanted 4, or 0 for a small node" in str(error)
@@ -125,9 +125,9 @@ def test_fewer_vectors_than_agreed(tampered) -> None:
     [
         ({"round": 3}, MessageError, "reading products of shop, tree 0, node 0: found round 3"),
         ({"node": 1}, MessageError, "node 1"),
-        ({"n_candidates": -1}, MessageError, "found -1 candidates"),
+        ({"n_candidates": -1}, MessageError, "found -1 products"),
         ({"n_candidates": 1}, MessageError, "found 2 rows from 0, wanted at least 1 from 0 on, of 1"),
-        ({"n_candidates": 10**12}, MessageError, "found 14 candidates and 0 directions in a later piece"),
+        ({"n_candidates": 10**12}, MessageError, "found 1000000000000 products, wanted 0 to"),
         ({"first": 3}, MessageError, "from 3"),
         ({"products": cut}, MessageError, "found 952 bytes"),
         ({"constraint": pack_bytes(b"11")}, MessageError, "found 2 bytes, wanted 0"),
@@ -142,7 +142,8 @@ def test_products_of_smm1_are_refused(changes, kind, match, tampered) -> None:
 
 
 def test_another_number_of_candidates_in_a_later_node(tampered) -> None:
-    fewer = replaced(Smm1Products, lambda message: message.depth == 1, n_candidates=2, products=lambda d: d)
+    two_of_14 = {"n_candidates": 2, "products": lambda data: data[: len(data) // 7]}
+    fewer = replaced(Smm1Products, lambda message: message.depth == 1, **two_of_14)
     error = tampered(fewer, "shop", "smm1", chunk_bytes=1 << 20)
     assert "found 2 candidates in tree 0, wanted 14 as in the nodes before" in str(error)
 

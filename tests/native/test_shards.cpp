@@ -164,11 +164,55 @@ void keys_of_a_column() {
   CHECK_THROWS(refine_keys(column, std::vector<u32>{1, 1}, 2, next.data()));
 }
 
+// Every key against every part, one by one.
+std::vector<i64> naive_cells(const std::vector<u64>& keys, const std::vector<KeyCell>& cells) {
+  std::vector<i64> counts;
+  for (const KeyCell& cell : cells)
+    for (u64 part = 0; part < static_cast<u64>(cell.parts); ++part) {
+      const u64 begin = cell.first + (part << cell.part_bits), end = begin + (u64{1} << cell.part_bits);
+      counts.push_back(std::count_if(keys.begin(), keys.end(), [&](u64 key) { return begin <= key && key < end; }));
+    }
+  return counts;
+}
+
+void keys_in_cells() {
+  for (int turn = 0; turn < 50; ++turn) {
+    std::vector<u64> keys(below(200));
+    for (u64& key : keys) key = (u64{below(3)} << 32) | below(1 << 12);
+    std::sort(keys.begin(), keys.end());
+    std::vector<KeyCell> cells;
+    std::size_t total = 0;
+    for (u64 column = 0; column < 3; ++column)
+      for (u64 first = below(100); first < 5000; first += 1024 + below(500)) {
+        cells.push_back({(column << 32) | first, static_cast<i32>(below(8)), static_cast<i32>(1 + below(8))});
+        total += static_cast<std::size_t>(cells.back().parts);
+      }
+    std::vector<i64> counts(total, -1);
+    count_cells(keys, cells, counts.data());
+    CHECK(counts == naive_cells(keys, cells));
+  }
+  i64 none = -1;
+  count_cells({}, {}, &none);
+  CHECK(none == -1);
+  const std::vector<u64> keys{1, 2, 3};
+  std::vector<i64> counts(8);
+  const auto refused = [&](std::vector<KeyCell> cells) {
+    CHECK_THROWS(count_cells(keys, cells, counts.data()));
+  };
+  refused({{4, 1, 2}, {7, 1, 2}});
+  refused({{4, 0, 1}, {3, 0, 1}});
+  refused({{4, 33, 1}});
+  refused({{4, -1, 1}});
+  refused({{4, 1, 0}});
+  refused({{~u64{0} - 1, 2, 1}});
+}
+
 }  // namespace
 
 int main() {
   in_a_file();
   keys_of_a_column();
+  keys_in_cells();
   for (const std::size_t longest : {1, 8, 63, 64, 65, 700})
     for (const std::size_t shards : {1, 2, 5}) left_bits_of_shards(1 + below(4), shards, longest);
   left_bits_of_shards(0, 3, 1);

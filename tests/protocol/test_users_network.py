@@ -28,9 +28,9 @@ from vfxgb.errors import (
 from vfxgb.horizontal import network, remote
 from vfxgb.horizontal.guard import topic_of
 from vfxgb.horizontal.handshake import MEETING, Declines, Invites, TurnsAway
+from vfxgb.horizontal.job import CutRules
 from vfxgb.horizontal.network import Deadlines
 from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide
-from vfxgb.horizontal.server import CutRules
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.horizontal.training import UsersResult
 from vfxgb.model.file import load_share

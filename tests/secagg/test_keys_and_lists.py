@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_every_field_of_a_statement_is_signed() -> None:
         Statement(RUN, 3, 4, 11, base.joined, base.shared, base.survivors, base.task),
         Statement(RUN, 3, 4, 10, base.shared, base.shared, base.survivors, base.task),
         Statement(RUN, 3, 4, 10, base.joined, base.joined, base.survivors, base.task),
-        base.with_survivors((0, 1)),
+        replace(base, survivors=(0, 1)),
         Statement(RUN, 3, 4, 10, (0, 1, 2, 3, 4, 0), (1, 2, 3), base.survivors, base.task),
         Statement(RUN, 3, 4, 10, base.joined, base.shared, base.survivors, b"u" * 32),
     ]

@@ -11,11 +11,11 @@ import numpy as np
 
 from vfxgb.horizontal.directory import UserDirectory, read_identity, read_users, user_names, write_users
 from vfxgb.horizontal.dropout import Nobody
+from vfxgb.horizontal.job import CutRules, EvalRows, Job
 from vfxgb.horizontal.network import Deadlines, serve_users
 from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide, take_part
-from vfxgb.horizontal.server import CutRules, EvalRows
 from vfxgb.horizontal.simulation import UserRows, fit_users
-from vfxgb.horizontal.training import Job, UsersResult
+from vfxgb.horizontal.training import UsersResult
 from vfxgb.params import TrainParams
 from vfxgb.secagg import aggregator_by_name
 from vfxgb.transport.network import Identity, Limits, Listener, NetworkLink, Peer, dial
@@ -62,9 +62,7 @@ def make_job(aggregator: str, own: dict[str, Any] | None = None, **settings: Any
 
 def simulated(job: Job, rows: Sequence[UserRows]) -> UsersResult:
     """The same in one process."""
-    return fit_users(
-        rows, job.names, job.params, job.aggregator, job.aggregator_params, Nobody(), job.rules, job.evals, ()
-    )
+    return fit_users(rows, job, Nobody(), ())
 
 
 @dataclass

@@ -179,6 +179,15 @@ def refine_keys(column: NDArray[np.float32], prefixes: NDArray[np.uint32], level
     `level`: 1 for prefixes of 16 bits, 2 for 24. Raises ValueError for others.
     """
 
+def count_cells(
+    keys: NDArray[np.uint64], first: NDArray[np.uint64], part_bits: NDArray[np.int32], parts: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """How many of `keys`, ascending, lie in each part of each cell, cell after cell: int64[parts.sum()].
+
+    Cell i begins at first[i] and has parts[i] parts of 2**part_bits[i] keys each. Raises ValueError for cells that do
+    not ascend, or that overlap.
+    """
+
 def histogram_counts(
     bins: Bins,
     partition: RowPartition,

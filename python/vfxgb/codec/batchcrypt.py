@@ -14,22 +14,12 @@ from numpy.typing import NDArray
 
 from vfxgb.codec.padded import PaddedSlots
 
-SIGN_BITS = 2
-
 
 @dataclass(frozen=True)
 class BatchCryptCode(PaddedSlots):
     """Sums go over up to `rows` rows. `alpha`, `alpha_max`, `r` and `padding` are explained above."""
 
-    @property
-    def counts(self) -> bool:
-        """This code needs no counts."""
-        return False
-
-    @property
-    def resolution(self) -> float:
-        """The value of the integer 1."""
-        return float(self.alpha_max / (2 ** (self.r - SIGN_BITS) - 1))
+    sign_bits = 2
 
     def encode(self, pairs: NDArray[np.int64], step: float) -> NDArray[np.int64]:
         """Quantised values modulo 2**r."""

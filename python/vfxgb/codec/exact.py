@@ -23,10 +23,7 @@ class ExactCode:
     rows: int
     fraction_bits: int
 
-    @property
-    def counts(self) -> bool:
-        """This code needs no counts."""
-        return False
+    counts = False
 
     @property
     def widths(self) -> PairWidths:

@@ -11,7 +11,11 @@ from vfxgb.errors import CapacityError
 
 @dataclass(frozen=True)
 class PaddedSlots:
-    """Sums go over up to `rows` rows. Values are cut off at `alpha`; `alpha_max` is what r bits can hold."""
+    """Sums go over up to `rows` rows. Values are cut off at `alpha`; `alpha_max` is what r bits can hold.
+
+    A code says in `counts` whether it needs the number of rows in a sum, and in `sign_bits` how many of the r bits are
+    signs.
+    """
 
     rows: int
     alpha: float = 20.0
@@ -19,14 +23,22 @@ class PaddedSlots:
     r: int = 30
     padding: int = 2
 
+    counts = False
+    sign_bits = 0
+
     @property
     def widths(self) -> PairWidths:
         """Two unsigned slots of r + padding bits, and room above for what all rows can overflow by."""
         bits = self.r + self.padding
         return PairWidths(g_bits=bits, h_bits=bits, g_signed=False, spare=self.rows.bit_length())
 
-    def check_slots(self, total: NDArray[np.int64]) -> None:
-        """Raise CapacityError if a sum is outside [0, 2**(r + padding))."""
+    @property
+    def resolution(self) -> float:
+        """The value of the integer 1 in a slot."""
+        return float(self.alpha_max / (2 ** (self.r - self.sign_bits) - 1))
+
+    def check_total(self, total: NDArray[np.int64]) -> None:
+        """Raise CapacityError if a sum leaves [0, 2**(r + padding)). This finds the overflows that padding hides."""
         bits, largest = self.r + self.padding, int(total.max(initial=0))
         if largest >= 1 << bits:
             raise CapacityError(

@@ -139,7 +139,7 @@ def plan_slots(
     channel has its own lane. Where `pack`, a returned plaintext holds as many sums as fit; otherwise one. Raises
     CapacityError when even one slot, or pair, does not fit.
     """
-    lanes = _shared_lanes(widths, n_outputs, capacity, most_pairs) if together else _single_lanes(widths, n_outputs)
+    lanes = [_lane(widths, channels) for channels in _shared(widths, n_outputs, capacity, together, most_pairs)]
     for lane in lanes:
         if lane.width + lane.overhead > capacity:
             what = "a pair of gradients" if together else "a gradient"
@@ -152,29 +152,21 @@ def plan_slots(
     return SlotPlan(tuple(lanes), capacity)
 
 
-def _single_lanes(widths: PairWidths, n_outputs: int) -> list[Lane]:
-    lanes = []
-    for output in range(n_outputs):
-        lanes.append(Lane((2 * output,), (widths.g_bits,), (widths.g_signed,), spare=widths.spare))
-        lanes.append(Lane((2 * output + 1,), (widths.h_bits,), (False,), spare=widths.spare))
-    return lanes
-
-
-def _shared_lanes(widths: PairWidths, n_outputs: int, capacity: int, most_pairs: int | None) -> list[Lane]:
-    """g above h, so that the sign of the lane is that of its topmost g."""
+def _shared(
+    widths: PairWidths, n_outputs: int, capacity: int, together: bool, most_pairs: int | None
+) -> list[tuple[int, ...]]:
+    """The channels of each lane, from the lowest slot up. A pair has g above h, so that the top slot has the sign."""
+    if not together:
+        return [(channel,) for channel in range(2 * n_outputs)]
     room = capacity - widths.spare - (0 if widths.g_signed else 1)
     fit = max(1, room // widths.pair_bits)
     if most_pairs is not None:
         fit = min(fit, most_pairs)
-    lanes = []
-    for outputs in np.array_split(np.arange(n_outputs), -(-n_outputs // fit)):
-        channels = tuple(channel for output in outputs.tolist() for channel in (2 * output + 1, 2 * output))
-        lanes.append(
-            Lane(
-                channels,
-                (widths.h_bits, widths.g_bits) * len(outputs),
-                (False, widths.g_signed) * len(outputs),
-                spare=widths.spare,
-            )
-        )
-    return lanes
+    parts = np.array_split(np.arange(n_outputs), -(-n_outputs // fit))
+    return [tuple(channel for output in part.tolist() for channel in (2 * output + 1, 2 * output)) for part in parts]
+
+
+def _lane(widths: PairWidths, channels: tuple[int, ...]) -> Lane:
+    bits = tuple(widths.h_bits if channel % 2 else widths.g_bits for channel in channels)
+    signed = tuple(widths.g_signed and channel % 2 == 0 for channel in channels)
+    return Lane(channels, bits, signed, spare=widths.spare)

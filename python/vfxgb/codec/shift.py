@@ -29,24 +29,12 @@ class ShiftCode(PaddedSlots):
 
     s: float = -10.0
 
-    @property
-    def counts(self) -> bool:
-        """Needed to shift back."""
-        return True
-
-    @property
-    def resolution(self) -> float:
-        """The value of the integer 1 in a slot."""
-        return float(self.alpha_max / (2**self.r - 1))
+    counts = True
 
     def encode(self, pairs: NDArray[np.int64], step: float) -> NDArray[np.int64]:
         """Quantised values in [0, 2**r)."""
         values: NDArray[np.float64] = pairs.astype(np.float64) * step
         return _native.codec.quantise_shifted(values, self.s, self.alpha, self.alpha_max, self.r)
-
-    def check_total(self, total: NDArray[np.int64]) -> None:
-        """See PairCode. Passing, it rules out the overflows that padding does not show."""
-        self.check_slots(total)
 
     def decode(self, sums: NDArray[np.int64], counts: NDArray[np.int64] | None, step: float) -> NDArray[np.int64]:
         """Sums in fixed point, rounded. Raises CapacityError when padding reads all ones, as the paper wants it."""

@@ -48,8 +48,9 @@ from vfxgb.estimator.data import read_cuts, read_eval_sets, stack_weights
 from vfxgb.estimator.user_data import UsersData, read_users
 from vfxgb.horizontal.directory import MAX_USERS
 from vfxgb.horizontal.dropout import make_dropout
+from vfxgb.horizontal.job import CutRules, EvalRows, Job
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
-from vfxgb.horizontal.server import SERVER, CutRules, EvalRows
+from vfxgb.horizontal.server import SERVER
 from vfxgb.horizontal.settings import REFUSED, check_missing, read_compare, read_ranges, read_whole
 from vfxgb.horizontal.simulation import UserRows, fit_users
 from vfxgb.model.fitted import FittedModel
@@ -161,21 +162,20 @@ class UserEstimator(EstimatorBase):
         ]
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
         sets = read_eval_sets(options.eval_set, options.eval_weights, layout, encode, type(self).__name__)
-        result = fit_users(
-            users,
+        job = Job(
             data.names,
             params,
             str(own["aggregator"]),
             self._aggregator_params(),
-            dropout,
             rules,
             _eval_rows(sets, len(data.names)),
-            hooks,
+            any(weights is not None for weights in data.weights),
             own["users_per_round"],
             own["hide_among"],
             read_compare(own["compare"]),
             bool(own["eval_users"]),
         )
+        result = fit_users(users, job, dropout, hooks)
         self._layout = layout
         self._ran = ("server", str(own["aggregator"]), self._aggregator_params())
         self.users_ = np.array(data.ids, dtype=object if isinstance(data.ids[0], str) else None)

@@ -19,12 +19,13 @@ from typing import TypeVar
 import numpy as np
 
 from vfxgb.errors import AggregationError, CohortError, MessageError
+from vfxgb.horizontal.job import Job
 from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
 from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
-from vfxgb.secagg.guard import NOT_COMPARED, Compare
+from vfxgb.secagg.guard import NOT_COMPARED
 
 T = TypeVar("T")
 
@@ -50,23 +51,11 @@ def give_up(seconds: float, briefly: bool) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class CohortRules:
-    """What the server keeps to when it chooses the users of a sum, see vfxgb.secagg.guard.GuardRules.
-
-    `wanted`: size of a team -> fewest of its users in a sum.
-    """
-
-    hide_among: int
-    compare: Compare
-    wanted: Callable[[int], int]
-
-
 @dataclass
 class Calls:
-    """`role` sums, `exchange` publishes; `n_users` all there are, `least` as many must come to the set-up.
+    """`role` sums, `exchange` publishes; `n_users` counts all users there are.
 
-    `team_size`: users of a round, None for all. For the ledger: `calls` so far; `smallest`: fewest users of one;
+    For the ledger: `calls` so far; `smallest`: fewest users of one;
     `changes`: how often the users of a call were others than those of the call before in the same round, and `nearest`:
     by how many at least; `benched`: how often users were left out to hide one that had gone. `again`: whether to try a
     call once more that failed because too few users were left, given the seconds since it was tried first; nothing of
@@ -80,10 +69,7 @@ class Calls:
     ledger: Ledger
     n_users: int
     timings: Timings
-    least: int
-    rules: CohortRules
-    team_size: int | None = None
-    seed: int = 0
+    job: Job
     again: Callable[[float, bool], bool] = give_up
     note: Callable[[int, str], None] = lambda user, what: None  # noqa: ARG005 - nobody listens
     users: tuple[int, ...] = ()
@@ -100,6 +86,11 @@ class Calls:
     _known: dict[int, int] = field(default_factory=dict)
     _last: frozenset[int] | None = None
 
+    @property
+    def hide_among(self) -> int:
+        """By how many users two sets may differ at least, see vfxgb.secagg.guard.GuardRules."""
+        return self.job.hidden(self.n_users)
+
     def set_up(self) -> None:
         """Let the aggregator agree on what it needs; everybody takes part. Raises AggregationError."""
         with self.timings.phase("set-up"):
@@ -109,7 +100,7 @@ class Calls:
 
     def _set_up(self) -> tuple[int, ...]:
         users = self.role.set_up()
-        require_users(SETUP, len(users), self.n_users, self.least)
+        require_users(SETUP, len(users), self.n_users, self.job.least(self.n_users))
         return users
 
     def begin_round(self, round_index: int) -> None:
@@ -118,15 +109,15 @@ class Calls:
         self._last = None
         if self._cohort is not None:
             return
-        size = len(self.users) if self.team_size is None else min(self.team_size, len(self.users))
-        words = random_words(self.seed, len(self.users), "team", round_index)
+        words = random_words(self.job.params.random_state, len(self.users), "team", round_index)
+        size = self.job.users_per_round
         drawn = np.sort(np.argsort(words, kind="stable")[:size])
         self._team = [self.users[place] for place in drawn]
 
     def publish(self, message: Plan | Trees) -> None:
         """Send a message to every user, as soon as the user is there."""
         self._published.append(message)
-        if self.rules.compare == "tree" and isinstance(message, Trees) and message.changes_gradients():
+        if self.job.compare == "tree" and isinstance(message, Trees) and message.changes_gradients():
             self._cohort = None
 
     def finish(self) -> None:
@@ -141,8 +132,8 @@ class Calls:
         as for users without whom there are too few.
         """
         data = write_task(task)
-        compared = self.rules.compare == "run" or not isinstance(task, ScaleTask | MetricTask)
-        protected = compared and self.rules.hide_among > NOT_COMPARED
+        compared = self.job.compare == "run" or not isinstance(task, ScaleTask | MetricTask)
+        protected = compared and self.hide_among > NOT_COMPARED
 
         def attempt() -> Aggregate:
             self._deliver()
@@ -163,7 +154,7 @@ class Calls:
 
         answer = self._checked(lambda: self._patient(attempt, needed))
         self.ledger.record(TOGETHER, "server", task, 0)
-        self._count(frozenset(answer.users), protected or self.rules.hide_among <= NOT_COMPARED)
+        self._count(frozenset(answer.users), protected or self.hide_among <= NOT_COMPARED)
         self._replace(answer.users)
         if protected and self._cohort is None:
             self._cohort, self._left_out = frozenset(answer.users), False
@@ -183,7 +174,7 @@ class Calls:
             raise CohortError(
                 f"summing over users: {who} left in the middle; a sum without {'it' if len(missing) == 1 else 'them'} "
                 f"beside the earlier ones would show what is hidden, so nothing was opened; wanted the same "
-                f"{len(self._cohort)} users, or {self.rules.hide_among} fewer. Begin a new run with the users that "
+                f"{len(self._cohort)} users, or {self.hide_among} fewer. Begin a new run with the users that "
                 "stay; or let all users agree to a smaller hide_among",
                 missing,
             )
@@ -208,11 +199,11 @@ class Calls:
     def _leave_out(self, missing: frozenset[int]) -> bool:
         """Go on without users that have left, and without as many others as hide them; False if too few were left."""
         assert self._cohort is not None  # noqa: S101 - somebody of it is missing
-        count = max(self.rules.hide_among, len(missing))
-        if not missing or len(self._cohort) - count < self.rules.wanted(len(self._team)):
+        count = max(self.hide_among, len(missing))
+        if not missing or len(self._cohort) - count < self.job.wanted(len(self._team)):
             return False
         present = sorted(self._cohort - missing)
-        words = random_words(self.seed, len(present), "hidden among", self.calls)
+        words = random_words(self.job.params.random_state, len(present), "hidden among", self.calls)
         others = [present[place] for place in np.argsort(words, kind="stable")[: count - len(missing)]]
         self._cohort = self._cohort - missing - frozenset(others)
         self._left_out = True

@@ -111,14 +111,9 @@ def make_dropout(given: Any, ids: Sequence[Any], max_depth: int, seed: int) -> D
 def _by_rate(given: Mapping[str, Any], n_users: int, max_depth: int, seed: int) -> Callable[[int], dict[int, Drop]]:
     rate, every = given.get("rate"), given.get("every", 1)
     wanted = "{'rate': a share from 0 to 1, 'every': a number of rounds, at least 1}"
-    if (
-        set(given) - {"rate", "every"}
-        or isinstance(rate, bool)
-        or not isinstance(rate, int | float | np.floating)
-        or not 0 <= rate <= 1
-    ):
+    if isinstance(rate, bool) or not isinstance(rate, int | float | np.floating) or not 0 <= rate <= 1:
         raise _bad(given, wanted)
-    if not is_int(every) or every < 1:
+    if set(given) - {"rate", "every"} or not is_int(every) or every < 1:
         raise _bad(given, wanted)
     count = int(rate * n_users + 0.5)
 

@@ -9,7 +9,7 @@ Accepts, Declines ->
 Kept              ->
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 from vfxgb.horizontal.messages import PUBLISHED
 from vfxgb.horizontal.quantiles import KEY_BITS, RangeCells
@@ -21,8 +21,8 @@ from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Catalogue, M
 class Arrives(Message, frozen=True, forbid_unknown_fields=True):
     """User to server, first. `run`: the run it has taken part in, if it lost its connection; else empty."""
 
-    TAG: ClassVar[str] = "user-arrives"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user is there, and its version")
+    TAG = "user-arrives"
+    REVEALS = Reveals("that the user is there, and its version")
 
     version: str
     run: bytes
@@ -37,9 +37,9 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     `metrics`: what is measured on users' rows.
     """
 
-    TAG: ClassVar[str] = "user-invited"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the settings of the run and the names of columns")
+    TAG = "user-invited"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("the settings of the run and the names of columns")
 
     run: bytes
     number: int
@@ -61,8 +61,8 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
 class TurnsAway(Message, frozen=True, forbid_unknown_fields=True):
     """Server to user: it cannot take part, and why."""
 
-    TAG: ClassVar[str] = "user-turned-away"
-    REVEALS: ClassVar[Reveals] = Reveals("why the user cannot take part")
+    TAG = "user-turned-away"
+    REVEALS = Reveals("why the user cannot take part")
 
     reason: str
 
@@ -70,15 +70,15 @@ class TurnsAway(Message, frozen=True, forbid_unknown_fields=True):
 class Accepts(Message, frozen=True, forbid_unknown_fields=True):
     """User to server: it takes part."""
 
-    TAG: ClassVar[str] = "user-accepts"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user takes part")
+    TAG = "user-accepts"
+    REVEALS = Reveals("that the user takes part")
 
 
 class Declines(Message, frozen=True, forbid_unknown_fields=True):
     """User to server, instead of any answer. `reason`: the kind of error; of a refused invitation its text."""
 
-    TAG: ClassVar[str] = "user-declines"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user declined, and why")
+    TAG = "user-declines"
+    REVEALS = Reveals("that the user declined, and why")
 
     reason: str
 
@@ -86,9 +86,9 @@ class Declines(Message, frozen=True, forbid_unknown_fields=True):
 class Finishes(Message, frozen=True, forbid_unknown_fields=True):
     """Server to user: the run is over. `model`: the file of the model, without gains and covers."""
 
-    TAG: ClassVar[str] = "run-finished"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which rounds the model uses; its trees were published before")
+    TAG = "run-finished"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("which rounds the model uses; its trees were published before")
 
     model: Bulk
 
@@ -96,8 +96,8 @@ class Finishes(Message, frozen=True, forbid_unknown_fields=True):
 class Kept(Message, frozen=True, forbid_unknown_fields=True):
     """User to server: the model has arrived."""
 
-    TAG: ClassVar[str] = "model-kept"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user is there")
+    TAG = "model-kept"
+    REVEALS = Reveals("that the user is there")
 
 
 MEETING = (Arrives, Invites, TurnsAway, Accepts, Declines, Finishes, Kept)

@@ -2,12 +2,10 @@
 
 Two kinds. *Messages* publish what every user needs to go on: the plan (cut points and start margin) and the trees of a
 finished round. *Tasks* say of which numbers a user is to make its vector; they travel inside the aggregator's messages,
-and what REVEALS and amount() of a task name is what the opened sum tells the server.
+and what REVEALS and amount() of a task name is what the opened sum tells the server: mostly all of its entries.
 
 Arrays: node numbers, features and bins are int32; sets of features are one bit each, lowest bit of a byte first.
 """
-
-from typing import ClassVar
 
 import msgspec
 
@@ -50,9 +48,9 @@ class Plan(Message, frozen=True, forbid_unknown_fields=True):
     one margin per output.
     """
 
-    TAG: ClassVar[str] = "plan"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "plan"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals(
         "the cut points, which columns have missing values somewhere, and the start margin, which is the mean label",
         "cut points",
     )
@@ -70,9 +68,9 @@ class Plan(Message, frozen=True, forbid_unknown_fields=True):
 class Trees(Message, frozen=True, forbid_unknown_fields=True):
     """Server to user: the trees of a finished round, one per output."""
 
-    TAG: ClassVar[str] = "trees"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the finished trees: splits and leaf weights", "leaves and splits")
+    TAG = "trees"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("the finished trees: splits and leaf weights", "leaves and splits")
 
     round: int
     trees: list[PublishedTree]
@@ -89,8 +87,8 @@ class Trees(Message, frozen=True, forbid_unknown_fields=True):
 class Received(Message, frozen=True, forbid_unknown_fields=True):
     """User to server: what was published has arrived. `rounds`: finished rounds the user knows, -1 before the plan."""
 
-    TAG: ClassVar[str] = "received"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user is there")
+    TAG = "received"
+    REVEALS = Reveals("that the user is there")
 
     rounds: int
 
@@ -98,8 +96,8 @@ class Received(Message, frozen=True, forbid_unknown_fields=True):
 class CountTask(Message, frozen=True, forbid_unknown_fields=True):
     """Rows, and rows that miss each column; `votes`: then which power of two bounds a user's mean start sum."""
 
-    TAG: ClassVar[str] = "count"
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "count"
+    REVEALS = Reveals(
         "how many rows all users have together, how many of these rows lack a value in each column, and the "
         "magnitude of labels",
         "counts",
@@ -112,16 +110,14 @@ class CountTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return 1 + self.n_features + (EXPONENTS if self.votes else 0)
 
-    def amount(self) -> int:
-        """Count all entries."""
-        return self.entries()
+    amount = entries
 
 
 class StartTask(Message, frozen=True, forbid_unknown_fields=True):
     """The objective's `n_sums` start sums, in units of 2**exponent / 2**bits."""
 
-    TAG: ClassVar[str] = "start"
-    REVEALS: ClassVar[Reveals] = Reveals("sums of labels (rows of each class) over all users together", "sums")
+    TAG = "start"
+    REVEALS = Reveals("sums of labels (rows of each class) over all users together", "sums")
 
     n_sums: int
     exponent: int
@@ -131,17 +127,15 @@ class StartTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return self.n_sums
 
-    def amount(self) -> int:
-        """Count all sums."""
-        return self.n_sums
+    amount = entries
 
 
 class CellTask(Message, frozen=True, forbid_unknown_fields=True):
     """Rows in cells of columns (see quantiles.py)."""
 
-    TAG: ClassVar[str] = "cells"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "cells"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals(
         "how many rows of all users together have values in each cell that is searched for cut points", "counts"
     )
 
@@ -151,26 +145,22 @@ class CellTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return self.cells.n_counts
 
-    def amount(self) -> int:
-        """Count the counts of all cells."""
-        return self.entries()
+    amount = entries
 
 
 class ScaleTask(Message, frozen=True, forbid_unknown_fields=True):
     """Which power of two bounds the user's gradients of this round: a one among EXPONENTS zeros."""
 
-    TAG: ClassVar[str] = "scale"
-    REVEALS: ClassVar[Reveals] = Reveals("how many users have gradients of each magnitude", "counts")
+    TAG = "scale"
+    REVEALS = Reveals("how many users have gradients of each magnitude", "counts")
 
     round: int
 
     def entries(self) -> int:
-        """Length of the vector."""
+        """Length of the vector: one number per power of two."""
         return EXPONENTS
 
-    def amount(self) -> int:
-        """Count one number per power of two."""
-        return EXPONENTS
+    amount = entries
 
 
 class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
@@ -179,10 +169,8 @@ class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
     Each is LIMBS integers (losses.py), so that no scale has to be agreed on.
     """
 
-    TAG: ClassVar[str] = "losses"
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "sums of losses over the rows of all users together, and the weight of these rows", "sums"
-    )
+    TAG = "losses"
+    REVEALS = Reveals("sums of losses over the rows of all users together, and the weight of these rows", "sums")
 
     round: int
     metrics: list[str]
@@ -199,11 +187,9 @@ class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
 class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
     """Gradient sums of nodes, per node: its total, then per feature and bin; units of 2**exponent / 2**bits."""
 
-    TAG: ClassVar[str] = "level"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "sums of gradients and hessians per node, feature and bucket over all users together", "sums"
-    )
+    TAG = "level"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("sums of gradients and hessians per node, feature and bucket over all users together", "sums")
 
     round: int
     depth: int
@@ -216,9 +202,7 @@ class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
         """Length of the vector."""
         return self.n_entries
 
-    def amount(self) -> int:
-        """Count all sums."""
-        return self.n_entries
+    amount = entries
 
 
 Task = CountTask | StartTask | CellTask | ScaleTask | MetricTask | LevelTask

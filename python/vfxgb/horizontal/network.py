@@ -14,7 +14,8 @@ from vfxgb.errors import ConfigError
 from vfxgb.horizontal.admission import UserDoor
 from vfxgb.horizontal.directory import UserDirectory
 from vfxgb.horizontal.handshake import Declines, Finishes, Invites, Kept, catalogue_of
-from vfxgb.horizontal.training import Job, UsersResult, Watch, lead_users
+from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.training import UsersResult, Watch, lead_users
 from vfxgb.model.file import save_share
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, TreeShape

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.binning.cuts import LARGEST, goal_ranks
 from vfxgb.binning.keys import Keys, floats_of, keys_of
 from vfxgb.errors import MessageError
@@ -83,61 +84,50 @@ def fine_starts(low: float, high: float, cells: int) -> NDArray[np.float32]:
 
 
 def column_keys(X: NDArray[np.float32]) -> Wide:
-    """The values of all columns, missing ones left out: column in the upper, key in the lower half of 64 bits."""
+    """The values of all columns, missing ones left out, ascending: column in the upper, key in the lower 32 bits."""
     column = np.broadcast_to(np.arange(X.shape[1], dtype=np.uint64) << np.uint64(KEY_BITS), X.shape)
     present = ~np.isnan(X)
-    return np.asarray(column[present] | keys_of(X[present]), dtype=np.uint64)
+    return np.sort(np.asarray(column[present] | keys_of(X[present]), dtype=np.uint64))
 
 
 def count_cells(keys: Wide, cells: Cells, n_features: int, what: str) -> NDArray[np.int64]:
     """Rows in each cell, of `column_keys`. Raises MessageError for cells that cannot be."""
     columns = unpack_array(cells.columns, np.int32, (len(cells.columns) // 16, 4), what).astype(np.int64)
     starts = unpack_array(cells.starts, np.uint32, (len(cells.starts) // 4,), what)
-    _check(columns, len(starts), cells, n_features, what)
-    counts = np.zeros(cells.n_counts, dtype=np.int64)
-    nested = int((columns[:, 3] << columns[:, 2]).sum())
-    if nested:
-        counts[:nested] = _count_nested(keys, columns, starts, nested)
-    if cells.ranges:
-        counts[nested:] = _count_ranges(keys, cells.ranges)
-    return counts
+    _check(columns, starts, cells, n_features, what)
+    return np.concatenate([_count_nested(keys, columns, starts), *(_count_range(keys, part) for part in cells.ranges)])
 
 
-def _count_nested(keys: Wide, columns: NDArray[np.int64], starts: Keys, count: int) -> NDArray[np.int64]:
+def _count_nested(keys: Wide, columns: NDArray[np.int64], starts: Keys) -> NDArray[np.int64]:
     column, bits, step = (np.repeat(columns[:, i], columns[:, 3]) for i in range(3))
-    begin = (column.astype(np.uint64) << np.uint64(KEY_BITS)) | starts
-    first = np.cumsum(1 << step) - (1 << step)
-    cell = np.maximum(np.searchsorted(begin, keys, side="right") - 1, 0)
-    offset = keys - begin[cell]
-    # A key below the first cell wraps around to an offset that is too large.
-    inside = offset < (np.uint64(1) << (KEY_BITS - bits).astype(np.uint64))[cell]
-    cell, offset = cell[inside], offset[inside]
-    part = offset >> (KEY_BITS - bits - step).astype(np.uint64)[cell]
-    return np.bincount(first[cell] + part.astype(np.int64), minlength=count)
+    first = (column.astype(np.uint64) << np.uint64(KEY_BITS)) | starts
+    return _native.gbdt.count_cells(
+        keys, first, (KEY_BITS - bits - step).astype(np.int32), (1 << step).astype(np.int32)
+    )
 
 
-def _count_ranges(keys: Wide, ranges: Sequence[RangeCells]) -> NDArray[np.int64]:
-    parts = []
-    for cell_range in ranges:
-        begin = keys_of(fine_starts(cell_range.low, cell_range.high, cell_range.cells)).astype(np.uint64)
-        # Below the first cell counts as in it.
-        begin[0] = 0
-        parts.append(begin | np.uint64(cell_range.column << KEY_BITS))
-    begin = np.concatenate(parts)
-    cell = np.maximum(np.searchsorted(begin, keys, side="right") - 1, 0)
-    same = (begin[cell] >> np.uint64(KEY_BITS)) == (keys >> np.uint64(KEY_BITS))
-    return np.bincount(cell[same], minlength=len(begin))
+def _count_range(keys: Wide, cell_range: RangeCells) -> NDArray[np.int64]:
+    begin = keys_of(fine_starts(cell_range.low, cell_range.high, cell_range.cells)).astype(np.uint64)
+    # Below the first cell counts as in it, and the last one ends with the column.
+    begin[0] = 0
+    ends = np.append(begin, np.uint64(1 << KEY_BITS)) + np.uint64(cell_range.column << KEY_BITS)
+    return np.diff(np.searchsorted(keys, ends))
 
 
-def _check(columns: NDArray[np.int64], n_starts: int, cells: Cells, n_features: int, what: str) -> None:
-    """Raise MessageError for cells that cannot be."""
+def _check(columns: NDArray[np.int64], starts: Keys, cells: Cells, n_features: int, what: str) -> None:
+    """Raise MessageError for cells that cannot be.
+
+    A cell of `bits` bits begins at a multiple of its size, and is asked for once: of cells that overlap, the difference
+    would tell finer ones.
+    """
     column, bits, step, number = columns.T
     counts = number << np.clip(step, 0, 16)
     ok = (
         ((column >= 0) & (column < n_features) & (bits >= 0) & (step >= 0) & (step <= 16) & (number >= 0)).all()
         and (bits + step <= KEY_BITS).all()
         and (np.diff(column) > 0).all()
-        and int(number.sum()) == n_starts
+        and int(number.sum()) == len(starts)
+        and _are_cells(np.repeat(column, number), np.repeat(bits, number), starts)
         and all(
             0 <= cell_range.column < n_features
             and 1 < cell_range.cells <= MOST_CELLS
@@ -149,9 +139,15 @@ def _check(columns: NDArray[np.int64], n_starts: int, cells: Cells, n_features: 
     )
     if not ok:
         raise MessageError(
-            f"{what}: found {len(columns)} columns with {n_starts} cells and {len(cells.ranges)} ranges in "
+            f"{what}: found {len(columns)} columns with {len(starts)} cells and {len(cells.ranges)} ranges in "
             f"{cells.n_counts} parts that do not fit together"
         )
+
+
+def _are_cells(column: NDArray[np.int64], bits: NDArray[np.int64], starts: Keys) -> bool:
+    aligned = (starts & ((np.int64(1) << (KEY_BITS - bits)) - 1)) == 0
+    apart = (np.diff(starts.astype(np.int64)) > 0) | (np.diff(column) > 0)
+    return bool(aligned.all() and apart.all())
 
 
 def cell_starts(prefixes: Keys, bits: int, step: int) -> Keys:

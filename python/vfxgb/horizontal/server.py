@@ -6,8 +6,7 @@ users' rows do.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from vfxgb.binning.cuts import check_cuts, cuts_with_missing
 from vfxgb.errors import AggregationError, SpoiledSumError
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.grower import Columns, Grower
+from vfxgb.horizontal.job import Job
 from vfxgb.horizontal.losses import LIMBS, from_limbs, summable
 from vfxgb.horizontal.messages import (
     LEAST_EXPONENT,
@@ -30,21 +30,13 @@ from vfxgb.horizontal.messages import (
     StartTask,
     Trees,
 )
-from vfxgb.horizontal.quantiles import (
-    DEFAULT_BITS,
-    ColumnSearch,
-    RangeCells,
-    cuts_of_counts,
-    fine_starts,
-    pack_cells,
-)
+from vfxgb.horizontal.quantiles import ColumnSearch, cuts_of_counts, fine_starts, pack_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.metric import make_metrics, maximised
 from vfxgb.model.seal import new_salt, seal_active
 from vfxgb.model.shares import ActiveShare, SplitRecords, TreeShape
 from vfxgb.numeric.fixed_point import FixedPoint, fraction_bits
 from vfxgb.objective import make_objective
-from vfxgb.params import TrainParams
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.settings import plain_params
@@ -56,68 +48,22 @@ SERVER = "server"
 TRAIN = "train"
 
 
-@dataclass(frozen=True)
-class CutRules:
-    """Where cut points come from: `given` (column -> cuts) for all columns; else public `ranges` (column -> low, high)
-    in `cells` evenly spaced cells, where there is one; else a search over `bits` bits of the values."""
-
-    given: Mapping[str, Any] | None = None
-    ranges: Mapping[str, tuple[float, float]] | None = None
-    cells: int = 256
-    bits: int = DEFAULT_BITS
-
-    def range_cells(self, names: Sequence[str]) -> list[RangeCells]:
-        """The cells of columns with a public range, by column; none where all cuts are given."""
-        if self.given is not None:
-            return []
-        by_column = sorted((list(names).index(name), ends) for name, ends in (self.ranges or {}).items())
-        return [
-            RangeCells(column=column, low=float(low), high=float(high), cells=self.cells)
-            for column, (low, high) in by_column
-        ]
-
-
-@dataclass(frozen=True)
-class EvalRows:
-    """The server's own rows: X float32[n, F] (NaN is missing), labels and weights [n]; `sets` names slices of them."""
-
-    X: Float32Array
-    labels: NDArray[Any]
-    weights: Float32Array | None
-    sets: Sequence[tuple[str, slice]]
-
-
 class Server:
-    """One run of the server. `names`: the columns; `weighted`: users weigh their rows.
+    """One run of the server."""
 
-    `eval_users`: measure the metrics on the users' rows as well, by sums over users.
-    """
-
-    def __init__(
-        self,
-        run: str,
-        names: Sequence[str],
-        params: TrainParams,
-        rules: CutRules,
-        evals: EvalRows,
-        weighted: bool,
-        calls: Calls,
-        threads: int,
-        eval_users: bool = False,
-    ) -> None:
+    def __init__(self, run: str, job: Job, calls: Calls, threads: int) -> None:
         self._run = run
-        self._names = tuple(names)
-        self._params = params
-        self._rules = rules
-        self._evals = evals
+        self._job = job
+        self._names = tuple(job.names)
+        self._params = params = job.params
         self._calls = calls
         self._threads = threads
         self._objective = make_objective(params)
         self._metrics = make_metrics(params.eval_metric, self._objective.default_metric)
-        self._summed_metrics = summable(self._metrics) if eval_users else ()
-        self._eval_labels = self._objective.check_labels(evals.labels, SERVER)
+        self._summed_metrics = summable(self._metrics) if job.eval_users else ()
+        self._eval_labels = self._objective.check_labels(job.evals.labels, SERVER)
         # Else every |g| and h is at most 1, which needs no asking.
-        self._asks_scale = weighted or not self._objective.unit_gradients
+        self._asks_scale = job.weighted or not self._objective.unit_gradients
         self._trees: list[TreeShape] = []
         self._grower: Grower | None = None
         self.n_rows = 0
@@ -162,9 +108,9 @@ class Server:
         self._start = self._find_start(_exponent(answer.sums[1 + n_features :]))
         cuts = self._find_cuts(has_missing)
         try:
-            self._rows = BinnedRows(self._evals.X, cuts, self._start, SERVER, self._threads)
+            self._rows = BinnedRows(self._job.evals.X, cuts, self._start, SERVER, self._threads)
         except ValueError as error:
-            if self._rules.given is not None:
+            if self._job.rules.given is not None:
                 raise
             raise SpoiledSumError(
                 f"looking for cut points: {error}; some user sent counts that cannot be right"
@@ -195,7 +141,7 @@ class Server:
 
     def _find_cuts(self, has_missing: NDArray[np.bool_]) -> list[Float32Array]:
         """The cuts of every column; the users look for them together unless they are given."""
-        rules, max_bin = self._rules, self._params.max_bin
+        rules, max_bin = self._job.rules, self._params.max_bin
         if rules.given is not None:
             given = check_cuts(rules.given, self._names)
             return [given[name] for name in self._names]
@@ -258,13 +204,7 @@ class Server:
         if self._summed_metrics:
             self._evaluate_users(state)
         with self._calls.timings.phase("evaluate"):
-            evaluate(
-                state.evals_log,
-                self._evals.sets,
-                self._objective,
-                self._metrics,
-                self._eval_rows,
-            )
+            evaluate(state.evals_log, self._job.evals.sets, self._objective, self._metrics, self._eval_rows)
 
     def _evaluate_users(self, state: TrainingState) -> None:
         """The metrics of the users' rows, as far as they are sums; NaN for a round in which too few users were left."""
@@ -282,7 +222,7 @@ class Server:
             of_users.setdefault(metric.name, []).append(metric.of_sums(loss, weight))
 
     def _eval_rows(self, rows: slice) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32] | None]:
-        weights = self._evals.weights
+        weights = self._job.evals.weights
         return self._eval_labels[rows], self._rows.margins[rows], None if weights is None else weights[rows]
 
     def share(self, state: TrainingState) -> ActiveShare:

@@ -4,7 +4,7 @@ They share nothing but the bytes that a network would carry. There is no thread 
 memory of their rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from vfxgb.errors import ParameterError
 from vfxgb.horizontal.dropout import Dropout, Nobody
 from vfxgb.horizontal.guard import topic_of
+from vfxgb.horizontal.job import Job
 from vfxgb.horizontal.messages import PUBLISHED, Plan, Trees
 from vfxgb.horizontal.rows import Float32Array
-from vfxgb.horizontal.server import CutRules, EvalRows
-from vfxgb.horizontal.training import Job, UsersResult, Watch, lead_users
+from vfxgb.horizontal.training import UsersResult, Watch, lead_users
 from vfxgb.horizontal.user import User, UserSettings
 from vfxgb.objective import make_objective
-from vfxgb.params import TrainParams
-from vfxgb.secagg.guard import Compare, SetGuard
+from vfxgb.secagg.guard import SetGuard
 from vfxgb.secagg.simulation import Handler, simulate
 from vfxgb.threads import resolve_threads
 from vfxgb.train.callbacks import TrainingCallback
@@ -37,35 +36,10 @@ class UserRows:
 
 
 def fit_users(
-    users: Sequence[UserRows],
-    names: Sequence[str],
-    params: TrainParams,
-    aggregator: str,
-    aggregator_params: Mapping[str, Any],
-    dropout: Dropout,
-    rules: CutRules,
-    evals: EvalRows,
-    callbacks: Sequence[TrainingCallback],
-    users_per_round: int | None = None,
-    hide_among: int | None = None,
-    compare: Compare = "tree",
-    eval_users: bool = False,
+    users: Sequence[UserRows], job: Job, dropout: Dropout, callbacks: Sequence[TrainingCallback]
 ) -> UsersResult:
     """Train on the rows of all users, numbered in their order; see lead_users."""
-    weighted = any(user.weights is not None for user in users)
-    job = Job(
-        names,
-        params,
-        aggregator,
-        aggregator_params,
-        rules,
-        evals,
-        weighted,
-        users_per_round,
-        hide_among,
-        compare,
-        eval_users,
-    )
+    params = job.params
     spec, own_params = job.read_aggregator()
     job.least(len(users))
     if not spec.survives_drops and not isinstance(dropout, Nobody):

@@ -6,26 +6,20 @@ A simulation (simulation.py) and real users (network.py) differ in that Exchange
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import AggregationError, ParameterError
-from vfxgb.horizontal.calls import PUBLISH, Calls, Clock, CohortRules, give_up
-from vfxgb.horizontal.guard import TaskLimits, most_calls
-from vfxgb.horizontal.losses import summable
-from vfxgb.horizontal.server import CutRules, EvalRows, Server
-from vfxgb.metric import make_metrics
+from vfxgb.errors import AggregationError
+from vfxgb.horizontal.calls import PUBLISH, Calls, Clock, give_up
+from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.server import Server
 from vfxgb.model.file import save_share
 from vfxgb.model.shares import ActiveShare
-from vfxgb.objective import make_objective
-from vfxgb.params import TrainParams
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.secagg import aggregator_by_name, make_aggregator_params
-from vfxgb.secagg.base import AggregatorSpec, Exchange, ServerRole, threshold_of
-from vfxgb.secagg.guard import Compare, GuardRules, default_hidden
+from vfxgb.secagg.base import Exchange, ServerRole
 from vfxgb.secagg.simulation import Absence, StageCost
 from vfxgb.threads import resolve_threads
 from vfxgb.train.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
@@ -41,73 +35,6 @@ class TrainingExchange(Exchange, Protocol):
 
     def leave_out(self, absent: Absence) -> None:
         """From now on do not ask these users either."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is to be trained. `names`: the columns; `weighted`: users weigh their rows. See FedXGBClassifier.
-
-    `hide_among`, `compare`: see vfxgb.secagg.guard.GuardRules; None: default_hidden of all users.
-    """
-
-    names: Sequence[str]
-    params: TrainParams
-    aggregator: str
-    aggregator_params: Mapping[str, Any]
-    rules: CutRules
-    evals: EvalRows
-    weighted: bool
-    users_per_round: int | None = None
-    hide_among: int | None = None
-    compare: Compare = "tree"
-    eval_users: bool = False
-
-    def read_aggregator(self) -> tuple[AggregatorSpec, Any]:
-        """The aggregator and its parameters. Raises UnknownNameError, ProtocolParameterError."""
-        spec = aggregator_by_name(self.aggregator)
-        return spec, make_aggregator_params(spec, self.aggregator_params)
-
-    def least(self, n_users: int) -> int:
-        """How many of `n_users` users must be there. Raises ParameterError if they are too few."""
-        _, params = self.read_aggregator()
-        team = n_users if self.users_per_round is None else self.users_per_round
-        if self.compare == "run" and self.users_per_round is not None:
-            raise ParameterError(
-                f"reading parameters: users_per_round={self.users_per_round} with compare='run', which wants the same "
-                "users in all sums of a run; leave one of them out"
-            )
-        least = self.wanted(team)
-        if params.min_users > team:
-            raise ParameterError(
-                f"reading parameters: min_users={params.min_users} with {team} users in a round, wanted at most as many"
-            )
-        return least
-
-    def wanted(self, team: int) -> int:
-        """Fewest users in a sum for which `team` users are asked."""
-        _, params = self.read_aggregator()
-        return int(max(threshold_of(params.threshold, team), params.min_users))
-
-    def metric_names(self) -> list[str]:
-        """The metrics that are measured on users' rows. Raises ParameterError if none of those asked for is a sum."""
-        if not self.eval_users:
-            return []
-        metrics = make_metrics(self.params.eval_metric, make_objective(self.params).default_metric)
-        return [metric.name for metric in summable(metrics)]
-
-    def hidden(self, n_users: int) -> int:
-        """k of a run with so many users."""
-        return default_hidden(n_users) if self.hide_among is None else self.hide_among
-
-    def limits(self) -> TaskLimits:
-        """How much users are asked at most."""
-        ranges = self.rules.range_cells(self.names)
-        return TaskLimits.of(self.params, self.rules.bits, ranges)
-
-    def guard_rules(self, n_users: int, n_outputs: int) -> GuardRules:
-        """What users of this run see to."""
-        k = self.hidden(n_users)
-        return GuardRules(k, min(k, self.least(n_users)), most_calls(self.limits(), n_outputs), self.compare)
 
 
 @dataclass
@@ -167,28 +94,12 @@ def lead_users(
     A run that fails after its first round (too few users left, Ctrl-C, an error of a callback) returns what it has,
     with the failure; before, the failure is raised.
     """
-    params = job.params
-    clock, ledger = watch.clock, watch.ledger
+    params, ledger = job.params, watch.ledger
     watch.timings, watch.costs = timings, exchange.costs
-    calls = Calls(
-        role,
-        exchange,
-        clock,
-        ledger,
-        n_users,
-        timings,
-        job.least(n_users),
-        CohortRules(job.hidden(n_users), job.compare, job.wanted),
-        job.users_per_round,
-        params.random_state,
-        again,
-        note,
-    )
+    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note)
     # Who has not read what was published cannot make a vector.
     exchange.leave_out(lambda stage, user: stage != PUBLISH and not (calls.knows_all(user) and calls.asks(user)))
-    threads = resolve_threads(params.n_jobs)
-    server = Server(run.hex(), job.names, params, job.rules, job.evals, job.weighted, calls, threads, job.eval_users)
-    watch.server = server
+    server = watch.server = Server(run.hex(), job, calls, resolve_threads(params.n_jobs))
     state = TrainingState(n_estimators=params.n_estimators, learning_rate=params.learning_rate)
     hooks = [*callbacks]
     if params.early_stopping_rounds is not None:
@@ -244,7 +155,7 @@ def _say(ledger: Ledger, calls: Calls, ended_early: int) -> None:
     if calls.benched:
         ledger.notes.append(
             f"server: {calls.benched:,} times users left in the middle of a tree, and others were left out with them, "
-            f"{calls.rules.hide_among} or more together"
+            f"{calls.hide_among} or more together"
         )
     if ended_early:
         ledger.notes.append(

@@ -14,8 +14,8 @@ from vfxgb.data.intake import read_source
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.table import Table
 from vfxgb.errors import ConfigError
+from vfxgb.horizontal.job import CutRules
 from vfxgb.horizontal.network import Deadlines
-from vfxgb.horizontal.server import CutRules
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.tables import feature_names

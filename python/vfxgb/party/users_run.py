@@ -5,7 +5,8 @@ import time
 import msgspec
 
 from vfxgb.curves import Curves, eval_curves
-from vfxgb.horizontal.training import USERS, Job, UsersResult, Watch
+from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.training import USERS, UsersResult, Watch
 from vfxgb.model.file import save_share
 from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig

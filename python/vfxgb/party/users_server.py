@@ -8,11 +8,11 @@ import numpy as np
 
 from vfxgb.errors import ConfigError
 from vfxgb.horizontal.directory import MAX_USERS, read_users
+from vfxgb.horizontal.job import CutRules, EvalRows, Job
 from vfxgb.horizontal.network import Deadlines, serve_users
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
-from vfxgb.horizontal.server import CutRules, EvalRows
 from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_whole
-from vfxgb.horizontal.training import Job, UsersResult, Watch
+from vfxgb.horizontal.training import UsersResult, Watch
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
 from vfxgb.party.logs import Log

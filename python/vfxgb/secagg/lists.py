@@ -8,7 +8,7 @@ ones sign one statement per call.
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,10 +54,6 @@ class Statement:
     shared: tuple[int, ...]
     survivors: tuple[int, ...]
     task: bytes
-
-    def with_survivors(self, users: tuple[int, ...]) -> "Statement":
-        """The same with the list of survivors."""
-        return replace(self, survivors=users)
 
     def signed_bytes(self) -> bytes:
         """Return what is signed."""

@@ -37,9 +37,7 @@ def share(
 
     `points`: distinct integers in [1, 2**32), not 0 modulo the prime. Raises ShareError.
     """
-    _check_prime(prime, SHARING)
-    _check_points(points, prime, SHARING)
-    _check_threshold(threshold, len(points), SHARING)
+    _check(points, threshold, prime, SHARING)
     for index, secret in enumerate(secrets):
         if not is_int(secret) or not 0 <= secret < prime:
             raise ShareError(
@@ -69,9 +67,7 @@ def reconstruct(
     Raises ShareError for fewer than `threshold` points, for duplicates and point 0, for shares of another field, and,
     where more than `threshold` are given, for shares that do not lie on one polynomial.
     """
-    _check_prime(prime, RECONSTRUCTING)
-    _check_points(points, prime, RECONSTRUCTING)
-    _check_threshold(threshold, len(points), RECONSTRUCTING)
+    _check(points, threshold, prime, RECONSTRUCTING)
     width = share_bytes(prime)
     if shares.dtype != np.uint8 or shares.ndim != 3 or shares.shape[1:] != (len(points), width):
         raise ShareError(
@@ -98,26 +94,16 @@ def reconstruct(
     return [int.from_bytes(row.tobytes(), "little") for row in rows]
 
 
-def _check_prime(prime: int, step: str) -> None:
-    if not is_int(prime) or prime < 3 or prime.bit_length() > MAX_PRIME_BITS or not _is_known_prime(prime):
+def _check(points: Sequence[int], threshold: int, prime: int, step: str) -> None:
+    """Raise ShareError unless the prime is one, the points are distinct, modulo it too, and as many as the threshold.
+
+    None is 0 modulo the prime: there is the secret itself.
+    """
+    odd = is_int(prime) and prime >= 3 and prime.bit_length() <= MAX_PRIME_BITS
+    if not odd or not (prime == PRIME or primes.is_prime(prime)):
         raise ShareError(
             f"{step}: found no odd prime of at most {MAX_PRIME_BITS} bits, wanted one, such as 2**256 + 297"
         )
-
-
-def _is_known_prime(prime: int) -> bool:
-    return prime == PRIME or primes.is_prime(prime)
-
-
-def _check_threshold(threshold: int, shares: int, step: str) -> None:
-    if not is_int(threshold) or threshold < 1:
-        raise ShareError(f"{step}: found threshold {threshold!r}, wanted an integer of at least 1")
-    if shares < threshold:
-        raise ShareError(f"{step}: found {shares} shares, wanted at least the threshold, {threshold}")
-
-
-def _check_points(points: Sequence[int], prime: int, step: str) -> None:
-    """Distinct, modulo the prime too, and none is 0: there is the secret itself."""
     for point in points:
         if not is_int(point) or not 0 < point <= MAX_POINT or point % prime == 0:
             raise ShareError(
@@ -127,6 +113,10 @@ def _check_points(points: Sequence[int], prime: int, step: str) -> None:
         raise ShareError(
             f"{step}: found the same point twice among {len(points)}, wanted distinct ones; one holder, one point"
         )
+    if not is_int(threshold) or threshold < 1:
+        raise ShareError(f"{step}: found threshold {threshold!r}, wanted an integer of at least 1")
+    if len(points) < threshold:
+        raise ShareError(f"{step}: found {len(points)} shares, wanted at least the threshold, {threshold}")
 
 
 def _check_shares(shares: NDArray[np.uint8], prime: int) -> None:

@@ -137,6 +137,11 @@ def pack_array(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
+def pack_optional(array: NDArray[Any] | None) -> memoryview:
+    """The bytes of an array, none for None."""
+    return memoryview(b"") if array is None else pack_array(array)
+
+
 def pack_bytes(data: bytes) -> memoryview:
     """Bytes as a bulk field."""
     return memoryview(data)

@@ -10,6 +10,7 @@ from vfxgb.binning.cuts import LARGEST, make_cuts
 from vfxgb.binning.keys import keys_of
 from vfxgb.errors import MessageError
 from vfxgb.horizontal.quantiles import (
+    Asked,
     ColumnSearch,
     RangeCells,
     column_keys,
@@ -160,6 +161,9 @@ def table(*rows: tuple[int, int, int, int]) -> memoryview:
         {"columns": table((0, 0, 8, 1))[:-4]},
         {"n_counts": 255},
         {"starts": pack_array(np.zeros(3, np.uint8))},
+        {"starts": pack_array(np.ones(1, np.uint32)), "columns": table((0, 8, 8, 1))},
+        {"starts": pack_array(np.zeros(2, np.uint32)), "columns": table((0, 8, 8, 2)), "n_counts": 512},
+        {"starts": pack_array(np.array([1 << 24, 0], np.uint32)), "columns": table((0, 8, 8, 2)), "n_counts": 512},
         {"ranges": [RangeCells(0, 1.0, 0.0, 4)], "n_counts": 260},
         {"ranges": [RangeCells(0, 0.0, np.inf, 4)], "n_counts": 260},
         {"ranges": [RangeCells(0, 0.0, 1.0, 1)], "n_counts": 257},
@@ -174,3 +178,28 @@ def test_cells_that_cannot_be_are_refused(changes: dict) -> None:
     assert count_cells(keys, cells, 1, "counting").sum() == 3
     with pytest.raises(MessageError, match="counting"):
         count_cells(keys, msgspec.structs.replace(cells, **changes), 1, "counting")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_against_a_look_at_every_value(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3)).astype(np.float32)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    asked = []
+    for column in (0, 2):
+        prefixes = np.sort(rng.choice(16, size=5, replace=False)).astype(np.uint32) << np.uint32(28)
+        asked.append(Asked(column, 4, 3, prefixes))
+    ranges = [RangeCells(1, -1.0, 1.0, 7)]
+    counts = count_cells(column_keys(X), pack_cells(asked, ranges), 3, "counting").tolist()
+    naive = []
+    for question in asked:
+        values = X[:, question.column]
+        keys = keys_of(values[~np.isnan(values)]).tolist()
+        for start in question.starts.tolist():
+            for part in range(8):
+                begin = start + part * 2**25
+                naive.append(sum(begin <= key < begin + 2**25 for key in keys))
+    begins = np.linspace(-1.0, 1.0, 7).astype(np.float32)
+    inside = X[~np.isnan(X[:, 1]), 1]
+    naive += np.bincount(np.maximum((inside[:, None] >= begins).sum(axis=1) - 1, 0), minlength=7).tolist()
+    assert counts == naive

@@ -10,6 +10,7 @@ from vfxgb.errors import MessageError
 from vfxgb.protocols.federboost.messages import Buckets, Usable
 from vfxgb.protocols.federboost.passive import empty_bins, fill
 from vfxgb.protocols.federboost.unbiased import Correction
+from vfxgb.protocols.receive import receive, receive_level, require
 from vfxgb.rows.memory import MemoryRows
 from vfxgb.rows.shown_cuts import ShownCuts
 from vfxgb.transport.channel import Channel
@@ -47,18 +48,15 @@ class Received:
 
     @staticmethod
     def _read(channel: Channel, context: ActiveContext, feature: int, n_features: int | None) -> Buckets:
-        with context.timings.phase("wait"):
-            message = channel.recv(Buckets)
-        wanted = message.n_features if n_features is None else n_features
-        if message.feature != feature or message.n_features != wanted or wanted < 1:
-            raise MessageError(
-                f"reading buckets of {channel.peer}: found feature {message.feature} of {message.n_features}, wanted "
-                f"feature {feature} of {max(1, wanted)}"
-            )
+        what = f"reading buckets of {channel.peer}"
+        message = receive(context, channel, Buckets, what)
+        # The first message says how many there are.
+        wanted = max(1, message.n_features) if n_features is None else n_features
+        require(what, f"feature {message.feature} of {message.n_features}", f"feature {feature} of {wanted}")
         if not 1 <= message.n_bins < _MOST_BINS or message.constraint not in (-1, 0, 1):
             raise MessageError(
-                f"reading buckets of {channel.peer}, feature {feature}: found {message.n_bins} buckets and monotone "
-                f"direction {message.constraint}, wanted 1 to {_MOST_BINS - 1} and -1, 0 or 1"
+                f"{what}, feature {feature}: found {message.n_bins} buckets and monotone direction "
+                f"{message.constraint}, wanted 1 to {_MOST_BINS - 1} and -1, 0 or 1"
             )
         return message
 
@@ -89,17 +87,10 @@ class FederBoostActive:
         """See ActiveRole."""
         proposals = {}
         for party, channel in self._context.channels.items():
-            with self._context.timings.phase("wait"):
-                message = channel.recv(Usable)
-            place = (message.round, message.depth, [tree.tree for tree in message.trees])
-            wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
-            if place != wanted:
-                raise MessageError(
-                    f"reading the usable features of {party}: found round {place[0]}, depth {place[1]}, trees "
-                    f"{place[2]}, wanted round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
-                )
+            what = f"reading the usable features of {party}"
+            message = receive_level(self._context, channel, Usable, what, level)
             proposals[party] = [
-                self._propose(party, nodes, usable(tree.features, len(nodes.nodes), self._received[party], party))
+                self._propose(party, nodes, usable(tree.features, len(nodes.nodes), self._received[party], what))
                 for nodes, tree in zip(level.trees, message.trees, strict=True)
             ]
         return proposals
@@ -152,10 +143,10 @@ class FederBoostActive:
         """See ActiveRole: nothing runs in the background."""
 
 
-def usable(data: memoryview, m: int, received: Received, party: str) -> NDArray[np.bool_] | None:
+def usable(data: memoryview, m: int, received: Received, what: str) -> NDArray[np.bool_] | None:
     """bool[m, features], or None for all. Raises MessageError for another number of bytes."""
     if len(data) == 0:
         return None
     count = m * received.n_features
-    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), f"reading the usable features of {party}")
+    packed = unpack_array(data, np.uint8, ((count + 7) // 8,), what)
     return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_).reshape(m, received.n_features)

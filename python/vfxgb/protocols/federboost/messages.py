@@ -1,7 +1,5 @@
 """What `federboost` adds to the messages of training."""
 
-from typing import ClassVar
-
 import msgspec
 
 from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Reveals
@@ -15,9 +13,9 @@ class Buckets(Message, frozen=True, forbid_unknown_fields=True):
     without constraints.
     """
 
-    TAG: ClassVar[str] = "federboost-buckets"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "federboost-buckets"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "the bucket of each row's value in a feature, randomised: the value is hidden up to the epsilon stated",
         "values",
     )
@@ -43,11 +41,9 @@ class TreeUsable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Usable(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, once a level: the features that column sampling leaves."""
 
-    TAG: ClassVar[str] = "federboost-usable"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "which of the sender's features a node may use; features have numbers, not names"
-    )
+    TAG = "federboost-usable"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("which of the sender's features a node may use; features have numbers, not names")
 
     round: int
     depth: int

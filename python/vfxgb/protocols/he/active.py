@@ -14,6 +14,7 @@ from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
 from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
+from vfxgb.protocols.receive import receive, require
 from vfxgb.rows.values import RowValues, encrypt
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_bytes, unpack_array
@@ -127,33 +128,22 @@ class HeSource:
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """The sums of a level, opened. Raises MessageError unless they are of this round, depth, key and size."""
-        with self._context.timings.phase("wait"):
-            message = self._context.channels[party].recv(HeSums)
-        if (message.round, message.depth, len(message.trees)) != (level.round, level.depth, len(level.trees)):
-            raise MessageError(
-                f"reading sums of {party}: found {len(message.trees)} trees of round {message.round}, depth "
-                f"{message.depth}, wanted {len(level.trees)} of round {level.round}, depth {level.depth}"
-            )
-        key = self._own_key()
-        if message.key != key.public_key.fingerprint_bytes:
-            raise MessageError(
-                f"reading sums of {party}: found ciphertexts of key {message.key.hex()[:16]}, wanted "
-                f"{key.fingerprint[:16]}; both sides must use the key sent with the first gradients"
-            )
-        with self._context.timings.phase("decrypt"):
+        context, what, key = self._context, f"reading sums of {party}", self._own_key()
+        wanted = {"round": level.round, "depth": level.depth, "key": key.public_key.fingerprint_bytes}
+        message = receive(context, context.channels[party], HeSums, what, **wanted)
+        require(what, f"{len(message.trees)} trees", f"{len(level.trees)} trees")
+        with context.timings.phase("decrypt"):
             return [
-                self._open(key, tree, nodes, level.depth, f"reading sums of {party}, tree {nodes.tree}")
+                self._open(key, tree, nodes, level.depth, f"{what}, tree {nodes.tree}")
                 for nodes, tree in zip(level.trees, message.trees, strict=True)
             ]
 
     def _open(self, key: PrivateKey, tree: TreeSums, nodes: LevelNodes, depth: int, what: str) -> OpenedTree:
         shape = (len(nodes.build), tree.n_candidates)
         numbers = self._plan.lanes_of(nodes.tree)
-        if tree.n_candidates < 0 or tree.n_nodes != shape[0] or len(tree.lanes) != len(numbers):
-            raise MessageError(
-                f"{what}: found {tree.n_candidates} candidates in {tree.n_nodes} nodes and {len(tree.lanes)} lanes, "
-                f"wanted at least 0 in {shape[0]} nodes and {len(numbers)} lanes"
-            )
+        require(what, f"{tree.n_nodes} nodes in {len(tree.lanes)} lanes", f"{shape[0]} nodes in {len(numbers)} lanes")
+        if tree.n_candidates < 0:
+            raise MessageError(f"{what}: found {tree.n_candidates} candidates, wanted at least 0")
         sums: dict[int, NDArray[np.int64]] = {}
         for number, data in zip(numbers, tree.lanes, strict=True):
             lane = self._plan.lanes[number]
@@ -175,9 +165,8 @@ class HeSource:
     def _decrypt(self, key: PrivateKey, lane: Lane, data: memoryview, count: int, what: str) -> NDArray[np.int64]:
         """int64[count, channels]."""
         threads, native = self._context.threads, key.public_key.native
-        wanted = lane.returned(count) * native.wire_bytes
-        if len(data) != wanted:
-            raise MessageError(f"{what}: found {len(data)} bytes of ciphertexts, wanted {wanted} for {count} sums")
+        size = lane.returned(count) * native.wire_bytes
+        require(what, f"{len(data)} bytes of ciphertexts", f"{size} bytes of ciphertexts")
         bad = native.check_wire(data, threads)
         if bad >= 0:
             raise MessageError(f"{what}: the ciphertext at index {bad} is outside the group of the key")

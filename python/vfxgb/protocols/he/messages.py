@@ -5,8 +5,6 @@ precision and no count of rows on the wire (ERRATA E60; counts in encoding "shif
 fingerprint of the public key. Lanes and slots: codec/plan.py.
 """
 
-from typing import ClassVar
-
 import msgspec
 
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
@@ -15,8 +13,8 @@ from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
 class HeKey(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, once, in front of the first gradients: the public key as PublicKey.to_bytes writes it."""
 
-    TAG: ClassVar[str] = "he-key"
-    REVEALS: ClassVar[Reveals] = Reveals("the active party's public key")
+    TAG = "he-key"
+    REVEALS = Reveals("the active party's public key")
 
     public_key: Bulk
 
@@ -24,11 +22,9 @@ class HeKey(Message, frozen=True, forbid_unknown_fields=True):
 class HeGradients(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: one lane of the sampled rows `first` to `first + count - 1`, counted within the sample."""
 
-    TAG: ClassVar[str] = "he-gradients"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "encrypted gradients: nothing, because the receiver lacks the private key", "ciphertexts"
-    )
+    TAG = "he-gradients"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("encrypted gradients: nothing, because the receiver lacks the private key", "ciphertexts")
 
     round: int
     lane: int
@@ -55,11 +51,9 @@ class HeTotals(Message, frozen=True, forbid_unknown_fields=True):
     `count`: ciphertexts in all.
     """
 
-    TAG: ClassVar[str] = "he-totals"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "encrypted sums of nodes: nothing, because the receiver lacks the private key", "ciphertexts"
-    )
+    TAG = "he-totals"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("encrypted sums of nodes: nothing, because the receiver lacks the private key", "ciphertexts")
 
     round: int
     depth: int
@@ -91,9 +85,9 @@ class TreeSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HeSums(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: the answer to a Level."""
 
-    TAG: ClassVar[str] = "he-sums"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "he-sums"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "gradient sums left of each candidate split, for every output whose gradients share a ciphertext; names of "
         "features and thresholds stay hidden, but the order of cuts can be worked out",
         "sums",

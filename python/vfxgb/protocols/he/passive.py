@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.crypto import PublicKey
-from vfxgb.errors import MessageError
 from vfxgb.protocols.he.layout import HeLayout
-from vfxgb.protocols.he.messages import HeGradients, HeKey, HeSums, HeTotals, TreeSums, TreeTotals
+from vfxgb.protocols.he.messages import HeKey, HeSums, HeTotals, TreeSums, TreeTotals
 from vfxgb.protocols.he.params import HeParams
-from vfxgb.protocols.he.rows import EncryptedRows, Round
+from vfxgb.protocols.he.rows import EncryptedRows
 from vfxgb.protocols.open_sums.passive import ShownSums
-from vfxgb.transport.messages import pack_array, pack_bytes
-
-_EMPTY = pack_bytes(b"")
+from vfxgb.protocols.receive import receive, receive_level, require, require_fields
+from vfxgb.transport.messages import pack_bytes, pack_optional
 
 
 class HePassive(ShownSums):
@@ -47,25 +45,18 @@ class HePassive(ShownSums):
         if self._key is None:
             self._key = self._receive_key()
             self._prepare_masks(self._key)
-        self._rows = EncryptedRows(Round(round_index, context, self._params, self._plan, self._key, sampled, trees))
+        self._rows = EncryptedRows(round_index, context, self._params, self._plan, self._key, sampled, trees)
         while not self._rows.complete:
-            with context.timings.phase("wait"):
-                message = context.channel.recv(HeGradients)
-            self._rows.read(message)
+            self._rows.receive()
 
     def _receive_key(self) -> PublicKey:
-        params, party = self._params, self._context.party
-        with self._context.timings.phase("wait"):
-            message = self._context.channel.recv(HeKey)
-        with self._context.timings.phase("key"):
+        context, params, what = self._context, self._params, f"{self._context.party} reading the key"
+        message = receive(context, context.channel, HeKey, what)
+        with context.timings.phase("key"):
             # Checks size, numbers and that it randomises; below 2048 bits only where the run is declared insecure.
             key = PublicKey.from_bytes(message.public_key, params.insecure)
-        if (key.scheme, key.bits) != (params.scheme, params.key_bits):
-            raise MessageError(
-                f"{party} reading the key: found {key.scheme} of {key.bits} bits, wanted {params.scheme} of "
-                f"{params.key_bits} as agreed at the start"
-            )
-        self._plan = self._layout.plan(self._code, params, self._context.n_outputs, key)
+        require(what, f"{key.scheme} of {key.bits} bits", f"{params.scheme} of {params.key_bits} bits")
+        self._plan = self._layout.plan(self._code, params, context.n_outputs, key)
         return key
 
     def _prepare_masks(self, key: PublicKey) -> None:
@@ -86,59 +77,36 @@ class HePassive(ShownSums):
 
     def open_level(self, level: PassiveLevel) -> None:
         """Send the left sums of the nodes to build."""
-        context = self._context
-        with context.timings.phase("wait"):
-            message = context.channel.recv(HeTotals)
-        self._check_totals(message, level)
+        context, key, what = self._context, self._own_key().fingerprint_bytes, f"{self._context.party} reading totals"
+        message = receive_level(context, context.channel, HeTotals, what, level)
+        require_fields(message, what, key=key)
         answers = [
             self._answer(nodes, totals, level.depth) for nodes, totals in zip(level.trees, message.trees, strict=True)
         ]
-        context.channel.send(
-            HeSums(round=level.round, depth=level.depth, key=self._own_key().fingerprint_bytes, trees=answers)
-        )
+        context.channel.send(HeSums(round=level.round, depth=level.depth, key=key, trees=answers))
         for nodes in level.trees:
             self._note_shown(nodes)
-
-    def _check_totals(self, message: HeTotals, level: PassiveLevel) -> None:
-        party, key = self._context.party, self._own_key()
-        place = (message.round, message.depth, [tree.tree for tree in message.trees])
-        wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
-        if place != wanted:
-            raise MessageError(
-                f"{party} reading totals: found round {place[0]}, depth {place[1]}, trees {place[2]}, wanted round "
-                f"{wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
-            )
-        if message.key != key.fingerprint_bytes:
-            raise MessageError(
-                f"{party} reading totals: found key {message.key.hex()[:16]}, wanted {key.fingerprint[:16]}"
-            )
 
     def _answer(self, nodes: PassiveNodes, totals: TreeTotals, depth: int) -> TreeSums:
         context = self._context
         candidates = self._candidates[nodes.tree]
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         numbers = self._plan.lanes_of(nodes.tree)
-        if len(totals.lanes) != len(numbers):
-            raise MessageError(
-                f"{context.party} reading totals: found {len(totals.lanes)} lanes of tree {nodes.tree}, wanted "
-                f"{len(numbers)}"
-            )
+        what = f"{context.party} reading totals of tree {nodes.tree}"
+        require(what, f"{len(totals.lanes)} lanes", f"{len(numbers)} lanes")
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
         lanes = [
             self._lane_sums(nodes, number, built, allowed, data, depth)
             for number, data in zip(numbers, totals.lanes, strict=True)
         ]
-        counts = _EMPTY
-        if self._code.counts:
-            counts = pack_array(self._counts(nodes, built, allowed))
-        directions = candidates.constraint if depth == 0 else None
+        counts = self._counts(nodes, built, allowed) if self._code.counts else None
         return TreeSums(
             n_candidates=len(candidates),
             n_nodes=len(built),
             n_pairs=self._plan.pairs_shown(nodes.tree),
             lanes=[pack_bytes(data) for data in lanes],
-            counts=counts,
-            constraint=_EMPTY if directions is None else pack_array(directions),
+            counts=pack_optional(counts),
+            constraint=pack_optional(candidates.constraint if depth == 0 else None),
         )
 
     def _lane_sums(

@@ -13,21 +13,22 @@ from vfxgb import _native
 from vfxgb.codec.plan import SlotPlan
 from vfxgb.contract import PassiveContext, PassiveTree
 from vfxgb.crypto import PublicKey
-from vfxgb.errors import InvalidCiphertextError, MessageError
+from vfxgb.errors import InvalidCiphertextError
 from vfxgb.protocols.he.messages import HeGradients
 from vfxgb.protocols.he.params import HeParams
+from vfxgb.protocols.receive import receive, require
 from vfxgb.rows.ciphers import CipherRound, Root, Share, share_of
 
 
-@dataclass(frozen=True)
-class Round:
-    """Which round, rows and trees a round's ciphertexts belong to.
+@dataclass
+class EncryptedRows:
+    """Ciphertexts while they arrive: whose turn it is, and whether what came is that; then their sums.
 
-    `number` counts the rounds. `sampled` lists the training rows in use, int32 and ascending, or is None for all.
-    `trees` are those of PassiveRole.begin_tree.
+    `round` is the number of the round. `sampled` lists the training rows in use, int32 and ascending, or is None for
+    all. `trees` are those of PassiveRole.begin_tree.
     """
 
-    number: int
+    round: int
     context: PassiveContext
     params: HeParams
     plan: SlotPlan
@@ -35,38 +36,31 @@ class Round:
     sampled: NDArray[np.int32] | None
     trees: Sequence[PassiveTree]
 
-
-class EncryptedRows:
-    """Ciphertexts while they arrive: whose turn it is, and whether what came is that; then their sums."""
-
-    def __init__(self, of: Round) -> None:
-        self._of = of
-        self._context = of.context
-        self._key = of.key
-        self._count = of.context.n_train if of.sampled is None else len(of.sampled)
+    def __post_init__(self) -> None:
+        self._count = self.context.n_train if self.sampled is None else len(self.sampled)
         self._first = 0
         self._lane = 0
         # Sums of roots, which trees share.
         self._finished: dict[Share, _native.he_sums.CipherSums] = {}
-        self._ciphers = of.context.rows.ciphers(
+        self._ciphers = self.context.rows.ciphers(
             CipherRound(
-                party=of.context.party,
-                round=of.number,
-                key=of.key,
-                lanes=len(of.plan.lanes),
-                sampled=of.sampled,
+                party=self.context.party,
+                round=self.round,
+                key=self.key,
+                lanes=len(self.plan.lanes),
+                sampled=self.sampled,
                 count=self._count,
-                roots=self._roots() if of.params.stream else (),
-                joint=of.params.joint_buckets,
-                threads=of.context.threads,
+                roots=self._roots() if self.params.stream else (),
+                joint=self.params.joint_buckets,
+                threads=self.context.threads,
             )
         )
 
     def _roots(self) -> list[Root]:
         """One per share, for the first tree that has it."""
         roots: dict[Share, Root] = {}
-        for tree in self._of.trees:
-            for lane in self._of.plan.lanes_of(tree.tree) if len(tree.features) else ():
+        for tree in self.trees:
+            for lane in self.plan.lanes_of(tree.tree) if len(tree.features) else ():
                 roots.setdefault(share_of(lane, tree.features), Root(lane, tree.features, tree.partition))
         return list(roots.values())
 
@@ -75,15 +69,20 @@ class EncryptedRows:
         """Whether all ciphertexts have arrived."""
         return self._first == self._count
 
-    def read(self, message: HeGradients) -> None:
+    def receive(self) -> None:
         """Take in the next chunk. Raises MessageError, or InvalidCiphertextError for a value outside the group."""
-        self._check(message)
-        with self._context.timings.phase("read gradients"):
+        context, what = self.context, f"{self.context.party} reading gradients"
+        count = min(self.params.chunk_rows, self._count - self._first)
+        place = {"round": self.round, "lane": self._lane, "first": self._first, "count": count}
+        key = self.key.fingerprint_bytes
+        message = receive(context, context.channel, HeGradients, what, **place, key=key)
+        require(what, f"{len(message.ciphertexts)} bytes", f"{count * self.key.wire_bytes} bytes")
+        with context.timings.phase("read gradients"):
             self._ciphers.take(message.lane, message.first, message.ciphertexts)
-        with self._context.timings.phase("sums"):
+        with context.timings.phase("sums"):
             self._ciphers.sum_roots(message.lane, message.first, message.count)
         self._lane += 1
-        if self._lane == len(self._of.plan.lanes):
+        if self._lane == len(self.plan.lanes):
             self._lane = 0
             self._first += message.count
 
@@ -100,31 +99,14 @@ class EncryptedRows:
         sums = self._ciphers.sums(lane, tree.features, tree.partition, nodes, totals)
         if depth == 0:
             self._finished[share] = sums
-        self._context.timings.count("additions", sums.additions)
-        self._context.timings.count("row additions", sums.rows_additions)
+        self.context.timings.count("additions", sums.additions)
+        self.context.timings.count("row additions", sums.rows_additions)
         return sums
-
-    def _check(self, message: HeGradients) -> None:
-        what = f"{self._context.party} reading gradients"
-        count = min(self._of.params.chunk_rows, self._count - self._first)
-        place = (message.round, message.lane, message.first, message.count)
-        wanted = (self._of.number, self._lane, self._first, count)
-        if place != wanted:
-            raise MessageError(
-                f"{what}: found round {place[0]}, lane {place[1]}, {place[3]} rows from {place[2]}, wanted round "
-                f"{wanted[0]}, lane {wanted[1]}, {wanted[3]} rows from {wanted[2]}"
-            )
-        if message.key != self._key.fingerprint_bytes:
-            raise MessageError(f"{what}: found key {message.key.hex()[:16]}, wanted {self._key.fingerprint[:16]}")
-        size = count * self._key.wire_bytes
-        if len(message.ciphertexts) != size:
-            raise MessageError(f"{what}: found {len(message.ciphertexts)} bytes, wanted {size} for {count} ciphertexts")
 
     def totals(self, data: memoryview, count: int, what: str) -> _native.crypto.Ciphertexts:
         """Encrypted sums of `count` nodes, checked. Raises MessageError and InvalidCiphertextError."""
-        native, threads = self._key.native, self._context.threads
-        if len(data) != count * native.wire_bytes:
-            raise MessageError(f"{what}: found {len(data)} bytes, wanted {count * native.wire_bytes} for {count} nodes")
+        native, threads = self.key.native, self.context.threads
+        require(what, f"{len(data)} bytes", f"{count * native.wire_bytes} bytes")
         bad = native.check_wire(data, threads)
         if bad >= 0:
             raise InvalidCiphertextError(f"{what}: the ciphertext of node {bad} is outside the group of the key", bad)

@@ -1,7 +1,5 @@
 """What `ldp` adds to the messages of protocols whose passive parties score."""
 
-from typing import ClassVar
-
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
 
 
@@ -11,11 +9,9 @@ class LdpGradients(Message, frozen=True, forbid_unknown_fields=True):
     int64[rows, 2], noisy gradients and hessians; int64[rows, 1] without hessians when scores are of first order.
     """
 
-    TAG: ClassVar[str] = "ldp-gradients"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "noisy gradients of single rows; the noise hides labels up to the epsilon stated", "gradients"
-    )
+    TAG = "ldp-gradients"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("noisy gradients of single rows; the noise hides labels up to the epsilon stated", "gradients")
 
     round: int
     tree: int
@@ -33,9 +29,9 @@ class LdpPrinted(Message, frozen=True, forbid_unknown_fields=True):
     Rows of the level's first node, ascending, then of its second, and so on.
     """
 
-    TAG: ClassVar[str] = "ldp-printed"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "ldp-printed"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "noisy gradients of single rows, with new noise on each level: averaging them gives the label", "gradients"
     )
 

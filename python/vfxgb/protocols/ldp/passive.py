@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveRole
-from vfxgb.errors import MessageError
 from vfxgb.protocols.ldp.messages import LdpGradients
 from vfxgb.protocols.ldp.printed import PrintedPassive
+from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.transport.messages import unpack_array
 
@@ -22,18 +22,12 @@ class LdpPassive(ScoredPassive):
         self._pairs = [self._receive(round_index, tree, sampled) for tree in range(len(self._trees))]
 
     def _receive(self, round_index: int, tree: int, sampled: NDArray[np.int32] | None) -> NDArray[np.int64]:
-        context = self._context
-        with context.timings.phase("wait"):
-            message = context.channel.recv(LdpGradients)
+        context, what = self._context, f"{self._context.party} reading gradients"
         rows = context.n_train if sampled is None else len(sampled)
-        place, wanted = (message.round, message.tree, message.n_rows), (round_index, tree, rows)
-        if place != wanted:
-            raise MessageError(
-                f"{context.party} reading gradients: found round {place[0]}, tree {place[1]}, {place[2]} rows, wanted "
-                f"round {wanted[0]}, tree {wanted[1]}, {wanted[2]} rows"
-            )
+        place = {"round": round_index, "tree": tree, "n_rows": rows}
+        message = receive(context, context.channel, LdpGradients, what, **place)
         columns = 1 if context.params.first_order else 2
-        values = unpack_array(message.values, np.int64, (rows, columns), f"{context.party} reading gradients")
+        values = unpack_array(message.values, np.int64, (rows, columns), what)
         if sampled is None and columns == 2:
             return values
         pairs = np.zeros((context.n_train, 2), dtype=np.int64)
@@ -41,15 +35,8 @@ class LdpPassive(ScoredPassive):
         return pairs
 
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
-        context, nodes = self._context, level.trees[index]
-        with context.timings.phase("sums"):
-            return self._candidates[nodes.tree].left_sums(
-                self._trees[nodes.tree].partition,
-                np.ascontiguousarray(nodes.nodes[nodes.build]),
-                self._pairs[nodes.tree],
-                None if nodes.allowed is None else nodes.allowed[nodes.build],
-                self._trees[nodes.tree].cuts,
-            )
+        nodes = level.trees[index]
+        return self._sum_pairs(nodes, self._pairs[nodes.tree])
 
     def end_tree(self) -> None:
         """See PassiveRole."""

@@ -8,12 +8,20 @@ One thing differs from the print: a node is split only if its best score is posi
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, PassiveContext, PassiveLevel, ReleaseContext
+from vfxgb.contract import (
+    ActiveContext,
+    ActiveLevel,
+    Gradients,
+    PassiveContext,
+    PassiveLevel,
+    PassiveNodes,
+    ReleaseContext,
+)
 from vfxgb.dp import Event
-from vfxgb.errors import MessageError
 from vfxgb.protocols.ldp.messages import LdpPrinted
 from vfxgb.protocols.ldp.noise import LABEL, Noise, Ranges
 from vfxgb.protocols.ldp.release import rescale
+from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.active import ScoredActive
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.transport.channel import broadcast
@@ -69,32 +77,17 @@ class PrintedPassive(ScoredPassive):
         self._fresh: list[NDArray[np.int64]] = []
 
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
-        context, nodes = self._context, level.trees[index]
         # All of a level arrive together: read them before the first is used.
         if index == 0:
-            self._fresh = [self._receive(level, which) for which in range(len(level.trees))]
-        with context.timings.phase("sums"):
-            return self._candidates[nodes.tree].left_sums(
-                self._trees[nodes.tree].partition,
-                np.ascontiguousarray(nodes.nodes[nodes.build]),
-                self._fresh[index],
-                None if nodes.allowed is None else nodes.allowed[nodes.build],
-                self._trees[nodes.tree].cuts,
-            )
+            self._fresh = [self._receive(level, nodes) for nodes in level.trees]
+        return self._sum_pairs(level.trees[index], self._fresh[index])
 
-    def _receive(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
-        context, nodes = self._context, level.trees[index]
-        with context.timings.phase("wait"):
-            message = context.channel.recv(LdpPrinted)
-        place, wanted = (message.round, message.depth, message.tree), (level.round, level.depth, nodes.tree)
-        if place != wanted:
-            raise MessageError(
-                f"{context.party} reading noisy gradients: found round {place[0]}, depth {place[1]}, tree {place[2]}, "
-                f"wanted round {wanted[0]}, depth {wanted[1]}, tree {wanted[2]}"
-            )
+    def _receive(self, level: PassiveLevel, nodes: PassiveNodes) -> NDArray[np.int64]:
+        context, what = self._context, f"{self._context.party} reading noisy gradients"
+        place = {"round": level.round, "depth": level.depth, "tree": nodes.tree}
+        message = receive(context, context.channel, LdpPrinted, what, **place)
         partition = self._trees[nodes.tree].in_memory
         rows = np.concatenate([partition.rows(int(node)) for node in nodes.nodes])
-        what = f"{context.party} reading noisy gradients of tree {nodes.tree}"
         pairs = np.zeros((context.n_train, 2), dtype=np.int64)
         pairs[rows, 0] = unpack_array(message.values, np.int64, (len(rows),), what)
         return pairs

@@ -15,7 +15,8 @@ from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
-from vfxgb.protocols.masked.rows import FIELDS, Place, level_rows, places
+from vfxgb.protocols.masked.rows import Place, level_rows, places
+from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.active import ScoredActive
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, unpack_array
@@ -26,8 +27,7 @@ class MaskedActive(ScoredActive):
 
     def __init__(self, context: ActiveContext) -> None:
         super().__init__(context)
-        params: MaskedParams = context.params
-        self._params = params
+        self._params: MaskedParams = context.params
         self._step = 1.0
 
     def _send_round(self, gradients: Gradients) -> None:
@@ -51,14 +51,10 @@ class MaskedActive(ScoredActive):
                     self._mask(party, place, base, start)
 
     def _read_start(self, party: str, level: ActiveLevel, tree: int) -> int:
-        with self._context.timings.phase("wait"):
-            message = self._context.channels[party].recv(MaskedStart)
-        place = (message.round, message.depth, message.tree)
-        if place != (level.round, level.depth, tree) or message.candidates < 0:
-            raise MessageError(
-                f"reading the candidates of {party}: found {message.candidates} of round {place[0]}, depth {place[1]}, "
-                f"tree {place[2]}, wanted at least 0 of round {level.round}, depth {level.depth}, tree {tree}"
-            )
+        what, place = f"reading the candidates of {party}", {"round": level.round, "depth": level.depth, "tree": tree}
+        message = receive(self._context, self._context.channels[party], MaskedStart, what, **place)
+        if message.candidates < 0:
+            raise MessageError(f"{what}: found {message.candidates}, wanted at least 0")
         return message.candidates
 
     def _mask(self, party: str, place: Place, base: NDArray[np.float64], start: NDArray[np.int64]) -> None:
@@ -79,15 +75,8 @@ class MaskedActive(ScoredActive):
         channel.send(MaskedGradients(*place, values=pack_array(masked)))
 
     def _read_noise(self, channel: Channel, place: Place, vector: int, rows: int) -> NDArray[np.float64]:
-        with self._context.timings.phase("wait"):
-            message = channel.recv(MaskedNoise)
-        received = Place(*(getattr(message, name) for name in Place._fields))
         what = f"reading noise of {channel.peer}"
-        if (received, message.vector) != (place, vector):
-            raise MessageError(
-                f"{what}: found {FIELDS} {tuple(received)}, vector {message.vector}, wanted {tuple(place)}, "
-                f"vector {vector}"
-            )
+        message = receive(self._context, channel, MaskedNoise, what, **place._asdict(), vector=vector)
         noise = unpack_array(message.noise, np.float64, (place.candidates, rows), what)
         if not np.isfinite(noise).all():
             raise MessageError(f"{what}: found a number that is not finite")

@@ -84,46 +84,27 @@ def calibrate(
     passive party. Raises ProtocolParameterError where there is no solution.
     """
     left = n if n_left is None else n_left
-    _check(eps_ap, delta_ap, eps_pp, delta_pp, n, left, W, mu, releases)
+    least = W * math.log(2)
+    remedy = "take fewer noise vectors" if W > 1 and eps_pp > math.log(2) else "give the passive party more"
+    checks: list[tuple[str, float, bool, str]] = [
+        ("eps_ap", eps_ap, 0 < eps_ap < math.inf, "a positive number"),
+        ("eps_pp", eps_pp, 0 < eps_pp < math.inf, "a positive number"),
+        ("mu", mu, 0 < mu < math.inf, "a positive number"),
+        ("delta_ap", delta_ap, 0 < delta_ap < 1, "a number between 0 and 1"),
+        ("delta_pp", delta_pp, 0 < delta_pp < 1, "a number between 0 and 1"),
+        ("W", W, W >= 1, "at least 1"),
+        ("releases", releases, releases >= 1, "at least 1"),
+        ("n_left", left, LEAST_LEFT <= left <= n, f"{LEAST_LEFT} to n={n} rows on the left of a candidate"),
+        ("eps_pp", eps_pp, eps_pp > least, f"more than W ln 2 = {least:.4g}: theorem 3 covers nothing less; {remedy}"),
+    ]
+    for name, value, good, wanted in checks:
+        if not good:
+            raise ProtocolParameterError(f"calibrating masked noise: found {name}={value!r}, wanted {wanted}")
     eps, delta = (eps_ap, delta_ap) if releases == 1 else advanced_budget(eps_ap, delta_ap, releases)
     rho = largest_ratio(eps_pp, delta_pp, n, W)
     energy = mu**2 * ((n - left) / (2 * rho + 1) + left) / theorem2_right(eps, delta)  # C sigma2^2
     sigma2 = math.sqrt(energy)
     return Calibration(sigma2 * math.sqrt(rho), sigma2, 1.0, W, n, eps, delta, eps_pp, delta_pp)
-
-
-def _check(
-    eps_ap: float,
-    delta_ap: float,
-    eps_pp: float,
-    delta_pp: float,
-    n: int,
-    left: int,
-    W: int,
-    mu: float,
-    releases: int,
-) -> None:
-    def refuse(name: str, value: float, wanted: str) -> ProtocolParameterError:
-        return ProtocolParameterError(f"calibrating masked noise: found {name}={value!r}, wanted {wanted}")
-
-    for name, value in (("eps_ap", eps_ap), ("eps_pp", eps_pp), ("mu", mu)):
-        if not (math.isfinite(value) and value > 0):
-            raise refuse(name, value, "a positive number")
-    for name, value in (("delta_ap", delta_ap), ("delta_pp", delta_pp)):
-        if not 0 < value < 1:
-            raise refuse(name, value, "a number between 0 and 1")
-    for name, value in (("W", W), ("releases", releases)):
-        if value < 1:
-            raise refuse(name, value, "at least 1")
-    if not LEAST_LEFT <= left <= n:
-        raise refuse("n_left", left, f"{LEAST_LEFT} to n={n} rows on the left of a candidate")
-    if eps_pp <= W * math.log(2):
-        raise refuse(
-            "eps_pp",
-            eps_pp,
-            f"more than W ln 2 = {W * math.log(2):.4g}: theorem 3 covers nothing less; "
-            + ("take fewer noise vectors" if W > 1 and eps_pp > math.log(2) else "give the passive party more"),
-        )
 
 
 def theorem2_right(epsilon: float, delta: float) -> float:

@@ -8,16 +8,14 @@ Few noise vectors wait at any time: those of two chunks when W is 1 or 2, else t
 MaskedAdded is for. With its answer, a candidate in flight takes up at most four vectors of n numbers.
 """
 
-from typing import ClassVar
-
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
 
 
 class MaskedStart(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, once per tree and level: how many candidates some node of it can use, in true order."""
 
-    TAG: ClassVar[str] = "masked-start"
-    REVEALS: ClassVar[Reveals] = Reveals("how many candidate splits the sender has at this level", "candidates")
+    TAG = "masked-start"
+    REVEALS = Reveals("how many candidate splits the sender has at this level", "candidates")
 
     round: int
     depth: int
@@ -32,9 +30,9 @@ class MaskedStart(Message, frozen=True, forbid_unknown_fields=True):
 class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: noise vector number `vector` (of W) per candidate, float64[candidates, rows]. Algorithm 1."""
 
-    TAG: ClassVar[str] = "masked-noise"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "masked-noise"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "noise whose correlations follow a candidate split: the noise of many trees tells which rows go left", "numbers"
     )
 
@@ -54,7 +52,7 @@ class MaskedNoise(Message, frozen=True, forbid_unknown_fields=True):
 class MaskedAdded(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: noise vectors of a chunk have been added, others may come. Sent when W is above 2 only."""
 
-    TAG: ClassVar[str] = "masked-added"
+    TAG = "masked-added"
 
     round: int
     depth: int
@@ -67,11 +65,9 @@ class MaskedAdded(Message, frozen=True, forbid_unknown_fields=True):
 class MaskedGradients(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: masked g, and to second order masked h, float64[candidates, 1 or 2, rows]. Algorithm 2."""
 
-    TAG: ClassVar[str] = "masked-gradients"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "gradients of single rows with noise that the receiver made itself and can remove", "numbers"
-    )
+    TAG = "masked-gradients"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("gradients of single rows with noise that the receiver made itself and can remove", "numbers")
 
     round: int
     depth: int

@@ -19,7 +19,8 @@ from vfxgb.errors import MessageError
 from vfxgb.protocols.masked.calibration import LEAST_LEFT
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
-from vfxgb.protocols.masked.rows import FIELDS, Place, level_rows, places
+from vfxgb.protocols.masked.rows import Place, level_rows, places
+from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.transport.messages import pack_array, unpack_array
 
@@ -48,10 +49,9 @@ class MaskedPassive(ScoredPassive):
 
     def __init__(self, context: PassiveContext) -> None:
         super().__init__(context)
-        params: MaskedParams = context.params
-        self._params = params
+        self._params: MaskedParams = context.params
         # Chunks whose noise is out before the answer to the first is read: while one is masked, the next is made.
-        self.in_flight = 2 if params.W <= VECTORS_AHEAD else 1
+        self.in_flight = 2 if self._params.W <= VECTORS_AHEAD else 1
         self._round = 0
         self._sent = 0
 
@@ -93,21 +93,11 @@ class MaskedPassive(ScoredPassive):
 
     def _available(self, nodes: PassiveNodes, built: NDArray[np.int32]) -> NDArray[np.bool_]:
         """bool[len(built), c]: candidates with at least three rows on the left and one on the right."""
-        context, candidates = self._context, self._candidates[nodes.tree]
-        tree = self._trees[nodes.tree]
-        if len(candidates) == 0 or len(built) == 0:
-            return np.zeros((len(built), len(candidates)), dtype=np.bool_)
-        subset = None if len(tree.features) == context.bins.n_features else tree.features
-        counts = _native.gbdt.histogram_counts(context.bins, tree.in_memory, built, subset, context.threads)
+        candidates, tree = self._candidates[nodes.tree], self._trees[nodes.tree]
+        # Sums of ones are counts of rows.
+        ones = np.ones((self._context.n_train, 2), dtype=np.int64)
+        left = candidates.left_sums(tree.partition, built, ones)[:, :, 0]
         rows = tree.in_memory.counts(built)[:, :1]
-        left = _native.gbdt.left_sums(
-            np.repeat(counts[:, :, None], 2, axis=2),
-            np.repeat(rows, 2, axis=1),
-            np.ascontiguousarray(context.bins.n_bins[tree.features]),
-            candidates.has_missing,
-            None,
-            context.threads,
-        )[:, :, 0]
         available = (left >= LEAST_LEFT) & (left < rows)
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
         other = candidates.available(built, allowed, tree.cuts)
@@ -157,26 +147,15 @@ class MaskedPassive(ScoredPassive):
             del noise  # before the next is made
 
     def _read_added(self, place: Place, vector: int) -> None:
-        with self._context.timings.phase("wait"):
-            message = self._context.channel.recv(MaskedAdded)
-        received = Place(*(getattr(message, name) for name in Place._fields))
-        if (received, message.vector) != (place, vector):
-            raise MessageError(
-                f"{self._context.party} waiting for room: found {FIELDS} {tuple(received)}, vector {message.vector}, "
-                f"wanted {tuple(place)}, vector {vector}"
-            )
+        context, what = self._context, f"{self._context.party} waiting for room"
+        receive(context, context.channel, MaskedAdded, what, **place._asdict(), vector=vector)
 
     def _read_sums(
         self, chunk: _Chunk, start: NDArray[np.int64], available: NDArray[np.bool_], left: NDArray[np.int64]
     ) -> None:
         """Read the masked vectors of a chunk and enter its sums in `left`, in fixed point."""
-        context, place = self._context, chunk.place
-        with context.timings.phase("wait"):
-            message = context.channel.recv(MaskedGradients)
-        what = f"{context.party} reading masked gradients"
-        received = Place(*(getattr(message, name) for name in Place._fields))
-        if received != place:
-            raise MessageError(f"{what}: found {FIELDS} {tuple(received)}, wanted {tuple(place)}")
+        context, place, what = self._context, chunk.place, f"{self._context.party} reading masked gradients"
+        message = receive(context, context.channel, MaskedGradients, what, **place._asdict())
         shape = (place.candidates, self._params.order, chunk.columns.shape[1])
         masked = unpack_array(message.values, np.float64, shape, what)
         with context.timings.phase("sums"):

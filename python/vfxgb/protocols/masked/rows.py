@@ -20,9 +20,6 @@ class Place(NamedTuple):
     candidates: int
 
 
-FIELDS = f"({', '.join(Place._fields)})"
-
-
 def level_rows(
     partition: _native.gbdt.RowPartition, nodes: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

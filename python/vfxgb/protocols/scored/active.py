@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, ChosenSums, Gradients, LevelNodes, Proposals
 from vfxgb.errors import MessageError
+from vfxgb.protocols.receive import receive_level
 from vfxgb.protocols.scored.messages import BestSplits, ScoreLevel, ScoreRule, TreeBest, TreeTotals
 from vfxgb.transport.channel import broadcast
-from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import pack_array, pack_optional, unpack_array
 
 
 class ScoredActive:
@@ -60,18 +61,11 @@ class ScoredActive:
         return self._proposals
 
     def _read_best(self, party: str, level: ActiveLevel) -> None:
-        with self._context.timings.phase("wait"):
-            message = self._context.channels[party].recv(BestSplits)
-        place = (message.round, message.depth, [tree.tree for tree in message.trees])
-        wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
-        if place != wanted:
-            raise MessageError(
-                f"reading the best splits of {party}: found round {place[0]}, depth {place[1]}, trees {place[2]}, "
-                f"wanted round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
-            )
+        context, what = self._context, f"reading the best splits of {party}"
+        message = receive_level(context, context.channels[party], BestSplits, what, level)
         self._proposals[party], self._directions[party] = [], []
         for nodes, tree in zip(level.trees, message.trees, strict=True):
-            proposals, directions = read_tree(tree, nodes, f"reading the best splits of {party}, tree {tree.tree}")
+            proposals, directions = read_tree(tree, nodes, f"{what}, tree {tree.tree}")
             self._proposals[party].append(proposals)
             self._directions[party].append(directions)
 
@@ -102,8 +96,7 @@ class ScoredActive:
 
 def tree_totals(nodes: LevelNodes, totals: NDArray[np.int64]) -> TreeTotals:
     """What a passive party is told of a tree's nodes in order to score: `totals` int64[m, 2], and limits of weights."""
-    bounds = pack_bytes(b"") if nodes.bounds is None else pack_array(nodes.bounds)
-    return TreeTotals(tree=nodes.tree, totals=pack_array(totals), bounds=bounds)
+    return TreeTotals(tree=nodes.tree, totals=pack_array(totals), bounds=pack_optional(nodes.bounds))
 
 
 def read_tree(tree: TreeBest, nodes: LevelNodes, what: str) -> tuple[Proposals, NDArray[np.int8]]:

@@ -1,7 +1,5 @@
 """The messages of protocols whose passive parties score."""
 
-from typing import ClassVar
-
 import msgspec
 
 from vfxgb.transport.messages import TABLE_BYTES, Bulk, Message, Reveals
@@ -10,8 +8,8 @@ from vfxgb.transport.messages import TABLE_BYTES, Bulk, Message, Reveals
 class ScoreRule(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, once a round: how to score. `step`: the value of the integer 1."""
 
-    TAG: ClassVar[str] = "score-rule"
-    REVEALS: ClassVar[Reveals] = Reveals("how splits are scored: regularisation, and the step of the gradients")
+    TAG = "score-rule"
+    REVEALS = Reveals("how splits are scored: regularisation, and the step of the gradients")
 
     round: int
     step: float
@@ -36,9 +34,9 @@ class TreeTotals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ScoreLevel(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, once a level."""
 
-    TAG: ClassVar[str] = "score-level"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the gradient sums of each node that is still growing", "sums")
+    TAG = "score-level"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("the gradient sums of each node that is still growing", "sums")
 
     round: int
     depth: int
@@ -60,9 +58,9 @@ class TreeBest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class BestSplits(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: the answer to a level."""
 
-    TAG: ClassVar[str] = "best-splits"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the gain of the sender's best split in each node", "gains")
+    TAG = "best-splits"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("the gain of the sender's best split in each node", "gains")
 
     round: int
     depth: int

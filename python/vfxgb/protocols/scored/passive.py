@@ -16,12 +16,11 @@ from vfxgb.contract import (
     Resolved,
 )
 from vfxgb.errors import MessageError
+from vfxgb.protocols.receive import receive, receive_level
 from vfxgb.protocols.scored.messages import BestSplits, ScoreLevel, ScoreRule, TreeBest
-from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import pack_array, pack_optional, unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.proposal import SumTable
-
-_EMPTY = pack_bytes(b"")
 
 
 class ScoredPassive(ABC):
@@ -46,6 +45,13 @@ class ScoredPassive(ABC):
     ) -> None:
         """Read what `_send_round` of the active side sends."""
 
+    def _sum_pairs(self, nodes: PassiveNodes, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sums that `_left_sums` wants, of (g, h) that this party has in clear: int64[n_train, 2]."""
+        tree, built = self._trees[nodes.tree], np.ascontiguousarray(nodes.nodes[nodes.build])
+        allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
+        with self._context.timings.phase("sums"):
+            return self._candidates[nodes.tree].left_sums(tree.partition, built, pairs, allowed, tree.cuts)
+
     @abstractmethod
     def _left_sums(self, level: PassiveLevel, index: int) -> NDArray[np.int64]:
         """Left sums of the nodes to build of tree `index` of the level, int64[len(build), c, 2], true order."""
@@ -67,11 +73,8 @@ class ScoredPassive(ABC):
         self._receive_round(round_index, sampled)
 
     def _read_rule(self, round_index: int) -> _native.gbdt.SplitRule:
-        with self._context.timings.phase("wait"):
-            message = self._context.channel.recv(ScoreRule)
-        what = f"{self._context.party} reading the rule"
-        if message.round != round_index:
-            raise MessageError(f"{what}: found round {message.round}, wanted {round_index}")
+        context, what = self._context, f"{self._context.party} reading the rule"
+        message = receive(context, context.channel, ScoreRule, what, round=round_index)
         try:
             rule = _native.gbdt.SplitRule(
                 message.step,
@@ -101,15 +104,7 @@ class ScoredPassive(ABC):
 
     def _read_totals(self, level: PassiveLevel) -> list[tuple[NDArray[np.int64], NDArray[np.float64] | None]]:
         context = self._context
-        with context.timings.phase("wait"):
-            message = context.channel.recv(ScoreLevel)
-        place = (message.round, message.depth, [tree.tree for tree in message.trees])
-        wanted = (level.round, level.depth, [nodes.tree for nodes in level.trees])
-        if place != wanted:
-            raise MessageError(
-                f"{context.party} reading totals: found round {place[0]}, depth {place[1]}, trees {place[2]}, wanted "
-                f"round {wanted[0]}, depth {wanted[1]}, trees {wanted[2]}"
-            )
+        message = receive_level(context, context.channel, ScoreLevel, f"{context.party} reading totals", level)
         totals: list[tuple[NDArray[np.int64], NDArray[np.float64] | None]] = []
         for nodes, tree in zip(level.trees, message.trees, strict=True):
             what = f"{context.party} reading totals of tree {tree.tree}"
@@ -136,33 +131,32 @@ class ScoredPassive(ABC):
         # Ascending within a node: the first is the first in XGBoost's order.
         best[split] = proposals.tokens[proposals.start[:-1][split]]
         self._best[nodes.tree], self._open[nodes.tree] = best, nodes
-        directions = _EMPTY
+        directions = None
         if candidates.constraint is not None:
             padded = np.append(candidates.constraint, np.int8(0))  # for the -1 of no split
-            directions = pack_array(np.ascontiguousarray(padded[best]))
-        return TreeBest(tree=nodes.tree, gain=pack_array(proposals.gain), constraint=directions)
+            directions = padded[best]
+        return TreeBest(tree=nodes.tree, gain=pack_array(proposals.gain), constraint=pack_optional(directions))
 
     def _as_level(
         self, nodes: PassiveNodes, totals: NDArray[np.int64], bounds: NDArray[np.float64] | None
     ) -> LevelNodes:
         """The nodes as the scoring code wants them; siblings are the nodes with the same parent."""
         assert self._rule is not None  # noqa: S101 - begin_tree came first
-        m = len(nodes.nodes)
+        m, before = len(nodes.nodes), self._open.get(nodes.tree)
         sibling, parent = np.full(m, -1, dtype=np.int64), np.full(m, -1, dtype=np.int64)
-        derived = np.ones(m, dtype=np.bool_)
-        derived[nodes.build] = False
-        if derived.any():
-            before = self._open.get(nodes.tree)
-            built = {int(nodes.parents[i]): int(i) for i in nodes.build}
-            known = {} if before is None else {int(node): i for i, node in enumerate(before.nodes)}
-            for i in np.flatnonzero(derived).tolist():
-                above = int(nodes.parents[i])
-                if above not in built or above not in known:
-                    raise MessageError(
-                        f"{self._context.party} opening a level: node {int(nodes.nodes[i])} is not to be built, but "
-                        "neither are its parent's sums and its sibling's known"
-                    )
-                sibling[i], parent[i] = built[above], known[above]
+        known = nodes.nodes[:0] if before is None else before.nodes
+        derived = np.setdiff1d(np.arange(m), nodes.build)
+        above, built = nodes.parents[derived], nodes.parents[nodes.build]
+        unknown = derived[~(np.isin(above, built) & np.isin(above, known))]
+        if len(unknown):
+            raise MessageError(
+                f"{self._context.party} opening a level: node {int(nodes.nodes[unknown[0]])} is not to be built, but "
+                "neither are its parent's sums and its sibling's known"
+            )
+        if len(derived):
+            order = np.argsort(built, kind="stable")
+            sibling[derived] = nodes.build[order[np.searchsorted(built, above, sorter=order)]]
+            parent[derived] = np.searchsorted(known, above)
         return LevelNodes(
             nodes.tree,
             nodes.nodes,

@@ -14,6 +14,11 @@ from vfxgb import _native
 from vfxgb.tree.candidates import CandidateList
 
 
+def first_cells(n_bins: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where the cells of each feature begin: its bins, and one for missing values. The last entry counts all cells."""
+    return np.concatenate([[0], np.cumsum(n_bins.astype(np.int64) + 1)])
+
+
 class FeatureColumns:
     """The bins of all features of a party, feature by feature, made once per run: uint16[features, rows]."""
 
@@ -66,11 +71,6 @@ class NodeMatrix:
         return int(self.bins.shape[1])
 
     @property
-    def first_cell(self) -> NDArray[np.int64]:
-        """Where the cells of each feature begin; the last entry is the number of all cells."""
-        return np.concatenate([[0], np.cumsum(self.n_bins.astype(np.int64) + 1)])
-
-    @property
     def columns(self) -> int:
         """How many columns are not zero by rule."""
         return int(self.shown.sum())
@@ -98,7 +98,7 @@ class NodeMatrix:
         if len(self.feature) == 0:
             return np.zeros((0, len(vectors)))
         cells = _native.smm.cell_sums(self.bins, self.n_bins, vectors, self.threads)
-        first = self.first_cell
+        first = first_cells(self.n_bins)
         left = np.empty((len(self.feature), len(vectors)))
         for feature in range(len(self.n_bins)):
             own = np.flatnonzero(self.feature == feature)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.protocols.smm.cells import NodeMatrix
-from vfxgb.protocols.smm.kernel import ZERO_DISTANCE, basis_cells
+from vfxgb.protocols.smm.cells import NodeMatrix, first_cells
+from vfxgb.protocols.smm.kernel import basis_cells, independent_columns
 
 # A leverage from here on counts as 1: what hides such a row is next to nothing.
 EXPOSED = 1.0 - 1e-7
@@ -69,7 +69,7 @@ class _Cells:
     def __init__(self, node: NodeMatrix) -> None:
         self._node = node
         bins, self._widths, apart = node.merged()
-        self._first = np.concatenate([[0], np.cumsum(self._widths.astype(np.int64) + 1)])
+        self._first = first_cells(self._widths)
         # The cell of every row in every feature.
         self._at = bins.astype(np.int64) + self._first[:-1, None]
         together = _native.smm.cell_pairs(bins, self._widths, node.threads).astype(np.float64)
@@ -109,10 +109,8 @@ class _Cells:
 
 def _inverse(gram: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
     """Invert the part of B^T B that belongs to independent columns, and leave zeros elsewhere."""
-    sizes = np.sqrt(np.diag(gram))
-    sizes[sizes == 0.0] = 1.0
-    chosen, half = _native.smm.independent_columns(gram / sizes[:, None] / sizes[None, :], ZERO_DISTANCE, threads)
-    turned = np.ascontiguousarray(half.T)
+    basis = independent_columns(gram.copy(), threads)
+    turned = np.ascontiguousarray(basis.inverse.T)
     inverse = np.zeros_like(gram)
-    inverse[np.ix_(chosen, chosen)] = _native.smm.inner_products(turned, turned, threads)
-    return inverse / sizes[:, None] / sizes[None, :]
+    inverse[np.ix_(basis.chosen, basis.chosen)] = _native.smm.inner_products(turned, turned, threads)
+    return inverse / basis.sizes[:, None] / basis.sizes[None, :]

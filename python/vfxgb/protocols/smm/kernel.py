@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.errors import PrecisionError
-from vfxgb.protocols.smm.cells import NodeMatrix
+from vfxgb.protocols.smm.cells import NodeMatrix, first_cells
 from vfxgb.protocols.smm.vectors import (
     KEY_BYTES,
     ORTHONORMAL_TOLERANCE,
@@ -54,12 +54,22 @@ def too_small(rows: int, columns: int, cover: Cover, rank: int) -> bool:
 
 
 @dataclass(frozen=True)
-class _Basis:
-    """Independent columns of M*: which, the X of _native.smm.independent_columns, and the lengths of all columns."""
+class Independent:
+    """Independent columns of a matrix: which, the X of _native.smm.independent_columns, and the lengths of all."""
 
     chosen: NDArray[np.int64]
     inverse: Vectors
     sizes: Vectors
+
+
+def independent_columns(gram: Vectors, threads: int) -> Independent:
+    """Those of a matrix A; gram = A^T A is overwritten. A column of zeros counts as one of length 1."""
+    sizes = np.sqrt(np.diag(gram))
+    sizes[sizes == 0.0] = 1.0
+    gram /= sizes[:, None]
+    gram /= sizes[None, :]
+    chosen, inverse = _native.smm.independent_columns(gram, ZERO_DISTANCE, threads)
+    return Independent(chosen, inverse, sizes)
 
 
 class SecureKernel:
@@ -102,7 +112,7 @@ class SecureKernel:
             )
         return vectors
 
-    def _basis(self) -> "_Basis":
+    def _basis(self) -> Independent:
         """Independent columns of M*."""
         k, l2 = len(self._cells), self._cover.l2
         gram = np.empty((k + l2, k + l2))
@@ -114,14 +124,9 @@ class SecureKernel:
                 gram[k:, :k] += self._cell_sums(normals, block)[self._cells].T
                 gram[k:, k:] += _native.smm.inner_products(normals, normals, self._threads)
             gram[:k, k:] = gram[k:, :k].T
-        sizes = np.sqrt(np.diag(gram))
-        sizes[sizes == 0.0] = 1.0
-        gram /= sizes[:, None]
-        gram /= sizes[None, :]
-        chosen, inverse = _native.smm.independent_columns(gram, ZERO_DISTANCE, self._threads)
-        return _Basis(chosen, inverse, sizes)
+        return independent_columns(gram, self._threads)
 
-    def _project(self, vectors: Vectors, basis: "_Basis") -> float:
+    def _project(self, vectors: Vectors, basis: Independent) -> float:
         """Take out of each vector its part in the span of M*; returns the largest |m^T u| there was."""
         k = len(self._cells)
         shares = np.zeros((k + self._cover.l2, len(vectors)))
@@ -157,14 +162,6 @@ class SecureKernel:
             count = block.stop - block.start
             drawn = _native.smm.keyed_normals(self._key, block.start * cover.l2, count * cover.l2, self._threads)
             yield block, np.ascontiguousarray(cover.mu + cover.sigma * drawn.reshape(count, cover.l2).T)
-
-    def columns(self) -> Vectors:
-        """A basis of the span of M*, float64[n, k + l2], cells first: for tests, of small nodes only."""
-        first = np.concatenate([[0], np.cumsum(self._n_bins.astype(np.int64) + 1)])[:-1]
-        cells = self._bins.astype(np.int64) + first[:, None]
-        dense = [(cells == cell).any(axis=0).astype(np.float64) for cell in self._cells]
-        normals = [values for _, values in self._normals()]
-        return np.concatenate([np.array(dense).reshape(-1, self._rows), *([np.hstack(normals)] if normals else [])]).T
 
 
 def dummy_features(
@@ -212,7 +209,7 @@ def shared_cuts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def basis_cells(n_bins: NDArray[np.int32], has_missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The cells that span the columns of M: of a feature all but its last bin, and the missing one if there is any."""
-    first = np.concatenate([[0], np.cumsum(n_bins.astype(np.int64) + 1)])
+    first = first_cells(n_bins)
     cells = [np.empty(0, dtype=np.int64)]
     for feature, bins in enumerate(n_bins.tolist()):
         cells.append(np.arange(first[feature], first[feature] + bins - 1))

@@ -4,8 +4,6 @@ n_node: the sampled rows of the node, ascending. All arrays are float64, little-
 array larger than a chunk travels as several messages, `first` being the first row of each.
 """
 
-from typing import ClassVar
-
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
 
 
@@ -15,9 +13,9 @@ class Smm1Basis(Message, frozen=True, forbid_unknown_fields=True):
     `rank`: vectors in all, orthonormal, and orthogonal to the gradients and hessians of the node's rows.
     """
 
-    TAG: ClassVar[str] = "smm1-basis"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "smm1-basis"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "vectors orthogonal to the gradients: with a few hundred rows, all labels can be computed from them", "vectors"
     )
 
@@ -41,9 +39,9 @@ class Smm1Products(Message, frozen=True, forbid_unknown_fields=True):
     directions, in the first message about a tree if the run has constraints.
     """
 
-    TAG: ClassVar[str] = "smm1-products"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "smm1-products"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "which rows lie left of each candidate split, found by rounding, and the gradient sums left of it", "columns"
     )
 
@@ -67,9 +65,9 @@ class Smm2Basis(Message, frozen=True, forbid_unknown_fields=True):
     `rank`: vectors in all, orthonormal, and orthogonal to all columns of [M M' Y]; 0 for a node that is too small.
     """
 
-    TAG: ClassVar[str] = "smm2-basis"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "smm2-basis"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "vectors orthogonal to the splitting matrix: with a hundred rows, most of its columns can be computed from "
         "them",
         "vectors",
@@ -94,11 +92,9 @@ class Smm2Products(Message, frozen=True, forbid_unknown_fields=True):
     Empty where the basis was none that may be answered (rows with fewer than two non-zeros, ERRATA E33).
     """
 
-    TAG: ClassVar[str] = "smm2-products"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "the gradients of single rows up to a small error: their signs are the labels", "gradient pairs"
-    )
+    TAG = "smm2-products"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("the gradients of single rows up to a small error: their signs are the labels", "gradient pairs")
 
     round: int
     depth: int
@@ -117,9 +113,9 @@ class Smm2Sums(Message, frozen=True, forbid_unknown_fields=True):
     In the order in which the passive party sent them; it scores them as it scores its own.
     """
 
-    TAG: ClassVar[str] = "smm2-sums"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("gradient sums left of the receiver's candidate splits in small nodes", "sums")
+    TAG = "smm2-sums"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("gradient sums left of the receiver's candidate splits in small nodes", "sums")
 
     round: int
     depth: int

@@ -33,13 +33,20 @@ Positions = Sequence[NDArray[np.int64]]
 
 
 class SmallNodes:
-    """The active party's side, for the parties of `context`."""
+    """The active party's side, for the parties of `context`; it does nothing where small nodes are skipped."""
 
     def __init__(self, context: ActiveContext, params: SmmParams) -> None:
-        self._source = HeSource(replace(context, params=params.fallback()), LAYOUT)
+        self._source: HeSource | None = None
+        if params.small_nodes == "batch_he":
+            self._source = HeSource(replace(context, params=params.fallback()), LAYOUT)
         self._gradients: Gradients | None = None
         self._begun = False
         self._level: ActiveLevel | None = None
+
+    @property
+    def skipped(self) -> bool:
+        """Whether passive parties take no part in small nodes."""
+        return self._source is None
 
     def begin_tree(self, gradients: Gradients) -> None:
         """A new round; nothing is sent yet."""
@@ -49,7 +56,7 @@ class SmallNodes:
         """Send what the passive parties need for the small nodes."""
         self._level = None
         trees = [_part(nodes, chosen) for nodes, chosen in zip(level.trees, small, strict=True) if len(chosen)]
-        if not trees:
+        if not trees or self._source is None:
             return
         assert self._gradients is not None  # noqa: S101 - begin_tree came first
         if not self._begun:
@@ -60,7 +67,7 @@ class SmallNodes:
 
     def receive(self, party: str) -> dict[int, OpenedTree]:
         """The sums of the small nodes of the level last opened, by tree."""
-        if self._level is None:
+        if self._level is None or self._source is None:
             return {}
         opened = self._source.receive(party, self._level)
         return {nodes.tree: sums for nodes, sums in zip(self._level.trees, opened, strict=True)}
@@ -68,11 +75,13 @@ class SmallNodes:
     def end_tree(self) -> None:
         """Forget the round."""
         self._gradients, self._level = None, None
-        self._source.end_tree()
+        if self._source is not None:
+            self._source.end_tree()
 
     def close(self) -> None:
         """End the background work."""
-        self._source.close()
+        if self._source is not None:
+            self._source.close()
 
 
 def _part(nodes: LevelNodes, chosen: NDArray[np.int64]) -> LevelNodes:

@@ -31,12 +31,7 @@ def nearest(sums: NDArray[np.float64], what: str) -> NDArray[np.int64]:
     if not (np.abs(sums) < MOST_SUM).all():
         raise PrecisionError(f"{what}: found sums of 2**53 steps and more, or none at all; lower precision_bits")
     rounded = np.rint(sums)
-    error = float(np.abs(sums - rounded).max(initial=0.0))
-    if error > MOST_ERROR:
-        raise PrecisionError(
-            f"{what}: found sums {error:.2g} steps off a whole number of steps, wanted at most {MOST_ERROR}; "
-            "lower precision_bits, and check that all parties run the same version"
-        )
+    _require_whole(float(np.abs(sums - rounded).max(initial=0.0)), what)
     return rounded.astype(np.int64)
 
 
@@ -66,10 +61,14 @@ def fine_pairs(products: NDArray[np.float64], step: float, bits: int) -> NDArray
 def coarse_sums(sums: NDArray[np.int64], bits: int, what: str) -> NDArray[np.int64]:
     """Sums of fine_pairs in steps. Raises PrecisionError for one that is not near a whole number of them."""
     whole = (sums + (1 << (bits - 1))) >> bits
-    error = float(np.abs(sums - (whole << bits)).max(initial=0)) / 2.0**bits
+    _require_whole(float(np.abs(sums - (whole << bits)).max(initial=0)) / 2.0**bits, what)
+    return whole
+
+
+def _require_whole(error: float, what: str) -> None:
+    """Raise PrecisionError for sums that are too far, in steps, off a whole number of steps."""
     if error > MOST_ERROR:
         raise PrecisionError(
             f"{what}: found sums {error:.2g} steps off a whole number of steps, wanted at most {MOST_ERROR}; "
             "lower precision_bits, and check that all parties run the same version"
         )
-    return whole

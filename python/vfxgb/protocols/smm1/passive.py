@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, PassiveTree
 from vfxgb.errors import MessageError
 from vfxgb.protocols.open_sums.passive import ShownSums
+from vfxgb.protocols.receive import require
 from vfxgb.protocols.smm.cells import FeatureColumns
 from vfxgb.protocols.smm.chunks import Place, pieces, read_vectors
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
 from vfxgb.protocols.smm.small import SmallNodesPassive
 from vfxgb.protocols.smm.vectors import Vectors, draw_basis, orthonormalise
-from vfxgb.protocols.smm1.active import small_nodes
+from vfxgb.protocols.smm1.active import ordinary_and_small
 from vfxgb.protocols.smm1.params import Smm1Params
-from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
-
-_EMPTY = pack_bytes(b"")
+from vfxgb.transport.messages import pack_array, pack_optional
 
 
 class Smm1Passive(ShownSums):
@@ -40,25 +39,21 @@ class Smm1Passive(ShownSums):
 
     def open_level(self, level: PassiveLevel) -> None:
         """Read the vectors of all nodes to build, then answer for each. Vectors of a level are no more than a U."""
+        parts = [ordinary_and_small(self._trees[nodes.tree].in_memory, nodes) for nodes in level.trees]
         bases = [
             (nodes, position, self._receive_basis(level, nodes, position))
-            for nodes in level.trees
-            for position in self._positions(nodes, small=False).tolist()
+            for nodes, (ordinary, _) in zip(level.trees, parts, strict=True)
+            for position in ordinary.tolist()
         ]
         if self._fallback is not None:
-            self._fallback.open_small(level, [self._positions(nodes, small=True) for nodes in level.trees])
+            self._fallback.open_small(level, [small for _, small in parts])
         # The last first, so that vectors can go once they are used; sent in order.
         bases.reverse()
         while bases:
             nodes, position, basis = bases.pop()
             self._answer(level, nodes, position, basis)
-        for nodes in level.trees:
-            self._note_shown(nodes, None if self._fallback else len(self._positions(nodes, small=False)))
-
-    def _positions(self, nodes: PassiveNodes, small: bool) -> NDArray[np.int64]:
-        partition = self._trees[nodes.tree].in_memory
-        is_small = small_nodes(partition, nodes.nodes[nodes.build])
-        return nodes.build[is_small if small else ~is_small]
+        for nodes, (ordinary, _) in zip(level.trees, parts, strict=True):
+            self._note_shown(nodes, None if self._fallback else len(ordinary))
 
     def _receive_basis(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> Vectors:
         """Z^T, orthonormal. Raises MessageError."""
@@ -66,17 +61,9 @@ class Smm1Passive(ShownSums):
         node = int(nodes.nodes[position])
         n = int(self._trees[nodes.tree].in_memory.counts(nodes.nodes[position : position + 1])[0, 0])
         what = f"{context.party} reading vectors of tree {nodes.tree}, node {node}"
-
-        def receive() -> tuple[Place, int, int, Bulk]:
-            with context.timings.phase("wait"):
-                message = context.channel.recv(Smm1Basis)
-            place = (message.round, message.depth, message.tree, message.node)
-            return place, message.rank, message.first, message.vectors
-
-        wanted = min(self._params.r, n - 2)
-        received = read_vectors(receive, (level.round, level.depth, nodes.tree, node), n, wanted, what)
-        if len(received) != wanted:
-            raise MessageError(f"{what}: found {len(received)} vectors, wanted {wanted} for {n} rows")
+        place, wanted = Place(level.round, level.depth, nodes.tree, node), min(self._params.r, n - 2)
+        received = read_vectors(context, context.channel, Smm1Basis, place, n, wanted, what)
+        require(what, f"{len(received)} vectors", f"{wanted} vectors")
         with context.timings.phase("orthonormalise"):
             # All of them first, so that a bad set is told from a bad draw.
             good = orthonormalise(received, context.threads)
@@ -99,20 +86,17 @@ class Smm1Passive(ShownSums):
                 candidates, partition.rows(int(node[0])), None if available is None else available[0], context.threads
             )
             shares = matrix.left_shares(basis)
-        directions = candidates.constraint if level.depth == 0 else None
+        place = Place(level.round, level.depth, nodes.tree, int(node[0]))
         for first, count in pieces(len(candidates), matrix.rows, self._params.chunk_bytes):
             with context.timings.phase("products"):
                 products = matrix.products(shares, basis, first, count)
             context.channel.send(
                 Smm1Products(
-                    round=level.round,
-                    depth=level.depth,
-                    tree=nodes.tree,
-                    node=int(node[0]),
+                    *place,
                     n_candidates=len(candidates),
                     first=first,
                     products=pack_array(products),
-                    constraint=_EMPTY if directions is None or first > 0 else pack_array(directions),
+                    constraint=pack_optional(candidates.constraint if level.depth == 0 and first == 0 else None),
                 )
             )
 

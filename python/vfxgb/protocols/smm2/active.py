@@ -21,7 +21,7 @@ from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.protocols.smm.small import SmallNodes
 from vfxgb.protocols.smm.vectors import Vectors, answerable, draw_basis, orthonormalise, remove
 from vfxgb.protocols.smm2.params import Smm2Params
-from vfxgb.transport.messages import Bulk, pack_array
+from vfxgb.transport.messages import pack_array
 
 # Subsets that are drawn before a basis counts as one that cannot be answered.
 MOST_DRAWS = 40
@@ -36,10 +36,10 @@ class Smm2Active(ScoredActive):
         self._gradients: Gradients | None = None
         self._warned: set[str] = set()
         # What is a small node depends on the party, so each has a key of its own.
-        self._fallback: dict[str, SmallNodes] = {}
-        if self._params.small_nodes == "batch_he":
-            for party, channel in context.channels.items():
-                self._fallback[party] = SmallNodes(replace(context, channels={party: channel}), self._params)
+        self._fallback = {
+            party: SmallNodes(replace(context, channels={party: channel}), self._params)
+            for party, channel in context.channels.items()
+        }
 
     def _send_round(self, gradients: Gradients) -> None:
         self._gradients = gradients
@@ -72,17 +72,15 @@ class Smm2Active(ScoredActive):
         for nodes in level.trees:
             refused.append([])
             for position in nodes.build.tolist():
-                place = (level.round, level.depth, nodes.tree, int(nodes.nodes[position]))
+                place = Place(level.round, level.depth, nodes.tree, int(nodes.nodes[position]))
                 products = self._answer(party, place, nodes)
                 if products.shape[1] == 0:
                     refused[-1].append(position)
                 answers.append((place, products))
-        for (round_index, depth, tree, node), products in answers:
-            self._context.channels[party].send(
-                Smm2Products(round=round_index, depth=depth, tree=tree, node=node, products=pack_array(products))
-            )
+        for place, products in answers:
+            self._context.channels[party].send(Smm2Products(*place, products=pack_array(products)))
         positions = [np.array(tree, dtype=np.int64) for tree in refused]
-        if party in self._fallback:
+        if not self._fallback[party].skipped:
             self._fall_back(party, level, positions)
             return [tree[:0] for tree in positions]
         if level.depth == 0:
@@ -110,16 +108,9 @@ class Smm2Active(ScoredActive):
         """W_g and W_h of a node, float64[2, n]; float64[2, 0] if its basis is none that may be answered."""
         context, params = self._context, self._params
         assert self._gradients is not None  # noqa: S101 - begin_tree came first
-        pairs = self._gradients.arrays[nodes.tree][nodes.in_memory.rows(place[3])]
-        what = f"reading vectors of {party}, tree {place[2]}, node {place[3]}"
-
-        def receive() -> tuple[Place, int, int, Bulk]:
-            with context.timings.phase("wait"):
-                message = context.channels[party].recv(Smm2Basis)
-            place = (message.round, message.depth, message.tree, message.node)
-            return place, message.rank, message.first, message.vectors
-
-        received = read_vectors(receive, place, len(pairs), params.r, what)
+        pairs = self._gradients.arrays[nodes.tree][nodes.in_memory.rows(place.node)]
+        what = f"reading vectors of {party}, tree {place.tree}, node {place.node}"
+        received = read_vectors(context, context.channels[party], Smm2Basis, place, len(pairs), params.r, what)
         if len(received) not in (0, params.r):
             raise MessageError(f"{what}: found {len(received)} vectors, wanted {params.r}, or 0 for a small node")
         if len(received) == 0:

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext, PassiveLevel, PassiveNodes, equations_of
+from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.passive import ScoredPassive
 from vfxgb.protocols.smm.cells import FeatureColumns, NodeMatrix
-from vfxgb.protocols.smm.chunks import check_place, pieces
+from vfxgb.protocols.smm.chunks import Place, vector_messages
 from vfxgb.protocols.smm.exposed import withheld_cuts
 from vfxgb.protocols.smm.kernel import SecureKernel, too_small
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
@@ -18,7 +19,7 @@ from vfxgb.protocols.smm.sums import coarse_sums, fine_bits, fine_pairs
 from vfxgb.protocols.smm.vectors import Random, Vectors, answerable
 from vfxgb.protocols.smm2.params import Smm2Params
 from vfxgb.rows.shown_cuts import ShownCuts
-from vfxgb.transport.messages import pack_array, unpack_array
+from vfxgb.transport.messages import unpack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
 
@@ -44,9 +45,7 @@ class Smm2Passive(ScoredPassive):
         self._withheld: list[NDArray[np.bool_]] = []
         # Of (tree, node): vectors that are not sent yet, of a level no more than a U of the root.
         self._drawn: dict[tuple[int, int], Vectors] = {}
-        self._available: list[NDArray[np.bool_] | None] = []
         self._sums: list[NDArray[np.int64]] = []
-        self._refused: list[NDArray[np.int64]] = []
 
     def _receive_round(self, round_index: int, sampled: NDArray[np.int32] | None) -> None:
         context, trees = self._context, self._trees
@@ -70,27 +69,26 @@ class Smm2Passive(ScoredPassive):
     def _exchange(self, level: PassiveLevel) -> None:
         """All vectors of a level are sent before the first products are read: see smm1/active.py."""
         with self._context.timings.phase("null space"):
-            self._available = [self._open_cells(nodes) for nodes in level.trees]
-        for index, nodes in enumerate(level.trees):
+            usable = [self._open_cells(nodes) for nodes in level.trees]
+        for nodes, available in zip(level.trees, usable, strict=True):
             for place, position in enumerate(nodes.build.tolist()):
-                available = self._available[index]
                 self._send_basis(level, nodes, position, None if available is None else available[place])
         answers = [
             {position: self._receive_products(level, nodes, position) for position in nodes.build.tolist()}
             for nodes in level.trees
         ]
-        self._refused = [
+        refused = [
             np.array([position for position, products in tree.items() if products.shape[1] == 0], dtype=np.int64)
             for tree in answers
         ]
         with self._context.timings.phase("sums"):
             self._sums = [
                 self._ordinary(nodes, tree, available)
-                for nodes, tree, available in zip(level.trees, answers, self._available, strict=True)
+                for nodes, tree, available in zip(level.trees, answers, usable, strict=True)
             ]
         if self._fallback is not None:
-            self._fallback.open_small(level, self._refused)
-            for nodes, small, sums in zip(level.trees, self._refused, self._sums, strict=True):
+            self._fallback.open_small(level, refused)
+            for nodes, small, sums in zip(level.trees, refused, self._sums, strict=True):
                 if len(small):
                     self._receive_sums(level, nodes, small, sums)
                 self._few[nodes.tree].note(nodes, small)
@@ -161,28 +159,17 @@ class Smm2Passive(ScoredPassive):
                 matrix = self._columns.node(candidates, rows, available, context.threads)
                 vectors = hiding_vectors(matrix, params, context.random)
         with context.timings.phase("send vectors"):
-            for first, count in pieces(len(vectors), len(rows), params.chunk_bytes):
-                context.channel.send(
-                    Smm2Basis(
-                        round=level.round,
-                        depth=level.depth,
-                        tree=nodes.tree,
-                        node=node,
-                        rank=len(vectors),
-                        first=first,
-                        vectors=pack_array(vectors[first : first + count]),
-                    )
-                )
+            place = Place(level.round, level.depth, nodes.tree, node)
+            for message in vector_messages(Smm2Basis, place, vectors, params.chunk_bytes):
+                context.channel.send(message)
 
     def _receive_products(self, level: PassiveLevel, nodes: PassiveNodes, position: int) -> Vectors:
         """W_g and W_h, float64[2, n]; float64[2, 0] where the active party gave none."""
         context = self._context
         node = int(nodes.nodes[position])
         what = f"{context.party} reading products of tree {nodes.tree}, node {node}"
-        with context.timings.phase("wait"):
-            message = context.channel.recv(Smm2Products)
-        received = (message.round, message.depth, message.tree, message.node)
-        check_place(received, (level.round, level.depth, nodes.tree, node), what)
+        place = Place(level.round, level.depth, nodes.tree, node)
+        message = receive(context, context.channel, Smm2Products, what, **place._asdict())
         n = int(self._trees[nodes.tree].in_memory.counts(nodes.nodes[position : position + 1])[0, 0])
         products: Vectors = unpack_array(message.products, np.float64, (2, n if len(message.products) else 0), what)
         return products
@@ -216,9 +203,8 @@ class Smm2Passive(ScoredPassive):
         """Fill in the sums of small nodes, which come back in the order the active party saw them in."""
         context, order = self._context, self._shown[nodes.tree].order
         what = f"{context.party} reading sums of small nodes of tree {nodes.tree}"
-        with context.timings.phase("wait"):
-            message = context.channel.recv(Smm2Sums)
-        check_place((message.round, message.depth, message.tree, 0), (level.round, level.depth, nodes.tree, 0), what)
+        place = {"round": level.round, "depth": level.depth, "tree": nodes.tree}
+        message = receive(context, context.channel, Smm2Sums, what, **place)
         left_sums = unpack_array(message.sums, np.int64, (len(small), sums.shape[1], 2), what)
         assert order is not None  # noqa: S101 - drawn in _receive_round
         for place, left in zip(np.searchsorted(nodes.build, small).tolist(), left_sums, strict=True):
@@ -231,7 +217,7 @@ class Smm2Passive(ScoredPassive):
             with self._context.timings.phase("count small sums"):
                 self._context.disclosed.small_sums += sum(few.count() for few in self._few)
         self._shown, self._few, self._cuts = [], [], []
-        self._withheld, self._available, self._sums, self._refused, self._drawn = [], [], [], [], {}
+        self._withheld, self._sums, self._drawn = [], [], {}
         super().end_tree()
 
     def close(self) -> None:

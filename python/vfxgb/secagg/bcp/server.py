@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.crypto.masked_sum import MaskedSum
 from vfxgb.errors import InvalidCiphertextError, MessageError, SpoiledSumError
-from vfxgb.secagg.base import ServerContext, ServerRole
+from vfxgb.secagg.base import ServerContext
 from vfxgb.secagg.bcp.user import blinder, pairwise_masks
 from vfxgb.secagg.double_mask.modes import VectorSum
-from vfxgb.secagg.double_mask.server import DoubleMaskServer
 from vfxgb.secagg.double_mask.shares import PairKeys
 from vfxgb.secagg.slots import slots_of, split_entries
 from vfxgb.transport.messages import Bulk, unpack_array
@@ -72,8 +71,3 @@ class BressonServerMasking:
     def begin(self, n_entries: int, call: bytes) -> VectorSum:
         """See ServerMasking."""
         return CipherSum(self, n_entries, call)
-
-
-def bcp_server(context: ServerContext) -> ServerRole:
-    """The server's role."""
-    return DoubleMaskServer(context, BressonServerMasking(context))

@@ -1,11 +1,15 @@
 """What `bcp` is."""
 
+from functools import partial
+
 from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.secagg.base import AggregatorSpec, Dealt
 from vfxgb.secagg.bcp.params import BcpParams
-from vfxgb.secagg.bcp.server import bcp_server
-from vfxgb.secagg.bcp.user import bcp_user
+from vfxgb.secagg.bcp.server import BressonServerMasking
+from vfxgb.secagg.bcp.user import BressonMasking
 from vfxgb.secagg.double_mask.messages import MESSAGES
+from vfxgb.secagg.double_mask.server import DoubleMaskServer
+from vfxgb.secagg.double_mask.user import DoubleMaskUser
 
 
 def deal_group(params: BcpParams, users: tuple[int, ...]) -> Dealt:
@@ -18,8 +22,8 @@ SPEC = AggregatorSpec(
     name="bcp",
     summary="pairwise masks under Bresson's cryptosystem: FEDXGB, corrected and with fresh keys for every call",
     params=BcpParams,
-    server=bcp_server,
-    user=bcp_user,
+    server=partial(DoubleMaskServer, masking=BressonServerMasking),
+    user=partial(DoubleMaskUser, masking=BressonMasking),
     messages=MESSAGES,
     security="active",
     deal=deal_group,

@@ -12,9 +12,8 @@ from vfxgb import _native
 from vfxgb.crypto import masked_sum
 from vfxgb.crypto.bresson import BressonGroup
 from vfxgb.errors import InvalidKeyError, MessageError
-from vfxgb.secagg.base import UserContext, UserRole
+from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.double_mask.shares import PairKeys
-from vfxgb.secagg.double_mask.user import DoubleMaskUser
 from vfxgb.secagg.slots import join_entries, slots_of
 from vfxgb.transport.messages import Bulk, pack_array
 
@@ -67,8 +66,3 @@ def pairwise_masks(group: BressonGroup, pairs: PairKeys, count: int, threads: in
     """The sum of the pairs' masks for each of `count` plaintexts, modulo N (ERRATA E13, E14, E20)."""
     modulus = group.n.to_bytes(group.number_bytes, "little")
     return group.numbers(_native.crypto.wide_masks(pairs.keys, pairs.signs, count, modulus, threads))
-
-
-def bcp_user(context: UserContext) -> UserRole:
-    """A user's role."""
-    return DoubleMaskUser(context, BressonMasking(context))

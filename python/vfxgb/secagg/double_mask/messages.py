@@ -3,8 +3,6 @@
 Lists of users are ascending ids (lists.py). Rows that belong to users come in the order of the list they go with.
 """
 
-from typing import ClassVar
-
 from vfxgb.secagg.double_mask.shares import SHARE_BYTES
 from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Reveals
 
@@ -12,8 +10,8 @@ from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Rev
 class Hello(Message, frozen=True, forbid_unknown_fields=True):
     """Set-up: asks for an encryption key. `server_key`: what the masking needs of the server, if anything."""
 
-    TAG: ClassVar[str] = "secagg-hello"
-    REVEALS: ClassVar[Reveals] = Reveals("a public key of the server")
+    TAG = "secagg-hello"
+    REVEALS = Reveals("a public key of the server")
 
     server_key: Bulk
 
@@ -21,8 +19,8 @@ class Hello(Message, frozen=True, forbid_unknown_fields=True):
 class EncryptionKey(Message, frozen=True, forbid_unknown_fields=True):
     """Set-up: the user's public encryption key of this run, signed with its identity."""
 
-    TAG: ClassVar[str] = "secagg-key"
-    REVEALS: ClassVar[Reveals] = Reveals("a public key of the user")
+    TAG = "secagg-key"
+    REVEALS = Reveals("a public key of the user")
 
     key: bytes
     signature: bytes
@@ -31,9 +29,9 @@ class EncryptionKey(Message, frozen=True, forbid_unknown_fields=True):
 class KeyDirectory(Message, frozen=True, forbid_unknown_fields=True):
     """Set-up: everybody's encryption keys, uint8[n, 32], and signatures, uint8[n, 64]."""
 
-    TAG: ClassVar[str] = "secagg-directory"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("who takes part, and their public keys", "users")
+    TAG = "secagg-directory"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("who takes part, and their public keys", "users")
 
     users: Bulk
     keys: Bulk
@@ -47,8 +45,8 @@ class KeyDirectory(Message, frozen=True, forbid_unknown_fields=True):
 class Ready(Message, frozen=True, forbid_unknown_fields=True):
     """Set-up: the directory is in order."""
 
-    TAG: ClassVar[str] = "secagg-ready"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user can take part")
+    TAG = "secagg-ready"
+    REVEALS = Reveals("that the user can take part")
 
     n_users: int
 
@@ -56,8 +54,8 @@ class Ready(Message, frozen=True, forbid_unknown_fields=True):
 class CallOpened(Message, frozen=True, forbid_unknown_fields=True):
     """JOIN: a call begins."""
 
-    TAG: ClassVar[str] = "secagg-call"
-    REVEALS: ClassVar[Reveals] = Reveals("that the server wants a sum")
+    TAG = "secagg-call"
+    REVEALS = Reveals("that the server wants a sum")
 
     call: int
 
@@ -65,8 +63,8 @@ class CallOpened(Message, frozen=True, forbid_unknown_fields=True):
 class MaskKey(Message, frozen=True, forbid_unknown_fields=True):
     """JOIN: the user's mask key of this call, and a commitment to what will take its own mask off."""
 
-    TAG: ClassVar[str] = "secagg-mask-key"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user is there, and a fresh public key")
+    TAG = "secagg-mask-key"
+    REVEALS = Reveals("that the user is there, and a fresh public key")
 
     call: int
     key: bytes
@@ -76,9 +74,9 @@ class MaskKey(Message, frozen=True, forbid_unknown_fields=True):
 class ShareRequest(Message, frozen=True, forbid_unknown_fields=True):
     """SHARE: who joined, and how many of them are to be needed."""
 
-    TAG: ClassVar[str] = "secagg-joined"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("who joined the call", "users")
+    TAG = "secagg-joined"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("who joined the call", "users")
 
     call: int
     threshold: int
@@ -92,9 +90,9 @@ class ShareRequest(Message, frozen=True, forbid_unknown_fields=True):
 class SealedShares(Message, frozen=True, forbid_unknown_fields=True):
     """SHARE: for each other user of the list one sealed record (shares.py)."""
 
-    TAG: ClassVar[str] = "secagg-shares"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("nothing: shares of keys, encrypted for other users")
+    TAG = "secagg-shares"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("nothing: shares of keys, encrypted for other users")
 
     call: int
     sealed: Bulk
@@ -103,11 +101,9 @@ class SealedShares(Message, frozen=True, forbid_unknown_fields=True):
 class MaskRequest(Message, frozen=True, forbid_unknown_fields=True):
     """MASK: who shared, the records they sealed for the receiver, and what to make a vector of."""
 
-    TAG: ClassVar[str] = "secagg-task"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "what the server wants summed, and shares of other users' keys for this call", "shares"
-    )
+    TAG = "secagg-task"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("what the server wants summed, and shares of other users' keys for this call", "shares")
 
     call: int
     n_entries: int
@@ -123,9 +119,9 @@ class MaskRequest(Message, frozen=True, forbid_unknown_fields=True):
 class MaskedVector(Message, frozen=True, forbid_unknown_fields=True):
     """MASK: the user's vector, masked twice."""
 
-    TAG: ClassVar[str] = "secagg-vector"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("nothing but the sum over all users whose vectors arrive, once it is opened")
+    TAG = "secagg-vector"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("nothing but the sum over all users whose vectors arrive, once it is opened")
 
     call: int
     values: Bulk
@@ -134,9 +130,9 @@ class MaskedVector(Message, frozen=True, forbid_unknown_fields=True):
 class SignRequest(Message, frozen=True, forbid_unknown_fields=True):
     """SIGN: whose vectors arrived, U'."""
 
-    TAG: ClassVar[str] = "secagg-survivors"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("whose vectors are in the sum", "users")
+    TAG = "secagg-survivors"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("whose vectors are in the sum", "users")
 
     call: int
     users: Bulk
@@ -149,8 +145,8 @@ class SignRequest(Message, frozen=True, forbid_unknown_fields=True):
 class Signed(Message, frozen=True, forbid_unknown_fields=True):
     """SIGN: the user's signature of what it was told of the call."""
 
-    TAG: ClassVar[str] = "secagg-signature"
-    REVEALS: ClassVar[Reveals] = Reveals("that the user was told the same as other users")
+    TAG = "secagg-signature"
+    REVEALS = Reveals("that the user was told the same as other users")
 
     call: int
     signature: bytes
@@ -159,9 +155,9 @@ class Signed(Message, frozen=True, forbid_unknown_fields=True):
 class UnmaskRequest(Message, frozen=True, forbid_unknown_fields=True):
     """UNMASK: who signed, and the signatures, uint8[k, 64]."""
 
-    TAG: ClassVar[str] = "secagg-signatures"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("that other users were told the same", "signatures")
+    TAG = "secagg-signatures"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("that other users were told the same", "signatures")
 
     call: int
     users: Bulk
@@ -175,9 +171,9 @@ class UnmaskRequest(Message, frozen=True, forbid_unknown_fields=True):
 class Unmasking(Message, frozen=True, forbid_unknown_fields=True):
     """UNMASK: what takes the user's own mask off, and its shares of the mask keys of those who sent no vector."""
 
-    TAG: ClassVar[str] = "secagg-unmasking"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "secagg-unmasking"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals(
         "what opens the sum: the user's own mask of this call, and shares of the mask keys of absent users", "shares"
     )
 
@@ -193,9 +189,9 @@ class Unmasking(Message, frozen=True, forbid_unknown_fields=True):
 class RecoverRequest(Message, frozen=True, forbid_unknown_fields=True):
     """RECOVER: survivors that left before they sent their openings."""
 
-    TAG: ClassVar[str] = "secagg-missing"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("who left while the sum was being opened", "users")
+    TAG = "secagg-missing"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("who left while the sum was being opened", "users")
 
     call: int
     users: Bulk
@@ -208,9 +204,9 @@ class RecoverRequest(Message, frozen=True, forbid_unknown_fields=True):
 class SeedShares(Message, frozen=True, forbid_unknown_fields=True):
     """RECOVER: shares of the seeds of those users."""
 
-    TAG: ClassVar[str] = "secagg-seed-shares"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("shares of the seeds of users whose vectors are in the sum", "shares")
+    TAG = "secagg-seed-shares"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("shares of the seeds of users whose vectors are in the sum", "shares")
 
     call: int
     shares: Bulk

@@ -4,7 +4,7 @@ set_up collects and hands out the users' signed encryption keys. aggregate runs 
 out before its vector is asked for is replaced by a spare. What the replies of a call have to be is in server_call.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from vfxgb.crypto.key_agreement import KEY_BYTES, verify
@@ -33,10 +33,10 @@ from vfxgb.transport.messages import pack_bytes
 class DoubleMaskServer:
     """A ServerRole."""
 
-    def __init__(self, context: ServerContext, masking: ServerMasking) -> None:
+    def __init__(self, context: ServerContext, masking: Callable[[ServerContext], ServerMasking]) -> None:
         require_two_users(context.params)
         self._context = context
-        self._masking = masking
+        self._masking = masking(context)
         self._calls = 0
         self._ready: frozenset[int] = frozenset()
 
@@ -88,7 +88,8 @@ class DoubleMaskServer:
         wanted = max(threshold, params.min_users)
         members, waiting = sorted(users), list(spares)
         while True:
-            call = self._next_call(threshold, wanted)
+            self._calls += 1
+            call = ServerCall(self._context, self._masking, self._calls, threshold, wanted)
             joined = call.join(members, waiting)
             require_users(JOIN, len(joined), len(users), wanted)
             shared = call.share()
@@ -102,10 +103,6 @@ class DoubleMaskServer:
         # What is not wanted then needs no vectors.
         accept(shared)
         return call.finish(task, n_entries, accept)
-
-    def _next_call(self, threshold: int, wanted: int) -> ServerCall:
-        self._calls += 1
-        return ServerCall(self._context, self._masking, self._calls, threshold, wanted)
 
     def _check_key(self, user: int, reply: EncryptionKey) -> None:
         context = self._context

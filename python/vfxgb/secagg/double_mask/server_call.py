@@ -10,7 +10,7 @@ so are the seeds of U' \\ U'', if there are any (ERRATA E18).
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from vfxgb.secagg.base import (
     UNMASK,
     Accept,
     Aggregate,
-    M,
     ServerContext,
     collect,
     require_users,
@@ -61,6 +60,10 @@ from vfxgb.transport.messages import Message, pack_array, pack_bytes, unpack_arr
 
 OPEN = "open"
 
+Reply = TypeVar("Reply", MaskKey, SealedShares, MaskedVector, Signed, Unmasking, SeedShares)
+# (user, its reply, words that errors begin with); raises MessageError for a reply that cannot be right.
+Take: TypeAlias = Callable[[int, Reply, str], None]
+
 
 class ServerCall:
     """The state of a call: join, share, then finish.
@@ -84,9 +87,10 @@ class ServerCall:
 
     def join(self, users: Sequence[int], spares: list[int]) -> tuple[int, ...]:
         """Ask users, and for each that does not answer a spare, which is taken off `spares`. Returns U0."""
+        request = CallOpened(call=self._number)
         asked: Sequence[int] = users
         while asked:
-            self._ask_to_join(asked)
+            self._keys |= self._replies(JOIN, asked, request, MaskKey, _check_mask_key)
             lost = len(users) - len(self._keys)
             asked = spares[:lost]
             del spares[:lost]
@@ -102,8 +106,7 @@ class ServerCall:
         request = ShareRequest(call=self._number, threshold=self._threshold, users=pack_users(users))
         shared: list[int] = []
 
-        def take(user: int, reply: SealedShares) -> None:
-            step = self._check_call(SHARE, user, reply.call)
+        def take(user: int, reply: SealedShares, step: str) -> None:
             i = position[user]
             rows = unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
             self._sealed[:i, i], self._sealed[i + 1 :, i] = rows[:i], rows[i:]
@@ -141,17 +144,6 @@ class ServerCall:
             sums = vectors.open(openings, self._remaining_masks(survivors, replies))
         return Aggregate(sums, survivors)
 
-    def _ask_to_join(self, users: Sequence[int]) -> None:
-        request = CallOpened(call=self._number)
-
-        def take(user: int, reply: MaskKey) -> None:
-            step = self._check_call(JOIN, user, reply.call)
-            _require_size(reply.key, KEY_BYTES, step, "mask key")
-            _require_size(reply.commitment, KEY_BYTES, step, "commitment")
-            self._keys[user] = reply
-
-        self._collect(JOIN, dict.fromkeys(users, request), MaskKey, take)
-
     def _collect_vectors(self, vectors: VectorSum, task: bytes, n_entries: int) -> tuple[int, ...]:
         users = self._shared
         with self._context.timings.phase(MASK):
@@ -166,8 +158,8 @@ class ServerCall:
             self._sealed = self._sealed[:0]
         arrived: list[int] = []
 
-        def take(user: int, reply: MaskedVector) -> None:
-            self._check_call(MASK, user, reply.call)
+        def take(user: int, reply: MaskedVector, step: str) -> None:
+            del step
             vectors.add(user, reply.values)
             arrived.append(user)
 
@@ -177,20 +169,17 @@ class ServerCall:
     def _collect_signatures(self, statement: Statement) -> dict[int, bytes]:
         request = SignRequest(call=self._number, users=pack_users(statement.survivors))
         signed = statement.signed_bytes()
-        signatures: dict[int, bytes] = {}
 
-        def take(user: int, reply: Signed) -> None:
-            step = self._check_call(SIGN, user, reply.call)
+        def check(user: int, reply: Signed, step: str) -> None:
             if not verify(self._context.directory[user], signed, reply.signature):
                 raise MessageError(f"{step}: its signature is not one of the list of survivors it was sent")
-            signatures[user] = reply.signature
 
-        self._collect(SIGN, dict.fromkeys(statement.survivors, request), Signed, take)
-        return signatures
+        replies = self._replies(SIGN, statement.survivors, request, Signed, check)
+        return {user: reply.signature for user, reply in replies.items()}
 
     def _collect_openings(self, survivors: tuple[int, ...], signatures: dict[int, bytes]) -> dict[int, Unmasking]:
         signers = sorted(signatures)
-        n_absent = len(self._shared) - len(survivors)
+        size = (len(self._shared) - len(survivors)) * SHARE_BYTES
         # As many signatures as users look at.
         shown = signers[: self._threshold]
         request = UnmaskRequest(
@@ -198,29 +187,25 @@ class ServerCall:
             users=pack_users(shown),
             signatures=pack_bytes(b"".join(signatures[user] for user in shown)),
         )
-        replies: dict[int, Unmasking] = {}
 
-        def take(user: int, reply: Unmasking) -> None:
-            step = self._check_call(UNMASK, user, reply.call)
-            self._check_opening(user, reply.opening, step)
-            _require_size(reply.key_shares, n_absent * SHARE_BYTES, step, "shares of mask keys")
-            replies[user] = reply
+        def check(user: int, reply: Unmasking, step: str) -> None:
+            if not self._is_opening(user, reply.opening):
+                raise MessageError(f"{step}: it is not what user {user} committed itself to when it joined")
+            _require_size(reply.key_shares, size, step, "shares of mask keys")
 
-        self._collect(UNMASK, dict.fromkeys(signers, request), Unmasking, take)
-        return replies
+        return self._replies(UNMASK, signers, request, Unmasking, check)
 
     def _recover_openings(self, missing: Sequence[int], holders: Sequence[int]) -> dict[int, bytes]:
         """The openings of survivors that left, from the shares of those who are still there."""
         request = RecoverRequest(call=self._number, users=pack_users(missing))
-        shares: dict[int, memoryview] = {}
 
-        def take(user: int, reply: SeedShares) -> None:
-            step = self._check_call(RECOVER, user, reply.call)
+        def check(user: int, reply: SeedShares, step: str) -> None:
+            del user
             _require_size(reply.shares, len(missing) * SHARE_BYTES, step, "shares of seeds")
-            shares[user] = reply.shares
 
-        self._collect(RECOVER, dict.fromkeys(holders, request), SeedShares, take)
-        self._require(RECOVER, shares)
+        replies = self._replies(RECOVER, holders, request, SeedShares, check)
+        self._require(RECOVER, replies)
+        shares = {user: reply.shares for user, reply in replies.items()}
         with self._context.timings.phase(RECOVER):
             openings = {
                 user: self._masking.opening(seed, self._vector_context)
@@ -234,10 +219,34 @@ class ServerCall:
                     )
         return openings
 
-    def _collect(
-        self, stage: str, requests: Mapping[int, Message], reply: type[M], take: Callable[[int, M], None]
-    ) -> None:
-        collect(self._context.exchange, stage, requests, reply, take, partial(self._context.timings.phase, stage))
+    def _replies(
+        self,
+        stage: str,
+        users: Sequence[int],
+        request: Message,
+        kind: type[Reply],
+        check: Callable[[int, Reply, str], None],
+    ) -> dict[int, Reply]:
+        """What users reply to one request, by user, as far as it passes the check."""
+        replies: dict[int, Reply] = {}
+
+        def take(user: int, reply: Reply, step: str) -> None:
+            check(user, reply, step)
+            replies[user] = reply
+
+        self._collect(stage, dict.fromkeys(users, request), kind, take)
+        return replies
+
+    def _collect(self, stage: str, requests: Mapping[int, Message], kind: type[Reply], take: Take[Reply]) -> None:
+        """Give each reply of this call to `take`, with words for its errors: who replied when."""
+
+        def checked(user: int, reply: Reply) -> None:
+            step = f"server, call {self._number}, stage {stage!r}, reply of user {user}"
+            if reply.call != self._number:
+                raise MessageError(f"{step}: found call {reply.call}, wanted {self._number}")
+            take(user, reply, step)
+
+        collect(self._context.exchange, stage, requests, kind, checked, partial(self._context.timings.phase, stage))
 
     def _remaining_masks(self, survivors: tuple[int, ...], replies: dict[int, Unmasking]) -> PairKeys:
         """The masks between survivors and those who shared and sent nothing, with the sign that takes them off."""
@@ -278,10 +287,6 @@ class ServerCall:
             secret_of[user] = secret
         return secret_of
 
-    def _check_opening(self, user: int, opening: bytes, step: str) -> None:
-        if not self._is_opening(user, opening):
-            raise MessageError(f"{step}: it is not what user {user} committed itself to when it joined")
-
     def _is_opening(self, user: int, opening: bytes) -> bool:
         return commitment_to(opening, self._context.run, self._number, user) == self._keys[user].commitment
 
@@ -291,15 +296,15 @@ class ServerCall:
         self._context.exchange.refuse(stage, user, error)
         raise error
 
-    def _check_call(self, stage: str, user: int, call: int) -> str:
-        step = f"server, call {self._number}, stage {stage!r}, reply of user {user}"
-        if call != self._number:
-            raise MessageError(f"{step}: found call {call}, wanted {self._number}")
-        return step
-
     def _require(self, stage: str, users: Collection[int]) -> None:
         """After MASK the sum is made; it takes t users to open it."""
         require_users(stage, len(users), len(self._joined), self._threshold)
+
+
+def _check_mask_key(user: int, reply: MaskKey, step: str) -> None:
+    del user
+    _require_size(reply.key, KEY_BYTES, step, "mask key")
+    _require_size(reply.commitment, KEY_BYTES, step, "commitment")
 
 
 def _require_size(data: bytes | memoryview, wanted: int, step: str, what: str) -> None:

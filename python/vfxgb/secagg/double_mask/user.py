@@ -1,6 +1,7 @@
 """A user of `masks` or `bcp`: which message may come next. What is answered to it is in user_call.py."""
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from vfxgb.errors import MessageError, ParameterError
 from vfxgb.secagg.base import JOIN, SETUP, AggregatorParams, UserContext
@@ -21,19 +22,25 @@ from vfxgb.secagg.double_mask.user_call import UserCall
 from vfxgb.secagg.guard import GuardRules, SetGuard
 from vfxgb.transport.messages import Message
 
-# What follows the opening of a call, each once and in this order.
+# What follows the opening of a call, each once and in this order, and what answers it.
 StageRequest: TypeAlias = ShareRequest | MaskRequest | SignRequest | UnmaskRequest | RecoverRequest
-_ORDER: tuple[type[Message], ...] = (ShareRequest, MaskRequest, SignRequest, UnmaskRequest, RecoverRequest)
+_ANSWERS: dict[type[Message], Callable[[UserCall, Any], Message]] = {
+    ShareRequest: UserCall.share,
+    MaskRequest: UserCall.mask,
+    SignRequest: UserCall.sign,
+    UnmaskRequest: UserCall.unmask,
+    RecoverRequest: UserCall.recover,
+}
 MAX_CALL = 2**63 - 1
 
 
 class DoubleMaskUser:
     """A UserRole. A message out of order, or one that fails a check, ends the call for this user."""
 
-    def __init__(self, context: UserContext, masking: UserMasking) -> None:
+    def __init__(self, context: UserContext, masking: Callable[[UserContext], UserMasking]) -> None:
         require_two_users(context.params)
         self._context = context
-        self._masking = masking
+        self._masking = masking(context)
         self._peers = Peers(context)
         self._guard = context.guard or SetGuard(GuardRules.default(len(context.directory)))
         self._set_up: list[type[Message]] = [Hello, KeyDirectory]
@@ -58,7 +65,7 @@ class DoubleMaskUser:
                 f"user {self._context.user}: found message {message.TAG!r} of call {message.call}, wanted call "
                 f"{call.number}"
             )
-        reply = _answer(call, message)
+        reply = _ANSWERS[type(message)](call, message)
         self._call, self._expected = call, expected[1:]
         return reply
 
@@ -84,22 +91,8 @@ class DoubleMaskUser:
             )
         self._last_call = message.call
         self._call = UserCall(self._context, self._masking, self._peers, self._guard, message.call)
-        self._expected = _ORDER
+        self._expected = tuple(_ANSWERS)
         return self._call.join()
-
-
-def _answer(call: UserCall, message: StageRequest) -> Message:
-    match message:
-        case ShareRequest():
-            return call.share(message)
-        case MaskRequest():
-            return call.mask(message)
-        case SignRequest():
-            return call.sign(message)
-        case UnmaskRequest():
-            return call.unmask(message)
-        case RecoverRequest():
-            return call.recover(message)
 
 
 def require_two_users(params: AggregatorParams) -> None:

@@ -4,6 +4,8 @@ The server is not trusted. Whatever it says of a call is either checked here aga
 compared with what other users were told (lists.py) before anything is opened.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from vfxgb.crypto.key_agreement import sign
@@ -120,7 +122,7 @@ class UserCall:
         survivors = self._list(request.users, before.shared, step, "users who shared their keys")
         self._require_enough(len(survivors), step)
         self._guard.admit(step, self._task, survivors)
-        self._statement = statement = before.with_survivors(survivors)
+        self._statement = statement = replace(before, survivors=survivors)
         return Signed(call=self.number, signature=sign(self._context.identity, statement.signed_bytes()))
 
     def unmask(self, request: UnmaskRequest) -> Unmasking:

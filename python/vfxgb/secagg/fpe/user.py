@@ -4,6 +4,7 @@ from vfxgb.errors import MessageError
 from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.fpe.messages import FunctionalTask, FunctionalVector
 from vfxgb.secagg.fpe.scheme import Seeds, read_scheme
+from vfxgb.secagg.one_message import own_vector
 from vfxgb.secagg.slots import join_entries, slots_of
 from vfxgb.transport.messages import Message, pack_array
 
@@ -27,12 +28,7 @@ class FpeUser:
                 f"{name}, making its vector: the server asks for pad {message.first}, wanted {self._unused} or a later "
                 "one; the others have been used"
             )
-        values = self._context.inputs(message.task)
-        if len(values) != message.n_entries:
-            raise MessageError(
-                f"{name}, making its vector: the server asks for {message.n_entries} entries, the task gives "
-                f"{len(values)}"
-            )
+        values = own_vector(self._context, message.task, message.n_entries)
         plaintexts = join_entries(values, slots_of(params.slots, self._scheme.group.bits))
         self._unused = message.first + len(plaintexts)
         if self._unused > params.prepared:

@@ -1,16 +1,14 @@
 """The messages of `ibmhom`. Ciphertexts travel in the format of crypto/wire.py, checked against the key on arrival."""
 
-from typing import ClassVar
-
 from vfxgb.transport.messages import BULK_BYTES, NOTHING, Bulk, Message, Reveals
 
 
 class EncryptTask(Message, frozen=True, forbid_unknown_fields=True):
     """Server to user: what to make a vector of."""
 
-    TAG: ClassVar[str] = "ibmhom-task"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("what the server wants summed")
+    TAG = "ibmhom-task"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("what the server wants summed")
 
     call: int
     n_entries: int
@@ -20,9 +18,9 @@ class EncryptTask(Message, frozen=True, forbid_unknown_fields=True):
 class EncryptedVector(Message, frozen=True, forbid_unknown_fields=True):
     """User to server: its vector, encrypted; fewer than the threshold of users cannot open it."""
 
-    TAG: ClassVar[str] = "ibmhom-vector"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "ibmhom-vector"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = NOTHING
 
     call: int
     ciphertexts: Bulk
@@ -31,9 +29,9 @@ class EncryptedVector(Message, frozen=True, forbid_unknown_fields=True):
 class SumToOpen(Message, frozen=True, forbid_unknown_fields=True):
     """Server to user: ciphertexts to decrypt partly. The user cannot tell whether they are sums over many users."""
 
-    TAG: ClassVar[str] = "ibmhom-sum"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "ibmhom-sum"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = NOTHING
 
     call: int
     ciphertexts: Bulk
@@ -42,11 +40,9 @@ class SumToOpen(Message, frozen=True, forbid_unknown_fields=True):
 class PartialDecryptions(Message, frozen=True, forbid_unknown_fields=True):
     """User to server: its part in opening the sums."""
 
-    TAG: ClassVar[str] = "ibmhom-parts"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "what was sent to be opened, once as many users as the threshold have answered"
-    )
+    TAG = "ibmhom-parts"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("what was sent to be opened, once as many users as the threshold have answered")
 
     call: int
     parts: Bulk

@@ -5,6 +5,7 @@ from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.ibmhom.messages import EncryptedVector, EncryptTask, PartialDecryptions, SumToOpen
 from vfxgb.secagg.ibmhom.noise import add_noise, user_sigma
 from vfxgb.secagg.ibmhom.threshold import KeyShare, read_key
+from vfxgb.secagg.one_message import own_vector
 from vfxgb.secagg.slots import join_entries, slots_of
 from vfxgb.transport.messages import Message, pack_bytes
 
@@ -31,31 +32,23 @@ class IbmhomUser:
         return f"user {self._context.user}"
 
     def _encrypt(self, message: EncryptTask) -> EncryptedVector:
-        if message.call <= self._encrypted:
-            raise MessageError(
-                f"{self._name}, making its vector: found call {message.call}, wanted one after {self._encrypted}"
-            )
-        self._encrypted = message.call
+        self._encrypted = self._after(message.call, self._encrypted, "making its vector")
         params = self._context.params
-        values = self._context.inputs(message.task)
-        if len(values) != message.n_entries:
-            raise MessageError(
-                f"{self._name}, making its vector: the server asks for {message.n_entries} entries, the task gives "
-                f"{len(values)}"
-            )
+        values = own_vector(self._context, message.task, message.n_entries)
         values = add_noise(values, user_sigma(params.noise_sigma, params.min_users))
         plaintexts = join_entries(values, slots_of(params.slots, self._key.key.bits))
         ciphertexts = self._key.key.encrypt(plaintexts, self._context.threads)
         return EncryptedVector(message.call, pack_bytes(ciphertexts.to_bytes(self._context.threads)))
 
     def _open(self, message: SumToOpen) -> PartialDecryptions:
-        # Users that were not asked for a vector help too, so calls may be skipped but never repeated.
-        if message.call <= self._opened:
-            raise MessageError(
-                f"{self._name}, opening a sum: found call {message.call}, wanted one after {self._opened}"
-            )
-        self._opened = message.call
+        self._opened = self._after(message.call, self._opened, "opening a sum")
         threads = self._context.threads
         ciphertexts = self._key.read(message.ciphertexts, f"{self._name}, opening a sum", threads)
         parts = self._share.open_partly(self._key, ciphertexts, threads)
         return PartialDecryptions(message.call, pack_bytes(parts.to_bytes(threads)))
+
+    def _after(self, call: int, last: int, step: str) -> int:
+        """The call. Users that were not asked for a vector help too, so calls may be skipped but never repeated."""
+        if call <= last:
+            raise MessageError(f"{self._name}, {step}: found call {call}, wanted one after {last}")
+        return call

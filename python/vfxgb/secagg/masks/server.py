@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.secagg.base import ServerContext, ServerRole
+from vfxgb.crypto.key_agreement import derive
+from vfxgb.secagg.base import ServerContext
 from vfxgb.secagg.double_mask.modes import VectorSum
-from vfxgb.secagg.double_mask.server import DoubleMaskServer
 from vfxgb.secagg.double_mask.shares import PairKeys
-from vfxgb.secagg.masks.user import add_masks, self_mask_key
+from vfxgb.secagg.masks.user import add_masks
 from vfxgb.transport.messages import Bulk, unpack_array
 
 
@@ -43,14 +43,9 @@ class WordServerMasking:
 
     def opening(self, seed: bytes, call: bytes) -> bytes:
         """See ServerMasking."""
-        return self_mask_key(seed, call)
+        return derive(seed, call)
 
     def begin(self, n_entries: int, call: bytes) -> VectorSum:
         """Words need nothing of the call."""
         del call
         return WordSum(n_entries, self._threads)
-
-
-def masks_server(context: ServerContext) -> ServerRole:
-    """The server's role."""
-    return DoubleMaskServer(context, WordServerMasking(context))

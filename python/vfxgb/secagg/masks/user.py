@@ -6,9 +6,8 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.crypto.key_agreement import derive
 from vfxgb.errors import MessageError
-from vfxgb.secagg.base import UserContext, UserRole
+from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.double_mask.shares import PairKeys
-from vfxgb.secagg.double_mask.user import DoubleMaskUser
 from vfxgb.transport.messages import Bulk, pack_array
 
 
@@ -28,7 +27,7 @@ class WordMasking:
 
     def opening(self, seed: bytes, call: bytes) -> bytes:
         """The key of this user's own mask."""
-        return self_mask_key(seed, call)
+        return derive(seed, call)
 
     def mask(self, values: NDArray[np.int64], call: bytes, seed: bytes, pairs: PairKeys) -> Bulk:
         """8 bytes for each entry."""
@@ -38,17 +37,7 @@ class WordMasking:
         return pack_array(words)
 
 
-def self_mask_key(seed: bytes, call: bytes) -> bytes:
-    """The key of a user's own mask."""
-    return derive(seed, call)
-
-
 def add_masks(words: NDArray[np.uint64], own: PairKeys, pairs: PairKeys, threads: int) -> None:
     """Add users' own masks and those of pairs to a vector, in place."""
     keys = np.concatenate([own.keys, pairs.keys])
     _native.crypto.add_masks(keys, np.concatenate([own.signs, pairs.signs]), words, threads)
-
-
-def masks_user(context: UserContext) -> UserRole:
-    """A user's role."""
-    return DoubleMaskUser(context, WordMasking(context))

@@ -1,16 +1,14 @@
 """The messages of `plain`."""
 
-from typing import ClassVar
-
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
 
 
 class PlainTask(Message, frozen=True, forbid_unknown_fields=True):
     """Server to user: what to make a vector of."""
 
-    TAG: ClassVar[str] = "sum-task"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("what the server wants summed")
+    TAG = "sum-task"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("what the server wants summed")
 
     call: int
     n_entries: int
@@ -20,9 +18,9 @@ class PlainTask(Message, frozen=True, forbid_unknown_fields=True):
 class PlainVector(Message, frozen=True, forbid_unknown_fields=True):
     """User to server: its vector, int64[n_entries]."""
 
-    TAG: ClassVar[str] = "sum-vector"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the user's own sums, in clear", "sums of one user")
+    TAG = "sum-vector"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("the user's own sums, in clear", "sums of one user")
 
     call: int
     values: Bulk

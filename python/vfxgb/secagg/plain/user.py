@@ -2,6 +2,7 @@
 
 from vfxgb.errors import MessageError
 from vfxgb.secagg.base import UserContext
+from vfxgb.secagg.one_message import own_vector
 from vfxgb.secagg.plain.messages import PlainTask, PlainVector
 from vfxgb.transport.messages import Message, pack_array
 
@@ -16,10 +17,5 @@ class PlainUser:
         """The vector that was asked for."""
         if not isinstance(message, PlainTask):
             raise MessageError(f"user {self._context.user}: found message {message.TAG!r}, wanted {PlainTask.TAG!r}")
-        values = self._context.inputs(message.task)
-        if len(values) != message.n_entries:
-            raise MessageError(
-                f"user {self._context.user}, making its vector: the server asks for {message.n_entries} entries, the "
-                f"task gives {len(values)}"
-            )
+        values = own_vector(self._context, message.task, message.n_entries)
         return PlainVector(call=message.call, values=pack_array(values))

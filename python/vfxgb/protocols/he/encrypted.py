@@ -1,0 +1,29 @@
+"""What the two encrypted protocols say about themselves: all but name, parameters and layout is the same."""
+
+from functools import partial
+
+from vfxgb.contract import ProtocolSpec
+from vfxgb.protocols.he.active import make_active
+from vfxgb.protocols.he.attack_texts import ATTACKS, MESSAGES, QUICK
+from vfxgb.protocols.he.layout import HeLayout
+from vfxgb.protocols.he.params import HeParams, he_options
+from vfxgb.protocols.he.passive import HePassive
+
+
+def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLayout) -> ProtocolSpec:
+    """The spec of a protocol that encrypts gradients and lays them out in this way."""
+    return ProtocolSpec(
+        name=name,
+        summary=summary,
+        params=params,
+        active=partial(make_active, layout=layout),
+        passive=partial(HePassive, layout=layout),
+        messages=MESSAGES,
+        exact=True,
+        security="semi-honest",
+        attacks=ATTACKS,
+        quick_params=QUICK,
+        options=he_options,
+        sharded=True,
+        row_bytes=layout.row_bytes,
+    )
