@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from vfxgb.errors import PeerError
 from vfxgb.party.session import Network, Session
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.transport.messages import CONTROL_BYTES
-from vfxgb.transport.network import StateObserver, dial
+from vfxgb.transport.network import StateObserver
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
@@ -49,9 +48,8 @@ def open_sessions(
     """
     sessions: dict[str, Session] = {}
     try:
-        for name, peer in network.peers.items():
-            link = dial(network.identity, peer, network.limits, on_state, first_frame_bytes=CONTROL_BYTES)
-            sessions[name] = Session.over(network.identity.party, link, ledger)
+        for name in network.peers:
+            sessions[name] = network.dial(name, ledger, on_state)
         yield sessions
     except BaseException as error:
         for session in sessions.values():

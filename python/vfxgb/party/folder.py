@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -41,6 +41,11 @@ from vfxgb.files import make_private, write_atomically
 from vfxgb.runtime.ledger import Entry, Ledger
 from vfxgb.train.account import Account
 from vfxgb.train.callbacks import early_stopping_words
+from vfxgb.transport.traffic import Traffic
+
+if TYPE_CHECKING:
+    from vfxgb.contract import ProtocolSpec
+    from vfxgb.secagg.base import AggregatorSpec
 
 FORMAT = "vfxgb run"
 VERSION = 1
@@ -66,6 +71,19 @@ class TrafficRecord(msgspec.Struct, frozen=True):
     round_trips: int = 0
     wire_sent_bytes: int = 0
     wire_received_bytes: int = 0
+
+    @classmethod
+    def of(cls, traffic: Traffic, wire_sent: int = 0, wire_received: int = 0) -> "TrafficRecord":
+        """What a channel has counted."""
+        return cls(
+            traffic.sent_bytes,
+            traffic.received_bytes,
+            traffic.sent_messages,
+            traffic.received_messages,
+            traffic.round_trips,
+            wire_sent,
+            wire_received,
+        )
 
 
 class RunRecord(msgspec.Struct, frozen=True):
@@ -121,6 +139,21 @@ class RunRecord(msgspec.Struct, frozen=True):
     curves_round: int | None = None
     format: str = FORMAT
     version: int = VERSION
+
+    @classmethod
+    def begun(
+        cls,
+        run: str,
+        party: str,
+        role: str,
+        spec: "ProtocolSpec | AggregatorSpec",
+        params: Mapping[str, Any],
+        **more: Any,
+    ) -> "RunRecord":
+        """A run that begins now, by a protocol or an aggregator with these parameters. `more`: further fields."""
+        first = {"state": "running", "started": now(), "protocol": spec.name, "protocol_params": plain(params)}
+        known = {"security": spec.security, "attacks": spec.attacks, "versions": versions()}
+        return cls(run=run, party=party, role=role, **{**first, **known, **more})
 
     @property
     def judged_round(self) -> int:
@@ -205,6 +238,20 @@ class RunFolder:
             raise FormatError(
                 f"{where}: found {record.format!r} of version {record.version}, wanted {FORMAT!r} of version {VERSION}"
             )
+        return record
+
+    def end(
+        self, record: RunRecord, ledger: Ledger, failure: BaseException | None, state: State | None = None
+    ) -> RunRecord:
+        """Write record and ledger of a run that has ended, by `failure` if there was one; gives the record.
+
+        `state`: how it ended, if that does not follow from the failure. Raises OSError.
+        """
+        by_itself: State = "finished" if failure is None else state_after(failure)
+        error = "" if failure is None else f"{type(failure).__name__}: {failure}"
+        record = msgspec.structs.replace(record, state=state or by_itself, error=error, ended=now())
+        self.write(record)
+        self.write_ledger(ledger)
         return record
 
     def forget(self) -> None:
@@ -309,17 +356,18 @@ class PartyFolder:
 
         Raises ConfigError for none or several, FormatError if the record of the one that is meant is damaged.
         """
-        found = self.runs()
-        found = found[:1] if text == "latest" else [folder for folder in found if folder.run.startswith(text)]
-        if len(found) != 1:
-            for run, wrong in self.damaged().items() if not found else ():
-                if text == "latest" or run.startswith(text):
+        begin = "" if text == "latest" else text
+        known = self.runs()
+        meant = [folder for folder in known if folder.run.startswith(begin)][: 1 if text == "latest" else None]
+        if len(meant) != 1:
+            for run, wrong in self.damaged().items() if not meant else ():
+                if run.startswith(begin):
                     raise FormatError(wrong)
-            known = ", ".join(folder.run[:8] for folder in self.runs()[:10]) or "none"
+            there = ", ".join(folder.run[:8] for folder in known[:10]) or "none"
             raise ConfigError(
-                f"looking for run {text!r} in {str(self.path)!r}: found {len(found)}, wanted one; runs there: {known}"
+                f"looking for run {text!r} in {str(self.path)!r}: found {len(meant)}, wanted one; runs there: {there}"
             )
-        return found[0]
+        return meant[0]
 
 
 def _read_or_error(folder: RunFolder) -> RunRecord | str:
@@ -369,7 +417,7 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """What ran: this package, Python, the machine and the packages that matter."""
-    found = {
+    known = {
         "vfxgb": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -377,8 +425,8 @@ def versions() -> dict[str, str]:
     }
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            known[package] = version(package)
+    return known
 
 
 def now() -> float:
@@ -394,9 +442,9 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     """Plain values with None for numbers that JSON cannot hold."""
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(one) for one in value]
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
