@@ -41,10 +41,13 @@ class Network:
             section(Limits, config.network, "network", config.path),
         )
 
+    def dial_link(self, name: str, on_state: StateObserver | None = None) -> NetworkLink:
+        """A link to a peer that listens. `on_state`: see NetworkLink.watch. Raises CertificateError, PeerError."""
+        return dial(self.identity, self.peers[name], self.limits, on_state, first_frame_bytes=CONTROL_BYTES)
+
     def dial(self, name: str, ledger: Ledger, on_state: StateObserver | None = None) -> "Session":
-        """A session with a peer that listens. `on_state`: see NetworkLink.watch. Raises CertificateError, PeerError."""
-        link = dial(self.identity, self.peers[name], self.limits, on_state, first_frame_bytes=CONTROL_BYTES)
-        return Session.over(self.identity.party, link, ledger)
+        """A session over such a link."""
+        return Session.over(self.identity.party, self.dial_link(name, on_state), ledger)
 
     def listen(self, address: str, max_sessions: int, log: Log, max_per_peer: int | None = None) -> Listener:
         """A listener for the peers, which logs whom it turns away. Raises CertificateError, ConfigError."""

@@ -40,11 +40,10 @@ from vfxgb.party.tables import PartyTable, agreed, read_table
 from vfxgb.party.training_input import (
     check_classes,
     directions,
-    labels_of,
     read_params,
     secret_box,
+    targets_of,
     training_request,
-    weights_of,
 )
 from vfxgb.runtime.ledger import Ledger, counted
 from vfxgb.runtime.timings import Timings
@@ -108,9 +107,8 @@ class Trainer:
         self._count = self.folder.read().sessions if resume is not None else 0
         if resume is not None:
             self._check_settings()
-        for what, held in (("train", self.train), ("valid", self.valid)):
-            if held is not None:
-                check_labels(self.plan.params, held, config.party, what)
+        for what, held in self._tables().items():
+            check_labels(self.plan.params, held, config.party, what)
 
     def _check_settings(self) -> None:
         """Raise CheckpointError, before anybody is dialled, if the run began with other settings than those of now."""
@@ -150,6 +148,10 @@ class Trainer:
             "missing": None if math.isnan(data.missing) else data.missing,
         }
 
+    def _tables(self) -> dict[str, PartyTable]:
+        """The tables that take part: that for training, and that for metrics if there is one."""
+        return {"train": self.train, **({} if self.valid is None else {"valid": self.valid})}
+
     def _read(self, path: Path | None, what: str) -> PartyTable:
         return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
 
@@ -166,7 +168,7 @@ class Trainer:
     @property
     def request(self) -> TrainRequest:
         """What the passive parties are asked for."""
-        n_ids = len(self.train.ids) + (0 if self.valid is None else len(self.valid.ids))
+        n_ids = sum(len(held.ids) for held in self._tables().values())
         return training_request(self.config, self.plan.params, self.folder.rows_file.exists(), n_ids)
 
     def describe(self) -> str:
@@ -295,7 +297,7 @@ class Trainer:
 
     def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
         config = self.config
-        groups = [self.train.ids] if self.valid is None else [self.train.ids, self.valid.ids]
+        groups = [held.ids for held in self._tables().values()]
         channels = channels_of(sessions)
         aligned = align_active(config.party, groups, channels, self._align, config.threads, self.progress)
         rows = AgreedRows.of(self.run_id, aligned.positions, aligned.digest, self._files())
@@ -314,19 +316,19 @@ class Trainer:
         return tuple(path for path in (self.config.data.train, self.config.data.valid) if path is not None)
 
     def _input(self, rows: AgreedRows, engine: Engine | None) -> ActiveInput:
-        held = [part for part in (self.train, self.valid) if part is not None]
-        groups = rows.groups()
+        held, groups = list(self._tables().values()), rows.groups()
         tables = [(part.table, group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
-        common = labels_of(self.train.labels, groups[0])
-        check_classes(common, self.plan.params, self.config.party, f"the {n_train:,} rows that all parties have")
+        labels, weights = targets_of(held, groups)
+        where = f"the {n_train:,} rows that all parties have"
+        check_classes(labels[:n_train], self.plan.params, self.config.party, where)
         evals = [("train", slice(0, n_train))]
         if n_rows > n_train:
             evals.append(("valid", slice(n_train, n_rows)))
         return ActiveInput(
             agreed(tables, rows.digest, engine),
-            np.concatenate([labels_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
-            weights_of(held, groups),
+            labels,
+            weights,
             n_train,
             evals,
             resolve_threads(self.config.threads or self.plan.params.n_jobs),
