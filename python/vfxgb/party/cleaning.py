@@ -6,8 +6,6 @@ run, so that removing runs lifts no limit.
 """
 
 import datetime as dt
-import fcntl
-import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vfxgb.errors import ConfigError, FormatError
-from vfxgb.files import naming
+from vfxgb.files import locked, naming
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
 
 # Folders that are being removed get this before their name, so that nobody takes them for runs.
@@ -57,10 +55,9 @@ def survey(folder: PartyFolder, models: bool = False, older_days: float = 0.0) -
             "party's configuration names"
         )
     served = _is_locked(folder.lock_file)
-    found = [
-        _look(path, served, models, older_days) for path in runs.iterdir() if path.is_dir() and not path.is_symlink()
-    ]
-    return sorted(found, key=lambda run: run.changed)
+    folders = (path for path in runs.iterdir() if path.is_dir() and not path.is_symlink())
+    old = [_look(path, served, models, older_days) for path in folders]
+    return sorted(old, key=lambda run: run.changed)
 
 
 def remove(runs: Sequence[OldRun]) -> None:
@@ -116,13 +113,7 @@ def _words(record: RunRecord, folder: RunFolder) -> str:
 def _is_locked(file: Path) -> bool:
     """Whether another process holds the lock in `file` (folder.alone)."""
     try:
-        descriptor = os.open(file, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+        with locked(file, wait=False, make=False):
+            return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)

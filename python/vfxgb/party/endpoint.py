@@ -27,7 +27,7 @@ import math
 import ssl
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -42,7 +42,7 @@ from vfxgb.errors import (
     VfxgbError,
 )
 from vfxgb.party.access import Token
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.score_queue import BugError, ScoreQueue
 from vfxgb.party.scoring import Scorer
 from vfxgb.party.web import BadRequest, WebHandler, WebServer
@@ -93,7 +93,7 @@ class Endpoint:
         """Where clients send their questions."""
         return f"{'http' if self._server.tls is None else 'https'}://{self.address}/score"
 
-    def run(self, stop: threading.Event, listening: Callable[[str], None] = lambda address: None) -> None:  # noqa: ARG005
+    def run(self, stop: threading.Event, listening: Tell = say_nothing) -> None:
         """Serve until `stop` is set; requests under way are answered first."""
         self._server.start()
         looking = threading.Thread(target=self._look, args=(stop,), name="vfxgb-partners", daemon=True)

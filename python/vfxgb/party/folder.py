@@ -20,14 +20,13 @@
 All of it is readable by its owner only.
 """
 
-import fcntl
 import json
 import math
 import os
 import platform
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,7 +36,7 @@ import msgspec
 from vfxgb import __version__
 from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import AlignmentError, ConfigError, ConsentError, FormatError, LabelError
-from vfxgb.files import make_private, write_atomically
+from vfxgb.files import locked, make_private, write_atomically
 from vfxgb.runtime.ledger import Entry, Ledger
 from vfxgb.train.account import Account
 from vfxgb.train.callbacks import early_stopping_words
@@ -380,21 +379,18 @@ def _read_or_error(folder: RunFolder) -> RunRecord | str:
 
 @contextmanager
 def alone(file: Path, what: str) -> Iterator[None]:
-    """Hold a lock on `file` while the block runs; it goes with the process, however that ends.
+    """Hold a lock on `file` while the block runs (files.locked).
 
     Raises ConfigError if another process has it: `what` says what that one does.
     """
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(locked(file, wait=False))
         except BlockingIOError:
             raise ConfigError(
                 f"{what} already, in another process (it holds {str(file)!r}); wait for it or end it"
             ) from None
         yield
-    finally:
-        os.close(descriptor)
 
 
 def ledger_document(ledger: Ledger) -> dict[str, Any]:

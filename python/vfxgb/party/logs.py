@@ -11,16 +11,17 @@ A log that has grown too large becomes log.jsonl.1, the one before it log.jsonl.
 fills the disk of a party by asking again and again.
 """
 
-import fcntl
 import json
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from vfxgb.files import locked
 from vfxgb.party.folder import PartyFolder
 from vfxgb.printable import printable, printable_lines
 
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 Level = Literal["info", "warning", "error"]
 Field = str | int | float | bool | None | list[str]
+# What gets lines for people.
+Tell = Callable[[str], None]
+
+
+def say_nothing(line: str) -> None:
+    """Nobody listens."""
 
 
 def _clean(value: Field) -> Field:
@@ -80,13 +87,9 @@ class Log:
         if self.most_bytes is None or not self._too_large(path, more):
             return
         # Other processes of the party write to the same log: one of them puts it aside.
-        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(path.with_name(f".{path.name}.lock")):
             if self._too_large(path, more):
                 self._put_aside(path)
-        finally:
-            os.close(descriptor)
 
     def _too_large(self, path: Path, more: int) -> bool:
         try:

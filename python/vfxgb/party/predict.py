@@ -27,7 +27,7 @@ from vfxgb.model.shares import ActiveShare
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.messages import PredictRequest
 from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.session import Network, channels_of, hello, need_role, prediction_talk, total_bytes
@@ -66,13 +66,7 @@ class Predictor:
     `model`: the run that made the model, "latest" for the last one that finished. `tell`: gets lines for people.
     """
 
-    def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        model: str = "latest",
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
-    ) -> None:
+    def __init__(self, config: PartyConfig, log: Log, model: str = "latest", tell: Tell = say_nothing) -> None:
         need_role(config, "predict", "active")
         self.config = config
         self._log = log

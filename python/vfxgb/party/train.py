@@ -28,7 +28,7 @@ from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, alone, now
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.mistakes import check_labels, check_metrics
 from vfxgb.party.partners import PartnerWatch
@@ -68,12 +68,7 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        resume: str | None = None,
-        wait: float = 0.0,
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
+        self, config: PartyConfig, log: Log, resume: str | None = None, wait: float = 0.0, tell: Tell = say_nothing
     ) -> None:
         need_role(config, "train", "active")
         self.config = config

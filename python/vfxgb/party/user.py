@@ -1,7 +1,6 @@
 """One of many users: `vfxgb serve user.toml`."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from vfxgb.model.file import load_share
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent
 from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.users import UserSection, check_seconds, read_rows, read_section
 from vfxgb.runtime.ledger import Ledger
@@ -29,12 +28,7 @@ from vfxgb.threads import resolve_threads
 class UserParty:
     """A user, for one run. Construction reads and checks everything that needs no server."""
 
-    def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - nobody listens
-    ) -> None:
+    def __init__(self, config: PartyConfig, log: Log, tell: Tell = say_nothing) -> None:
         need_role(config, "serve", "user")
         self.config = config
         self._log = log

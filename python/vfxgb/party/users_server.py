@@ -14,7 +14,7 @@ from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_
 from vfxgb.horizontal.training import Job, UsersResult, Watch
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.training_input import read_params
 from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
@@ -32,12 +32,7 @@ class UsersServer:
     lines for people.
     """
 
-    def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - nobody listens
-    ) -> None:
+    def __init__(self, config: PartyConfig, log: Log, tell: Tell = say_nothing) -> None:
         need_role(config, "train", "server")
         self.config = config
         self.callbacks: Sequence[TrainingCallback] = ()
@@ -65,7 +60,7 @@ class UsersServer:
         """Bytes to and from users so far."""
         return 0 if self._running is None else self._running.total_bytes()
 
-    def run(self, listening: Callable[[str], None] = lambda address: None) -> RunRecord:  # noqa: ARG005
+    def run(self, listening: Tell = say_nothing) -> RunRecord:
         """Train to the end, and keep what there is when it ends early.
 
         `listening`: told the address, when users can dial. Raises what serve_users raises, and what ended a run early.

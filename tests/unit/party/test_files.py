@@ -171,7 +171,9 @@ def test_a_served_folder_is_read_again_when_it_has_changed(serve, files):
     assert isinstance(alone.table, Table)
     assert server.party.table("predict", single_rows=True) is alone
     pq.write_table(make_table().slice(30, 5), files / "many" / "1.parquet")
-    assert server.party.table("train").table.n_rows == server.party.table("predict", single_rows=True).table.n_rows == 35
+    assert (
+        server.party.table("train").table.n_rows == server.party.table("predict", single_rows=True).table.n_rows == 35
+    )
 
 
 def test_values_that_training_would_refuse_are_found_before(serve, files):
