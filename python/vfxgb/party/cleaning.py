@@ -5,7 +5,6 @@ runs is ever touched: accounts of what peers were shown, releases, counts of pre
 run, so that removing runs lifts no limit.
 """
 
-import datetime as dt
 import shutil
 import time
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from vfxgb.errors import ConfigError, FormatError
 from vfxgb.files import locked, naming
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
+from vfxgb.party.folder import PartyFolder, RunFolder
 
 # Folders that are being removed get this before their name, so that nobody takes them for runs.
 REMOVED = ".removed-"
@@ -99,15 +98,10 @@ def _describe(folder: RunFolder) -> tuple[str, bool]:
         record = folder.read()
     except (FormatError, OSError):
         return "damaged record" + (", with a model" if folder.share_file.exists() else ""), False
-    return _words(record, folder), record.state == "running"
-
-
-def _words(record: RunRecord, folder: RunFolder) -> str:
-    began = dt.datetime.fromtimestamp(record.started, dt.timezone.utc)
-    with_whom = ", ".join(party for party in record.parties if party != record.party)
-    rounds = f"{record.rounds} of {record.planned_rounds} rounds"
-    can = ", can be resumed" if folder.checkpoint_file.exists() and not folder.share_file.exists() else ""
-    return f"{record.state}, {rounds}, begun {began:%Y-%m-%d}" + (f", with {with_whom}" if with_whom else "") + can
+    words = f"{record.state}, {record.rounds} of {record.planned_rounds} rounds, begun {record.began:%Y-%m-%d}"
+    words += f", with {record.others}" if record.others else ""
+    words += ", can be resumed" if folder.checkpoint_file.exists() and not folder.share_file.exists() else ""
+    return words, record.state == "running"
 
 
 def _is_locked(file: Path) -> bool:

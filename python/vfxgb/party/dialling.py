@@ -16,16 +16,11 @@ PASSING = frozenset(("", "KeyboardInterrupt", "SystemExit", "PeerError", "Channe
 
 
 class Patience:
-    """Waits that double, until `seconds` have passed since the last success."""
+    """Waits that double, until `seconds` have passed."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
         self._clock = clock
-        self.reset()
-
-    def reset(self) -> None:
-        """It went on: begin again with the shortest wait."""
-        self._end = self._clock() + self._seconds
+        self._end = clock() + seconds
         self._wait = FIRST_WAIT
 
     def next(self, error: PeerError) -> float | None:

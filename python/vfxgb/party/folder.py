@@ -27,6 +27,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -153,6 +154,16 @@ class RunRecord(msgspec.Struct, frozen=True):
         first = {"state": "running", "started": now(), "protocol": spec.name, "protocol_params": plain(params)}
         known = {"security": spec.security, "attacks": spec.attacks, "versions": versions()}
         return cls(run=run, party=party, role=role, **{**first, **known, **more})
+
+    @property
+    def began(self) -> datetime:
+        """When the run began, in UTC."""
+        return datetime.fromtimestamp(self.started, timezone.utc)
+
+    @property
+    def others(self) -> str:
+        """The names of the other parties, for people."""
+        return ", ".join(party for party in self.parties if party != self.party)
 
     @property
     def judged_round(self) -> int:

@@ -3,7 +3,6 @@
 `vfxgb check` lists it; `vfxgb train` raises the first of it, before anybody is asked anything.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from vfxgb.objective import make_objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.tables import PartyTable, column_names, feature_names, read_ids_of, read_numbers
-from vfxgb.party.training_input import check_classes
+from vfxgb.party.training_input import check_classes, read_passphrase
 
 MAX_PORT = 65535
 
@@ -128,13 +127,10 @@ def check_metrics(params: TrainParams) -> None:
 
 def check_resume(config: PartyConfig) -> None:
     """Raise ConfigError if what seals the keys of a checkpoint is not there."""
-    resume = config.resume
-    if resume.passphrase_env and not os.environ.get(resume.passphrase_env):
-        raise ConfigError(
-            f"sealing keys: the environment has no {resume.passphrase_env}, which [resume] passphrase_env names; set it"
-        )
-    if resume.key_file is not None and not resume.key_file.is_file():
-        raise ConfigError(f"sealing keys: there is no file {str(resume.key_file)!r}, which [resume] key_file names")
+    read_passphrase(config)
+    file = config.resume.key_file
+    if file is not None and not file.is_file():
+        raise ConfigError(f"sealing keys: there is no file {str(file)!r}, which [resume] key_file names")
 
 
 def address_mistakes(config: PartyConfig) -> list[str]:

@@ -264,18 +264,13 @@ class _Conversation:
             self.channels = channels_of(self._sessions)
             self.asker = Asker(config.party, self.channels, steps)
         except BaseException as error:
-            self._failed(asked, error, partners)
+            for name in asked if isinstance(error, VfxgbError) else ():
+                told = partners.refused if isinstance(error, ConsentError) else partners.lost
+                told(name, str(error))
+            self.end(error)
             raise
         for name in self._sessions:
             partners.reached(name)
-
-    def _failed(self, names: Sequence[str], error: BaseException, partners: Partners) -> None:
-        for name in names:
-            if isinstance(error, ConsentError):
-                partners.refused(name, str(error))
-            elif isinstance(error, VfxgbError):
-                partners.lost(name, str(error))
-        self.end(error)
 
     @property
     def is_over(self) -> bool:

@@ -36,7 +36,7 @@ from vfxgb.party.round_times import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.run_snapshot import Draft, Look
 from vfxgb.party.session import Network, Session, channels_of, hello, need_role, total_bytes, training_talk
-from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.party.tables import agreed, read_table
 from vfxgb.party.training_input import (
     check_classes,
     directions,
@@ -91,8 +91,12 @@ class Trainer:
         if resume is not None and self.folder.read().state == "finished":
             raise CheckpointError(f"resuming run {self.folder.run[:8]}: it has finished; its model is in its folder")
         check_metrics(self.plan.params)
-        self.train = self._read(config.data.train, "train")
-        self.valid = None if config.data.valid is None else self._read(config.data.valid, "valid")
+        self._tables = {
+            what: read_table(config, path, what, labelled=True, in_files=config.engine.in_shards)
+            for what, path in (("train", config.data.train), ("valid", config.data.valid))
+            if what == "train" or path is not None
+        }
+        self.train = self._tables["train"]
         self._sessions: Mapping[str, Session] = {}
         self._met = False
         self._sizes: dict[str, int] = {}
@@ -102,7 +106,7 @@ class Trainer:
         self._count = self.folder.read().sessions if resume is not None else 0
         if resume is not None:
             self._check_settings()
-        for what, held in self._tables().items():
+        for what, held in self._tables.items():
             check_labels(self.plan.params, held, config.party, what)
 
     def _check_settings(self) -> None:
@@ -143,13 +147,6 @@ class Trainer:
             "missing": None if math.isnan(data.missing) else data.missing,
         }
 
-    def _tables(self) -> dict[str, PartyTable]:
-        """The tables that take part: that for training, and that for metrics if there is one."""
-        return {"train": self.train, **({} if self.valid is None else {"valid": self.valid})}
-
-    def _read(self, path: Path | None, what: str) -> PartyTable:
-        return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
-
     @property
     def run_id(self) -> str:
         """The id of the run."""
@@ -163,7 +160,7 @@ class Trainer:
     @property
     def request(self) -> TrainRequest:
         """What the passive parties are asked for."""
-        n_ids = sum(len(held.ids) for held in self._tables().values())
+        n_ids = sum(len(held.ids) for held in self._tables.values())
         return training_request(self.config, self.plan.params, self.folder.rows_file.exists(), n_ids)
 
     def describe(self) -> str:
@@ -292,7 +289,7 @@ class Trainer:
 
     def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
         config = self.config
-        groups = [held.ids for held in self._tables().values()]
+        groups = [held.ids for held in self._tables.values()]
         channels = channels_of(sessions)
         aligned = align_active(config.party, groups, channels, self._align, config.threads, self.progress)
         rows = AgreedRows.of(self.run_id, aligned.positions, aligned.digest, self._files())
@@ -311,7 +308,7 @@ class Trainer:
         return tuple(path for path in (self.config.data.train, self.config.data.valid) if path is not None)
 
     def _input(self, rows: AgreedRows, engine: Engine | None) -> ActiveInput:
-        held, groups = list(self._tables().values()), rows.groups()
+        held, groups = list(self._tables.values()), rows.groups()
         tables = [(part.table, group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
         labels, weights = targets_of(held, groups)

@@ -66,13 +66,17 @@ def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
     """Where keys of the run are sealed, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
     if config.resume.key_file is not None:
         return SecretBox.by_key_file(folder.path, folder.run, config.resume.key_file)
+    passphrase = read_passphrase(config)
+    return SecretBox.by_passphrase(folder.path, folder.run, passphrase) if passphrase else None
+
+
+def read_passphrase(config: PartyConfig) -> str:
+    """The passphrase that [resume] names, "" if it names none. Raises ConfigError if the environment lacks it."""
     name = config.resume.passphrase_env
-    if not name:
-        return None
-    passphrase = os.environ.get(name, "")
-    if not passphrase:
+    passphrase = os.environ.get(name, "") if name else ""
+    if name and not passphrase:
         raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
-    return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
+    return passphrase
 
 
 def targets_of(
