@@ -2,11 +2,13 @@
 
 Each protocol trains tables of a few sizes with two parties in memory; non-negative least squares gives what a tree
 costs by itself, per row, per row, feature and level, and per bucket of a passive party. Seconds are those of the
-processor, over two cores, so that a busy machine does not spoil them. Prints the table to copy.
+processor, over two cores, so that a busy machine does not spoil them. Prints the entries of party/costs.json.
 """
 
+import json
 import sys
 import time
+from dataclasses import fields
 
 import numpy as np
 from scipy.optimize import nnls
@@ -14,7 +16,7 @@ from scipy.optimize import nnls
 from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
-from vfxgb.party.estimate import KEY_BITS, Shape, terms
+from vfxgb.party.estimate import KEY_BITS, Costs, Shape, terms
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.train.simulate import SimulatedInput, fit, plan_for
 
@@ -43,7 +45,7 @@ def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:
         given["insecure"] = True
     if protocol in ("federboost", "ldp"):
         given = {"epsilon": 1.0}
-    found = []
+    measured = []
     for trees in (1, 1 + TREES):
         params = TrainParams(
             objective="binary:logistic", n_estimators=trees, max_depth=shape.depth, max_bin=shape.bins, n_jobs=2
@@ -51,9 +53,9 @@ def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:
         start = time.process_time()
         plan = plan_for(tables, "bank", params, protocol, given)
         result = fit(SimulatedInput(tables, y, None, shape.rows), plan)
-        found.append(((time.process_time() - start) / CORES, result.traffic["shop"].total_bytes))
+        measured.append(((time.process_time() - start) / CORES, result.traffic["shop"].total_bytes))
         assert_real_trees(result.active_share, f"{protocol} on {shape}")
-    (s1, b1), (s2, b2) = found
+    (s1, b1), (s2, b2) = measured
     return max(s1 - (s2 - s1) / TREES, 0), (s2 - s1) / TREES, max(b1 - (b2 - b1) / TREES, 0), (b2 - b1) / TREES
 
 
@@ -65,7 +67,7 @@ def main() -> None:
         try:
             numbers = np.array([run(protocol, shape) for shape in shapes])
         except Exception as error:  # a protocol whose parameters need more than this
-            print(f"    # {protocol}: {error}")
+            print(f"{protocol}: {error}", file=sys.stderr)
             continue
         matrix = np.array([terms(shape) for shape in shapes])
         rows = []
@@ -74,8 +76,10 @@ def main() -> None:
             rows.append(nnls(matrix * weight[:, None], numbers[:, column] * weight)[0])
         fitted = np.array([matrix @ row for row in rows]).T
         worst = [np.abs(np.log((fitted[:, k] + 1e-3) / (numbers[:, k] + 1e-3))).max() for k in (1, 3)]
-        text = ", ".join("(" + ", ".join(f"{value:.3g}" for value in row) + ")" for row in rows)
-        print(f'    "{protocol}": Costs({text}),  # worst x{np.exp(worst[0]):.2f}, x{np.exp(worst[1]):.2f}', flush=True)
+        names = (field.name for field in fields(Costs))
+        entry = {name: [float(f"{value:.3g}") for value in row] for name, row in zip(names, rows, strict=True)}
+        print(f"{json.dumps(protocol)}: {json.dumps(entry)}", flush=True)
+        print(f"{protocol}: worst x{np.exp(worst[0]):.2f}, x{np.exp(worst[1]):.2f}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Writing files so that nobody ever reads half of one, and folders that only their owner can enter."""
+"""Writing files so that nobody ever reads half of one, locks between processes, folders only their owner can enter."""
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -39,6 +40,21 @@ def naming(path: Path) -> Iterator[None]:
         if error.errno is None or isinstance(error, VfxgbError):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
+def locked(file: Path, wait: bool = True, make: bool = True) -> Iterator[None]:
+    """Hold a lock on `file` while the block runs; it goes with the process, however that ends.
+
+    `wait`: until another process lets go of it; if not, BlockingIOError is raised. `make`: the file, if it is not
+    there. Raises OSError.
+    """
+    descriptor = os.open(file, os.O_RDWR | (os.O_CREAT if make else 0), 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def make_private(path: Path) -> None:

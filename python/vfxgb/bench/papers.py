@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from vfxgb.bench.children import INTERRUPTED
+from vfxgb.bench.progress import say
 from vfxgb.bench.script_folders import results_folder, scripts_folder
 from vfxgb.errors import UnknownNameError, VfxgbError
 
@@ -116,7 +117,7 @@ def run(
     clock = Clock([script.minutes[0 if quick else 1] for script in asked])
     try:
         for place, script in enumerate(asked, 1):
-            _say(f"[{place}/{len(asked)}] {script.name}: {script.about} (all: {clock.left()})")
+            say(f"[{place}/{len(asked)}] {script.name}: {script.about} (all: {clock.left()})")
             code = run_child([sys.executable, str(script.path), *options])
             seconds = clock.finish()
             if code == INTERRUPTED:
@@ -124,11 +125,11 @@ def run(
             if code:
                 failed.append(script.name)
             end = f"failed with code {code}; its words are above" if code else f"wrote {out / script.name}.md"
-            _say(f"[{place}/{len(asked)}] {script.name}: {end}; {seconds:.0f} s")
+            say(f"[{place}/{len(asked)}] {script.name}: {end}; {seconds:.0f} s")
     finally:
         write_index(scripts, out)
     if failed:
-        _say(f"failed: {', '.join(failed)}")
+        say(f"failed: {', '.join(failed)}")
     return failed
 
 
@@ -182,7 +183,7 @@ def _ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
 def write_index(scripts: dict[str, Script], out: Path) -> None:
     """Write papers.md to the folder of the results, and say where it is. Raises OSError."""
     (out / INDEX).write_text(index(scripts, out), encoding="utf-8")
-    _say(f"results: {out / INDEX}")
+    say(f"results: {out / INDEX}")
 
 
 def index(scripts: dict[str, Script], out: Path) -> str:
@@ -218,7 +219,3 @@ def _document(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

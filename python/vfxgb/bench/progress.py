@@ -1,9 +1,14 @@
-"""A progress line on stderr for steps that take longer than two seconds."""
+"""Lines on stderr: what is being done, and how far a step is that takes longer than two seconds."""
 
 import sys
 import time
 
 PATIENCE_SECONDS = 2.0
+
+
+def say(text: str) -> None:
+    """A line for who waits."""
+    print(text, file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -22,4 +27,4 @@ class Progress:
             return
         self._last = now
         left = (now - self._start) * (self._total - done) / done
-        print(f"{self._step}: {100 * done // self._total} %, about {left:.0f} s left", file=sys.stderr, flush=True)
+        say(f"{self._step}: {100 * done // self._total} %, about {left:.0f} s left")

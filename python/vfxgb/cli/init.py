@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file and say what comes next."""
-    from vfxgb.party.config import PARTY_NAME
+    from vfxgb.party.config_rules import PARTY_NAME
     from vfxgb.party.template import template
 
     file: Path = arguments.file

@@ -9,7 +9,6 @@ party's folder for its latest model, after a list of its runs.
 """
 
 import argparse
-import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +95,10 @@ def _latest(folder: PartyFolder, listed: bool) -> Path:
 
 
 def _run_line(run: RunFolder, record: RunRecord) -> str:
-    began = dt.datetime.fromtimestamp(record.started, dt.timezone.utc)
-    with_whom = ", ".join(party for party in record.parties if party != record.party)
     words = [
         f"  {run.run[:8]}  {record.state:<8}  {record.rounds} of {record.planned_rounds} rounds",
-        f"{began:%Y-%m-%d %H:%M} UTC",
-        f"{record.protocol} with {with_whom}" if with_whom else record.protocol,
+        f"{record.began:%Y-%m-%d %H:%M} UTC",
+        f"{record.protocol} with {record.others}" if record.others else record.protocol,
         "has a model" if run.share_file.is_file() else "no model",
     ]
     return "  ".join(word for word in words if word)

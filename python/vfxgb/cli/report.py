@@ -4,7 +4,6 @@ As text on the terminal, or with -o as a page (vfxgb.report).
 """
 
 import argparse
-import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -110,11 +109,11 @@ def report_text(record: RunRecord, ledger: dict[str, Any] | None, folder: RunFol
 
 
 def _what(record: RunRecord) -> list[str]:
-    began = dt.datetime.fromtimestamp(record.started, dt.timezone.utc)
-    with_whom = ", ".join(party for party in record.parties if party != record.party)
+    with_others = f", with {record.others}" if record.others else ""
+    begun = f"begun {record.began:%Y-%m-%d %H:%M:%S} UTC"
     lines = [
-        f"run {record.run} as {record.party} ({record.role}) saw it" + (f", with {with_whom}" if with_whom else ""),
-        f"{record.state}: {record.rounds} of {record.planned_rounds} rounds, begun {began:%Y-%m-%d %H:%M:%S} UTC",
+        f"run {record.run} as {record.party} ({record.role}) saw it{with_others}",
+        f"{record.state}: {record.rounds} of {record.planned_rounds} rounds, {begun}",
     ]
     if record.error:
         lines.append(f"ended by: {record.error}")

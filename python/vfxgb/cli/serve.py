@@ -61,7 +61,7 @@ def _serve(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
 
     server = Server(config, log)
     if arguments.dry_run:
-        rows = server.table("train").table
+        rows = server.party.table("train").table
         print(f"{config.party} would serve {rows.n_rows:,} rows and {len(rows.names)} features at {config.listen}")
         return OK
     stop = threading.Event()

@@ -7,8 +7,7 @@ versions, the clocks; and an estimate of time, bytes and memory. Nothing is comp
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from vfxgb import __version__
 from vfxgb.align import AlignParams
@@ -21,6 +20,7 @@ from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.consent import Consent
 from vfxgb.party.estimate import FACTOR, Shape, estimate
 from vfxgb.party.folder import PartyFolder, now
+from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello, TrainRequest, Welcome
 from vfxgb.party.mistakes import (
     address_mistakes,
@@ -30,13 +30,13 @@ from vfxgb.party.mistakes import (
     read_through,
     table_mistakes,
 )
-from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello, other_steps
+from vfxgb.party.session import CLOCK_SECONDS, Network, greet, hello, other_steps
 from vfxgb.party.tables import PartyTable, read_table
 from vfxgb.party.training_input import read_params, training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.transport.messages import CONTROL_BYTES
-from vfxgb.transport.network import Listener, Peer, dial
+from vfxgb.train.account import Account
+from vfxgb.transport.network import Peer
 from vfxgb.transport.network.certificates import Description, check_identity, check_peer
 
 Verdict = Literal["good", "warning", "bad"]
@@ -70,7 +70,7 @@ def check(config: PartyConfig) -> Iterator[Finding]:
     if network is not None:
         yield from _certificates(network)
     if config.role in ("server", "user"):
-        yield from _users(config)
+        yield _tried("run", _describe_users, config)
         return
     tables = yield from _data(config)
     train = tables.get("train")
@@ -86,6 +86,14 @@ def check(config: PartyConfig) -> Iterator[Finding]:
         yield from _last_overlap(config, *(answer.n_rows for answer in welcomes))
         if params is not None and train is not None and len(welcomes) == len(config.peers):
             yield _estimate(config, params, (train.table.n_rows, len(train.table.names)), welcomes)
+
+
+def _tried(subject: str, step: Callable[..., str], *arguments: Any) -> Finding:
+    """A good finding with what the step says, or a bad one with the error that it raises."""
+    try:
+        return Finding("good", subject, step(*arguments))
+    except (VfxgbError, OSError) as error:
+        return Finding("bad", subject, str(error))
 
 
 def _certificates(network: Network) -> Iterator[Finding]:
@@ -123,16 +131,13 @@ def _expiry(subject: str, party: str, said: Description) -> Finding:
     return Finding("warning" if days < SOON_DAYS else "good", subject, text)
 
 
-def _users(config: PartyConfig) -> Iterator[Finding]:
-    from vfxgb.party.logs import Log
+def _describe_users(config: PartyConfig) -> str:
+    """What a server of users, or a user, would do. Raises what is wrong with it."""
     from vfxgb.party.user import UserParty
     from vfxgb.party.users_server import UsersServer
 
-    try:
-        side = UsersServer(config, Log(None)) if config.role == "server" else UserParty(config, Log(None))
-        yield Finding("good", "run", side.describe())
-    except (VfxgbError, OSError) as error:
-        yield Finding("bad", "run", str(error))
+    side = UsersServer(config, Log(None)) if config.role == "server" else UserParty(config, Log(None))
+    return side.describe()
 
 
 def _data(config: PartyConfig) -> Generator[Finding, None, dict[str, PartyTable]]:
@@ -161,22 +166,27 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
 
     Returns the parameters, None where peers cannot be asked about them.
     """
-    bad = []
+    bad: list[Finding] = []
+
+    def need(subject: str, step: Callable[..., object], *arguments: Any) -> None:
+        finding = _tried(subject, lambda: str(step(*arguments)))
+        bad.extend([finding] if finding.verdict == "bad" else [])
+
     params = None
     try:
         params = read_params(config)
     except VfxgbError as error:
         bad.append(Finding("bad", "training", str(error)))
-    bad += _refused("protocol", lambda: _protocol(config))
+    need("protocol", _protocol, config)
     known = params is not None and not bad
-    bad += _refused("resume", lambda: check_resume(config))
+    need("resume", check_resume, config)
     if params is not None:
-        bad += _refused("eval_metric", partial(check_metrics, params))
+        need("eval_metric", check_metrics, params)
         for what in ("train", "valid"):
             if what in tables:
-                bad += _refused(f"labels: {what}", partial(check_labels, params, tables[what], config.party, what))
+                need(f"labels: {what}", check_labels, params, tables[what], config.party, what)
         if "train" in tables:
-            bad += _refused("training", partial(params.constraints, tables["train"].table.names))
+            need("training", params.constraints, tables["train"].table.names)
     yield from bad
     if bad or params is None:
         return params if known else None
@@ -186,15 +196,6 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
         words = "; ".join(spec.attacks) or spec.summary
         yield Finding("warning", "protocol", f"{spec.name} does not protect: {words}")
     return params
-
-
-def _refused(subject: str, step: Callable[[], object]) -> list[Finding]:
-    """What a step of training would refuse, if it would."""
-    try:
-        step()
-    except (VfxgbError, OSError) as error:
-        return [Finding("bad", subject, str(error))]
-    return []
 
 
 def _protocol(config: PartyConfig) -> None:
@@ -229,19 +230,20 @@ def _last_overlap(config: PartyConfig, *others: int) -> Iterator[Finding]:
 
 
 def _passive(config: PartyConfig, network: Network | None) -> Iterator[Finding]:
-    try:
-        Consent(config.party, config.consent).check()
-        yield Finding("good", "consent", "every protocol in it is known")
-    except VfxgbError as error:
-        yield Finding("bad", "consent", str(error))
+    yield _tried("consent", _consent, config)
     yield from _accounts(config)
     if network is None:
         return
     try:
-        with Listener(network.identity, network.peers, config.listen, network.limits, config.max_sessions) as listener:
+        with network.listen(config.listen, config.max_sessions, Log(None)) as listener:
             yield Finding("good", "port", f"can listen at {listener.address}")
     except VfxgbError as error:
         yield Finding("warning", "port", f"{error} (if this party serves already, that is why)")
+
+
+def _consent(config: PartyConfig) -> str:
+    Consent(config.party, config.consent).check()
+    return "every protocol in it is known"
 
 
 def _accounts(config: PartyConfig) -> Iterator[Finding]:
@@ -249,27 +251,24 @@ def _accounts(config: PartyConfig) -> Iterator[Finding]:
     folder = PartyFolder(config.folder)
     for peer in config.peers:
         account = folder.account(config.party, peer)
-        if not account.file.exists():
-            continue
-        try:
-            spent = account.read().spent()
-            shown = Budget(config.consent, account).describe() if config.role == "passive" else spent
-            yield Finding("good", f"account of {peer}", shown)
-        except (VfxgbError, OSError) as error:
-            yield Finding("bad", f"account of {peer}", str(error))
+        if account.file.exists():
+            yield _tried(f"account of {peer}", _shown, config, account)
+
+
+def _shown(config: PartyConfig, account: Account) -> str:
+    # Reading comes first: of a damaged account the party itself is told where it lies.
+    spent = account.read().spent()
+    return Budget(config.consent, account).describe() if config.role == "passive" else spent
 
 
 def _peers(config: PartyConfig, network: Network, words: Hello) -> Generator[Finding, None, list[Welcome]]:
     """Ask every peer; returns what those that answered said."""
     welcomes: list[Welcome] = []
-    for name, peer in network.peers.items():
+    for name in network.peers:
         try:
-            answer, skew = _ask(network, peer, words)
-        except ConsentError as error:
-            yield Finding("bad", f"peer {name}", str(error), refused=True, peer=True)
-            continue
+            answer, skew = _ask(network, name, words)
         except (VfxgbError, OSError) as error:
-            yield Finding("bad", f"peer {name}", str(error), peer=True)
+            yield Finding("bad", f"peer {name}", str(error), refused=isinstance(error, ConsentError), peer=True)
             continue
         welcomes.append(answer)
         agrees = "agrees" if words.train is not None else "answers (what to train is not known)"
@@ -285,10 +284,9 @@ def _peers(config: PartyConfig, network: Network, words: Hello) -> Generator[Fin
     return welcomes
 
 
-def _ask(network: Network, peer: Peer, words: Hello) -> tuple[Welcome, float]:
+def _ask(network: Network, name: str, words: Hello) -> tuple[Welcome, float]:
     """The answer of a peer, and by how many seconds its clock is ahead."""
-    link = dial(network.identity, peer, network.limits, first_frame_bytes=CONTROL_BYTES)
-    session = Session.over(network.identity.party, link, Ledger())
+    session = network.dial(name, Ledger())
     try:
         begin = now()
         answer = greet(session, words)
@@ -303,13 +301,14 @@ def _estimate(config: PartyConfig, params: TrainParams, own: tuple[int, int], we
     trees = params.n_estimators * params.num_class
     shape = Shape(rows, own[1], others, params.max_bin, params.max_depth, trees)
     spec = protocol_by_name(config.protocol.name)
-    found = estimate(spec.name, make_protocol_params(spec, {**config.protocol.params, **config.protocol.local}), shape)
-    if found is None:
+    given = {**config.protocol.params, **config.protocol.local}
+    costs = estimate(spec.name, make_protocol_params(spec, given), shape)
+    if costs is None:
         return Finding("warning", "estimate", f"none: protocol {spec.name} was never measured")
     return Finding(
         "good",
         "estimate",
-        f"about {duration(found.seconds)}, {found.bytes / MEGA:,.0f} MB on the wire, {found.memory / MEGA:,.0f} MB of "
+        f"about {duration(costs.seconds)}, {costs.bytes / MEGA:,.0f} MB on the wire, {costs.memory / MEGA:,.0f} MB of "
         f"memory here, if all {rows:,} rows are common and each party has two cores; good to a factor of {FACTOR}",
     )
 

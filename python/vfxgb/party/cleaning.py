@@ -5,9 +5,6 @@ runs is ever touched: accounts of what peers were shown, releases, counts of pre
 run, so that removing runs lifts no limit.
 """
 
-import datetime as dt
-import fcntl
-import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -15,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vfxgb.errors import ConfigError, FormatError
-from vfxgb.files import naming
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
+from vfxgb.files import locked, naming
+from vfxgb.party.folder import PartyFolder, RunFolder
 
 # Folders that are being removed get this before their name, so that nobody takes them for runs.
 REMOVED = ".removed-"
@@ -57,10 +54,9 @@ def survey(folder: PartyFolder, models: bool = False, older_days: float = 0.0) -
             "party's configuration names"
         )
     served = _is_locked(folder.lock_file)
-    found = [
-        _look(path, served, models, older_days) for path in runs.iterdir() if path.is_dir() and not path.is_symlink()
-    ]
-    return sorted(found, key=lambda run: run.changed)
+    folders = (path for path in runs.iterdir() if path.is_dir() and not path.is_symlink())
+    old = [_look(path, served, models, older_days) for path in folders]
+    return sorted(old, key=lambda run: run.changed)
 
 
 def remove(runs: Sequence[OldRun]) -> None:
@@ -102,27 +98,16 @@ def _describe(folder: RunFolder) -> tuple[str, bool]:
         record = folder.read()
     except (FormatError, OSError):
         return "damaged record" + (", with a model" if folder.share_file.exists() else ""), False
-    return _words(record, folder), record.state == "running"
-
-
-def _words(record: RunRecord, folder: RunFolder) -> str:
-    began = dt.datetime.fromtimestamp(record.started, dt.timezone.utc)
-    with_whom = ", ".join(party for party in record.parties if party != record.party)
-    rounds = f"{record.rounds} of {record.planned_rounds} rounds"
-    can = ", can be resumed" if folder.checkpoint_file.exists() and not folder.share_file.exists() else ""
-    return f"{record.state}, {rounds}, begun {began:%Y-%m-%d}" + (f", with {with_whom}" if with_whom else "") + can
+    words = f"{record.state}, {record.rounds} of {record.planned_rounds} rounds, begun {record.began:%Y-%m-%d}"
+    words += f", with {record.others}" if record.others else ""
+    words += ", can be resumed" if folder.checkpoint_file.exists() and not folder.share_file.exists() else ""
+    return words, record.state == "running"
 
 
 def _is_locked(file: Path) -> bool:
     """Whether another process holds the lock in `file` (folder.alone)."""
     try:
-        descriptor = os.open(file, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+        with locked(file, wait=False, make=False):
+            return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)

@@ -9,17 +9,17 @@ and as text where it is not.
 
 import math
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import msgspec
 
 from vfxgb.checks import closest_name
 from vfxgb.engine.settings import EngineSettings
-from vfxgb.errors import ConfigError, EngineError
+from vfxgb.errors import ConfigError
+from vfxgb.party.config_rules import mistakes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,12 +28,9 @@ else:
 
 Role = Literal["active", "passive", "server", "user"]
 ROLES: tuple[str, ...] = get_args(Role)
-# A party's name is part of file names, of certificates and of log lines.
-PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 PREFIX = "VFXGB_"
 
 T = TypeVar("T")
-S = TypeVar("S", bound=msgspec.Struct)
 
 
 class TlsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,6 +204,10 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     users: dict[str, Any] = {}
     path: Path = Path()
 
+    def mistake(self, text: str) -> ConfigError:
+        """An error about something in the file that shows only when it is used."""
+        return ConfigError(f"{_reading(self.path)}: {text}")
+
 
 # Where keys of a section are free, there is no struct to compare them with.
 SECTIONS: dict[str, type[msgspec.Struct]] = {
@@ -216,8 +217,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "consent": ConsentSection,
     "resume": ResumeSection,
     "engine": EngineSection,
-}
-# Sections that only some roles have: a section nobody reads is a mistake.
+}  # Sections that only some roles have: a section nobody reads is a mistake.
 ONLY: dict[str, tuple[str, ...]] = {
     "train": ("active", "server"),
     "consent": ("passive", "user"),
@@ -235,7 +235,7 @@ def load_config(path: str | os.PathLike[str], environment: Mapping[str, str] | N
     Raises ConfigError naming file, section and key.
     """
     file = Path(path)
-    where = f"reading the configuration {str(file)!r}"
+    where = _reading(file)
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -252,14 +252,19 @@ def load_config(path: str | os.PathLike[str], environment: Mapping[str, str] | N
         config = msgspec.convert(values, PartyConfig, dec_hook=_path, strict=True)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_said(error)}") from None
-    config = _anchored(config, file.absolute().parent)
-    _check(config, values, where)
+    config = anchored(config, file.absolute().parent)
+    for name, roles in ONLY.items():
+        if name in values and config.role not in roles:
+            text = f"[{name}] is for {' and '.join(roles)} and has no meaning for role {config.role!r}"
+            raise ConfigError(f"{where}: {text}")
+    for text in mistakes(config, values):
+        raise ConfigError(f"{where}: {text}")
     return config
 
 
 def section(kind: type[T], given: Mapping[str, Any], name: str, path: Path) -> T:
     """The keys of section `name` as a frozen struct or dataclass `kind`. Raises ConfigError."""
-    where = f"reading the configuration {str(path)!r}"
+    where = _reading(path)
     known = tuple(getattr(kind, "__struct_fields__", ())) or tuple(getattr(kind, "__dataclass_fields__", ()))
     _refuse_key(given, known, f"[{name}]", where)
     try:
@@ -348,89 +353,23 @@ def _said(error: Exception) -> str:
     return str(error).replace("`$.", "`").replace("Object ", "the file or section ").replace(" - at ", ", at ")
 
 
-def _anchored(config: PartyConfig, base: Path) -> PartyConfig:
-    """The same with every path made absolute."""
-
-    def made(struct: S) -> S:
-        changes: dict[str, Any] = {}
-        for name in struct.__struct_fields__:
-            value = getattr(struct, name)
-            if isinstance(value, Path):
-                changes[name] = base / value.expanduser()
-            elif isinstance(value, tuple) and any(isinstance(item, Path) for item in value):
-                changes[name] = tuple(base / item.expanduser() for item in value)
-        return msgspec.structs.replace(struct, **changes) if changes else struct
-
-    peers = {name: made(peer) for name, peer in config.peers.items()}
-    return msgspec.structs.replace(
-        made(config),
-        tls=made(config.tls),
-        peers=peers,
-        data=made(config.data),
-        resume=made(config.resume),
-        engine=made(config.engine),
-    )
+def anchored(value: T, base: Path) -> T:
+    """The same with every path in it made absolute: paths of structs, of those in them, and of lists."""
+    return cast("T", _anchored(value, base))
 
 
-def _check(config: PartyConfig, given: Mapping[str, Any], where: str) -> None:
-    """What no single key shows."""
-    for name in (config.party, *config.peers):
-        if not PARTY_NAME.fullmatch(name):
-            raise ConfigError(
-                f"{where}: found the party name {name!r}, wanted at most 63 letters, digits, dots, dashes, underscores"
-            )
-    if config.party in config.peers:
-        raise ConfigError(f"{where}: [peers] names the party itself, {config.party!r}; leave it out")
-    for name, roles in ONLY.items():
-        if name in given and config.role not in roles:
-            raise ConfigError(
-                f"{where}: [{name}] is for {' and '.join(roles)} and has no meaning for role {config.role!r}"
-            )
-    if config.role in ("passive", "server") and not config.listen:
-        raise ConfigError(f'{where}: role {config.role!r} needs listen, such as listen = "0.0.0.0:7878"')
-    if config.role in ("active", "user"):
-        for name, peer in config.peers.items():
-            if not peer.address:
-                raise ConfigError(f'{where}: [peers.{name}] needs address, such as address = "host:7878"')
-    if config.role != "server" and not config.peers:
-        raise ConfigError(f"{where}: there is no [peers.NAME]; name who takes part, with their certificates")
-    if config.role in ("passive", "user") and len(config.peers) > 1:
-        raise ConfigError(f"{where}: role {config.role!r} has one peer, found {', '.join(config.peers)}")
-    if config.role == "active" and config.data.train is not None and not config.data.label:
-        raise ConfigError(f"{where}: role 'active' needs label in [data]: the column to learn")
-    if config.role == "passive":
-        for key in ("valid", "label", "weight"):
-            if getattr(config.data, key):
-                raise ConfigError(f"{where}: {key} of [data] is the active party's; leave it out")
-        if set(config.protocol.params) or "name" in given.get("protocol", {}):
-            raise ConfigError(f"{where}: [protocol] of a passive party has `local` only; what it accepts is [consent]")
-    consent = config.consent
-    for key in ("max_epsilon", "max_total_epsilon"):
-        # NaN would be no limit at all.
-        if not getattr(consent, key) >= 0:
-            raise ConfigError(f"{where}: {key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)")
-    most = consent.max_claimed_ids
-    if most is not None and most < max(1, consent.min_claimed_ids):
-        raise ConfigError(
-            f"{where}: max_claimed_ids = {most} and min_claimed_ids = {consent.min_claimed_ids} of [consent] would "
-            "refuse every alignment; wanted max_claimed_ids to be no less, and at least 1"
-        )
-    for key, least in (("hide_among", 1), ("max_quantile_bits", 1), ("max_calls", 1)):
-        limit = getattr(consent, key)
-        if limit is not None and limit < least:
-            raise ConfigError(f"{where}: {key} = {limit} in [consent], wanted at least {least}")
-    try:
-        config.engine.check()
-    except EngineError as error:
-        raise ConfigError(f"{where}: [engine]: {error}") from None
-    if config.threads is not None and config.threads < 1:
-        raise ConfigError(f"{where}: threads = {config.threads}, wanted at least 1")
-    if config.max_sessions < 1:
-        raise ConfigError(f"{where}: max_sessions = {config.max_sessions}, wanted at least 1")
-    for name, least in (("max_unfinished_runs", 1), ("log_bytes", 1000), ("log_files", 0)):
-        if getattr(config, name) < least:
-            raise ConfigError(f"{where}: {name} = {getattr(config, name)}, wanted at least {least}")
-    if not 0 <= config.resume.resume_seconds < math.inf:
-        raise ConfigError(f"{where}: resume_seconds = {config.resume.resume_seconds}, wanted 0 or more seconds")
-    if config.resume.key_file is not None and config.resume.passphrase_env:
-        raise ConfigError(f"{where}: [resume] has key_file and passphrase_env; wanted one of them")
+def _anchored(value: Any, base: Path) -> Any:
+    if isinstance(value, Path):
+        return base / value.expanduser()
+    if isinstance(value, tuple):
+        return tuple(_anchored(part, base) for part in value)
+    if isinstance(value, dict):
+        return {name: _anchored(part, base) for name, part in value.items()}
+    if isinstance(value, msgspec.Struct):
+        fields = {name: _anchored(getattr(value, name), base) for name in value.__struct_fields__}
+        return msgspec.structs.replace(value, **fields)
+    return value
+
+
+def _reading(path: Path) -> str:
+    return f"reading the configuration {str(path)!r}"

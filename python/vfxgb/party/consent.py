@@ -6,8 +6,9 @@ allocated or answered. A refusal is a ConsentError; its text goes to the party t
 everything that is not agreed to (Refusals), so that nobody has to ask again and again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -29,12 +30,12 @@ CLAIMED_PER_OWN = 16
 LEAST_MAX_CLAIMED = 1_000_000
 
 
+@dataclass
 class Refusals:
     """Everything that `party` does not agree to in one request, told in one answer."""
 
-    def __init__(self, party: str) -> None:
-        self._party = party
-        self._errors: list[ConsentError] = []
+    party: str
+    errors: list[ConsentError] = field(default_factory=list)
 
     @contextmanager
     def also(self) -> Iterator[None]:
@@ -42,29 +43,34 @@ class Refusals:
         try:
             yield
         except ConsentError as error:
-            self._errors += error.reasons or (error,)
+            self.errors += error.reasons or (error,)
+
+    def hear(self, check: Callable[..., object], *arguments: Any) -> None:
+        """Call a check, and remember its refusal."""
+        with self.also():
+            check(*arguments)
 
     def tell(self) -> None:
         """Raise ConsentError with all that was refused, if anything was."""
-        if len(self._errors) == 1:
-            raise self._errors[0]
-        if not self._errors:
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        if not self.errors:
             return
-        begin, end = f"{self._party} does not agree to ", f"; ask {self._party}"
-        reasons = [str(error).removeprefix(begin).removesuffix(end) for error in self._errors]
+        begin, end = f"{self.party} does not agree to ", f"; ask {self.party}"
+        reasons = [str(error).removeprefix(begin).removesuffix(end) for error in self.errors]
         told = "; ".join(f"({number}) {reason}" for number, reason in enumerate(reasons, 1))
-        cause = next((error.__cause__ for error in self._errors if error.__cause__ is not None), None)
-        refusal = ConsentError(f"{self._party} does not agree, for {len(reasons)} reasons: {told}{end}")
-        refusal.reasons = tuple(self._errors)
+        cause = next((error.__cause__ for error in self.errors if error.__cause__ is not None), None)
+        refusal = ConsentError(f"{self.party} does not agree, for {len(reasons)} reasons: {told}{end}")
+        refusal.reasons = tuple(self.errors)
         raise refusal from cause
 
 
+@dataclass(frozen=True)
 class Consent:
     """One party's consent. `party` is who refuses, for messages."""
 
-    def __init__(self, party: str, section: ConsentSection) -> None:
-        self.party = party
-        self.section = section
+    party: str
+    section: ConsentSection
 
     def check(self) -> None:
         """Raise UnknownNameError for a protocol that does not exist: a slip would refuse what was meant."""
@@ -94,17 +100,15 @@ class Consent:
         self._run(setup, setup.n_rounds * setup.n_outputs)
 
     def _run(self, asked: TrainRequest | Setup, n_trees: int) -> None:
-        refusals = Refusals(self.party)
-        with refusals.also():
-            self._protocol(asked.protocol, asked.protocol_params)
-        with refusals.also():
-            self._depth(asked.max_depth)
-        with refusals.also():
-            self._buckets(asked.min_bucket_rows)
-        with refusals.also():
-            self._sample(asked.told_sample)
-        with refusals.also():
-            self._trees(n_trees)
+        limits, refusals = self.section, Refusals(self.party)
+        refusals.hear(self._protocol, asked.protocol, asked.protocol_params)
+        depth, rows = asked.max_depth, asked.min_bucket_rows
+        refusals.hear(self._at_most, f"trees of depth {depth}", depth, limits.max_depth)
+        refusals.hear(self._at_least, f"min_bucket_rows of {rows}", rows, limits.min_bucket_rows)
+        if asked.told_sample and not limits.told_sample:
+            what = "hearing which rows GOSS chose by their labels"
+            refusals.errors.append(self._refusal(what, "told_sample = true in its consent"))
+        refusals.hear(self._at_most, f"{n_trees} trees", n_trees, limits.max_trees)
         refusals.tell()
 
     def alignment(self, claimed: int, own: int, training: bool) -> None:
@@ -113,14 +117,12 @@ class Consent:
         Called before anything is allocated for them. `training`: fewer than min_common_rows cannot do.
         """
         least = max(self.section.min_claimed_ids, self.section.min_common_rows if training else 1)
+        asked, most = f"an alignment of {claimed:,} ids", self.max_claimed(own)
         if claimed < least:
             why = "min_claimed_ids" if least == self.section.min_claimed_ids else "min_common_rows"
-            raise self._refusal(f"an alignment of {claimed:,} ids", f"at least {least:,} ({why})")
-        most = self.max_claimed(own)
+            raise self._refusal(asked, f"at least {least:,} ({why})")
         if claimed > most:
-            raise self._refusal(
-                f"an alignment of {claimed:,} ids", f"at most {most:,} (max_claimed_ids; it has {own:,} ids itself)"
-            )
+            raise self._refusal(asked, f"at most {most:,} (max_claimed_ids; it has {own:,} ids itself)")
 
     def max_claimed(self, own: int) -> int:
         """The most ids that a peer may bring to an alignment with `own` ones, or ask for in one lookup."""
@@ -139,27 +141,22 @@ class Consent:
     def lookup(self, ids: int, own: int) -> None:
         """Raise ConsentError unless a question about so many ids may be answered."""
         self.lookups()
-        if ids < self.section.min_lookup_ids:
-            raise self._refusal(
-                f"looking up {ids:,} ids at once", f"at least {self.section.min_lookup_ids:,} (min_lookup_ids)"
-            )
-        if ids > self.max_claimed(own):
-            raise self._refusal(
-                f"looking up {ids:,} ids at once", f"at most {self.max_claimed(own):,} (max_claimed_ids)"
-            )
+        asked, least, most = f"looking up {ids:,} ids at once", self.section.min_lookup_ids, self.max_claimed(own)
+        if ids < least:
+            raise self._refusal(asked, f"at least {least:,} (min_lookup_ids)")
+        if ids > most:
+            raise self._refusal(asked, f"at most {most:,} (max_claimed_ids)")
 
-    def common_rows(self, found: int) -> None:
+    def common_rows(self, count: int) -> None:
         """Raise ConsentError if fewer rows are common than this party agrees to work on."""
-        least = self.section.min_common_rows
-        if found < least:
-            raise self._refusal(f"{found} rows in common", f"at least {least}")
+        self._at_least(f"{count} rows in common", count, self.section.min_common_rows)
 
-    def enough_common(self, found: int) -> None:
+    def enough_common(self, count: int) -> None:
         """The same before the peer knows how many rows are common: it is not told. Raises ConsentError."""
         least = self.section.min_common_rows
-        if found < least and least > 1:
+        if count < least and least > 1:
             refusal = self._refusal("fewer rows in common than it works on", f"at least {least} (min_common_rows)")
-            raise refusal from ConsentError(f"{found} rows are common")
+            raise refusal from ConsentError(f"{count} rows are common")
 
     def features(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the columns in use that are offered. Raises ConsentError when none is left."""
@@ -175,7 +172,7 @@ class Consent:
         allowed = self.section.protocols
         if allowed is None:
             # What another package says about its own protocol is no consent: that one has to be listed.
-            allowed = tuple(one for one in shipped_protocols() if protocol_by_name(one).security == "semi-honest")
+            allowed = tuple(own for own in shipped_protocols() if protocol_by_name(own).security == "semi-honest")
         if name not in allowed:
             raise self._refusal(f"the protocol {name!r}", f"one of {_listed(allowed)}")
         try:
@@ -185,36 +182,28 @@ class Consent:
         if spec.security == "broken" and not self.section.insecure:
             raise self._refusal(f"the protocol {name!r}, which is broken", "insecure = true in its consent for that")
         bits = smallest_key(make_protocol_params(spec, params))
-        if bits is not None and bits < self.section.min_key_bits:
-            raise self._refusal(f"keys of {bits} bits", f"at least {self.section.min_key_bits}")
+        if bits is not None:
+            self._at_least(f"keys of {bits} bits", bits, self.section.min_key_bits)
 
-    def _depth(self, depth: int) -> None:
-        if self.section.max_depth is not None and depth > self.section.max_depth:
-            raise self._refusal(f"trees of depth {depth}", f"at most {self.section.max_depth}")
+    def _at_most(self, what: str, count: int, limit: int | None) -> None:
+        if limit is not None and count > limit:
+            raise self._refusal(what, f"at most {limit}")
 
-    def _buckets(self, bucket_rows: int) -> None:
-        if bucket_rows < self.section.min_bucket_rows:
-            raise self._refusal(f"min_bucket_rows of {bucket_rows}", f"at least {self.section.min_bucket_rows}")
+    def _at_least(self, what: str, count: int, limit: int) -> None:
+        if count < limit:
+            raise self._refusal(what, f"at least {limit}")
 
-    def _sample(self, told: bool) -> None:
-        if told and not self.section.told_sample:
-            raise self._refusal("hearing which rows GOSS chose by their labels", "told_sample = true in its consent")
-
-    def _trees(self, count: int) -> None:
-        if self.section.max_trees is not None and count > self.section.max_trees:
-            raise self._refusal(f"{count} trees", f"at most {self.section.max_trees}")
-
-    def _refusal(self, found: str, wanted: str) -> ConsentError:
-        return ConsentError(f"{self.party} does not agree to {found}, wanted {wanted}; ask {self.party}")
+    def _refusal(self, what: str, wanted: str) -> ConsentError:
+        return ConsentError(f"{self.party} does not agree to {what}, wanted {wanted}; ask {self.party}")
 
 
+@dataclass(frozen=True)
 class QueryCount:
     """Rows predicted per model, over all requests and restarts; counted before they are answered."""
 
-    def __init__(self, party: str, folder: PartyFolder, limit: int | None) -> None:
-        self._party = party
-        self._file = folder.queries_file
-        self._limit = limit
+    party: str
+    folder: PartyFolder
+    limit: int | None
 
     def used(self, model: str) -> int:
         """Rows predicted so far with the model of that run."""
@@ -223,10 +212,10 @@ class QueryCount:
     def allow(self, model: str, rows: int) -> None:
         """Raise ConsentError if so many more rows would pass the limit; nothing is counted."""
         used = self.used(model)
-        if self._limit is not None and used + rows > self._limit:
+        if self.limit is not None and used + rows > self.limit:
             raise ConsentError(
-                f"{self._party} does not agree to {rows} more predicted rows of this model, wanted at most "
-                f"{max(self._limit - used, 0)}: {used} of {self._limit} are used; ask {self._party}"
+                f"{self.party} does not agree to {rows} more predicted rows of this model, wanted at most "
+                f"{max(self.limit - used, 0)}: {used} of {self.limit} are used; ask {self.party}"
             )
 
     def take(self, model: str, rows: int) -> None:
@@ -234,17 +223,17 @@ class QueryCount:
         self.allow(model, rows)
         counts = self._read()
         counts[model] = counts.get(model, 0) + rows
-        write_atomically(self._file, msgspec.json.encode(counts) + b"\n")
+        write_atomically(self.folder.queries_file, msgspec.json.encode(counts) + b"\n")
 
     def _read(self) -> dict[str, int]:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, int])
+            return msgspec.json.decode(self.folder.queries_file.read_bytes(), type=dict[str, int])
         except FileNotFoundError:
             return {}
         except msgspec.DecodeError as error:
             # Starting again at 0 would lift the limit.
             raise ConsentError(
-                f"{self._party} cannot read its count of predicted rows and refuses to predict ({error})"
+                f"{self.party} cannot read its count of predicted rows and refuses to predict ({error})"
             ) from None
 
 
@@ -256,13 +245,13 @@ def passive_epsilon(protocol: str, params: Mapping[str, Any], n_features: int) -
 
 def smallest_key(params: Any) -> int | None:
     """The smallest size of a key or group in a protocol's parameters and what they contain, None if there is none."""
-    found: list[int] = []
+    sizes: list[int] = []
     for name in getattr(params, "__struct_fields__", ()):
         value = getattr(params, name)
-        inner = value if name in KEY_SIZES else smallest_key(value)
-        if isinstance(inner, int):
-            found.append(inner)
-    return min(found, default=None)
+        size = value if name in KEY_SIZES else smallest_key(value)
+        if isinstance(size, int):
+            sizes.append(size)
+    return min(sizes, default=None)
 
 
 def _listed(names: tuple[str, ...]) -> str:

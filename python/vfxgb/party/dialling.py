@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from vfxgb.errors import PeerError
 from vfxgb.party.session import Network, Session
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.transport.messages import CONTROL_BYTES
-from vfxgb.transport.network import StateObserver, dial
+from vfxgb.transport.network import StateObserver
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
@@ -17,16 +16,11 @@ PASSING = frozenset(("", "KeyboardInterrupt", "SystemExit", "PeerError", "Channe
 
 
 class Patience:
-    """Waits that double, until `seconds` have passed since the last success."""
+    """Waits that double, until `seconds` have passed."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
         self._clock = clock
-        self.reset()
-
-    def reset(self) -> None:
-        """It went on: begin again with the shortest wait."""
-        self._end = self._clock() + self._seconds
+        self._end = clock() + seconds
         self._wait = FIRST_WAIT
 
     def next(self, error: PeerError) -> float | None:
@@ -49,9 +43,8 @@ def open_sessions(
     """
     sessions: dict[str, Session] = {}
     try:
-        for name, peer in network.peers.items():
-            link = dial(network.identity, peer, network.limits, on_state, first_frame_bytes=CONTROL_BYTES)
-            sessions[name] = Session.over(network.identity.party, link, ledger)
+        for name in network.peers:
+            sessions[name] = network.dial(name, ledger, on_state)
         yield sessions
     except BaseException as error:
         for session in sessions.values():

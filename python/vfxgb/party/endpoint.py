@@ -27,7 +27,7 @@ import math
 import ssl
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -42,7 +42,7 @@ from vfxgb.errors import (
     VfxgbError,
 )
 from vfxgb.party.access import Token
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.score_queue import BugError, ScoreQueue
 from vfxgb.party.scoring import Scorer
 from vfxgb.party.web import BadRequest, WebHandler, WebServer
@@ -93,7 +93,7 @@ class Endpoint:
         """Where clients send their questions."""
         return f"{'http' if self._server.tls is None else 'https'}://{self.address}/score"
 
-    def run(self, stop: threading.Event, listening: Callable[[str], None] = lambda address: None) -> None:  # noqa: ARG005
+    def run(self, stop: threading.Event, listening: Tell = say_nothing) -> None:
         """Serve until `stop` is set; requests under way are answered first."""
         self._server.start()
         looking = threading.Thread(target=self._look, args=(stop,), name="vfxgb-partners", daemon=True)
@@ -141,19 +141,18 @@ class _Handler(WebHandler):
         try:
             self._check_head()
             headers[MODEL_HEADER] = self.server.scorer.share.run
-            status, document = self._document()
+            status, document = (HTTPStatus.OK, self._scores()) if self.command == "POST" else self._health()
         except BadRequest as refusal:
             status, document = refusal.status, {"error": str(refusal)}
             headers.update(refusal.headers)
         except VfxgbError as error:
             status, document = _status_of(error), {"error": str(error)}
-        except BugError:
-            status, document = HTTPStatus.INTERNAL_SERVER_ERROR, _BUG
         except OSError:
             # The client is gone or too slow.
             raise
         except Exception as error:
-            self.server.log.error("bug", text=traceback.format_exc(), kind=type(error).__name__)
+            if not isinstance(error, BugError):
+                self.server.log.error("bug", text=traceback.format_exc(), kind=type(error).__name__)
             status, document = HTTPStatus.INTERNAL_SERVER_ERROR, _BUG
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             headers.setdefault("Retry-After", str(RETRY_PARTNER_SECONDS))
@@ -189,11 +188,6 @@ class _Handler(WebHandler):
                 f"{path} is for {allowed}, found {self.command[:20]!r}",
                 {"Allow": allowed},
             )
-
-    def _document(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
-        if self.command == "POST":
-            return HTTPStatus.OK, self._scores()
-        return self._health()
 
     def _scores(self) -> Mapping[str, Any]:
         scorer = self.server.scorer

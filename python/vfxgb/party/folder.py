@@ -20,27 +20,32 @@
 All of it is readable by its owner only.
 """
 
-import fcntl
 import json
 import math
 import os
 import platform
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from vfxgb import __version__
 from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import AlignmentError, ConfigError, ConsentError, FormatError, LabelError
-from vfxgb.files import make_private, write_atomically
+from vfxgb.files import locked, make_private, write_atomically
 from vfxgb.runtime.ledger import Entry, Ledger
 from vfxgb.train.account import Account
 from vfxgb.train.callbacks import early_stopping_words
+from vfxgb.transport.traffic import Traffic
+
+if TYPE_CHECKING:
+    from vfxgb.contract import ProtocolSpec
+    from vfxgb.secagg.base import AggregatorSpec
 
 FORMAT = "vfxgb run"
 VERSION = 1
@@ -66,6 +71,19 @@ class TrafficRecord(msgspec.Struct, frozen=True):
     round_trips: int = 0
     wire_sent_bytes: int = 0
     wire_received_bytes: int = 0
+
+    @classmethod
+    def of(cls, traffic: Traffic, wire_sent: int = 0, wire_received: int = 0) -> "TrafficRecord":
+        """What a channel has counted."""
+        return cls(
+            traffic.sent_bytes,
+            traffic.received_bytes,
+            traffic.sent_messages,
+            traffic.received_messages,
+            traffic.round_trips,
+            wire_sent,
+            wire_received,
+        )
 
 
 class RunRecord(msgspec.Struct, frozen=True):
@@ -121,6 +139,31 @@ class RunRecord(msgspec.Struct, frozen=True):
     curves_round: int | None = None
     format: str = FORMAT
     version: int = VERSION
+
+    @classmethod
+    def begun(
+        cls,
+        run: str,
+        party: str,
+        role: str,
+        spec: "ProtocolSpec | AggregatorSpec",
+        params: Mapping[str, Any],
+        **more: Any,
+    ) -> "RunRecord":
+        """A run that begins now, by a protocol or an aggregator with these parameters. `more`: further fields."""
+        first = {"state": "running", "started": now(), "protocol": spec.name, "protocol_params": plain(params)}
+        known = {"security": spec.security, "attacks": spec.attacks, "versions": versions()}
+        return cls(run=run, party=party, role=role, **{**first, **known, **more})
+
+    @property
+    def began(self) -> datetime:
+        """When the run began, in UTC."""
+        return datetime.fromtimestamp(self.started, timezone.utc)
+
+    @property
+    def others(self) -> str:
+        """The names of the other parties, for people."""
+        return ", ".join(party for party in self.parties if party != self.party)
 
     @property
     def judged_round(self) -> int:
@@ -205,6 +248,20 @@ class RunFolder:
             raise FormatError(
                 f"{where}: found {record.format!r} of version {record.version}, wanted {FORMAT!r} of version {VERSION}"
             )
+        return record
+
+    def end(
+        self, record: RunRecord, ledger: Ledger, failure: BaseException | None, state: State | None = None
+    ) -> RunRecord:
+        """Write record and ledger of a run that has ended, by `failure` if there was one; gives the record.
+
+        `state`: how it ended, if that does not follow from the failure. Raises OSError.
+        """
+        by_itself: State = "finished" if failure is None else state_after(failure)
+        error = "" if failure is None else f"{type(failure).__name__}: {failure}"
+        record = msgspec.structs.replace(record, state=state or by_itself, error=error, ended=now())
+        self.write(record)
+        self.write_ledger(ledger)
         return record
 
     def forget(self) -> None:
@@ -309,17 +366,18 @@ class PartyFolder:
 
         Raises ConfigError for none or several, FormatError if the record of the one that is meant is damaged.
         """
-        found = self.runs()
-        found = found[:1] if text == "latest" else [folder for folder in found if folder.run.startswith(text)]
-        if len(found) != 1:
-            for run, wrong in self.damaged().items() if not found else ():
-                if text == "latest" or run.startswith(text):
+        begin = "" if text == "latest" else text
+        known = self.runs()
+        meant = [folder for folder in known if folder.run.startswith(begin)][: 1 if text == "latest" else None]
+        if len(meant) != 1:
+            for run, wrong in self.damaged().items() if not meant else ():
+                if run.startswith(begin):
                     raise FormatError(wrong)
-            known = ", ".join(folder.run[:8] for folder in self.runs()[:10]) or "none"
+            there = ", ".join(folder.run[:8] for folder in known[:10]) or "none"
             raise ConfigError(
-                f"looking for run {text!r} in {str(self.path)!r}: found {len(found)}, wanted one; runs there: {known}"
+                f"looking for run {text!r} in {str(self.path)!r}: found {len(meant)}, wanted one; runs there: {there}"
             )
-        return found[0]
+        return meant[0]
 
 
 def _read_or_error(folder: RunFolder) -> RunRecord | str:
@@ -332,21 +390,18 @@ def _read_or_error(folder: RunFolder) -> RunRecord | str:
 
 @contextmanager
 def alone(file: Path, what: str) -> Iterator[None]:
-    """Hold a lock on `file` while the block runs; it goes with the process, however that ends.
+    """Hold a lock on `file` while the block runs (files.locked).
 
     Raises ConfigError if another process has it: `what` says what that one does.
     """
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(locked(file, wait=False))
         except BlockingIOError:
             raise ConfigError(
                 f"{what} already, in another process (it holds {str(file)!r}); wait for it or end it"
             ) from None
         yield
-    finally:
-        os.close(descriptor)
 
 
 def ledger_document(ledger: Ledger) -> dict[str, Any]:
@@ -369,7 +424,7 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """What ran: this package, Python, the machine and the packages that matter."""
-    found = {
+    known = {
         "vfxgb": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -377,8 +432,8 @@ def versions() -> dict[str, str]:
     }
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            known[package] = version(package)
+    return known
 
 
 def now() -> float:
@@ -394,9 +449,9 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     """Plain values with None for numbers that JSON cannot hold."""
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(one) for one in value]
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -11,15 +11,17 @@ A log that has grown too large becomes log.jsonl.1, the one before it log.jsonl.
 fills the disk of a party by asking again and again.
 """
 
-import fcntl
 import json
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from vfxgb.files import locked
 from vfxgb.party.folder import PartyFolder
 from vfxgb.printable import printable, printable_lines
 
@@ -28,6 +30,12 @@ if TYPE_CHECKING:
 
 Level = Literal["info", "warning", "error"]
 Field = str | int | float | bool | None | list[str]
+# What gets lines for people.
+Tell = Callable[[str], None]
+
+
+def say_nothing(line: str) -> None:
+    """Nobody listens."""
 
 
 def _clean(value: Field) -> Field:
@@ -36,20 +44,18 @@ def _clean(value: Field) -> Field:
     return printable(value) if isinstance(value, str) else value
 
 
+@dataclass
 class Log:
     """Appends to a file, and shows the same as plain lines on `echo` if there is one.
 
     `most_bytes`: a file of this size is put aside and a new one begun; None: never. `kept`: files that are put aside.
     """
 
-    def __init__(
-        self, path: Path | None, echo: TextIO | None = None, most_bytes: int | None = None, kept: int = 0
-    ) -> None:
-        self._path = path
-        self._echo = echo
-        self._most_bytes = most_bytes
-        self._kept = kept
-        self._lock = threading.Lock()
+    path: Path | None
+    echo: TextIO | None = None
+    most_bytes: int | None = None
+    kept: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @classmethod
     def of(cls, config: "PartyConfig", echo: TextIO | None = None) -> "Log":
@@ -64,50 +70,44 @@ class Log:
         clean = {name: _clean(value) for name, value in fields.items()}
         line = json.dumps({"time": stamp, "level": level, "event": event, **clean, "text": text})
         with self._lock:
-            if self._path is not None:
+            if self.path is not None:
                 try:
-                    self._make_room(self._path, len(line) + 1)
-                    descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                    self._make_room(self.path, len(line) + 1)
+                    descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
                     with os.fdopen(descriptor, "a", encoding="utf-8") as file:
                         file.write(line + "\n")
                 except OSError as error:
-                    print(f"vfxgb: the log {str(self._path)!r} cannot be written: {error}", file=sys.stderr)
-            if self._echo is not None:
+                    print(f"vfxgb: the log {str(self.path)!r} cannot be written: {error}", file=sys.stderr)
+            if self.echo is not None:
                 shown = " ".join(f"{name}={value}" for name, value in clean.items() if value not in (None, ""))
-                print(
-                    " ".join(part for part in (stamp[11:19], event, shown, text) if part), file=self._echo, flush=True
-                )
+                print(" ".join(part for part in (stamp[11:19], event, shown, text) if part), file=self.echo, flush=True)
 
     def _make_room(self, path: Path, more: int) -> None:
         """Put the file aside if a line of so many bytes would make it too large. Raises OSError."""
-        if self._most_bytes is None or not self._too_large(path, more):
+        if self.most_bytes is None or not self._too_large(path, more):
             return
         # Other processes of the party write to the same log: one of them puts it aside.
-        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(path.with_name(f".{path.name}.lock")):
             if self._too_large(path, more):
                 self._put_aside(path)
-        finally:
-            os.close(descriptor)
 
     def _too_large(self, path: Path, more: int) -> bool:
         try:
             size = path.stat().st_size
         except FileNotFoundError:
             return False
-        return size > 0 and self._most_bytes is not None and size + more > self._most_bytes
+        return size > 0 and self.most_bytes is not None and size + more > self.most_bytes
 
     def _put_aside(self, path: Path) -> None:
         for old in path.parent.glob(f"{path.name}.*"):
             ending = old.name.removeprefix(f"{path.name}.")
-            if ending.isdecimal() and int(ending) >= self._kept:
+            if ending.isdecimal() and int(ending) >= self.kept:
                 old.unlink(missing_ok=True)
-        for number in range(self._kept - 1, 0, -1):
+        for number in range(self.kept - 1, 0, -1):
             older = path.with_name(f"{path.name}.{number}")
             if older.exists():
                 older.replace(path.with_name(f"{path.name}.{number + 1}"))
-        if self._kept:
+        if self.kept:
             path.replace(path.with_name(f"{path.name}.1"))
         else:
             path.unlink()

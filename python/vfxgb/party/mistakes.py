@@ -3,7 +3,6 @@
 `vfxgb check` lists it; `vfxgb train` raises the first of it, before anybody is asked anything.
 """
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from vfxgb.objective import make_objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.tables import PartyTable, column_names, feature_names, read_ids_of, read_numbers
-from vfxgb.party.training_input import check_classes
+from vfxgb.party.training_input import check_classes, read_passphrase
 
 MAX_PORT = 65535
 
@@ -36,29 +35,29 @@ def table_mistakes(config: PartyConfig, path: Path | None, what: str, labelled: 
     """
     if path is None:
         return [f"party {config.party!r}: [data] has no {what}, which this needs; give the path of a table"]
-    found = _Found()
+    mistakes = _Mistakes()
     names: list[str] = []
     where = f"reading {what} of party {config.party!r}"
-    with found.attempt():
+    with mistakes.attempt():
         names = list(column_names(path, where))
     if not names:
-        return found.texts
-    with found.attempt():
+        return mistakes.texts
+    with mistakes.attempt():
         parts = _id_parts(config, path)
         join_ids(parts, party=config.party, normalise=config.data.normalise)
-    for name in _features(config, path, where, found):
-        with found.attempt():
+    for name in _features(config, path, where, mistakes):
+        with mistakes.attempt():
             read_through(_column(config, path, name))
     if labelled:
         for name, read in ((config.data.label, read_labels), (config.data.weight, read_weights)):
             if name:
-                with found.attempt():
+                with mistakes.attempt():
                     values = read_numbers(path, [name], config.party)[name]
                     read(values, len(values), config.party)
-    return found.texts
+    return mistakes.texts
 
 
-class _Found:
+class _Mistakes:
     """Mistakes in the order in which they were found, each once."""
 
     def __init__(self) -> None:
@@ -80,13 +79,13 @@ def _id_parts(config: PartyConfig, path: Path) -> Iterable[Any]:
     return [read_ids_of(config, path)]
 
 
-def _features(config: PartyConfig, path: Path, where: str, found: _Found) -> list[str]:
-    """The columns in use that the table has; those that it lacks are entered in `found`."""
+def _features(config: PartyConfig, path: Path, where: str, mistakes: _Mistakes) -> list[str]:
+    """The columns in use that the table has; those that it lacks are entered in `mistakes`."""
     present: list[str] = []
     # One at a time: each that is lacking is said.
     for names in (None,) if config.data.features is None else ((name,) for name in config.data.features):
         data = msgspec.structs.replace(config.data, features=names)
-        with found.attempt():
+        with mistakes.attempt():
             present += feature_names(msgspec.structs.replace(config, data=data), path, where)
     return present
 
@@ -128,13 +127,10 @@ def check_metrics(params: TrainParams) -> None:
 
 def check_resume(config: PartyConfig) -> None:
     """Raise ConfigError if what seals the keys of a checkpoint is not there."""
-    resume = config.resume
-    if resume.passphrase_env and not os.environ.get(resume.passphrase_env):
-        raise ConfigError(
-            f"sealing keys: the environment has no {resume.passphrase_env}, which [resume] passphrase_env names; set it"
-        )
-    if resume.key_file is not None and not resume.key_file.is_file():
-        raise ConfigError(f"sealing keys: there is no file {str(resume.key_file)!r}, which [resume] key_file names")
+    read_passphrase(config)
+    file = config.resume.key_file
+    if file is not None and not file.is_file():
+        raise ConfigError(f"sealing keys: there is no file {str(file)!r}, which [resume] key_file names")
 
 
 def address_mistakes(config: PartyConfig) -> list[str]:

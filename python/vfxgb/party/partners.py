@@ -5,11 +5,13 @@ the session up. Without a word about it a run that waits looks like a run that c
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from vfxgb.party.logs import Log
 from vfxgb.transport.network import LinkState
 
 
+@dataclass(frozen=True)
 class PartnerWatch:
     """Observes links (NetworkLink.watch) and says when a partner is lost and when it is back, from the network thread.
 
@@ -18,34 +20,26 @@ class PartnerWatch:
     this side makes lost connections again; otherwise it waits for the other one to do so.
     """
 
-    def __init__(
-        self,
-        log: Log,
-        next_steps: Callable[[], str],
-        run: Callable[[], str],
-        tell: Callable[[str], None] | None = None,
-        dials: bool = True,
-    ) -> None:
-        self._log = log
-        self._tell = tell
-        self._dials = dials
-        self._next_steps = next_steps
-        self._run = run
+    log: Log
+    next_steps: Callable[[], str]
+    run: Callable[[], str]
+    tell: Callable[[str], None] | None = None
+    dials: bool = True
 
     def __call__(self, state: LinkState) -> None:
         """Tell of a change. That a session has ended is told by the error it raises."""
         if state.state == "lost":
             line = self._lost(state)
-            self._log.warning("disconnected", text=line, peer=state.peer, run=self._run())
+            self.log.warning("disconnected", text=line, peer=state.peer, run=self.run())
         elif state.state == "back":
             line = f"{state.peer} is back; nothing was lost"
-            self._log.info("reconnected", text=line, peer=state.peer, run=self._run())
+            self.log.info("reconnected", text=line, peer=state.peer, run=self.run())
         else:
             return
-        if self._tell is not None:
-            self._tell(line)
+        if self.tell is not None:
+            self.tell(line)
 
     def _lost(self, state: LinkState) -> str:
         left = max(0.0, state.seconds_left or 0.0)
-        effort = "trying to reconnect for another" if self._dials else "waiting for it another"
-        return f"{state.peer} is lost: {state.reason}; {effort} {left:.0f} s; {self._next_steps()}"
+        effort = "trying to reconnect for another" if self.dials else "waiting for it another"
+        return f"{state.peer} is lost: {state.reason}; {effort} {left:.0f} s; {self.next_steps()}"

@@ -20,24 +20,17 @@ from vfxgb.align.overlap import overlap_hint
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.table import Table
 from vfxgb.engine.settings import engines_for
-from vfxgb.errors import (
-    ConfigError,
-    FormatError,
-    MissingPackageError,
-    PartiesError,
-    ShareMismatchError,
-    TableError,
-)
+from vfxgb.errors import ConfigError, FormatError, MissingPackageError, PartiesError, ShareMismatchError, TableError
 from vfxgb.files import write_atomically
 from vfxgb.model.file import load_share
 from vfxgb.model.shares import ActiveShare
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import open_sessions
 from vfxgb.party.folder import PartyFolder, RunFolder
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.messages import PredictRequest
 from vfxgb.party.partners import PartnerWatch
-from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, prediction_talk
+from vfxgb.party.session import Network, channels_of, hello, need_role, prediction_talk, total_bytes
 from vfxgb.party.tables import agreed, open_table
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.runtime.ledger import Ledger
@@ -73,13 +66,7 @@ class Predictor:
     `model`: the run that made the model, "latest" for the last one that finished. `tell`: gets lines for people.
     """
 
-    def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        model: str = "latest",
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
-    ) -> None:
+    def __init__(self, config: PartyConfig, log: Log, model: str = "latest", tell: Tell = say_nothing) -> None:
         need_role(config, "predict", "active")
         self.config = config
         self._log = log
@@ -98,7 +85,7 @@ class Predictor:
         `in_files`: columns in Parquet files stay where they are.
         """
         parts, table = open_table(self.config, path, self.share.records.features, in_files)
-        return [one for part in parts for one in objects_of(part)], table
+        return [name for part in parts for name in objects_of(part)], table
 
     def run(self, path: Path, matching: Matching = "psi", progress: Progress | None = None) -> Scores:
         """Scores of the rows in a table. Raises ConsentError, PeerError and what else goes wrong."""
@@ -108,37 +95,32 @@ class Predictor:
         ledger = Ledger()
         peers = {name: peer for name, peer in self._network.peers.items() if name in self.share.parties}
         network = Network(self._network.identity, peers, self._network.limits)
-        words = hello(
-            "predict", self.share.run, self.config.purpose, predict=PredictRequest(len(ids), matching=matching)
-        )
+        run = self.share.run
+        words = hello("predict", run, config.purpose, predict=PredictRequest(len(ids), matching=matching))
         values = np.full((len(ids), self.share.n_outputs), np.nan)
-        watch = PartnerWatch(
-            self._log, lambda: "then the prediction fails; run it again", lambda: self.share.run, self._tell
-        )
+        watch = PartnerWatch(self._log, lambda: "then the prediction fails; run it again", lambda: run, self._tell)
         with open_sessions(network, ledger, watch) as sessions:
             for session in sessions.values():
-                need_same_steps(session, greet(session, words), config.data.normalise)
-                session.speak(prediction_talk())
-            channels = {name: session.channel for name, session in sessions.items()}
+                session.begin(words, config.data.normalise, prediction_talk())
+            channels, digest = channels_of(sessions), b""
             if matching == "psi":
-                found = align_active(
+                aligned = align_active(
                     config.party, [ids], channels, self._align, config.threads, progress, may_be_none=True
                 )
-                rows, hint = found.positions[0], found.hint
-                if len(rows):
-                    values[rows] = self._lead(table, rows, found.digest, channels)
+                rows, digest, hint = aligned.positions[0], aligned.digest, aligned.hint
             else:
                 asker = Asker(config.party, channels, ids.steps)
                 rows = np.flatnonzero(asker.ask(ids))
                 hint = overlap_hint(len(rows), len(ids), min(asker.n_ids.values()))
-                if len(rows):
-                    values[rows] = self._lead(table, rows, b"", channels)
+            if len(rows):
+                values[rows] = self._lead(table, rows, digest, channels)
+            if matching == "lookup":
                 asker.close()
         scores = Scores(texts, values, ledger, total_bytes(sessions), hint)
         self.folder.add_predictions(ledger)
         if hint:
-            self._log.warning("overlap", run=self.share.run, text=hint)
-        self._log.info("predicted", run=self.share.run, rows=len(ids) - scores.missing, missing=scores.missing)
+            self._log.warning("overlap", run=run, text=hint)
+        self._log.info("predicted", run=run, rows=len(ids) - scores.missing, missing=scores.missing)
         return scores
 
     def _lead(
@@ -150,11 +132,6 @@ class Predictor:
             common = agreed([(table, rows)], digest, engine)
             values = lead_prediction(self.share, common, channels, what="value", threads=config.threads, engine=engine)
         return values.reshape(len(rows), -1)
-
-
-def total_bytes(sessions: Mapping[str, Session]) -> int:
-    """Bytes of all sessions, both ways."""
-    return sum(session.channel.traffic.total_bytes for session in sessions.values())
 
 
 def find_model(folder: PartyFolder, model: str) -> RunFolder:
@@ -209,9 +186,9 @@ def write_scores(path: Path, scores: Scores, id_column: str) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([id_column, *names])
-    for one, values in zip(scores.ids, scores.values.tolist(), strict=True):
+    for name, values in zip(scores.ids, scores.values.tolist(), strict=True):
         # Nine digits bring every float32 back.
-        writer.writerow([one, *("" if value != value else f"{value:.9g}" for value in values)])
+        writer.writerow([name, *("" if value != value else f"{value:.9g}" for value in values)])
     write_atomically(path, text.getvalue().encode())
 
 

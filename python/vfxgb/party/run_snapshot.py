@@ -7,6 +7,7 @@ import copy
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from vfxgb.dp.accountant import Accountant
 from vfxgb.dp.event import Event
@@ -18,31 +19,31 @@ LOOK_SECONDS = 1.0
 LOOK_SHARE = 0.01
 
 
+@dataclass
 class Look:
     """Writes a run that goes on to its folder. `view`: the record as it stands; `ledger`: of the run."""
 
-    def __init__(self, folder: RunFolder, view: Callable[[], RunRecord], ledger: Ledger) -> None:
-        self._folder = folder
-        self._view = view
-        self._ledger = ledger
-        self._seldom = Seldom(LOOK_SECONDS, LOOK_SHARE)
+    folder: RunFolder
+    view: Callable[[], RunRecord]
+    ledger: Ledger
+    seldom: "Seldom" = field(default_factory=lambda: Seldom(LOOK_SECONDS, LOOK_SHARE))
 
     def take(self, events: Iterable[Event] = (), save: Callable[[], None] = lambda: None) -> None:
         """Write it down, if it is time: call after each round.
 
         `events`: released under differential privacy so far. `save`: writes the share as it stands to draft.json.
         """
-        self._seldom(lambda: self._write(events, save))
+        self.seldom(lambda: self._write(events, save))
 
     def _write(self, events: Iterable[Event], save: Callable[[], None]) -> None:
-        shown = copy.copy(self._ledger)
+        shown = copy.copy(self.ledger)
         shown.privacy = Accountant()
         shown.privacy.add(*events)
         # A disk that is full ends the run where something is lost by it: at the checkpoint, or at the end.
         with suppress(OSError):
             save()
-            self._folder.write_ledger(shown)
-            self._folder.write(self._view())
+            self.folder.write_ledger(shown)
+            self.folder.write(self.view())
 
 
 class Draft(TrainingCallback):
@@ -62,19 +63,19 @@ class Draft(TrainingCallback):
             self._state.save(self._folder.path)
 
 
+@dataclass
 class Seldom:
     """Work that should cost next to nothing: at most once in `seconds`, and in `share` of the time."""
 
-    def __init__(self, seconds: float, share: float) -> None:
-        self._least = seconds
-        self._share = share
-        self._next = 0.0
+    seconds: float
+    share: float
+    next: float = 0.0
 
     def __call__(self, work: Callable[[], None]) -> None:
         """Do the work if it is time."""
         start = time.perf_counter()
-        if start < self._next:
+        if start < self.next:
             return
         work()
         end = time.perf_counter()
-        self._next = end + max(self._least, (end - start) / self._share)
+        self.next = end + max(self.seconds, (end - start) / self.share)

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from vfxgb.errors import ConsentError, VfxgbError
 from vfxgb.party.logs import Log
 from vfxgb.party.scoring import Answer, Question, Scorer
-from vfxgb.party.web import RETRY_SECONDS, BadRequest
+from vfxgb.party.web import BadRequest
 
 # What waits, and what is asked together.
 MAX_WAITING = 256
@@ -71,11 +71,8 @@ class ScoreQueue:
             with self._changed:
                 if waiting in self._waiting:
                     self._remove(waiting)
-            raise BadRequest(
-                HTTPStatus.GATEWAY_TIMEOUT,
-                f"the passive parties gave no answer within {ANSWER_SECONDS:g} seconds",
-                {"Retry-After": str(RETRY_SECONDS)},
-            )
+            text = f"the passive parties gave no answer within {ANSWER_SECONDS:g} seconds"
+            raise BadRequest(HTTPStatus.GATEWAY_TIMEOUT, text, later=True)
         result = waiting.result
         if isinstance(result, Answer):
             return result
@@ -149,6 +146,4 @@ class ScoreQueue:
 
 
 def _later(text: str) -> BadRequest:
-    return BadRequest(
-        HTTPStatus.SERVICE_UNAVAILABLE, f"{text}; try again a little later", {"Retry-After": str(RETRY_SECONDS)}
-    )
+    return BadRequest(HTTPStatus.SERVICE_UNAVAILABLE, f"{text}; try again a little later", later=True)

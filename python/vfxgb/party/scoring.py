@@ -27,7 +27,7 @@ from vfxgb.party.messages import PredictRequest
 from vfxgb.party.partner_health import Partners
 from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.predict import Predictor, find_model
-from vfxgb.party.session import Network, Session, greet, hello, need_same_steps, prediction_talk
+from vfxgb.party.session import Network, Session, channels_of, hello, prediction_talk
 from vfxgb.party.tables import agreed
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.runtime.ledger import Ledger
@@ -75,14 +75,14 @@ class Scorer:
         self.config = config
         self.follow = follow
         self._log = log
-        self._steps = check_steps(config.data.normalise, "reading the configuration: normalise")
+        self.steps = check_steps(config.data.normalise, "reading the configuration: normalise")
         self._turn = threading.Lock()
         self._conversation: _Conversation | None = None
         self._closed = False
         self._not_followed = ""
         self.share = Predictor(config, log, model).share
         self.partners = Partners(self.share.parties[1:])
-        self._watch = PartnerWatch(log, lambda: "then requests fail", lambda: self.share.run)
+        self.watch = PartnerWatch(log, lambda: "then requests fail", lambda: self.share.run)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class Scorer:
         Raises AlignmentError for ids that are none or come twice, ColumnValueError and other errors of tables.
         """
         values = {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
-        question = Question(make_ids(ids, self.config.party, self._steps), values)
+        question = Question(make_ids(ids, self.config.party, self.steps), values)
         self._table([question])
         return question
 
@@ -136,7 +136,7 @@ class Scorer:
         was read for a model with other features.
         """
         digests = np.concatenate([question.ids.digests for question in questions])
-        ids = Ids(self.config.party, digests, self._steps)
+        ids = Ids(self.config.party, digests, self.steps)
         with self._turn:
             for question in questions:
                 if tuple(question.columns) != self.features:
@@ -188,7 +188,7 @@ class Scorer:
 
     def _meet(self) -> "_Conversation":
         if self._conversation is None:
-            self._conversation = _Conversation(self.config, self.share, self._steps, self.partners, self._watch)
+            self._conversation = _Conversation(self, self.share, self.partners)
             self._log.info("scoring", run=self.share.run, peers=list(self.share.parties[1:]))
         return self._conversation
 
@@ -198,13 +198,8 @@ class Scorer:
         try:
             rows = np.flatnonzero(conversation.asker.ask(ids))
             if len(rows):
-                values = lead_prediction(
-                    self.share,
-                    agreed([(table, rows)], b""),
-                    conversation.channels,
-                    what="value",
-                    threads=self.config.threads,
-                )
+                common, threads = agreed([(table, rows)], b""), self.config.threads
+                values = lead_prediction(self.share, common, conversation.channels, what="value", threads=threads)
                 scores[rows] = values.reshape(len(rows), -1)
         except BaseException as error:
             if isinstance(error, (PeerError, ChannelClosedError)):
@@ -228,7 +223,7 @@ class Scorer:
                 return
             share = Predictor(self.config, self._log, run).share
             partners = Partners(share.parties[1:])
-            conversation = _Conversation(self.config, share, self._steps, partners, self._watch)
+            conversation = _Conversation(self, share, partners)
         except (VfxgbError, OSError) as error:
             if not isinstance(error, (PeerError, ChannelClosedError)):
                 # Another attempt would end the same way.
@@ -245,15 +240,9 @@ class Scorer:
 class _Conversation:
     """Open sessions with all passive parties of a model, and the look-ups in them."""
 
-    def __init__(
-        self,
-        config: PartyConfig,
-        share: ActiveShare,
-        steps: tuple[str, ...],
-        partners: Partners,
-        watch: PartnerWatch,
-    ) -> None:
+    def __init__(self, scorer: "Scorer", share: ActiveShare, partners: Partners) -> None:
         """Open them, and tell `partners` who could be reached. Raises ConsentError, PeerError and other errors."""
+        config, steps = scorer.config, scorer.steps
         network = Network.of(config)
         limits = replace(
             network.limits,
@@ -268,30 +257,20 @@ class _Conversation:
             for name in share.parties[1:]:
                 asked = [name]
                 single = Network(network.identity, {name: network.peers[name]}, limits)
-                session = self._open.enter_context(open_sessions(single, Ledger(), watch))[name]
+                session = self._open.enter_context(open_sessions(single, Ledger(), scorer.watch))[name]
                 self._sessions[name] = session
-                need_same_steps(session, greet(session, words), steps)
-                session.speak(prediction_talk())
+                session.begin(words, steps, prediction_talk())
             asked = list(self._sessions)
+            self.channels = channels_of(self._sessions)
             self.asker = Asker(config.party, self.channels, steps)
         except BaseException as error:
-            self._failed(asked, error, partners)
+            for name in asked if isinstance(error, VfxgbError) else ():
+                told = partners.refused if isinstance(error, ConsentError) else partners.lost
+                told(name, str(error))
+            self.end(error)
             raise
         for name in self._sessions:
             partners.reached(name)
-
-    def _failed(self, names: Sequence[str], error: BaseException, partners: Partners) -> None:
-        for name in names:
-            if isinstance(error, ConsentError):
-                partners.refused(name, str(error))
-            elif isinstance(error, VfxgbError):
-                partners.lost(name, str(error))
-        self.end(error)
-
-    @property
-    def channels(self) -> dict[str, Any]:
-        """By party."""
-        return {name: session.channel for name, session in self._sessions.items()}
 
     @property
     def is_over(self) -> bool:

@@ -1,6 +1,6 @@
-"""Sessions between processes: who this party is, whom it dials, the first words, and what passed the wire."""
+"""Sessions between processes: who this party is, whom it meets, the first words, and what passed the wire."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vfxgb import __version__
@@ -9,13 +9,14 @@ from vfxgb.align.normalise import steps_digest
 from vfxgb.errors import AlignmentError, ConfigError, MessageError
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.folder import TrafficRecord, now
+from vfxgb.party.logs import Log
 from vfxgb.party.messages import PARTY_MESSAGES, TALK_VERSION, Hello, Kind, PredictRequest, TrainRequest, Welcome
 from vfxgb.predict.messages import PREDICTION_MESSAGES
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.sides import training_messages
 from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import Catalogue, Message
-from vfxgb.transport.network import Identity, Limits, NetworkLink, Peer
+from vfxgb.transport.messages import CONTROL_BYTES, Catalogue, Message
+from vfxgb.transport.network import Identity, Limits, Listener, NetworkLink, Peer, Refusal, StateObserver, dial
 
 # How long the first words may take: a table may have to be read before they are answered.
 GREET_SECONDS = 300.0
@@ -40,6 +41,31 @@ class Network:
             section(Limits, config.network, "network", config.path),
         )
 
+    def dial_link(self, name: str, on_state: StateObserver | None = None) -> NetworkLink:
+        """A link to a peer that listens. `on_state`: see NetworkLink.watch. Raises CertificateError, PeerError."""
+        return dial(self.identity, self.peers[name], self.limits, on_state, first_frame_bytes=CONTROL_BYTES)
+
+    def dial(self, name: str, ledger: Ledger, on_state: StateObserver | None = None) -> "Session":
+        """A session over such a link."""
+        return Session.over(self.identity.party, self.dial_link(name, on_state), ledger)
+
+    def listen(self, address: str, max_sessions: int, log: Log, max_per_peer: int | None = None) -> Listener:
+        """A listener for the peers, which logs whom it turns away. Raises CertificateError, ConfigError."""
+
+        def turned_away(refusal: Refusal) -> None:
+            log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
+
+        return Listener(
+            self.identity,
+            self.peers,
+            address,
+            self.limits,
+            max_sessions,
+            on_refused=turned_away,
+            first_frame_bytes=CONTROL_BYTES,
+            max_per_peer=max_per_peer,
+        )
+
 
 @dataclass
 class Session:
@@ -60,18 +86,31 @@ class Session:
         """Further messages that may pass from now on; the limits of the network say how long one may take."""
         self.channel.use(Catalogue((*PARTY_MESSAGES, *messages)))
 
+    def begin(self, words: Hello, steps: Sequence[str], messages: Iterable[type[Message]]) -> None:
+        """Ask for what `words` say, and speak `messages` from then on.
+
+        Raises what `greet` raises; AlignmentError, which the peer is told, unless it normalises its ids by `steps`.
+        """
+        text = other_steps(self.channel.peer, greet(self, words), steps)
+        if text:
+            error = AlignmentError(f"{self.channel.own} aligning ids: {text}")
+            self.channel.abort(error)
+            raise error
+        self.speak(messages)
+
     def traffic(self) -> TrafficRecord:
         """What passed so far."""
-        counted = self.channel.traffic
-        return TrafficRecord(
-            counted.sent_bytes,
-            counted.received_bytes,
-            counted.sent_messages,
-            counted.received_messages,
-            counted.round_trips,
-            self.link.wire_sent,
-            self.link.wire_received,
-        )
+        return TrafficRecord.of(self.channel.traffic, self.link.wire_sent, self.link.wire_received)
+
+
+def channels_of(sessions: Mapping[str, Session]) -> dict[str, Channel]:
+    """The channel to each peer."""
+    return {name: session.channel for name, session in sessions.items()}
+
+
+def total_bytes(sessions: Mapping[str, Session]) -> int:
+    """Bytes of all sessions, both ways."""
+    return sum(session.channel.traffic.total_bytes for session in sessions.values())
 
 
 def hello(
@@ -106,15 +145,6 @@ def other_steps(peer: str, answer: Welcome, steps: Sequence[str]) -> str:
         f"{peer} normalises its ids by other steps than this party ({', '.join(steps) or 'none'}), wanted the same "
         "list in the same order; agree on one and write it as normalise into [data] of both"
     )
-
-
-def need_same_steps(session: Session, answer: Welcome, steps: Sequence[str]) -> None:
-    """Raise AlignmentError, and tell the peer, unless it normalises its ids by `steps`."""
-    text = other_steps(session.channel.peer, answer, steps)
-    if text:
-        error = AlignmentError(f"{session.channel.own} aligning ids: {text}")
-        session.channel.abort(error)
-        raise error
 
 
 def check_talk(own: str, peer: str, talk: int, version: str) -> None:

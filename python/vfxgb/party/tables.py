@@ -59,10 +59,15 @@ def read_table(
     ids = join_ids(parts, party=config.party, normalise=data.normalise)
     if not labelled:
         return PartyTable(ids, table)
-    found = read_numbers(path, [name for name in (data.label, data.weight) if name], config.party)
-    labels = read_labels(found[data.label], table.n_rows, config.party)
-    weights = read_weights(found[data.weight], table.n_rows, config.party) if data.weight else None
-    return PartyTable(ids, table, labels, weights)
+    return PartyTable(ids, table, *read_targets(config, path, table.n_rows))
+
+
+def read_targets(config: PartyConfig, path: Path, n_rows: int) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+    """The labels of a table of so many rows, and its weights, None if [data] names none. Raises what reading raises."""
+    data, party = config.data, config.party
+    numbers = read_numbers(path, [name for name in (data.label, data.weight) if name], party)
+    labels = read_labels(numbers[data.label], n_rows, party)
+    return labels, read_weights(numbers[data.weight], n_rows, party) if data.weight else None
 
 
 def open_table(

@@ -27,24 +27,23 @@ from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, State, alone, now, plain, state_after, versions
-from vfxgb.party.logs import Log
+from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, alone, now
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.mistakes import check_labels, check_metrics
 from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.round_times import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.run_snapshot import Draft, Look
-from vfxgb.party.session import Network, Session, greet, hello, need_role, need_same_steps, training_talk
-from vfxgb.party.tables import PartyTable, agreed, read_table
+from vfxgb.party.session import Network, Session, channels_of, hello, need_role, total_bytes, training_talk
+from vfxgb.party.tables import agreed, read_table
 from vfxgb.party.training_input import (
     check_classes,
     directions,
-    labels_of,
     read_params,
     secret_box,
+    targets_of,
     training_request,
-    weights_of,
 )
 from vfxgb.runtime.ledger import Ledger, counted
 from vfxgb.runtime.timings import Timings
@@ -69,12 +68,7 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        resume: str | None = None,
-        wait: float = 0.0,
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
+        self, config: PartyConfig, log: Log, resume: str | None = None, wait: float = 0.0, tell: Tell = say_nothing
     ) -> None:
         need_role(config, "train", "active")
         self.config = config
@@ -97,8 +91,12 @@ class Trainer:
         if resume is not None and self.folder.read().state == "finished":
             raise CheckpointError(f"resuming run {self.folder.run[:8]}: it has finished; its model is in its folder")
         check_metrics(self.plan.params)
-        self.train = self._read(config.data.train, "train")
-        self.valid = None if config.data.valid is None else self._read(config.data.valid, "valid")
+        self._tables = {
+            what: read_table(config, path, what, labelled=True, in_files=config.engine.in_shards)
+            for what, path in (("train", config.data.train), ("valid", config.data.valid))
+            if what == "train" or path is not None
+        }
+        self.train = self._tables["train"]
         self._sessions: Mapping[str, Session] = {}
         self._met = False
         self._sizes: dict[str, int] = {}
@@ -108,9 +106,8 @@ class Trainer:
         self._count = self.folder.read().sessions if resume is not None else 0
         if resume is not None:
             self._check_settings()
-        for what, held in (("train", self.train), ("valid", self.valid)):
-            if held is not None:
-                check_labels(self.plan.params, held, config.party, what)
+        for what, held in self._tables.items():
+            check_labels(self.plan.params, held, config.party, what)
 
     def _check_settings(self) -> None:
         """Raise CheckpointError, before anybody is dialled, if the run began with other settings than those of now."""
@@ -150,9 +147,6 @@ class Trainer:
             "missing": None if math.isnan(data.missing) else data.missing,
         }
 
-    def _read(self, path: Path | None, what: str) -> PartyTable:
-        return read_table(self.config, path, what, labelled=True, in_files=self.config.engine.in_shards)
-
     @property
     def run_id(self) -> str:
         """The id of the run."""
@@ -166,7 +160,7 @@ class Trainer:
     @property
     def request(self) -> TrainRequest:
         """What the passive parties are asked for."""
-        n_ids = len(self.train.ids) + (0 if self.valid is None else len(self.valid.ids))
+        n_ids = sum(len(held.ids) for held in self._tables.values())
         return training_request(self.config, self.plan.params, self.folder.rows_file.exists(), n_ids)
 
     def describe(self) -> str:
@@ -180,7 +174,7 @@ class Trainer:
 
     def total_bytes(self) -> int:
         """Bytes sent and received in the sessions that are open."""
-        return sum(session.channel.traffic.total_bytes for session in self._sessions.values())
+        return total_bytes(self._sessions)
 
     def run(self) -> RunRecord:
         """Train to the end. Raises ConsentError, PeerError (after [resume] resume_seconds) and what else goes wrong."""
@@ -241,10 +235,10 @@ class Trainer:
             try:
                 result = self._train(sessions, ledger, timings, view)
             except BaseException as error:
-                self._end(view(), state_after(error), f"{type(error).__name__}: {error}", ledger)
+                self.folder.end(view(), ledger, error)
                 raise
         save_share(result.share, self.folder.share_file)
-        record = self._end(msgspec.structs.replace(view(), model=self.folder.share_file.name), "finished", "", ledger)
+        record = self.folder.end(msgspec.structs.replace(view(), model=self.folder.share_file.name), ledger, None)
         self.folder.forget()
         self._log.info("trained", run=self.run_id, rounds=record.rounds, seconds=round(record.seconds, 2))
         return record
@@ -256,8 +250,7 @@ class Trainer:
         request = self.request
         words = hello("train", self.run_id, config.purpose, train=request)
         for session in sessions.values():
-            need_same_steps(session, greet(session, words), config.data.normalise)
-            session.speak(training_talk(self.plan.spec.name))
+            session.begin(words, config.data.normalise, training_talk(self.plan.spec.name))
         rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
         self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
         self._kept = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
@@ -275,8 +268,7 @@ class Trainer:
                 callbacks=[*self.callbacks, draft],
                 secrets=secret_box(config, self.folder),
             )
-            channels = {name: session.channel for name, session in sessions.items()}
-            return run_active(self.plan, self._given, channels, hooks)
+            return run_active(self.plan, self._given, channels_of(sessions), hooks)
 
     def _keep(self, look: Look, draft: Draft, state: ActiveState) -> None:
         self._pace.note(state.rounds, self.total_bytes())
@@ -297,38 +289,38 @@ class Trainer:
 
     def _agree(self, sessions: Mapping[str, Session]) -> AgreedRows:
         config = self.config
-        groups = [self.train.ids] if self.valid is None else [self.train.ids, self.valid.ids]
-        channels = {name: session.channel for name, session in sessions.items()}
-        found = align_active(config.party, groups, channels, self._align, config.threads, self.progress)
-        rows = AgreedRows.of(self.run_id, found.positions, found.digest, self._files())
+        groups = [held.ids for held in self._tables.values()]
+        channels = channels_of(sessions)
+        aligned = align_active(config.party, groups, channels, self._align, config.threads, self.progress)
+        rows = AgreedRows.of(self.run_id, aligned.positions, aligned.digest, self._files())
         for channel in channels.values():
             channel.recv(RowsKept)
         self.folder.checkpoint_file.unlink(missing_ok=True)
         save_rows(self.folder.rows_file, rows)
-        self._log.info("aligned", run=self.run_id, rows=found.sizes[0], of=len(self.train.ids))
-        self._tell(f"{found.sizes[0]:,} of {len(self.train.ids):,} training rows are at all parties")
-        if found.hint:
-            self._log.warning("overlap", run=self.run_id, text=found.hint)
-            self._tell(found.hint)
+        self._log.info("aligned", run=self.run_id, rows=aligned.sizes[0], of=len(self.train.ids))
+        self._tell(f"{aligned.sizes[0]:,} of {len(self.train.ids):,} training rows are at all parties")
+        if aligned.hint:
+            self._log.warning("overlap", run=self.run_id, text=aligned.hint)
+            self._tell(aligned.hint)
         return rows
 
     def _files(self) -> tuple[Path, ...]:
         return tuple(path for path in (self.config.data.train, self.config.data.valid) if path is not None)
 
     def _input(self, rows: AgreedRows, engine: Engine | None) -> ActiveInput:
-        held = [part for part in (self.train, self.valid) if part is not None]
-        groups = rows.groups()
+        held, groups = list(self._tables.values()), rows.groups()
         tables = [(part.table, group) for part, group in zip(held, groups, strict=True)]
         n_train, n_rows = len(groups[0]), sum(len(group) for group in groups)
-        common = labels_of(self.train.labels, groups[0])
-        check_classes(common, self.plan.params, self.config.party, f"the {n_train:,} rows that all parties have")
+        labels, weights = targets_of(held, groups)
+        where = f"the {n_train:,} rows that all parties have"
+        check_classes(labels[:n_train], self.plan.params, self.config.party, where)
         evals = [("train", slice(0, n_train))]
         if n_rows > n_train:
             evals.append(("valid", slice(n_train, n_rows)))
         return ActiveInput(
             agreed(tables, rows.digest, engine),
-            np.concatenate([labels_of(part.labels, group) for part, group in zip(held, groups, strict=True)]),
-            weights_of(held, groups),
+            labels,
+            weights,
             n_train,
             evals,
             resolve_threads(self.config.threads or self.plan.params.n_jobs),
@@ -341,22 +333,18 @@ class Trainer:
     def _record(self) -> RunRecord:
         config = self.config
         before = self.folder.read() if self.folder.run_file.exists() else None
-        return RunRecord(
-            run=self.run_id,
-            party=config.party,
-            role=config.role,
-            state="running",
+        return RunRecord.begun(
+            self.run_id,
+            config.party,
+            config.role,
+            self.plan.spec,
+            self._protocol_params,
             started=now() if before is None else before.started,
             purpose=config.purpose,
             parties=self.plan.parties,
-            protocol=self.plan.spec.name,
-            protocol_params=plain(self._protocol_params),
-            security=self.plan.spec.security,
-            attacks=self.plan.spec.attacks,
             train=plain_params(self.plan.params),
             features=self.train.table.names,
             planned_rounds=self.plan.params.n_estimators,
-            versions=versions(),
         )
 
     def _seen(self, record: RunRecord, start: float, timings: Timings) -> RunRecord:
@@ -391,12 +379,6 @@ class Trainer:
         assert isinstance(given.labels, np.ndarray)  # noqa: S101 - see _input
         margins = np.frombuffer(kept.best_margins or kept.margins, dtype="<f4").reshape(given.table.n_rows, -1)
         return eval_curves(make_objective(self.plan.params), given.evals, margins, given.labels, given.weights)
-
-    def _end(self, record: RunRecord, state: State, error: str, ledger: Ledger) -> RunRecord:
-        record = msgspec.structs.replace(record, state=state, error=error, ended=now())
-        self.folder.write(record)
-        self.folder.write_ledger(ledger)
-        return record
 
 
 def _save_draft(share: ActiveShare, folder: Path) -> None:

@@ -26,10 +26,7 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_i
     spec = protocol_by_name(config.protocol.name)
     for name in config.protocol.params:
         if name in spec.local_params:
-            raise ConfigError(
-                f"reading the configuration {str(config.path)!r}: {name} of [protocol.params] is each party's own; "
-                "write it under [protocol.local]"
-            )
+            raise config.mistake(f"{name} of [protocol.params] is each party's own; write it under [protocol.local]")
     return TrainRequest(
         protocol=spec.name,
         protocol_params=dict(config.protocol.params),
@@ -46,11 +43,10 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_i
 def read_params(config: PartyConfig) -> TrainParams:
     """[train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
     params = TrainParams.from_dict(config.train)
-    where = f"reading the configuration {str(config.path)!r}: [train]"
     if params.early_stopping_rounds is not None and config.data.valid is None:
-        raise ConfigError(f"{where} has early_stopping_rounds, which needs valid in [data]")
+        raise config.mistake("[train] has early_stopping_rounds, which needs valid in [data]")
     if params.monotone_constraints is not None and not isinstance(params.monotone_constraints, Mapping):
-        raise ConfigError(f"{where} has monotone_constraints as a list, wanted a table of this party's columns")
+        raise config.mistake("[train] has monotone_constraints as a list, wanted a table of this party's columns")
     return params
 
 
@@ -70,31 +66,34 @@ def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
     """Where keys of the run are sealed, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
     if config.resume.key_file is not None:
         return SecretBox.by_key_file(folder.path, folder.run, config.resume.key_file)
+    passphrase = read_passphrase(config)
+    return SecretBox.by_passphrase(folder.path, folder.run, passphrase) if passphrase else None
+
+
+def read_passphrase(config: PartyConfig) -> str:
+    """The passphrase that [resume] names, "" if it names none. Raises ConfigError if the environment lacks it."""
     name = config.resume.passphrase_env
-    if not name:
-        return None
-    passphrase = os.environ.get(name, "")
-    if not passphrase:
+    passphrase = os.environ.get(name, "") if name else ""
+    if name and not passphrase:
         raise ConfigError(f"sealing keys: the environment has no {name}, which [resume] passphrase_env names; set it")
-    return SecretBox.by_passphrase(folder.path, folder.run, passphrase)
+    return passphrase
 
 
-def labels_of(values: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """The labels of some rows. Raises ConfigError for a table that has none."""
-    if values is None:
-        raise ConfigError("training: a table has no labels")
-    return values[rows]
+def targets_of(
+    held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+    """The labels and weights of some rows of each table, one table's after the other's; no weights if no table has any.
 
-
-def weights_of(held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float32] | None:
-    """The weights of some rows of each table, one table's after the other's; None if no table has any."""
-    if all(part.weights is None for part in held):
-        return None
-    parts = [
-        np.ones(len(group), dtype=np.float32) if part.weights is None else part.weights[group]
-        for part, group in zip(held, groups, strict=True)
-    ]
-    return np.concatenate(parts)
+    Raises ConfigError for a table without labels.
+    """
+    labels, weights = [], []
+    for part, group in zip(held, groups, strict=True):
+        if part.labels is None:
+            raise ConfigError("training: a table has no labels")
+        labels.append(part.labels[group])
+        weights.append(np.ones(len(group), dtype=np.float32) if part.weights is None else part.weights[group])
+    weighted = any(part.weights is not None for part in held)
+    return np.concatenate(labels), np.concatenate(weights) if weighted else None
 
 
 def directions(params: TrainParams, names: Sequence[str]) -> NDArray[np.int8] | None:

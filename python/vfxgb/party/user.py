@@ -1,14 +1,13 @@
 """One of many users: `vfxgb serve user.toml`."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from vfxgb.errors import ConfigError, ConsentError, FormatError, MessageError, ShareMismatchError
+from vfxgb.errors import ConsentError, FormatError, MessageError, ShareMismatchError
 from vfxgb.files import write_atomically
 from vfxgb.horizontal.directory import read_identity, read_users
 from vfxgb.horizontal.handshake import Invites
@@ -17,31 +16,25 @@ from vfxgb.horizontal.simulation import UserRows
 from vfxgb.model.file import load_share
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent
-from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now, plain, versions
-from vfxgb.party.logs import Log
+from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.users import UserSection, check_seconds, read_rows, read_section
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.threads import resolve_threads
-from vfxgb.transport.messages import CONTROL_BYTES
-from vfxgb.transport.network import NetworkLink, dial
 
 
 class UserParty:
     """A user, for one run. Construction reads and checks everything that needs no server."""
 
-    def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - nobody listens
-    ) -> None:
+    def __init__(self, config: PartyConfig, log: Log, tell: Tell = say_nothing) -> None:
         need_role(config, "serve", "user")
         self.config = config
         self._log = log
         self._tell = tell
         self._network = Network.of(config)
+        (self._server,) = self._network.peers.values()
         self._users = users = read_section(config, UserSection)
         check_seconds(config, msgspec.structs.asdict(users))
         self.directory = read_users(users.directory)
@@ -50,7 +43,7 @@ class UserParty:
         place = users.identity or users.directory.parent / f"{config.party}.identity"
         self._identity = read_identity(place, self.directory, config.party)
         if config.data.train is None:
-            raise ConfigError(f"reading the configuration {str(config.path)!r}: [data] has no train: the user's table")
+            raise config.mistake("[data] has no train: the user's table")
         self._consent = Consent(config.party, config.consent)
         rows, names = read_rows(config, config.data.train, "train")
         self._columns = self._consent.features(names)
@@ -59,7 +52,7 @@ class UserParty:
 
     def describe(self) -> str:
         """What would be done, for --dry-run."""
-        server = next(iter(self._network.peers.values()))
+        server = self._server
         return (
             f"{self.config.party} would take part as user {self.directory.number(self.config.party)} of "
             f"{len(self.directory.parties)} with {len(self._rows.X):,} rows and {len(self._columns)} columns, in a run "
@@ -79,20 +72,13 @@ class UserParty:
         record = self._record(outcome, ledger, kept.share_file, started, time.perf_counter() - start)
         write_atomically(kept.share_file, outcome.model)
         self._check_model(kept.share_file, record.run)
-        kept.write(record)
-        kept.write_ledger(ledger)
+        record = kept.end(record, ledger, None)
         self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(record.seconds, 2))
         self._tell(f"the model is in {kept.share_file}")
         return record
 
     def _side(self, ledger: Ledger) -> UserSide:
-        server = next(iter(self._network.peers.values()))
-
         consent, folder = self.config.consent, PartyFolder(self.config.folder).make()
-
-        def call() -> NetworkLink:
-            return dial(self._network.identity, server, self._network.limits, first_frame_bytes=CONTROL_BYTES)
-
         return UserSide(
             party=self.config.party,
             directory=self.directory,
@@ -102,7 +88,7 @@ class UserParty:
             aggregator=self._users.aggregator,
             aggregator_params=self._users.params,
             accept=self._accept,
-            dial=call,
+            dial=lambda: self._network.dial_link(self._server.party),
             reach_seconds=self._users.reach_seconds,
             threads=resolve_threads(self.config.threads),
             observer=ledger.record,
@@ -113,33 +99,30 @@ class UserParty:
 
     def _check_model(self, file: Path, run: str) -> None:
         """Raise MessageError, and leave no file, unless it is a model of this run."""
+        where = f"{self.config.party} reading the model that the server sent"
         try:
             share = load_share(file)
         except (FormatError, ShareMismatchError) as error:
             file.unlink()
-            raise MessageError(f"{self.config.party} reading the model that the server sent: {error}") from None
+            raise MessageError(f"{where}: {error}") from None
         if share.run != run:
             file.unlink()
-            raise MessageError(f"{self.config.party} reading the model that the server sent: it is of run {share.run}")
+            raise MessageError(f"{where}: it is of run {share.run}")
 
     def _record(self, outcome: UserOutcome, ledger: Ledger, file: Path, started: float, seconds: float) -> RunRecord:
-        own, server = self.config.party, next(iter(self._network.peers))
+        own, server = self.config.party, self._server.party
         sent = [entry for entry in ledger.entries if entry.sender == own]
         received = [entry for entry in ledger.entries if entry.receiver == own]
         invitation = outcome.invitation
-        return RunRecord(
-            run=outcome.run.hex(),
-            party=own,
-            role=self.config.role,
-            state="finished",
+        return RunRecord.begun(
+            outcome.run.hex(),
+            own,
+            self.config.role,
+            self._spec,
+            msgspec.to_builtins(self._own_params),
             started=started,
-            ended=now(),
             purpose=invitation.purpose,
             parties=(server, own),
-            protocol=self._users.aggregator,
-            protocol_params=plain(msgspec.to_builtins(self._own_params)),
-            security=self._spec.security,
-            attacks=self._spec.attacks,
             train=dict(invitation.params),
             rows={"own": len(self._rows.X)},
             features=tuple(invitation.columns),
@@ -155,7 +138,6 @@ class UserParty:
                 )
             },
             model=file.name,
-            versions=versions(),
             facts={"users": len(self.directory.parties), "number": invitation.number},
         )
 
@@ -168,12 +150,12 @@ class UserParty:
         self._consent.purpose(invitation.purpose)
         asked, limits = invitation.params, self.config.consent
         trees = _number(asked, "n_estimators") * _number(asked, "num_class")
-        for what, found, most in (
+        for what, count, most in (
             ("trees", trees, limits.max_trees),
             ("levels of a tree", _number(asked, "max_depth"), limits.max_depth),
         ):
-            if most is not None and found > most:
-                raise ConsentError(f"{self.config.party} does not agree to {found} {what}, wanted at most {most}")
+            if most is not None and count > most:
+                raise ConsentError(f"{self.config.party} does not agree to {count} {what}, wanted at most {most}")
         if self._spec.security == "none" and not limits.insecure:
             raise ConsentError(
                 f"{self.config.party} does not agree to aggregator {self._spec.name!r}, which shows its sums to the "

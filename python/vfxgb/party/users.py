@@ -10,15 +10,13 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from vfxgb.data.intake import read_source
-from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.table import Table
 from vfxgb.errors import ConfigError
 from vfxgb.horizontal.job import CutRules
 from vfxgb.horizontal.network import Deadlines
 from vfxgb.horizontal.simulation import UserRows
-from vfxgb.party.config import PartyConfig, section
-from vfxgb.party.tables import feature_names
+from vfxgb.party.config import PartyConfig, anchored, section
+from vfxgb.party.tables import feature_names, read_targets
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -76,13 +74,7 @@ class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_section(config: PartyConfig, kind: type[T]) -> T:
     """[users], its paths relative to the file. Raises ConfigError."""
-    found = section(kind, config.users, "users", config.path)
-    paths = {
-        name: config.path.parent / value.expanduser()
-        for name in found.__struct_fields__
-        if isinstance(value := getattr(found, name), Path)
-    }
-    return msgspec.structs.replace(found, **paths)
+    return anchored(section(kind, config.users, "users", config.path), config.path.parent)
 
 
 def read_rows(config: PartyConfig, path: Path, what: str) -> tuple[UserRows, tuple[str, ...]]:
@@ -93,10 +85,7 @@ def read_rows(config: PartyConfig, path: Path, what: str) -> tuple[UserRows, tup
         raise ConfigError(f"{where}: [data] names no label: the column to learn")
     names = feature_names(config, path, where)
     table = Table.read(path, columns=names, party=config.party, missing=data.missing)
-    special = [name for name in (data.label, data.weight) if name]
-    found = dict(read_source(str(path), None, config.party, special))
-    labels = read_labels(found[data.label], table.n_rows, config.party)
-    weights = read_weights(found[data.weight], table.n_rows, config.party) if data.weight else None
+    labels, weights = read_targets(config, path, table.n_rows)
     X = table.matrix()
     if weights is not None and not weights.all():
         # As in one process: rows of weight 0 shape nothing, not even cut points.
@@ -109,6 +98,4 @@ def check_seconds(config: PartyConfig, given: Mapping[str, Any]) -> None:
     """Raise ConfigError for a time that is none."""
     for name, value in given.items():
         if name.endswith("_seconds") and not 0 < value < 1e9:
-            raise ConfigError(
-                f"reading the configuration {str(config.path)!r}: [users] {name} = {value}, wanted above 0"
-            )
+            raise config.mistake(f"[users] {name} = {value}, wanted above 0")

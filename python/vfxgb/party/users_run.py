@@ -10,7 +10,7 @@ from vfxgb.horizontal.training import USERS, UsersResult, Watch
 from vfxgb.model.file import save_share
 from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.folder import RunFolder, RunRecord, TrafficRecord, now, plain, versions
+from vfxgb.party.folder import RunFolder, RunRecord, TrafficRecord, now
 from vfxgb.party.round_times import Pace
 from vfxgb.party.run_snapshot import Look
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
@@ -56,17 +56,12 @@ class UsersRun(TrainingCallback):
 
     def end(self, failure: BaseException | None, result: UsersResult | None) -> RunRecord:
         """Write what there is of a run that ended, well or early; `result` None: no tree was grown. Raises OSError."""
-        record = msgspec.structs.replace(
-            self._seen(),
-            state="finished" if failure is None else "failed",
-            ended=now(),
-            error="" if failure is None else f"{type(failure).__name__}: {failure}",
-        )
+        record = self._seen()
         if result is not None:
             save_share(result.share, self.folder.share_file)
             record = msgspec.structs.replace(record, rounds=result.share.n_rounds, model=self.folder.share_file.name)
-        self.folder.write(record)
-        self.folder.write_ledger(self._watch.ledger)
+        # Users have forgotten their part of the run: it cannot be resumed.
+        record = self.folder.end(record, self._watch.ledger, failure, None if failure is None else "failed")
         self.folder.forget()
         return record
 
@@ -76,26 +71,15 @@ class UsersRun(TrainingCallback):
 
     def _seen(self) -> RunRecord:
         """The record as the run stands."""
-        watch, state, traffic = self._watch, self._state, self._watch.traffic()
+        watch, state, server = self._watch, self._state, self._watch.server
         record = msgspec.structs.replace(
             self._first,
             seconds=time.perf_counter() - self._start,
-            rows={
-                "train": 0 if watch.server is None else watch.server.n_rows,
-                "valid": len(self._job.evals.labels),
-            },
-            rounds=0 if watch.server is None else watch.server.n_rounds,
+            rows={"train": server.n_rows if server else 0, "valid": len(self._job.evals.labels)},
+            rounds=server.n_rounds if server else 0,
             timings={self._config.party: dict(watch.timings.seconds)},
             operations=dict(watch.timings.operations),
-            traffic={
-                USERS: TrafficRecord(
-                    traffic.sent_bytes,
-                    traffic.received_bytes,
-                    traffic.sent_messages,
-                    traffic.received_messages,
-                    traffic.round_trips,
-                )
-            },
+            traffic={USERS: TrafficRecord.of(watch.traffic())},
             pace=self._pace.totals(),
         )
         if state is None:
@@ -118,21 +102,17 @@ class UsersRun(TrainingCallback):
     def _record(self, n_users: int, started: float) -> RunRecord:
         config, job = self._config, self._job
         spec, params = job.read_aggregator()
-        return RunRecord(
-            run=self.folder.run,
-            party=config.party,
-            role=config.role,
-            state="running",
+        return RunRecord.begun(
+            self.folder.run,
+            config.party,
+            config.role,
+            spec,
+            msgspec.to_builtins(params),
             started=started,
             purpose=config.purpose,
             parties=(config.party,),
-            protocol=job.aggregator,
-            protocol_params=plain(msgspec.to_builtins(params)),
-            security=spec.security,
-            attacks=spec.attacks,
             train=plain_params(job.params),
             features=tuple(job.names),
             planned_rounds=job.params.n_estimators,
-            versions=versions(),
             facts={"users": n_users, "users_per_round": job.users_per_round},
         )

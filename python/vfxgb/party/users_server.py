@@ -1,12 +1,11 @@
 """The server of many users: `vfxgb train server.toml`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import msgspec
 import numpy as np
 
-from vfxgb.errors import ConfigError
 from vfxgb.horizontal.directory import MAX_USERS, read_users
 from vfxgb.horizontal.job import CutRules, EvalRows, Job
 from vfxgb.horizontal.network import Deadlines, serve_users
@@ -15,14 +14,13 @@ from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_
 from vfxgb.horizontal.training import UsersResult, Watch
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
-from vfxgb.party.logs import Log
+from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.training_input import read_params
 from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
 from vfxgb.party.users_run import UsersRun
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.transport.messages import CONTROL_BYTES
-from vfxgb.transport.network import Listener, Peer, Refusal
+from vfxgb.transport.network import Peer
 
 SESSIONS_OF_A_USER = 3
 
@@ -34,12 +32,7 @@ class UsersServer:
     lines for people.
     """
 
-    def __init__(
-        self,
-        config: PartyConfig,
-        log: Log,
-        tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005 - nobody listens
-    ) -> None:
+    def __init__(self, config: PartyConfig, log: Log, tell: Tell = say_nothing) -> None:
         need_role(config, "train", "server")
         self.config = config
         self.callbacks: Sequence[TrainingCallback] = ()
@@ -67,7 +60,7 @@ class UsersServer:
         """Bytes to and from users so far."""
         return 0 if self._running is None else self._running.total_bytes()
 
-    def run(self, listening: Callable[[str], None] = lambda address: None) -> RunRecord:  # noqa: ARG005
+    def run(self, listening: Tell = say_nothing) -> RunRecord:
         """Train to the end, and keep what there is when it ends early.
 
         `listening`: told the address, when users can dial. Raises what serve_users raises, and what ended a run early.
@@ -105,38 +98,21 @@ class UsersServer:
             self.begun(self._running.folder)
 
         # A user that lost its connection may be there with a new one before the old one is given up.
-        with Listener(
-            self._network.identity,
-            peers,
-            config.listen,
-            self._network.limits,
-            SESSIONS_OF_A_USER * len(peers),
-            on_refused=self._turned_away,
-            first_frame_bytes=CONTROL_BYTES,
-            max_per_peer=SESSIONS_OF_A_USER,
-        ) as listener:
+        network = replace(self._network, peers=peers)
+        with network.listen(config.listen, SESSIONS_OF_A_USER * len(peers), self._log, SESSIONS_OF_A_USER) as listener:
             self._log.info("listening", address=listener.address, party=config.party)
             listening(listener.address)
             return serve_users(
                 self.job,
                 self.directory,
                 listener,
-                Deadlines(
-                    users.gather_seconds,
-                    users.stage_seconds,
-                    users.greet_seconds,
-                    users.patience_seconds,
-                    users.grace_seconds,
-                ),
+                Deadlines(**{item.name: getattr(users, f"{item.name}_seconds") for item in fields(Deadlines)}),
                 config.purpose,
                 self._note,
                 callbacks,
                 begin,
                 lambda came: self._tell(f"{came} of {len(peers)} users are there"),
             )
-
-    def _turned_away(self, refusal: Refusal) -> None:
-        self._log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
 
     def _note(self, user: int, what: str) -> None:
         party = self.directory.parties[user]
@@ -147,7 +123,7 @@ class UsersServer:
         config, users = self.config, self._users
         for name in config.train:
             if name in REFUSED:
-                raise ConfigError(f"reading the configuration {str(config.path)!r}: [train] {name}: {REFUSED[name]}")
+                raise config.mistake(f"[train] {name}: {REFUSED[name]}")
         params = read_params(config)
         check_missing(params)
         given = msgspec.structs.asdict(users)
@@ -187,9 +163,8 @@ class UsersServer:
         config, data = self.config, self.config.data
         if data.valid is None:
             if data.features is None:
-                raise ConfigError(
-                    f"reading the configuration {str(config.path)!r}: a server without valid in [data] needs features: "
-                    "the columns of the users' tables"
+                raise config.mistake(
+                    "a server without valid in [data] needs features: the columns of the users' tables"
                 )
             names = data.features
             empty = np.zeros((0, len(names)), dtype=np.float32)

@@ -41,12 +41,17 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class BadRequest(Exception):  # noqa: N818 - becomes an answer, not an error of the program
-    """A request that is refused, with its status and further header fields."""
+    """A request that is refused, with its status and further header fields.
 
-    def __init__(self, status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> None:
+    `later`: the client is told to come back after RETRY_SECONDS.
+    """
+
+    def __init__(
+        self, status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None, later: bool = False
+    ) -> None:
         super().__init__(text)
         self.status = status
-        self.headers = dict(headers or {})
+        self.headers = {**(headers or {}), **({"Retry-After": str(RETRY_SECONDS)} if later else {})}
 
 
 def is_loopback(host: str) -> bool:
@@ -278,11 +283,8 @@ class WebHandler(BaseHTTPRequestHandler):
                 return
             self.connection.settimeout(CLIENT_SECONDS)
             if self.full:
-                raise BadRequest(
-                    HTTPStatus.SERVICE_UNAVAILABLE,
-                    "too many connections are open; try again a little later",
-                    {"Retry-After": str(RETRY_SECONDS)},
-                )
+                text = "too many connections are open; try again a little later"
+                raise BadRequest(HTTPStatus.SERVICE_UNAVAILABLE, text, later=True)
             self.answer()
         except BadRequest as refusal:
             self.refuse(refusal.status, str(refusal), refusal.headers)
@@ -306,29 +308,25 @@ class WebHandler(BaseHTTPRequestHandler):
 
     def _read_head(self) -> bool:
         """Read the request line and the header fields; False if there is nothing to answer (any more)."""
-        line = b"\r\n"
-        while line in (b"\r\n", b"\n"):
+        ends = (b"\r\n", b"\n")
+        line = ends[0]
+        while line in ends:
             # Some clients end a body with an empty line too many.
             line = self.rfile.readline(MAX_HEAD_BYTES + 1)
         self.raw_requestline = line
+        status, what = HTTPStatus.REQUEST_URI_TOO_LONG, "a request line of at most {:,} bytes"
         lines, size = [], len(line)
-        if size > MAX_HEAD_BYTES:
-            self._unread = True
-            raise BadRequest(
-                HTTPStatus.REQUEST_URI_TOO_LONG, f"wanted a request line of at most {MAX_HEAD_BYTES:,} bytes"
-            )
-        while line not in (b"\r\n", b"\n"):
+        while size <= MAX_HEAD_BYTES and line not in ends:
+            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            what = "header fields of at most {:,} bytes altogether"
             line = self.rfile.readline(MAX_HEAD_BYTES + 1)
             if not line:
                 return False
             lines.append(line)
             size += len(line)
-            if size > MAX_HEAD_BYTES:
-                self._unread = True
-                raise BadRequest(
-                    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                    f"wanted header fields of at most {MAX_HEAD_BYTES:,} bytes altogether",
-                )
+        if size > MAX_HEAD_BYTES:
+            self._unread = True
+            raise BadRequest(status, f"wanted {what.format(MAX_HEAD_BYTES)}")
         connection, self.rfile = self.rfile, io.BytesIO(b"".join(lines))
         try:
             return self.parse_request()

@@ -12,7 +12,7 @@ from vfxgb.protocols import protocol_by_name
 from vfxgb.runtime.ledger import COMPUTABLE
 from vfxgb.secagg import aggregator_by_name
 from vfxgb.secagg.base import AggregatorSpec
-from vfxgb.transport.messages import NOTHING, Message
+from vfxgb.transport.messages import NOTHING
 
 # The roles of a run over users' rows, where `protocol` names an aggregator.
 USER_ROLES = ("server", "user")
@@ -34,6 +34,20 @@ _USERS = {
     "it receives. A server that departs from the protocol is not covered.",
     "none": "There is no protection: the server sees the numbers of every user.",
 }
+_EXACT = {
+    True: "Exact: the model has the splits and leaves that unprotected training gives.",
+    False: "Not exact: the model differs from that of unprotected training.",
+}
+_SUMS = {
+    True: f"The active party sees gradient sums of candidate splits: {COMPUTABLE}.",
+    False: "The active party sees no gradient sums of other parties' candidate splits.",
+}
+_NOISY = "Labels or gradients are replaced by noisy ones before anything is made of them."
+_LEAVING = {
+    True: "Users may leave at any stage of a sum.",
+    False: "No user may leave once its vector was asked for.",
+}
+_KEY_CENTRE = "A trusted key centre hands out keys or parameters before the run."
 
 
 def guarantees(record: RunRecord) -> dict[str, Any]:
@@ -42,9 +56,10 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
 
     What the record says counts before what this version knows: it is what the run was made with.
     """
+    users = record.role in USER_ROLES
     section: dict[str, Any] = {
         "name": record.protocol,
-        "kind": "aggregator" if record.role in USER_ROLES else "protocol",
+        "kind": "aggregator" if users else "protocol",
         "summary": "",
         "security": record.security,
         "weakened": record.protocol_params.get("insecure") is True,
@@ -52,51 +67,28 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
         "attacks": list(record.attacks),
         "reveals": [],
     }
-    words = _USERS if record.role in USER_ROLES else _PARTIES
+    words = _USERS if users else _PARTIES
     if record.security in words:
         section["points"].append(words[record.security])
     if section["weakened"]:
         section["points"].append(WEAKENED)
     try:
-        if record.role in USER_ROLES:
-            aggregator = aggregator_by_name(record.protocol)
-            return section | _of_aggregator(aggregator, section["points"])
-        return section | _of_protocol(protocol_by_name(record.protocol), section["points"])
+        spec = aggregator_by_name(record.protocol) if users else protocol_by_name(record.protocol)
     except UnknownNameError:
         # A run of another version, or one that failed before a protocol was agreed on.
         return section
+    section["summary"] = spec.summary
+    section["points"] += _of_protocol(spec) if isinstance(spec, ProtocolSpec) else _of_aggregator(spec)
+    told = dict.fromkeys(message.REVEALS.what for message in spec.messages)
+    section["reveals"] = [what for what in told if what != NOTHING.what]
+    return section
 
 
-def _of_protocol(spec: ProtocolSpec, points: list[str]) -> dict[str, Any]:
-    said = [*points]
-    said.append(
-        "Exact: the model has the splits and leaves that unprotected training gives."
-        if spec.exact
-        else "Not exact: the model differs from that of unprotected training."
-    )
-    said.append(
-        f"The active party sees gradient sums of candidate splits: {COMPUTABLE}."
-        if spec.shows_sums
-        else "The active party sees no gradient sums of other parties' candidate splits."
-    )
-    if spec.release is not None:
-        said.append("Labels or gradients are replaced by noisy ones before anything is made of them.")
-    said += [f"Released under differential privacy: {event}." for event in spec.dp_events]
-    return {"summary": spec.summary, "points": said, "reveals": _reveals(spec.messages)}
+def _of_protocol(spec: ProtocolSpec) -> list[str]:
+    released = [f"Released under differential privacy: {event}." for event in spec.dp_events]
+    noisy = [_NOISY] if spec.release is not None else []
+    return [_EXACT[spec.exact], _SUMS[spec.shows_sums], *noisy, *released]
 
 
-def _of_aggregator(spec: AggregatorSpec, points: list[str]) -> dict[str, Any]:
-    said = [*points]
-    said.append(
-        "Users may leave at any stage of a sum."
-        if spec.survives_drops
-        else "No user may leave once its vector was asked for."
-    )
-    if spec.deal is not None:
-        said.append("A trusted key centre hands out keys or parameters before the run.")
-    return {"summary": spec.summary, "points": said, "reveals": _reveals(spec.messages)}
-
-
-def _reveals(messages: tuple[type[Message], ...]) -> list[str]:
-    told = dict.fromkeys(message.REVEALS.what for message in messages)
-    return [what for what in told if what != NOTHING.what]
+def _of_aggregator(spec: AggregatorSpec) -> list[str]:
+    return [_LEAVING[spec.survives_drops], *([_KEY_CENTRE] if spec.deal is not None else [])]

@@ -5,7 +5,9 @@ only this file and the package's own assets make it.
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from html import escape
 from typing import Any, TypeAlias
 
@@ -21,15 +23,19 @@ class Markup(str):
 Child: TypeAlias = "Markup | str | int | Iterable[Child] | None"
 
 
-def markup(child: "Child") -> Markup:
+def markup(*children: "Child") -> Markup:
     """Anything as HTML: text escaped, None left out, sequences joined."""
+    return Markup("".join(map(_escaped, children)))
+
+
+def _escaped(child: "Child") -> Markup:
     if child is None:
         return Markup()
     if isinstance(child, Markup):
         return child
     if isinstance(child, (str, int)):
         return Markup(escape(str(child)))
-    return Markup("".join(markup(part) for part in child))
+    return markup(*child)
 
 
 def tag(name: str, /, *children: "Child", **attributes: str | float | bool | None) -> Markup:
@@ -46,7 +52,7 @@ def tag(name: str, /, *children: "Child", **attributes: str | float | bool | Non
     opened = f"<{' '.join(parts)}>"
     if name in VOID:
         return Markup(opened)
-    return Markup(f"{opened}{markup(children)}</{name}>")
+    return Markup(f"{opened}{markup(*children)}</{name}>")
 
 
 def _text(value: str | float) -> str:
@@ -80,20 +86,36 @@ def table(
                 yield tag("td", cell, class_=kind(place), data_label=str(head[place]) if stack else None)
 
     heads = (tag("th", cell, scope="col", class_=kind(place)) for place, cell in enumerate(head))
-    return tag(
-        "div",
-        tag(
-            "table",
-            tag("caption", caption, class_="unseen"),
-            tag("thead", tag("tr", heads)),
-            tag("tbody", (tag("tr", cells(row)) for row in rows)),
-            class_="stack" if stack else None,
-        ),
-        class_="scroll",
-        tabindex="0",
-        role="region",
-        aria_label=caption,
+    content = tag(
+        "table",
+        tag("caption", caption, class_="unseen"),
+        tag("thead", tag("tr", heads)),
+        tag("tbody", (tag("tr", cells(row)) for row in rows)),
+        class_="stack" if stack else None,
     )
+    return region(caption, content)
+
+
+def region(
+    label: str, *children: "Child", key: str | None = None, style: str = "scroll", hidden: bool = False
+) -> Markup:
+    """A box that scrolls by itself, also by keyboard; `label` is for who cannot see it."""
+    return tag("div", *children, id=key, class_=style, tabindex="0", role="region", aria_label=label, hidden=hidden)
+
+
+def bullets(items: Iterable["Child"]) -> Markup:
+    """A list of points."""
+    return tag("ul", (tag("li", item) for item in items))
+
+
+def quiet(*children: "Child") -> Markup:
+    """A paragraph that stands back."""
+    return tag("p", *children, class_="quiet")
+
+
+def alert(*children: "Child") -> Markup:
+    """A paragraph that nobody should overlook."""
+    return tag("p", *children, class_="alert")
 
 
 def more(summary: "Child", *children: "Child", key: str, open_: bool = False) -> Markup:
@@ -107,3 +129,8 @@ def json_block(value: Any, key: str) -> Markup:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(f'<script type="application/json" id="{escape(key)}">{text}</script>')
+
+
+def policy_digest(text: str) -> str:
+    """How a Content-Security-Policy names a style or a script that it allows."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from vfxgb._native.rand import random_bytes
 from vfxgb.party.folder import RunFolder
+from vfxgb.party.logs import Tell, say_nothing
 from vfxgb.party.web import BadRequest, WebHandler, WebServer
 from vfxgb.report.document import read_document
 from vfxgb.report.page import fragments, render
@@ -76,7 +77,7 @@ class LiveView:
     cannot be used.
     """
 
-    def __init__(self, port: int = 0, tell: Callable[[str], None] = lambda line: None) -> None:  # noqa: ARG005
+    def __init__(self, port: int = 0, tell: Tell = say_nothing) -> None:
         self._token = random_bytes(TOKEN_BYTES).hex()
         self._tell = tell
         self._folder: RunFolder | None = None

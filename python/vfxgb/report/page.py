@@ -7,13 +7,11 @@ No address outside the page is named; the Content-Security-Policy forbids the br
 are allowed by their digests.
 """
 
-from base64 import b64encode
 from collections.abc import Callable
-from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from vfxgb.report.html import Markup, tag
+from vfxgb.report.html import Markup, policy_digest, tag
 from vfxgb.report.sections import audit, cost, head, importance, ledger, protection, quality, setup, trees
 from vfxgb.report.words import joined, moment
 
@@ -114,15 +112,11 @@ def _asset(name: str) -> str:
 def _policy(styles: str, script: str, live: bool) -> str:
     rules = {
         "default-src": "'none'",
-        "style-src": _digest(styles),
-        "script-src": _digest(script),
+        "style-src": policy_digest(styles),
+        "script-src": policy_digest(script),
         "base-uri": "'none'",
         "form-action": "'none'",
     }
     if live:
         rules["connect-src"] = "'self'"
     return "; ".join(f"{name} {value}" for name, value in rules.items())
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

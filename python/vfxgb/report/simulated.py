@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vfxgb.model.fitted import FittedModel
-from vfxgb.party.folder import RunRecord, TrafficRecord, ledger_document, plain, versions
+from vfxgb.party.folder import RunRecord, TrafficRecord, ledger_document
 from vfxgb.protocols import protocol_by_name
 from vfxgb.report.document import make_document
 from vfxgb.report.guarantees import USER_ROLES
@@ -36,17 +36,15 @@ def simulated_document(
     """
     share = model.active_share
     spec = aggregator_by_name(protocol) if role in USER_ROLES else protocol_by_name(protocol)
-    record = RunRecord(
-        run=share.run,
-        party=share.party,
-        role=role,
+    record = RunRecord.begun(
+        share.run,
+        share.party,
+        role,
+        spec,
+        protocol_params,
         state="finished",
         started=0.0,
         parties=(share.party, *(party for party in share.parties if party != share.party)),
-        protocol=protocol,
-        protocol_params=plain(protocol_params),
-        security=spec.security,
-        attacks=spec.attacks,
         train=dict(share.params),
         rounds=share.n_rounds,
         planned_rounds=int(share.params["n_estimators"]),
@@ -55,17 +53,7 @@ def simulated_document(
         best_score=best[1],
         timings={share.party: timings.seconds, **{name: spent.seconds for name, spent in timings.parties.items()}},
         operations=dict(timings.operations),
-        traffic={
-            name: TrafficRecord(
-                counted.sent_bytes,
-                counted.received_bytes,
-                counted.sent_messages,
-                counted.received_messages,
-                counted.round_trips,
-            )
-            for name, counted in traffic.items()
-        },
-        versions=versions(),
+        traffic={name: TrafficRecord.of(counted) for name, counted in traffic.items()},
         facts={"simulated": "all parties in one process"},
     )
     return make_document(record, ledger_document(ledger), describe_model(share, model.passive_shares), audit)

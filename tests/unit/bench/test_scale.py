@@ -3,6 +3,8 @@
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from vfxgb.bench import children
 from vfxgb.bench.scale import cluster, data, measure
-from vfxgb.bench.scale.cluster import Cluster
+from vfxgb.bench.scale.cluster import running_cluster
 from vfxgb.bench.scale.costs import key_costs, row_costs, typical
 from vfxgb.bench.scale.job import ScaleJob, ScaleRun, run_job
 from vfxgb.bench.scale.measure import ScaleSettings, quick
@@ -25,19 +27,11 @@ pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("distributed")
 
 
-class SharedCluster:
-    """Stands in for Cluster, whose start is most of what a small training takes: one for all of them."""
-
-    address = ""
-
-    def __init__(self, workers: int, threads: int) -> None:
-        assert (workers, threads) == (2, 1)
-
-    def __enter__(self) -> "SharedCluster":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+@contextmanager
+def shared(address: str, workers: int, threads: int) -> Iterator[str]:
+    """Stands in for running_cluster, whose start is most of what a small training takes: one for all of them."""
+    assert (workers, threads) == (2, 1)
+    yield address
 
 
 @pytest.fixture
@@ -48,9 +42,8 @@ def fewer_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return children.ask(module, job, result, name) if "memory_limit" in job.engine else run_job(job)
 
     monkeypatch.setattr(measure, "ask", ask)
-    monkeypatch.setattr(measure, "Cluster", SharedCluster)
-    with Cluster(2, 1) as cluster:
-        monkeypatch.setattr(SharedCluster, "address", cluster.address)
+    with running_cluster(2, 1) as address:
+        monkeypatch.setattr(measure, "running_cluster", partial(shared, address))
         yield
 
 
@@ -184,8 +177,8 @@ def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path
         raise ImportError(name)
 
     monkeypatch.setattr(cluster, "import_module", absent)
-    with pytest.raises(MissingPackageError, match=r"pip install 'vfxgb\[dask\]'"):
-        Cluster(1, 1)
+    with pytest.raises(MissingPackageError, match=r"pip install 'vfxgb\[dask\]'"), running_cluster(1, 1):
+        raise AssertionError("it started")
     monkeypatch.setattr(data, "import_module", absent)
     with pytest.raises(MissingPackageError, match="pip install pyarrow"):
         data.write_data(tmp_path, 10, 2)
@@ -193,7 +186,7 @@ def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_a_cluster_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(VfxgbError, match="its process ended with code 1"), Cluster(1, 1):
+    with pytest.raises(VfxgbError, match="its process ended with code 1"), running_cluster(1, 1):
         raise AssertionError("it started")
 
 

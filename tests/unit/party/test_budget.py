@@ -49,11 +49,11 @@ def test_rounds_are_charged_whether_they_were_begun_before_or_not(folder):
 
 def test_trees_of_all_runs_have_a_limit(folder):
     for number in range(2):
-        _budget(folder, total_trees=5).training(2)
+        _budget(folder, total_trees=5).may(trees=2)
         for round_index in range(2):
             _budget(folder, total_trees=5).begin_round(f"{number:032x}", round_index, 1)
     with pytest.raises(ConsentError, match=r"2 more trees for bank, wanted at most 1: 4 of 5 \(total_trees, over all"):
-        _budget(folder, total_trees=5).training(2)
+        _budget(folder, total_trees=5).may(trees=2)
     with pytest.raises(ConsentError, match="2 more trees"):
         _budget(folder, total_trees=5).begin_round("ef" * 16, 0, 2)
     assert "ef" * 16 not in _budget(folder).totals().runs
@@ -81,38 +81,38 @@ def replace_amount(message, amount):
 
 def test_predicted_rows_of_all_models(folder):
     budget = _budget(folder, total_predicted_rows=10)
-    budget.may_predict(1)
-    budget.predict(9)
+    budget.may(predicted_rows=1)
+    budget.charge(predicted_rows=9)
     with pytest.raises(ConsentError, match=r"2 more predicted rows for bank, wanted at most 1: 9 of 10"):
-        _budget(folder, total_predicted_rows=10).predict(2)
+        _budget(folder, total_predicted_rows=10).charge(predicted_rows=2)
     assert _budget(folder).totals().predicted_rows == 9
 
 
 def test_comparisons_are_charged_at_their_most_and_given_back(folder):
     budget = _budget(folder, total_comparisons=100)
-    budget.predict(2, 80)
+    budget.charge(predicted_rows=2, comparisons=80)
     budget.give_back(30)
     with pytest.raises(ConsentError, match=r"51 more comparisons for bank, wanted at most 50: 50 of 100 \(total_comp"):
-        _budget(folder, total_comparisons=100).predict(1, 51)
-    budget.predict(1, 50)
+        _budget(folder, total_comparisons=100).charge(predicted_rows=1, comparisons=51)
+    budget.charge(predicted_rows=1, comparisons=50)
     totals = _budget(folder).totals()
     assert (totals.comparisons, totals.predicted_rows) == (100, 3)
 
 
 def test_ids_looked_up_and_alignments_have_limits(folder):
     budget = _budget(folder, total_lookup_ids=10, total_alignments=2)
-    budget.may_look_up(10)
-    budget.look_up(7)
+    budget.may(lookup_ids=10)
+    budget.charge(lookup_ids=7)
     with pytest.raises(ConsentError, match=r"4 more ids looked up for bank, wanted at most 3: 7 of 10 \(total_lookup"):
-        budget.may_look_up(4)
+        budget.may(lookup_ids=4)
     with pytest.raises(ConsentError, match="4 more ids looked up"):
-        _budget(folder, total_lookup_ids=10).look_up(4)
+        _budget(folder, total_lookup_ids=10).charge(lookup_ids=4)
     for _ in range(2):
-        budget.may_align()
-        budget.align()
-    for refused in (budget.may_align, _budget(folder, total_alignments=2).align):
+        budget.may(alignments=1)
+        budget.charge(alignments=1)
+    for refused in (budget.may, _budget(folder, total_alignments=2).charge):
         with pytest.raises(ConsentError, match=r"1 more alignments for bank, wanted at most 0: 2 of 2 \(total_alig"):
-            refused()
+            refused(alignments=1)
     totals = _budget(folder).totals()
     assert (totals.lookup_ids, totals.alignments) == (7, 2)
 
@@ -162,7 +162,7 @@ def test_releases_of_one_run_are_counted_and_not_listed(folder):
 
 @pytest.mark.parametrize("damage", ["truncated", "digit", "empty", "other peer", "version"])
 def test_a_damaged_account_answers_nothing(folder, damage):
-    _budget(folder).predict(7)
+    _budget(folder).charge(predicted_rows=7)
     file = folder.account("shop", "bank").file
     assert file.stat().st_mode & 0o077 == 0
     data = file.read_bytes()
@@ -181,13 +181,13 @@ def test_a_damaged_account_answers_nothing(folder, damage):
         }
         file.write_bytes(spoilt[damage])
     asked = [
-        lambda budget: budget.predict(1),
-        lambda budget: budget.training(1),
+        lambda budget: budget.charge(predicted_rows=1),
+        lambda budget: budget.may(trees=1),
         lambda budget: budget.begin_round(RUN, 0, 1),
         lambda budget: budget.send(replace_amount(PlainSums(round=0, depth=0, trees=[]), 1)),
         lambda budget: budget.release("bank", "key", [RELEASE], True, [RELEASE]),
-        lambda budget: budget.look_up(1),
-        lambda budget: budget.align(),
+        lambda budget: budget.charge(lookup_ids=1),
+        lambda budget: budget.charge(alignments=1),
         lambda budget: budget.describe(),
     ]
     before = file.read_bytes()
@@ -224,10 +224,10 @@ def test_two_sessions_and_two_processes_at_once(folder):
 def test_what_was_shown_in_plain_words(folder):
     budget = _budget(folder, total_trees=500, max_total_epsilon=10.0, total_lookup_ids=100)
     budget.begin_round(RUN, 0, 2)
-    budget.predict(1234)
+    budget.charge(predicted_rows=1234)
     budget.release("bank", "one", [RELEASE], True, [RELEASE])
-    budget.look_up(77)
-    budget.align()
+    budget.charge(lookup_ids=77)
+    budget.charge(alignments=1)
     assert budget.describe() == (
         "bank was shown 2 trees (of 500), 0 gradient sums (no limit), 1,234 predicted rows (no limit), 0 comparisons "
         "(no limit), 77 ids looked up (of 100), 1 alignments (no limit) in 1 runs; epsilon 3 of 10 was released"

@@ -164,14 +164,16 @@ def serve(write, files):
 
 def test_a_served_folder_is_read_again_when_it_has_changed(serve, files):
     server = Server(serve(engine=ENGINE), Log(None))
-    first = server.table("train")
+    first = server.party.table("train")
     assert isinstance(first.table, ParquetSource)
-    assert server.table("predict") is first
-    alone = server.table("predict", single_rows=True)
+    assert server.party.table("predict") is first
+    alone = server.party.table("predict", single_rows=True)
     assert isinstance(alone.table, Table)
-    assert server.table("predict", single_rows=True) is alone
+    assert server.party.table("predict", single_rows=True) is alone
     pq.write_table(make_table().slice(30, 5), files / "many" / "1.parquet")
-    assert server.table("train").table.n_rows == server.table("predict", single_rows=True).table.n_rows == 35
+    assert (
+        server.party.table("train").table.n_rows == server.party.table("predict", single_rows=True).table.n_rows == 35
+    )
 
 
 def test_values_that_training_would_refuse_are_found_before(serve, files):

@@ -39,8 +39,7 @@ def test_patience_doubles_and_ends():
     assert waits[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
     assert max(waits) == LONGEST_WAIT
     assert sum(waits) == pytest.approx(100.0)
-    patience.reset()
-    assert patience.next(PeerError("gone")) == FIRST_WAIT
+    assert Patience(100.0, lambda: clock[0]).next(PeerError("gone")) == FIRST_WAIT
     assert Patience(0.0).next(PeerError("gone")) is None
 
 

@@ -1,14 +1,15 @@
 """A Dask cluster for `vfxgb bench scale`: workers as processes, and the scheduler in a process of its own.
 
 So the process that trains holds nothing of the cluster, and what it takes of memory and processor time is its own.
-`Cluster` starts `main` of this module, which prints the address, and ends it by closing its stdin.
+`running_cluster` starts `main` of this module, which prints the address, and ends it by closing its stdin.
 """
 
 import logging
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
 from vfxgb.errors import MissingPackageError, VfxgbError
@@ -16,43 +17,33 @@ from vfxgb.errors import MissingPackageError, VfxgbError
 END_SECONDS = 30.0
 
 
-class Cluster:
-    """A context of `workers` processes with `threads` threads each, on this machine; the scheduler is at `address`."""
+@contextmanager
+def running_cluster(workers: int, threads: int) -> Iterator[str]:
+    """A cluster of `workers` processes with `threads` threads each, on this machine; gives its scheduler's address.
 
-    def __init__(self, workers: int, threads: int) -> None:
-        distributed()
-        self.workers = workers
-        self.threads = threads
-        self.address = ""
-        self._process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> "Cluster":
-        code = f"import vfxgb.bench.scale.cluster as cluster; cluster.main({self.workers}, {self.threads})"
-        command = [sys.executable, "-c", code]
-        # Ctrl-C is for the process that measures; the cluster ends with it.
-        self._process = subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
-        assert self._process.stdout is not None  # noqa: S101 - asked for above
-        self.address = self._process.stdout.readline().strip()
-        if not self.address:
-            ended = self._end()
-            raise VfxgbError(f"starting a Dask cluster of {self.workers} workers: its process ended with code {ended}")
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._end()
-
-    def _end(self) -> int:
-        """Close what leads to the process; when it has ended, its code."""
-        assert self._process is not None  # noqa: S101 - it was started
+    Raises MissingPackageError, and VfxgbError if it does not start.
+    """
+    distributed()
+    code = f"import vfxgb.bench.scale.cluster as cluster; cluster.main({workers}, {threads})"
+    # Ctrl-C is for the process that measures; the cluster ends with it.
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None  # noqa: S101 - asked for above
+    address = process.stdout.readline().strip()
+    try:
+        if address:
+            yield address
+    finally:
         try:
             # Closes stdin, which is the end of a cluster, and waits.
-            self._process.communicate(timeout=END_SECONDS)
+            process.communicate(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
-        return self._process.returncode
+            process.kill()
+            process.communicate()
+    if not address:
+        ended = process.returncode
+        raise VfxgbError(f"starting a Dask cluster of {workers} workers: its process ended with code {ended}")
 
 
 def distributed() -> Any:

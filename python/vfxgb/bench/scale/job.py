@@ -19,11 +19,11 @@ import numpy as np
 
 from vfxgb import VFXGBClassifier
 from vfxgb.bench.children import answer
-from vfxgb.bench.datasets import ACTIVE, LABEL, PASSIVE
+from vfxgb.bench.datasets import ACTIVE, LABEL
 from vfxgb.bench.memory import known_bytes, start_peak
 from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.bench.scale.cluster import distributed
-from vfxgb.bench.train.job import ONCE_PHASES, all_operations
+from vfxgb.bench.train.job import costs_of
 from vfxgb.protocols import protocol_names
 
 IO = Path("/proc/self/io")
@@ -131,26 +131,19 @@ def _run(job: ScaleJob, engine: dict[str, Any], client: Any) -> ScaleRun:
     assert_real_trees(model.model_.active_share, f"bench scale: {engine}")
     cluster_cpu, used = _cluster_cpu(client) - cluster_cpu, _disk()
     read, written = (None, None) if disk is None or used is None else (used[0] - disk[0], used[1] - disk[1])
-    timings, traffic = model.timings_, model.traffic_[PASSIVE]
-    parties = {ACTIVE: timings, **timings.parties}
-    operations = all_operations(parties.values())
-    key_seconds = sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES)
+    costs = costs_of(model)
     return ScaleRun(
-        seconds=wall - key_seconds,
-        key_seconds=key_seconds,
-        cpu_seconds=cpu - key_seconds,
+        seconds=wall - costs["key_seconds"],
+        cpu_seconds=cpu - costs["key_seconds"],
         cluster_cpu_seconds=cluster_cpu,
         start_bytes=start_bytes,
         peak_bytes=peak(),
         anonymous_bytes=anonymous.bytes,
         read_bytes=read,
         written_bytes=written,
-        worker_peak_bytes=_on_workers(client, "VmHWM"),
-        phases={party: dict(counted.seconds) for party, counted in parties.items()},
-        operations=operations,
-        sent=traffic.sent_bytes,
-        received=traffic.received_bytes,
+        worker_peak_bytes=_worker_peaks(client),
         model=_digest(model),
+        **costs,
     )
 
 
@@ -191,9 +184,9 @@ def _cluster_cpu(client: Any) -> float:
     return float(client.run_on_scheduler(time.process_time) + sum(client.run(time.process_time).values()))
 
 
-def _on_workers(client: Any, field: str) -> list[int]:
-    """A field of every worker's memory, in bytes."""
-    sizes = [] if client is None else client.run(known_bytes, field).values()
+def _worker_peaks(client: Any) -> list[int]:
+    """The most memory that each worker had, in bytes."""
+    sizes = [] if client is None else client.run(known_bytes, "VmHWM").values()
     return [size for size in sizes if size is not None]
 
 

@@ -8,21 +8,21 @@ Two parties, a bank with the labels and a shop, `batch_he`, data in Parquet file
     memory       what the parties' own process takes while tables of growing size are worked on by a cluster
     out-of-core  one training from memory-mapped files, under a limit of memory
 
-Every training has a process of its own (scale_job.py), and so has the cluster (scale_cluster.py).
+Every training has a process of its own (job.py), and so has the cluster (cluster.py).
 """
 
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from vfxgb.bench.children import ask
-from vfxgb.bench.scale.cluster import Cluster
+from vfxgb.bench.progress import say
+from vfxgb.bench.scale.cluster import running_cluster
 from vfxgb.bench.scale.costs import key_costs, row_costs, typical
 from vfxgb.bench.scale.data import ScaleData, write_data
 from vfxgb.bench.scale.job import ScaleJob, ScaleRun
@@ -38,6 +38,10 @@ WARM_UP_ROWS = 2000
 MEMORY_FEATURES, MEMORY_DEPTH, MEMORY_BITS = 4, 3, 2048
 MEMORY_WORKERS, MEMORY_SHARDS = 2, 4
 QUICK_BITS = 512
+QUICK: dict[str, Any] = {
+    "rows": 3000, "features": 4, "depth": 3, "bins": 8, "repeats": 1, "large_rows": 4000, "cost_rows": 4000,
+    "memory_rows": (2000, 4000), "memory_limit": "1GB", "cost_batch": 200, "shards": (2,),
+}
 
 
 @dataclass(frozen=True)
@@ -70,22 +74,17 @@ class ScaleSettings:
 
 def quick(settings: ScaleSettings) -> ScaleSettings:
     """The same in small: to see that it works, with keys that protect nothing."""
-    small = {"rows": 3000, "features": 4, "depth": 3, "bins": 8, "repeats": 1, "large_rows": 4000, "cost_rows": 4000}
-    limits: dict[str, Any] = {"memory_rows": (2000, 4000), "memory_limit": "1GB", "cost_batch": 200, "shards": (2,)}
     default = ScaleSettings()
     # What the user asked for stays.
-    changes = {
-        name: value for name, value in {**small, **limits}.items() if getattr(settings, name) == getattr(default, name)
-    }
-    bits = {"key_bits": QUICK_BITS, "memory_bits": QUICK_BITS, "insecure": True}
-    return ScaleSettings(**{**vars(settings), **changes, **bits})
+    changes = {name: value for name, value in QUICK.items() if getattr(settings, name) == getattr(default, name)}
+    return replace(settings, **changes, key_bits=QUICK_BITS, memory_bits=QUICK_BITS, insecure=True)
 
 
 def measure(settings: ScaleSettings, folder: Path | None, costs: Costs | None = None) -> dict[str, Any]:
-    """Part -> what was found: Costs, or a list of Trained. Data is written to `folder`, None for a temporary one.
+    """Part -> its results: Costs, or a list of Trained. Data is written to `folder`, None for a temporary one.
 
-    `costs`: what part `costs` found before, if it is known: it says how long trainings will take. Raises KeySizeError,
-    MissingPackageError, and VfxgbError when a training fails or models differ.
+    `costs`: an earlier result of part `costs`, if there is one: it says how long trainings will take. Raises
+    KeySizeError, MissingPackageError, and VfxgbError when a training fails or models differ.
     """
     check_requested_bits(settings.key_bits, settings.insecure)
     steps = {"shards": _shards, "memory": _memory, "out-of-core": _out_of_core}
@@ -122,7 +121,7 @@ def _costs(settings: ScaleSettings, folder: Path) -> Costs:
     threads = available_cores()
     keys = []
     for scheme, bits in kinds:
-        _say(f"costs: {scheme}, {bits} bits")
+        say(f"costs: {scheme}, {bits} bits")
         keys.append(key_costs(scheme, bits, settings.cost_batch, threads, insecure=settings.insecure))
     return Costs(keys, row_costs(folder, settings.cost_rows, threads))
 
@@ -135,8 +134,7 @@ def _shards(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[
         # More workers than cores would only be in each other's way.
         workers = min(count, cores)
         name = f"dask, {count} shard{'s' if count > 1 else ''}"
-        way = _way(settings, data, name, workers, max(1, cores // workers))
-        ways.append(msgspec.structs.replace(way, shards=count))
+        ways.append(_way(settings, data, name, workers, max(1, cores // workers), shards=count))
     # Encryption by the public key costs more: once is enough to say how much.
     apart = next((way for way in ways if way.workers == 2), ways[-1])
     ways.append(msgspec.structs.replace(apart, name=f"{apart.name}, key withheld", holds_key=False))
@@ -144,7 +142,7 @@ def _shards(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[
         for place, way in enumerate(ways):
             if way.holds_key or repeat == 0:
                 turn = f"({repeat + 1} of {settings.repeats if way.holds_key else 1})"
-                _say(f"shards: {way.name} {turn}{_about(settings, way, costs)}")
+                say(f"shards: {way.name} {turn}{_about(settings, way, costs)}")
                 ways[place] = _train(settings, way, data, small.paths)
     if len({run.model for way in ways for run in way.runs}) != 1:
         raise VfxgbError("bench scale: models differ between ways to train, wanted equal ones; this is a bug")
@@ -155,39 +153,28 @@ def _memory(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[
     trained = []
     for rows in settings.memory_rows:
         data = write_data(folder, rows, MEMORY_FEATURES)
-        way = _way(settings, data, f"dask, {rows:,} rows", MEMORY_WORKERS, 1)
-        way = msgspec.structs.replace(
-            way, scheme="ou", key_bits=settings.memory_bits, depth=MEMORY_DEPTH, shards=MEMORY_SHARDS
-        )
-        _say(f"memory: {way.name}{_about(settings, way, costs)}")
+        key = {"scheme": "ou", "key_bits": settings.memory_bits}
+        name = f"dask, {rows:,} rows"
+        way = _way(settings, data, name, MEMORY_WORKERS, 1, **key, depth=MEMORY_DEPTH, shards=MEMORY_SHARDS)
+        say(f"memory: {way.name}{_about(settings, way, costs)}")
         trained.append(_train(settings, way, data, None))
     return trained
 
 
 def _out_of_core(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[Trained]:
-    _say(f"out-of-core: writing {settings.large_rows:,} rows")
+    say(f"out-of-core: writing {settings.large_rows:,} rows")
     data = write_data(folder, settings.large_rows, settings.features)
     way = _way(settings, data, f"memory_limit={settings.memory_limit}", 0, available_cores())
-    _say(f"out-of-core: training on {data.nbytes / 1e9:.1f} GB of Parquet{_about(settings, way, costs)}")
+    say(f"out-of-core: training on {data.nbytes / 1e9:.1f} GB of Parquet{_about(settings, way, costs)}")
     engine = {"engine": "local", "memory_limit": settings.memory_limit, "engine_folder": str(folder)}
     return [_train(settings, way, data, None, engine)]
 
 
-def _way(settings: ScaleSettings, data: ScaleData, name: str, workers: int, threads: int) -> Trained:
-    return Trained(
-        name=name,
-        rows=data.rows,
-        features=data.features,
-        depth=settings.depth,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        key_bits=settings.key_bits,
-        shards=max(1, workers),
-        workers=workers,
-        threads=threads,
-        holds_key=True,
-        runs=[],
-    )
+def _way(settings: ScaleSettings, data: ScaleData, name: str, workers: int, threads: int, **changes: Any) -> Trained:
+    """A way to train that was not tried yet, by the settings but for `changes`."""
+    shared = {field: getattr(settings, field) for field in ("depth", "bins", "scheme", "key_bits")}
+    place = {"workers": workers, "threads": threads, "shards": max(1, workers), "holds_key": True}
+    return Trained(name, data.rows, data.features, runs=[], **{**shared, **place, **changes})
 
 
 def _train(
@@ -199,34 +186,25 @@ def _train(
 ) -> Trained:
     """One more run of a way to train."""
     insecure = way.key_bits < MIN_BITS
-    job = ScaleJob(
-        data=data.paths,
-        warm_up=warm_up,
-        engine=engine or {},
-        address=None,
-        params={"scheme": way.scheme, "key_bits": way.key_bits, "insecure": insecure},
-        trees=settings.trees,
-        depth=way.depth,
-        bins=way.bins,
-        threads=available_cores(),
-    )
-    if not way.workers:
-        return msgspec.structs.replace(way, runs=[*way.runs, _ask(job, way.name)])
-    dask = {"engine": "dask", "workers_hold_key": way.holds_key, "shards": way.shards}
-    with Cluster(way.workers, way.threads) as cluster:
-        run = _ask(msgspec.structs.replace(job, engine=dask, address=cluster.address), way.name)
+    with running_cluster(way.workers, way.threads) if way.workers else nullcontext() as address:
+        if address is not None:
+            engine = {"engine": "dask", "workers_hold_key": way.holds_key, "shards": way.shards}
+        job = ScaleJob(
+            data=data.paths,
+            warm_up=warm_up,
+            engine=engine or {},
+            address=address,
+            params={"scheme": way.scheme, "key_bits": way.key_bits, "insecure": insecure},
+            trees=settings.trees,
+            depth=way.depth,
+            bins=way.bins,
+            threads=available_cores(),
+        )
+        run = ask("vfxgb.bench.scale.job", job, ScaleRun, way.name)
     return msgspec.structs.replace(way, runs=[*way.runs, run])
-
-
-def _ask(job: ScaleJob, name: str) -> ScaleRun:
-    return ask("vfxgb.bench.scale.job", job, ScaleRun, name)
 
 
 def _about(settings: ScaleSettings, way: Trained, costs: Costs | None) -> str:
     """How long a training should take, if anything is known about that."""
     seconds = None if costs is None else predicted_seconds(way, costs, available_cores())
     return "" if seconds is None else f", about {settings.trees * seconds:.0f} s on an idle machine"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -10,7 +10,6 @@ Operation costs are measured half before and half after the training, on a key o
 
 import time
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -25,7 +24,6 @@ from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.bench.train.costs import operations as timed_operations
 from vfxgb.crypto import generate
 from vfxgb.errors import MissingPackageError
-from vfxgb.runtime.timings import Timings
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 XGBOOST = "xgboost"
@@ -71,7 +69,7 @@ class TrainRun(msgspec.Struct, frozen=True):
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """What a job found. `costs` gives the seconds of one operation by name and number of threads, per repeat.
+    """The result of a job. `costs` gives the seconds of one operation by name and number of threads, per repeat.
 
     `fixed_bytes` is the peak of a run on a few rows: keys, tables, buffers. One ciphertext takes `wire_bytes` on the
     wire and `element_bytes` in memory; both are 0 without encryption.
@@ -178,28 +176,25 @@ def _fit(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
     ).fit(data.X, data.y, callbacks=[clock], verbose=False)
     if real:
         assert_real_trees(model.model_.active_share, f"bench train: {job.protocol} {job.params} on {data.source}")
+    costs = costs_of(model)
+    clock.rounds[0] -= costs["key_seconds"]
+    return TrainRun(rounds=clock.rounds, cpu_seconds=clock.cpu_seconds, **costs)
+
+
+def costs_of(model: VFXGBClassifier) -> dict[str, Any]:
+    """What a training has counted, by the fields of TrainRun: keys, operations and phases of all parties, bytes."""
     timings, traffic = model.timings_, model.traffic_[PASSIVE]
     parties = {ACTIVE: timings, **timings.parties}
-    operations = all_operations(parties.values())
-    key_seconds = sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES)
-    clock.rounds[0] -= key_seconds
-    return TrainRun(
-        clock.rounds,
-        clock.cpu_seconds,
-        key_seconds,
-        operations,
-        {party: dict(counted.seconds) for party, counted in parties.items()},
-        traffic.sent_bytes,
-        traffic.received_bytes,
-    )
-
-
-def all_operations(timings: Iterable[Timings]) -> dict[str, int]:
-    """Operation -> how often, of several parties together."""
-    counts: Counter[str] = Counter()
-    for party in timings:
-        counts.update(party.operations)
-    return dict(counts)
+    operations: Counter[str] = Counter()
+    for counted in parties.values():
+        operations.update(counted.operations)
+    return {
+        "key_seconds": sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES),
+        "operations": dict(operations),
+        "phases": {party: dict(counted.seconds) for party, counted in parties.items()},
+        "sent": traffic.sent_bytes,
+        "received": traffic.received_bytes,
+    }
 
 
 def _fit_xgboost(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:

@@ -1,6 +1,6 @@
 """`vfxgb bench train`: what training costs, per tree. The measurements; their tables are in report.py.
 
-Every configuration is trained in a process of its own (train_job.py), all parties in memory, one after the other.
+Every configuration is trained in a process of its own (job.py), all parties in memory, one after the other.
 Parts:
 
     configurations  `batch_he` with each scheme and randomness, against the arithmetic floor of the same run; beside
@@ -12,7 +12,6 @@ Parts:
 """
 
 import json
-import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median
@@ -22,6 +21,7 @@ import msgspec
 
 from vfxgb.bench.children import ask
 from vfxgb.bench.datasets import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
+from vfxgb.bench.progress import say
 from vfxgb.bench.train.costs import floor_seconds
 from vfxgb.bench.train.job import SETUP_BYTES, XGBOOST, JobResult, TrainJob, TrainRun
 from vfxgb.contract import ProtocolSpec
@@ -154,7 +154,7 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
         measured[part] = []
         for name, job in jobs:
             done += 1
-            print(f"{part}: {name} ({done} of {total})", file=sys.stderr, flush=True)
+            say(f"{part}: {name} ({done} of {total})")
             measured[part].append(make_measurement(name, job, run_in_child(job, name)))
     return measured
 
@@ -297,18 +297,8 @@ def _job(
             "insecure": settings.insecure,
             **(switches or {}),
         }
-    job = TrainJob(
-        data=settings.data,
-        rows=settings.rows,
-        features=settings.features,
-        protocol=protocol,
-        params=params,
-        depth=settings.depth,
-        bins=settings.bins,
-        threads=settings.threads,
-        extra=settings.trees,
-    )
-    return msgspec.structs.replace(job, **changes)
+    shared = {name: getattr(settings, name) for name in ("data", "rows", "features", "depth", "bins", "threads")}
+    return TrainJob(**{**shared, "protocol": protocol, "params": params, "extra": settings.trees, **changes})
 
 
 def run_in_child(job: TrainJob, name: str) -> JobResult:

@@ -1,12 +1,12 @@
 """`vfxgb bench train`: tables and the JSON of the measurements made by measure.py."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
-from vfxgb.bench.lines import MEGA, Columns, megabytes
+from vfxgb.bench.lines import MEGA, Column, Columns, megabytes
 from vfxgb.bench.train.job import XGBOOST
 from vfxgb.bench.train.measure import BATCH, SINGLE, Measurement, TrainSettings
 from vfxgb.protocols import protocol_by_name
@@ -19,16 +19,16 @@ MEMORY_GOAL = 2.5
 BATCH_GOAL = 0.55
 OPERATIONS = ("encryptions", "additions", "packing", "rerandomisations", "decryptions")
 PLAIN_SUMS = "row additions"
+# What the JSON holds of each measurement beside memory, and what of it only runs with ciphertexts have.
+REPORTED = (
+    *("name", "seconds", "cpu_seconds", "floor", "loaded_floor", "operations", "costs", "sent", "received"),
+    *("once_seconds", "once_bytes", "ciphertext_bytes", "gradients_bytes"),
+)
+ENCRYPTED = ("floor", "loaded_floor", "ciphertext_bytes", "gradients_bytes")
 
 
 def report_lines(settings: TrainSettings, parts: dict[str, list[Measurement]]) -> list[str]:
     """Everything that is printed after the machine."""
-    tables = {
-        "configurations": _config_lines,
-        "ablation": _ablation_lines,
-        "linear": _linear_lines,
-        "protocols": _protocol_lines,
-    }
     lines: list[str] = []
     for part, measurements in parts.items():
         source = "generated tables" if part == "linear" else measurements[0].result.source
@@ -36,104 +36,107 @@ def report_lines(settings: TrainSettings, parts: dict[str, list[Measurement]]) -
             f"{source}; depth {settings.depth}, {settings.bins} bins, {settings.key_bits}-bit keys, "
             f"{settings.threads} threads, two parties in one process"
         )
-        lines += [head, *tables[part](measurements), ""]
+        lines += [head, *PARTS[part](measurements), ""]
     return lines[:-1]
+
+
+def _encrypted(cell: Callable[[Measurement], str]) -> Callable[[Measurement], str]:
+    """The cell of a run with ciphertexts, empty for any other."""
+    return lambda run: cell(run) if run.result.costs else ""
+
+
+def _count(operation: str) -> Column:
+    return operation, lambda run: f"{run.operations.get(operation, 0):,.0f}"
+
+
+def _cost(operation: str) -> Column:
+    return operation, lambda run: f"{1e6 * run.costs[operation]:,.2f}" if operation in run.costs else ""
+
+
+def _saved(run: Measurement) -> str:
+    additions = run.operations.get("additions")
+    return f"{run.operations.get(PLAIN_SUMS, 0.0) / additions:.2f}x" if additions else ""
+
+
+def _of_gradients(count: int | None, run: Measurement) -> str:
+    """Bytes as a multiple of those of one ciphertext a row, where both are known."""
+    return f"{count / run.gradients_bytes:.2f}" if run.result.costs and count is not None else ""
+
+
+def _without_fixed(run: Measurement) -> int | None:
+    return None if run.peak_bytes is None else run.peak_bytes - (run.result.fixed_bytes or 0)
+
+
+SECONDS: Column = ("s a tree", lambda run: f"{run.seconds:.3f}")
+CPU: Column = ("CPU", lambda run: f"{run.cpu_seconds:.3f}")
+MEGABYTES: Column = ("MB", lambda run: f"{(run.sent + run.received) / MEGA:.2f}")
+PEAK: Column = ("peak MB", lambda run: megabytes(run.peak_bytes))
+TIMES: tuple[Column, ...] = (
+    ("seconds", lambda run: f"{run.seconds:.3f}"),
+    ("floor", _encrypted(lambda run: f"{run.floor:.3f}")),
+    ("ratio", _encrypted(lambda run: f"{run.seconds / run.floor:.2f}")),
+    ("busy floor", _encrypted(lambda run: f"{run.loaded_floor:.3f}")),
+    ("ratio", _encrypted(lambda run: f"{run.seconds / run.loaded_floor:.2f}")),
+    ("CPU", _encrypted(CPU[1])),
+)
+COUNTS: tuple[Column, ...] = (
+    *map(_count, OPERATIONS[:2]),
+    ("per feature", _count(PLAIN_SUMS)[1]),
+    ("saved", _saved),
+    *map(_count, OPERATIONS[2:]),
+)
+TRAFFIC: tuple[Column, ...] = (
+    ("sent", lambda run: f"{run.sent / MEGA:.2f}"),
+    ("received", lambda run: f"{run.received / MEGA:.2f}"),
+    ("ciphertexts", _encrypted(lambda run: f"{run.ciphertext_bytes / MEGA:.2f}")),
+    ("ratio", _encrypted(lambda run: f"{(run.sent + run.received) / run.ciphertext_bytes:.3f}")),
+)
+ONCE: tuple[Column, ...] = (
+    ("seconds", lambda run: f"{run.once_seconds:.3f}"),
+    ("MB", lambda run: f"{run.once_bytes / MEGA:.2f}"),
+)
+MEMORY: tuple[Column, ...] = (
+    ("one tree", PEAK[1]),
+    ("fixed", lambda run: megabytes(run.result.fixed_bytes)),
+    ("with pool", lambda run: megabytes(run.peak_with_pool)),
+    ("rows x ct", lambda run: megabytes(run.gradients_bytes) if _of_gradients(run.peak_bytes, run) else ""),
+    ("ratio", lambda run: _of_gradients(run.peak_bytes, run)),
+    ("less fixed", lambda run: _of_gradients(_without_fixed(run), run)),
+)
+LINEAR: tuple[Column, ...] = (
+    SECONDS,
+    ("us a row", lambda run: f"{1e6 * run.seconds / run.result.rows:.2f}"),
+    ("us a cell", lambda run: f"{1e6 * run.seconds / (run.result.rows * run.result.features[1]):.2f}"),
+    _count("additions"),
+    ("MB", lambda run: f"{(run.sent + run.received - run.once_bytes) / MEGA:.2f}"),
+    PEAK,
+    ("set-up s", lambda run: f"{run.once_seconds:.3f}" if run.once_bytes else ""),
+    ("set-up MB", lambda run: f"{run.once_bytes / MEGA:.2f}" if run.once_bytes else ""),
+)
 
 
 def _config_lines(measurements: Sequence[Measurement]) -> list[str]:
     encrypted = [run for run in measurements if run.result.costs]
-    blocks = (
-        _time_lines(measurements),
-        _operation_lines(encrypted),
-        _cost_lines(encrypted),
-        _traffic_lines(measurements),
-        _once_lines(measurements),
-        _memory_lines(measurements),
-    )
-    lines = [
-        "per tree: what a longer training took beyond one of a single tree, over the trees it had more; without keys"
-    ]
-    for block in blocks:
-        lines += ["", *block]
-    return lines
-
-
-def _time_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [COLUMNS.line("seconds per tree", ["seconds", "floor", "ratio", "busy floor", "ratio", "CPU"])]
-    for run in measurements:
-        cells = [f"{run.seconds:.3f}"]
-        if run.result.costs:
-            cells += [f"{run.floor:.3f}", f"{run.seconds / run.floor:.2f}"]
-            cells += [f"{run.loaded_floor:.3f}", f"{run.seconds / run.loaded_floor:.2f}"]
-            cells.append(f"{run.cpu_seconds:.3f}")
-        lines.append(COLUMNS.line(run.name, cells))
-    lines.append(f"floor: operations x cost of one on one thread / threads (goal: ratio at most {FLOOR_GOAL})")
-    lines.append(
-        "busy floor: the same at the cost measured with all threads at work; CPU: processor time of all threads"
-    )
-    return lines
-
-
-def _operation_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [COLUMNS.line("operations per tree", [*OPERATIONS[:2], "per feature", "saved", *OPERATIONS[2:]])]
-    for run in measurements:
-        counts = run.operations
-        cells = [f"{counts.get(name, 0):,.0f}" for name in OPERATIONS]
-        without = counts.get(PLAIN_SUMS, 0.0)
-        saved = f"{without / counts['additions']:.2f}x" if counts.get("additions") else ""
-        lines.append(COLUMNS.line(run.name, [*cells[:2], f"{without:,.0f}", saved, *cells[2:]]))
-    lines.append("per feature: additions if every row of a node to build were added once per feature")
-    lines.append("saved: what joint buckets and node totals bring, marginals and left sums counted")
-    return lines
-
-
-def _cost_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [COLUMNS.line("microseconds each, one thread", OPERATIONS)]
-    for run in measurements:
-        cells = [f"{1e6 * run.costs[name]:,.2f}" if name in run.costs else "" for name in OPERATIONS]
-        lines.append(COLUMNS.line(run.name, cells))
-    return lines
-
-
-def _traffic_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [COLUMNS.line("megabytes per tree", ["sent", "received", "ciphertexts", "ratio"])]
-    for run in measurements:
-        if run.job.protocol == XGBOOST:
-            continue
-        cells = [f"{run.sent / MEGA:.2f}", f"{run.received / MEGA:.2f}"]
-        if run.result.costs:
-            ratio = (run.sent + run.received) / run.ciphertext_bytes
-            cells += [f"{run.ciphertext_bytes / MEGA:.2f}", f"{ratio:.3f}"]
-        lines.append(COLUMNS.line(run.name, cells))
-    lines.append(f"ciphertexts: rows x ciphertext + packed sums (goal: ratio at most {TRAFFIC_GOAL})")
-    return lines
-
-
-def _once_lines(measurements: Sequence[Measurement]) -> list[str]:
     return [
-        COLUMNS.line("once per training", ["seconds", "MB"]),
-        *(
-            COLUMNS.line(run.name, [f"{run.once_seconds:.3f}", f"{run.once_bytes / MEGA:.2f}"])
-            for run in measurements
-            if run.once_seconds
-        ),
+        "per tree: what a longer training took beyond one of a single tree, over the trees it had more; without keys",
+        "",
+        *COLUMNS.table("seconds per tree", TIMES, measurements),
+        f"floor: operations x cost of one on one thread / threads (goal: ratio at most {FLOOR_GOAL})",
+        "busy floor: the same at the cost measured with all threads at work; CPU: processor time of all threads",
+        "",
+        *COLUMNS.table("operations per tree", COUNTS, encrypted),
+        "per feature: additions if every row of a node to build were added once per feature",
+        "saved: what joint buckets and node totals bring, marginals and left sums counted",
+        "",
+        *COLUMNS.table("microseconds each, one thread", [_cost(name) for name in OPERATIONS], encrypted),
+        "",
+        *COLUMNS.table("megabytes per tree", TRAFFIC, (run for run in measurements if run.job.protocol != XGBOOST)),
+        f"ciphertexts: rows x ciphertext + packed sums (goal: ratio at most {TRAFFIC_GOAL})",
+        "",
+        *COLUMNS.table("once per training", ONCE, (run for run in measurements if run.once_seconds)),
         "keys, or the set-up of masks with its bytes in both directions",
-    ]
-
-
-def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [
-        COLUMNS.line("peak memory, megabytes", ["one tree", "fixed", "with pool", "rows x ct", "ratio", "less fixed"])
-    ]
-    for run in measurements:
-        fixed = run.result.fixed_bytes
-        cells = [megabytes(run.peak_bytes), megabytes(fixed), megabytes(run.peak_with_pool)]
-        if run.result.costs and run.peak_bytes is not None:
-            cells += [megabytes(run.gradients_bytes), f"{run.peak_bytes / run.gradients_bytes:.2f}"]
-            cells.append(f"{(run.peak_bytes - (fixed or 0)) / run.gradients_bytes:.2f}")
-        lines.append(COLUMNS.line(run.name, cells))
-    return [
-        *lines,
+        "",
+        *COLUMNS.table("peak memory, megabytes", MEMORY, measurements),
         "of both parties together with the messages on their way, beyond the table; one tree: nothing large in it but",
         f"the passive party's ciphertexts (goal: ratio at most {MEMORY_GOAL}); fixed: the same with 1,000 rows,",
         "that is keys and tables; with pool: also the randomness that the active party makes ahead",
@@ -141,15 +144,14 @@ def _memory_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = ["", COLUMNS.line("", ["s a tree", "x all on", "CPU", *OPERATIONS, "MB"])]
-    base = measurements[0]
-    batch = measurements[0]
+    base = batch = measurements[0]
+    ratio: Column = ("x all on", lambda run: f"{run.seconds / base.seconds:.2f}")
+    columns = (SECONDS, ratio, CPU, *map(_count, OPERATIONS), MEGABYTES)
+    lines = ["", *COLUMNS.table("", columns, ())]
     for run in measurements:
         if run.name.endswith("all on"):
             base = run
-        cells = [f"{run.seconds:.3f}", f"{run.seconds / base.seconds:.2f}", f"{run.cpu_seconds:.3f}"]
-        cells += [f"{run.operations.get(name, 0):,.0f}" for name in OPERATIONS]
-        lines.append(COLUMNS.line(run.name, [*cells, f"{(run.sent + run.received) / MEGA:.2f}"]))
+        lines += COLUMNS.table("", columns, [run])[1:]
         if run.name.endswith("all off") and run.job.protocol == BATCH:
             batch = run
         if run.job.protocol == SINGLE:
@@ -163,40 +165,25 @@ def _ablation_lines(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def _linear_lines(measurements: Sequence[Measurement]) -> list[str]:
-    lines = [
+    return [
         "the first tree, key generation and set-up left out and, where there is one, beside it",
         "",
-        COLUMNS.line("", ["s a tree", "us a row", "us a cell", "additions", "MB", "peak MB", "set-up s", "set-up MB"]),
+        *COLUMNS.table("", LINEAR, measurements),
+        "a cell: a row's value of one feature of the passive party",
     ]
-    for run in measurements:
-        rows = run.result.rows
-        cells = rows * run.result.features[1]
-        lines.append(
-            COLUMNS.line(
-                run.name,
-                [
-                    f"{run.seconds:.3f}",
-                    f"{1e6 * run.seconds / rows:.2f}",
-                    f"{1e6 * run.seconds / cells:.2f}",
-                    f"{run.operations.get('additions', 0):,.0f}",
-                    f"{(run.sent + run.received - run.once_bytes) / MEGA:.2f}",
-                    megabytes(run.peak_bytes),
-                    *([f"{run.once_seconds:.3f}", f"{run.once_bytes / MEGA:.2f}"] if run.once_bytes else []),
-                ],
-            )
-        )
-    lines.append("a cell: a row's value of one feature of the passive party")
-    return lines
 
 
 def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
     first = measurements[0]
-    lines = ["", COLUMNS.line("", ["s a tree", "x first", "CPU", "x first", "MB", "peak MB"])]
-    for run in measurements:
-        cells = [f"{run.seconds:.4f}", f"{run.seconds / first.seconds:.2f}"]
-        cells += [f"{run.cpu_seconds:.4f}", f"{run.cpu_seconds / first.cpu_seconds:.2f}"]
-        cells += [f"{(run.sent + run.received) / MEGA:.2f}", megabytes(run.peak_bytes)]
-        lines.append(COLUMNS.line(run.name, cells))
+    columns: tuple[Column, ...] = (
+        ("s a tree", lambda run: f"{run.seconds:.4f}"),
+        ("x first", lambda run: f"{run.seconds / first.seconds:.2f}"),
+        ("CPU", lambda run: f"{run.cpu_seconds:.4f}"),
+        ("x first", lambda run: f"{run.cpu_seconds / first.cpu_seconds:.2f}"),
+        MEGABYTES,
+        PEAK,
+    )
+    lines = ["", *COLUMNS.table("", columns, measurements)]
     for name in dict.fromkeys(run.job.protocol for run in measurements):
         spec = protocol_by_name(name)
         if spec.security == "broken":
@@ -204,6 +191,14 @@ def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
         if "small_nodes" in spec.params.__struct_fields__:
             lines.append(f"{name} alone leaves nodes with too few rows to the active party: its trees can differ")
     return lines
+
+
+PARTS = {
+    "configurations": _config_lines,
+    "ablation": _ablation_lines,
+    "linear": _linear_lines,
+    "protocols": _protocol_lines,
+}
 
 
 def to_json(settings: TrainSettings, facts: dict[str, str], parts: dict[str, list[Measurement]]) -> dict[str, Any]:
@@ -216,21 +211,11 @@ def to_json(settings: TrainSettings, facts: dict[str, str], parts: dict[str, lis
 
 
 def _measurement_json(run: Measurement) -> dict[str, Any]:
-    encrypted = bool(run.result.costs)
+    values = {name: getattr(run, name) for name in REPORTED}
+    if not run.result.costs:
+        values.update(dict.fromkeys(ENCRYPTED))
     return {
-        "name": run.name,
-        "seconds": run.seconds,
-        "cpu_seconds": run.cpu_seconds,
-        "floor": run.floor if encrypted else None,
-        "loaded_floor": run.loaded_floor if encrypted else None,
-        "operations": run.operations,
-        "costs": run.costs,
-        "sent": run.sent,
-        "received": run.received,
-        "once_seconds": run.once_seconds,
-        "once_bytes": run.once_bytes,
-        "ciphertext_bytes": run.ciphertext_bytes if encrypted else None,
-        "gradients_bytes": run.gradients_bytes if encrypted else None,
+        **values,
         "fixed_bytes": run.result.fixed_bytes,
         "peak_bytes": run.peak_bytes,
         "peak_with_pool": run.peak_with_pool,

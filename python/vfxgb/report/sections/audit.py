@@ -3,7 +3,7 @@
 from typing import Any
 
 from vfxgb.report.charts import bar
-from vfxgb.report.html import Child, Markup, markup, more, table, tag
+from vfxgb.report.html import Child, Markup, alert, bullets, markup, more, table, tag
 from vfxgb.report.owners import badge
 from vfxgb.report.words import share
 
@@ -13,38 +13,21 @@ def render(document: dict[str, Any]) -> Markup:
     audit = document["audit"]
     if audit is None:
         return Markup()
-    findings = audit["summary"]
+    findings, ran = audit["summary"], document["run"]["protocol"]
     worse = sum(finding["better"] for finding in findings)
-    other = audit["protocol"] != document["run"]["protocol"]
+    other = f"These findings are of a run of {audit['protocol']}, not of {ran}." if audit["protocol"] != ran else ""
+    said = (
+        f"{worse} of {len(findings)} attacks did better than guessing. The guess is that of a party that saw nothing "
+        "of the run."
+    )
+    head = ("attack", "attacker", "learns", "round, from 1", "success", "", "guess", "verdict")
+    rows = [_row(document, finding) for finding in findings]
     return markup(
-        (
-            tag("h2", "Audit"),
-            tag(
-                "p",
-                f"These findings are of a run of {audit['protocol']}, not of {document['run']['protocol']}.",
-                class_="alert",
-            )
-            if other
-            else None,
-            tag(
-                "p",
-                f"{worse} of {len(findings)} attacks did better than guessing. The guess is that of a party that saw "
-                "nothing of the run.",
-            )
-            if findings
-            else tag("p", "No attack applies to this run."),
-            table(
-                "Findings of the audit",
-                ("attack", "attacker", "learns", "round, from 1", "success", "", "guess", "verdict"),
-                [_row(document, finding) for finding in findings],
-                numeric=(4, 6),
-                wide=5,
-                stack=True,
-            )
-            if findings
-            else None,
-            _left_out(audit),
-        )
+        tag("h2", "Audit"),
+        alert(other) if other else None,
+        tag("p", said if findings else "No attack applies to this run."),
+        table("Findings of the audit", head, rows, numeric=(4, 6), wide=5, stack=True) if rows else None,
+        _left_out(audit),
     )
 
 
@@ -66,6 +49,4 @@ def _row(document: dict[str, Any], finding: dict[str, Any]) -> list[Child]:
 def _left_out(audit: dict[str, Any]) -> Markup:
     items = [f"{attack['attack']}: {attack['why']}" for attack in audit["not_run"]]
     items += [f"{name}, left out for cost: {text}" for name, text in audit["remarks"].items()]
-    if not items:
-        return Markup()
-    return more(f"Not run ({len(items)})", tag("ul", (tag("li", text) for text in items)), key="audit-not-run")
+    return more(f"Not run ({len(items)})", bullets(items), key="audit-not-run") if items else Markup()

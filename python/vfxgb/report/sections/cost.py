@@ -17,13 +17,11 @@ def time(document: dict[str, Any]) -> Markup:
         return Markup()
     rounds = f", {plural(run['rounds'], 'round')}" if run["rounds"] else ""
     return markup(
-        (
-            tag("h2", "Time"),
-            tag("p", f"{duration(run['seconds'])} in all{rounds}.") if run["seconds"] else None,
-            tag("div", pace, class_="charts") if pace else None,
-            tables,
-            _operations(run["operations"]),
-        )
+        tag("h2", "Time"),
+        tag("p", f"{duration(run['seconds'])} in all{rounds}.") if run["seconds"] else None,
+        tag("div", pace, class_="charts") if pace else None,
+        tables,
+        _operations(run["operations"]),
     )
 
 
@@ -35,36 +33,22 @@ def traffic(document: dict[str, Any]) -> Markup:
     most = max(max(counts["sent_bytes"], counts["received_bytes"]) for counts in peers.values())
     wired = any(counts["wire_sent_bytes"] or counts["wire_received_bytes"] for counts in peers.values())
     own, order = document["run"]["party"], places(document)
-    rows = []
-    for peer, counts in peers.items():
-        for way, kind in (("to", "sent"), ("from", "received")):
-            rows.append(
-                (
-                    (f"{way} ", badge(document, peer)),
-                    size(counts[f"{kind}_bytes"]),
-                    bar(counts[f"{kind}_bytes"], most, style(order.get(peer if way == "from" else own, 0))),
-                    f"{counts[f'{kind}_messages']:,}",
-                    *((size(counts[f"wire_{kind}_bytes"]),) if wired else ()),
-                )
-            )
-    trips = sum(counts["round_trips"] for counts in peers.values())
-    return markup(
+    rows = [
         (
-            tag("h2", "Traffic"),
-            tag(
-                "p",
-                (f"{plural(trips, 'round trip')} in all. " if trips else "")
-                + ("On the wire, messages are compressed where that was agreed on, and framed." if wired else ""),
-            ),
-            table(
-                "Traffic by peer",
-                ("peer", "bytes", "", "messages", *(("on the wire",) if wired else ())),
-                rows,
-                numeric=(1, 3, 4),
-                wide=2,
-            ),
+            (f"{way} ", badge(document, peer)),
+            size(counts[f"{kind}_bytes"]),
+            bar(counts[f"{kind}_bytes"], most, style(order.get(peer if way == "from" else own, 0))),
+            f"{counts[f'{kind}_messages']:,}",
+            *((size(counts[f"wire_{kind}_bytes"]),) if wired else ()),
         )
-    )
+        for peer, counts in peers.items()
+        for way, kind in (("to", "sent"), ("from", "received"))
+    ]
+    trips = sum(counts["round_trips"] for counts in peers.values())
+    said = f"{plural(trips, 'round trip')} in all. " if trips else ""
+    said += "On the wire, messages are compressed where that was agreed on, and framed." if wired else ""
+    head = ("peer", "bytes", "", "messages", *(("on the wire",) if wired else ()))
+    return markup(tag("h2", "Traffic"), tag("p", said), table("Traffic by peer", head, rows, numeric=(1, 3, 4), wide=2))
 
 
 def _phases(document: dict[str, Any], party: str, phases: dict[str, float]) -> Markup:
@@ -81,10 +65,8 @@ def _phases(document: dict[str, Any], party: str, phases: dict[str, float]) -> M
         for phase, seconds in ordered
     ]
     return markup(
-        (
-            tag("h3", "Phases at ", badge(document, party)),
-            table(f"Seconds by phase at {party}", ("phase", "time", "", "share"), rows, numeric=(1, 3), wide=2),
-        )
+        tag("h3", "Phases at ", badge(document, party)),
+        table(f"Seconds by phase at {party}", ("phase", "time", "", "share"), rows, numeric=(1, 3), wide=2),
     )
 
 

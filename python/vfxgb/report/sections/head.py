@@ -3,7 +3,7 @@
 from typing import Any
 
 from vfxgb.report.guarantees import WEAKENED
-from vfxgb.report.html import Child, Markup, markup, tag
+from vfxgb.report.html import Child, Markup, alert, markup, tag
 from vfxgb.report.owners import badge, badges
 from vfxgb.report.words import duration, joined, moment, number, plural, shown, size
 
@@ -12,12 +12,8 @@ _WARNINGS = {
     "broken": "This protocol is broken: an attack is known that undoes its protection. Use it for research only.",
     "none": "This run was not protected: others saw gradients or data in clear.",
 }
-_STATES = {
-    "running": "running",
-    "stopped": "stopped, can be resumed",
-    "failed": "failed",
-    "finished": "finished",
-}
+# A state in other words than its own.
+_STATES = {"stopped": "stopped, can be resumed"}
 _ROLES = {
     "active": "the active party, which holds the labels",
     "passive": "a passive party, which holds features and no labels",
@@ -31,47 +27,39 @@ MOST_CARDS = 8
 
 def render(document: dict[str, Any]) -> Markup:
     """The head of the page."""
-    run = document["run"]
+    run, security = document["run"], document["run"]["security"]
     others = [name for name in run["parties"] if name != run["party"]]
+    chips = [tag("span", _STATES.get(run["state"], run["state"]), class_="chip", data_state=run["state"])]
+    if security:
+        chips.append(tag("span", f"security: {security}", class_="chip", data_security=security))
     return markup(
-        (
-            tag(
-                "p",
-                tag("span", _STATES[run["state"]], class_="chip", data_state=run["state"]),
-                tag("span", f"security: {run['security']}", class_="chip", data_security=run["security"])
-                if run["security"]
-                else None,
-                class_="chips",
-            ),
-            tag("h1", run["purpose"] or f"Run {run['run'][:8]}"),
-            tag(
-                "p",
-                _HOW[document["guarantees"]["kind"]],
-                tag("b", run["protocol"] or "no protocol yet"),
-                ", as ",
-                badge(document, run["party"]),
-                " saw it",
-                (" with ", badges(document, others)) if others else None,
-                f". Begun {moment(run['started'])}." if run["started"] else ".",
-                class_="lead",
-            ),
-            tag("p", tag("b", "It ended with: "), run["error"], class_="alert") if run["error"] else None,
-            tag("p", _WARNINGS[run["security"]], class_="alert") if run["security"] in _WARNINGS else None,
-            tag("p", WEAKENED, class_="alert") if document["guarantees"]["weakened"] else None,
-            _cards(document),
-            tag("dl", (_fact(name, value) for name, value in _facts(document)), class_="facts"),
-        )
+        tag("p", chips, class_="chips"),
+        tag("h1", run["purpose"] or f"Run {run['run'][:8]}"),
+        tag(
+            "p",
+            (_HOW[document["guarantees"]["kind"]], tag("b", run["protocol"] or "no protocol yet")),
+            (", as ", badge(document, run["party"]), " saw it"),
+            (" with ", badges(document, others)) if others else None,
+            f". Begun {moment(run['started'])}." if run["started"] else ".",
+            class_="lead",
+        ),
+        alert(tag("b", "It ended with: "), run["error"]) if run["error"] else None,
+        alert(_WARNINGS[security]) if security in _WARNINGS else None,
+        alert(WEAKENED) if document["guarantees"]["weakened"] else None,
+        _cards(document),
+        tag("dl", (_entry(name, value) for name, value in _facts(document)), class_="facts"),
     )
 
 
-def _card(name: str, value: str, small: str) -> Markup:
-    return tag("div", tag("dt", name), tag("dd", value, tag("small", small) if small else None))
+def _entry(name: str, *value: Child) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", *value))
 
 
 def _cards(document: dict[str, Any]) -> Markup:
     numbers = _numbers(document)[:MOST_CARDS]
     columns = len(numbers) if len(numbers) <= 6 else 4
-    return tag("dl", (_card(*card) for card in numbers), class_=f"cards n{columns}")
+    cards = (_entry(name, value, tag("small", small) if small else None) for name, value, small in numbers)
+    return tag("dl", cards, class_=f"cards n{columns}")
 
 
 def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -89,9 +77,9 @@ def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
             for metric, values in metrics.items()
             if place < len(values) and values
         ]
-    if run["best_iteration"] is not None:
+    if best is not None:
         score = "" if run["best_score"] is None else number(run["best_score"])
-        numbers.append(("Best round", f"{run['best_iteration']:,}", score))
+        numbers.append(("Best round", f"{best:,}", score))
     if run["seconds"]:
         each = f"{duration(run['seconds'] / run['rounds'])} a round" if run["rounds"] else ""
         numbers.append(("Time", duration(run["seconds"]), each))
@@ -129,7 +117,3 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
     if run["sessions"] > 1:
         facts.append(("Sessions", f"the parties met {plural(run['sessions'], 'time')} for this run"))
     return facts
-
-
-def _fact(name: str, value: Child) -> Markup:
-    return tag("div", tag("dt", name), tag("dd", value))

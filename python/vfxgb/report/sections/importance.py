@@ -3,7 +3,7 @@
 from typing import Any
 
 from vfxgb.report.charts import bar
-from vfxgb.report.html import Markup, markup, table, tag
+from vfxgb.report.html import Markup, markup, quiet, table, tag
 from vfxgb.report.owners import badge, badges, places, style
 from vfxgb.report.words import number, share
 
@@ -20,22 +20,13 @@ def render(document: dict[str, Any]) -> Markup:
     if not model["gains"]:
         return _splits(document, features)
     masked = [party for party in parties if party not in model["known"] and parties[party]["splits"]]
+    why = " are masked: which of them the trees use is known to their owner."
     return markup(
-        (
-            tag("h2", "Importance"),
-            tag("p", "By total gain: how much the splits lowered the training loss."),
-            _parties(document, parties) if len(parties) > 1 else None,
-            _features(document, features),
-            tag(
-                "p",
-                "Features of ",
-                badges(document, masked),
-                " are masked: which of them the trees use is known to their owner.",
-                class_="quiet",
-            )
-            if masked
-            else None,
-        )
+        tag("h2", "Importance"),
+        tag("p", "By total gain: how much the splits lowered the training loss."),
+        _parties(document, parties) if len(parties) > 1 else None,
+        _features(document, features),
+        quiet("Features of ", badges(document, masked), why) if masked else None,
     )
 
 
@@ -56,14 +47,9 @@ def _parties(document: dict[str, Any], parties: dict[str, dict[str, float]]) -> 
 
 
 def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
-    order = places(document)
-    held = [
-        (gains["total_gain"], party, name, gains) for party, named in features.items() for name, gains in named.items()
-    ]
-    held.sort(key=lambda item: -item[0])
+    order, held = places(document), _ranked(features, "total_gain")
     if not held:
         return tag("p", "No split uses a feature of a party whose share is here.")
-    most = held[0][0]
     several = len(document["model"]["parties"]) > 1
     head = ("feature", *(("owner",) if several else ()), "gain", "", "splits")
     wide = head.index("")
@@ -72,42 +58,40 @@ def _features(document: dict[str, Any], features: dict[str, dict[str, dict[str, 
             name,
             *((badge(document, party),) if several else ()),
             number(gain),
-            bar(gain, most, style(order.get(party, 0))),
-            f"{int(gains['splits']):,}",
+            bar(gain, held[0][0], style(order.get(party, 0))),
+            f"{splits:,}",
         )
-        for gain, party, name, gains in held[:MOST_FEATURES]
+        for gain, splits, party, name in held[:MOST_FEATURES]
     ]
-    rest = held[MOST_FEATURES:]
+    rest = [gain for gain, *_ in held[MOST_FEATURES:]]
     return markup(
-        (
-            tag("h3", "By feature"),
-            table("Importance by feature", head, rows, numeric=(wide - 1, wide + 1), wide=wide),
-            tag(
-                "p",
-                f"{len(rest)} more features with a gain of {number(sum(item[0] for item in rest))} in all.",
-                class_="quiet",
-            )
-            if rest
-            else None,
-        )
+        tag("h3", "By feature"),
+        table("Importance by feature", head, rows, numeric=(wide - 1, wide + 1), wide=wide),
+        quiet(f"{len(rest)} more features with a gain of {number(sum(rest))} in all.") if rest else None,
     )
 
 
 def _splits(document: dict[str, Any], features: dict[str, dict[str, dict[str, float]]]) -> Markup:
     """Rank features by number of splits, where gains are not known."""
-    order = places(document)
-    held = [(int(gains["splits"]), party, name) for party, named in features.items() for name, gains in named.items()]
-    held.sort(key=lambda item: -item[0])
+    order, held = places(document), _ranked(features, "splits")
     if not held:
         return Markup()
     rows = [
-        (name, f"{count:,}", bar(count, held[0][0], style(order.get(party, 0))))
-        for count, party, name in held[:MOST_FEATURES]
+        (name, f"{count:,}", bar(count, held[0][1], style(order.get(party, 0))))
+        for _, count, party, name in held[:MOST_FEATURES]
     ]
     return markup(
-        (
-            tag("h2", "Importance"),
-            tag("p", "By number of splits: gains are not shared with users."),
-            table("Splits by feature", ("feature", "splits", ""), rows, numeric=(1,), wide=2),
-        )
+        tag("h2", "Importance"),
+        tag("p", "By number of splits: gains are not shared with users."),
+        table("Splits by feature", ("feature", "splits", ""), rows, numeric=(1,), wide=2),
     )
+
+
+def _ranked(features: dict[str, dict[str, dict[str, float]]], by: str) -> list[tuple[float, int, str, str]]:
+    """(value of `by`, splits, party, feature) of every feature in use, the largest value first."""
+    held = [
+        (gains[by], int(gains["splits"]), party, name)
+        for party, named in features.items()
+        for name, gains in named.items()
+    ]
+    return sorted(held, key=lambda entry: -entry[0])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vfxgb.report.html import Markup, markup, more, tag
+from vfxgb.report.html import Markup, bullets, markup, more, quiet, tag
 
 
 def render(document: dict[str, Any]) -> Markup:
@@ -10,28 +10,18 @@ def render(document: dict[str, Any]) -> Markup:
     said = document["guarantees"]
     if not said["name"]:
         return Markup()
-    attacks = said["attacks"]
+    attacks, reveals = said["attacks"], said["reveals"]
+    by_design = "What its messages reveal by design"
     return markup(
-        (
-            tag("h2", "Guarantees"),
-            tag("p", tag("b", said["name"]), f": {said['summary']}." if said["summary"] else None),
-            tag("ul", (tag("li", point) for point in said["points"])) if said["points"] else None,
-            tag("h3", "Known attacks"),
-            tag("ul", (_attack(text) for text in attacks), class_="attacks")
-            if attacks
-            else tag("p", "None is known beyond what the messages reveal by design."),
-            tag("p", "Codes such as E62 are points of docs/errata.md.", class_="quiet")
-            if any("(E" in text for text in attacks)
-            else None,
-            more(
-                "What its messages reveal by design",
-                tag("ul", (tag("li", what) for what in said["reveals"])),
-                key="by-design",
-                open_=document["ledger"] is None,
-            )
-            if said["reveals"]
-            else None,
-        )
+        tag("h2", "Guarantees"),
+        tag("p", tag("b", said["name"]), f": {said['summary']}." if said["summary"] else None),
+        bullets(said["points"]) if said["points"] else None,
+        tag("h3", "Known attacks"),
+        tag("ul", map(_attack, attacks), class_="attacks")
+        if attacks
+        else tag("p", "None is known beyond what the messages reveal by design."),
+        quiet("Codes such as E62 are points of docs/errata.md.") if any("(E" in text for text in attacks) else None,
+        more(by_design, bullets(reveals), key="by-design", open_=document["ledger"] is None) if reveals else None,
     )
 
 

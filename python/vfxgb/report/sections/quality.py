@@ -25,7 +25,7 @@ def learning(document: dict[str, Any]) -> Markup:
     why = _no_metrics(run)
     if not charts and not why:
         return Markup()
-    return markup((tag("h2", "Learning"), tag("div", charts, class_="charts") if charts else tag("p", why)))
+    return markup(tag("h2", "Learning"), tag("div", charts, class_="charts") if charts else tag("p", why))
 
 
 def curves(document: dict[str, Any]) -> Markup:
@@ -38,15 +38,13 @@ def curves(document: dict[str, Any]) -> Markup:
     if not charts:
         return Markup()
     return markup(
-        (
-            tag("h2", "Calibration and ROC"),
-            tag(
-                "p",
-                f"{_after(document['run'])} Calibration puts what the model predicts next to what came true, for "
-                "groups of rows with similar predictions; a model that means what it says lies on the dashed line.",
-            ),
-            tag("div", charts, class_="charts"),
-        )
+        tag("h2", "Calibration and ROC"),
+        tag(
+            "p",
+            f"{_after(document['run'])} Calibration puts what the model predicts next to what came true, for "
+            "groups of rows with similar predictions; a model that means what it says lies on the dashed line.",
+        ),
+        tag("div", charts, class_="charts"),
     )
 
 
@@ -101,27 +99,18 @@ def _no_metrics(run: dict[str, Any]) -> str:
 
 def _set_charts(key: str, name: str, held: dict[str, Any]) -> Iterator[Markup]:
     classes = held.get("classes")
-    if classes is None:
-        groups = {"": held}
-    else:
+    groups = {"": held}
+    if classes is not None:
         groups = {f"class {label}": curve for label, curve in list(classes.items())[:MOST_CLASSES]}
-    left_out = len(classes or ()) - len(groups)
-    note = f" {left_out} more classes are in run.json." if classes is not None and left_out > 0 else ""
+    left_out = len(classes or groups) - len(groups)
+    note = f" {left_out} more classes are in run.json." if left_out > 0 else ""
     rocs = {label: curve["roc"] for label, curve in groups.items() if curve.get("roc")}
     if rocs:
         areas = ", ".join((f"{label}: " if label else "") + number(roc["auc"]) for label, roc in rocs.items())
-        frame = Frame(
-            f"{key}-roc",
-            f"ROC, {name}",
-            f"Area under the curve{' by class' if classes else ''}: {areas}.{note}",
-            "false positive rate",
-            "true positive rate",
-            x_range=(0.0, 1.0),
-            y_range=(0.0, 1.0),
-            diagonal=True,
-        )
-        series = [Series(label or "true positive rate", roc["fpr"], roc["tpr"]) for label, roc in rocs.items()]
-        yield line_chart(frame, series)
+        says = f"Area under the curve{' by class' if classes else ''}: {areas}.{note}"
+        false, true = "false positive rate", "true positive rate"
+        square = Frame(f"{key}-roc", f"ROC, {name}", says, false, true, (0.0, 1.0), (0.0, 1.0), diagonal=True)
+        yield line_chart(square, [Series(label or true, roc["fpr"], roc["tpr"]) for label, roc in rocs.items()])
     bins = {label: curve["calibration"] for label, curve in groups.items() if curve.get("calibration")}
     if bins:
         yield _calibration(f"{key}-calibration", name, bins, note)
@@ -129,21 +118,11 @@ def _set_charts(key: str, name: str, held: dict[str, Any]) -> Iterator[Markup]:
 
 def _calibration(key: str, name: str, bins: dict[str, dict[str, Any]], note: str) -> Markup:
     values = [value for curve in bins.values() for side in ("predicted", "observed") for value in curve[side]]
-    rows = sum(next(iter(bins.values()))["rows"])
+    rows = next(iter(bins.values()))["rows"]
     share = min(values) >= 0.0 and max(values) <= 1.0
     ends = (0.0, 1.0) if share else (min(values), max(values))
-    frame = Frame(
-        f"{key}",
-        f"Calibration, {name}",
-        f"Mean prediction against mean outcome of {number(rows)} rows in {len(next(iter(bins.values()))['rows'])} "
-        f"groups.{note}",
-        "predicted",
-        "observed",
-        x_range=ends,
-        y_range=ends,
-        diagonal=True,
-        dots=True,
-    )
-    return line_chart(
-        frame, [Series(label or "observed", curve["predicted"], curve["observed"]) for label, curve in bins.items()]
-    )
+    says = f"Mean prediction against mean outcome of {number(sum(rows))} rows in {len(rows)} groups.{note}"
+    title = f"Calibration, {name}"
+    frame = Frame(key, title, says, "predicted", "observed", ends, ends, diagonal=True, dots=True)
+    lines = [Series(label or "observed", curve["predicted"], curve["observed"]) for label, curve in bins.items()]
+    return line_chart(frame, lines)

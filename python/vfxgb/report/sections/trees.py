@@ -5,7 +5,7 @@ from typing import Any
 
 from vfxgb.model.drawing import NOT_SHARED
 from vfxgb.report.charts import bar
-from vfxgb.report.html import Child, Markup, json_block, markup, more, table, tag
+from vfxgb.report.html import Child, Markup, json_block, markup, more, quiet, region, table, tag
 from vfxgb.report.owners import badge, letter, places, style
 from vfxgb.report.words import joined, number, plural
 
@@ -18,30 +18,20 @@ def render(document: dict[str, Any]) -> Markup:
     model = document["model"]
     if not model:
         why = _no_trees(document["run"])
-        return markup((tag("h2", "Trees"), tag("p", why))) if why else Markup()
+        return markup(tag("h2", "Trees"), tag("p", why)) if why else Markup()
     if "importance" not in model:
         return _records(document, model["records"])
     if not model["trees"]:
         return Markup()
     return markup(
-        (
-            tag("h2", "Trees"),
-            _legend(document, model),
-            tag("div", _chooser(model), class_="controls", hidden=True, id="tree-controls"),
-            tag(
-                "div",
-                id="tree-drawing",
-                class_="scroll drawing",
-                tabindex="0",
-                role="region",
-                aria_label="Drawing of the tree",
-                hidden=True,
-            ),
-            more("This tree as a table", tag("div", id="tree-table"), key="tree-as-table"),
-            tag("noscript", _plain(document, model)),
-            json_block(_data(document, model), "tree-data"),
-            _left_out(model),
-        )
+        tag("h2", "Trees"),
+        _legend(document, model),
+        tag("div", _chooser(model), class_="controls", hidden=True, id="tree-controls"),
+        region("Drawing of the tree", key="tree-drawing", style="scroll drawing", hidden=True),
+        more("This tree as a table", tag("div", id="tree-table"), key="tree-as-table"),
+        tag("noscript", _plain(document, model)),
+        json_block(_data(document, model), "tree-data"),
+        _left_out(model),
     )
 
 
@@ -55,40 +45,27 @@ def _no_trees(run: dict[str, Any]) -> str:
 
 def _legend(document: dict[str, Any], model: dict[str, Any]) -> Markup:
     masked = [party for party in model["parties"] if party not in model["known"]]
-    text = (
-        f" Splits of {joined(masked)} are masked: the tree knows whose they are and under which number their owner "
-        "filed them, and nothing else."
-        if masked
-        else ""
-    )
-    return markup(
-        (
-            tag("p", [(badge(document, party), " ") for party in model["parties"]], class_="owners"),
-            tag(
-                "p",
-                "A row goes to yes when its value is below the threshold. Leaves add their value to the score.",
-                text,
-            ),
+    text = "A row goes to yes when its value is below the threshold. Leaves add their value to the score."
+    if masked:
+        text += (
+            f" Splits of {joined(masked)} are masked: the tree knows whose they are and under which number their owner "
+            "filed them, and nothing else."
         )
-    )
+    owners = [(badge(document, party), " ") for party in model["parties"]]
+    return markup(tag("p", owners, class_="owners"), tag("p", text))
 
 
 def _chooser(model: dict[str, Any]) -> list[Child]:
-    outputs, shown = model["outputs"], len(model["trees"])
-    options = (
-        tag(
-            "option",
-            f"{tree}" + (f" (round {tree // outputs}, output {tree % outputs})" if outputs > 1 else ""),
-            value=tree,
-        )
-        for tree in range(shown)
-    )
+    outputs = model["outputs"]
+    names = [
+        f"{tree}" + (f" (round {tree // outputs}, output {tree % outputs})" if outputs > 1 else "")
+        for tree in range(len(model["trees"]))
+    ]
+    options = (tag("option", name, value=tree) for tree, name in enumerate(names))
+    buttons = {"Previous": "tree-before", "Next": "tree-after", "Unfold all": "tree-unfold", "Fold": "tree-fold"}
     return [
         tag("label", "Tree ", tag("select", options, id="tree-choice")),
-        tag("button", "Previous", type="button", id="tree-before"),
-        tag("button", "Next", type="button", id="tree-after"),
-        tag("button", "Unfold all", type="button", id="tree-unfold"),
-        tag("button", "Fold", type="button", id="tree-fold"),
+        *(tag("button", name, type="button", id=key) for name, key in buttons.items()),
     ]
 
 
@@ -121,17 +98,13 @@ def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[A
     cover = number(tree["cover"][node]) if model["gains"] else NOT_SHARED
     if tree["owner"][node] < 0:
         return [node, "", "leaf", "", "", "", "", cover, f"{tree['value'][node]:+.4g}"]
-    masked = tree["name"][node] < 0
-    split = (
-        f"record {tree['record'][node]}, masked"
-        if masked
-        else f"{model['features'][tree['name'][node]]} < {number(tree['cut'][node])}"
-    )
+    name = tree["name"][node]
+    split = f"{model['features'][name]} < {number(tree['cut'][node])}" if name >= 0 else ""
     missing = {1: "yes", 0: "no"}.get(tree["left"][node], "")
     return [
         node,
         badge(document, model["parties"][tree["owner"][node]]),
-        split,
+        split or f"record {tree['record'][node]}, masked",
         tree["yes"][node],
         tree["no"][node],
         missing,
@@ -143,21 +116,15 @@ def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[A
 
 def _left_out(model: dict[str, Any]) -> Markup:
     left = model["n_trees"] - len(model["trees"])
-    if left <= 0:
-        return Markup()
-    return tag(
-        "p",
-        f"{left:,} more trees are left out to keep this page small; `vfxgb inspect SHARE --tree N` draws them.",
-        class_="quiet",
-    )
+    text = f"{left:,} more trees are left out to keep this page small; `vfxgb inspect SHARE --tree N` draws them."
+    return quiet(text) if left > 0 else Markup()
 
 
 def _records(document: dict[str, Any], records: dict[str, list[dict[str, Any]]]) -> Markup:
     """A passive party's own splits: it has no trees."""
     text = "The trees are with the active party. This party keeps, of each split it owns, feature and threshold."
-    return markup(
-        (tag("h2", "Own splits"), tag("p", text), [_own(document, party, held) for party, held in records.items()])
-    )
+    own = [_own(document, party, held) for party, held in records.items()]
+    return markup(tag("h2", "Own splits"), tag("p", text), own)
 
 
 def _own(document: dict[str, Any], party: str, held: list[dict[str, Any]]) -> Markup:
@@ -166,20 +133,12 @@ def _own(document: dict[str, Any], party: str, held: list[dict[str, Any]]) -> Ma
     counts = Counter(split["feature"] for split in held).most_common()
     used = [(name, f"{count:,}", bar(count, counts[0][1], style(place))) for name, count in counts]
     rows = [(number, split["feature"], f"{split['cut']:.6g}", _missing(split)) for number, split in enumerate(held)]
+    head = ("record", "feature", "below goes to yes", "missing")
+    every = table(f"Splits of {party}", head, rows, numeric=(2,))
     return markup(
-        (
-            tag("h3", badge(document, party), f": {plural(len(held), 'split')}"),
-            table(f"Features of {party} in use", ("feature", "splits", ""), used, numeric=(1,), wide=2)
-            if used
-            else None,
-            more(
-                "All of them",
-                table(f"Splits of {party}", ("record", "feature", "below goes to yes", "missing"), rows, numeric=(2,)),
-                key=f"splits-{place}",
-            )
-            if rows
-            else None,
-        )
+        tag("h3", badge(document, party), f": {plural(len(held), 'split')}"),
+        table(f"Features of {party} in use", ("feature", "splits", ""), used, numeric=(1,), wide=2) if used else None,
+        more("All of them", every, key=f"splits-{place}") if rows else None,
     )
 
 

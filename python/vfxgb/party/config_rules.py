@@ -1,0 +1,87 @@
+"""What is wrong with a configuration although each of its keys, taken by itself, is right."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from vfxgb.errors import EngineError
+
+if TYPE_CHECKING:
+    from vfxgb.party.config import PartyConfig
+
+# A party's name is part of file names, of certificates and of log lines.
+PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+# The least value of numbers at the top of the file, and of those in [consent]; a number may also be absent.
+LEAST = {"threads": 1, "max_sessions": 1, "max_unfinished_runs": 1, "log_bytes": 1000, "log_files": 0}
+CONSENT_LEAST = {"hide_among": 1, "max_quantile_bits": 1, "max_calls": 1}
+
+
+def mistakes(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
+    """Every mistake, in words. `given`: the file as it was read, which says what stands in it and what is a default."""
+    yield from _names(config)
+    yield from _roles(config, given)
+    yield from _limits(config)
+
+
+def _names(config: "PartyConfig") -> Iterator[str]:
+    for name in (config.party, *config.peers):
+        if not PARTY_NAME.fullmatch(name):
+            yield f"found the party name {name!r}, wanted at most 63 letters, digits, dots, dashes, underscores"
+    if config.party in config.peers:
+        yield f"[peers] names the party itself, {config.party!r}; leave it out"
+
+
+def _roles(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
+    """What a role needs, and keys that have no meaning for it."""
+    role, data = config.role, config.data
+    if role in ("passive", "server") and not config.listen:
+        yield f'role {role!r} needs listen, such as listen = "0.0.0.0:7878"'
+    if role in ("active", "user"):
+        for name, peer in config.peers.items():
+            if not peer.address:
+                yield f'[peers.{name}] needs address, such as address = "host:7878"'
+    if role != "server" and not config.peers:
+        yield "there is no [peers.NAME]; name who takes part, with their certificates"
+    if role in ("passive", "user") and len(config.peers) > 1:
+        yield f"role {role!r} has one peer, found {', '.join(config.peers)}"
+    if role == "active" and data.train is not None and not data.label:
+        yield "role 'active' needs label in [data]: the column to learn"
+    if role == "passive":
+        for key in ("valid", "label", "weight"):
+            if getattr(data, key):
+                yield f"{key} of [data] is the active party's; leave it out"
+        if config.protocol.params or "name" in given.get("protocol", {}):
+            yield "[protocol] of a passive party has `local` only; what it accepts is [consent]"
+
+
+def _limits(config: "PartyConfig") -> Iterator[str]:
+    """Numbers out of bounds, and settings that exclude each other."""
+    consent, resume = config.consent, config.resume
+    for key in ("max_epsilon", "max_total_epsilon"):
+        # NaN would be no limit at all.
+        if not getattr(consent, key) >= 0:
+            yield f"{key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)"
+    most = consent.max_claimed_ids
+    if most is not None and most < max(1, consent.min_claimed_ids):
+        yield (
+            f"max_claimed_ids = {most} and min_claimed_ids = {consent.min_claimed_ids} of [consent] would refuse every "
+            "alignment; wanted max_claimed_ids to be no less, and at least 1"
+        )
+    yield from _too_small(consent, CONSENT_LEAST, " in [consent]")
+    try:
+        config.engine.check()
+    except EngineError as error:
+        yield f"[engine]: {error}"
+    yield from _too_small(config, LEAST)
+    if not 0 <= resume.resume_seconds < math.inf:
+        yield f"resume_seconds = {resume.resume_seconds}, wanted 0 or more seconds"
+    if resume.key_file is not None and resume.passphrase_env:
+        yield "[resume] has key_file and passphrase_env; wanted one of them"
+
+
+def _too_small(struct: object, least: Mapping[str, int], where: str = "") -> Iterator[str]:
+    for key, bound in least.items():
+        value = getattr(struct, key)
+        if value is not None and value < bound:
+            yield f"{key} = {value}{where}, wanted at least {bound}"
