@@ -63,6 +63,13 @@ class RowStore(Protocol):
     ) -> bytes:
         """See _native.gbdt.left_bits."""
 
+    def row_bits(self, features: Nodes, split_bins: Nodes, default_left: NDArray[np.bool_]) -> bytes:
+        """Say of every row, whatever node it is in, whether it goes left at each of k splits.
+
+        The bits of a split are in row order, lowest bit of a byte first, and fill ceil(n_rows / 8) bytes; spare bits
+        are 0. This is what `Partition.gather_bits` takes.
+        """
+
     def histogram(
         self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs, features: Nodes | None
     ) -> NDArray[np.int64]:
