@@ -43,6 +43,10 @@ class LevelNodes(OpenNodes):
         """The partition, for a protocol whose rows are all in this process."""
         return self.partition.here
 
+    def left_bits_size(self, positions: NDArray[np.int64]) -> int:
+        """Bytes of left bits for the nodes at `positions`."""
+        return self.partition.left_bits_size(np.ascontiguousarray(self.nodes[positions]))
+
     def left_sums(
         self, positions: NDArray[np.int64], bits: memoryview, pairs: NDArray[np.int64], threads: int
     ) -> NDArray[np.int64]:

@@ -45,9 +45,12 @@ from vfxgb.train.target import Target
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.grower import Grower, Layout
+from vfxgb.tree.columns import Layout, RoundColumns
+from vfxgb.tree.grower import Grower, Growth
 from vfxgb.tree.local_features import OwnFeatures
+from vfxgb.tree.passives import PassiveLinks
 from vfxgb.tree.purity import known_leaves, known_purity
+from vfxgb.tree.shown_nodes import ShownNodes
 
 Float32Array = NDArray[np.float32]
 
@@ -278,18 +281,12 @@ class ActiveParty:
                     remarks=self.remarks,
                 )
             )
-        self._grower = Grower(
-            params,
-            layout,
-            self._own,
-            self._role,
-            self._channels,
-            given.n_train,
-            given.constraints is not None,
-            self._options,
-            given.threads,
-            self.timings,
-        )
+        columns = RoundColumns(layout, params)
+        passives = None
+        if self._role is not None:
+            passives = ShownNodes(PassiveLinks(self._channels, columns, given.n_train, self.timings), self._role)
+        how = Growth(params, self._options, given.constraints is not None, self.timings)
+        self._grower = Grower(how, columns, self._own, passives)
 
     def _layout(self, n_own: int) -> Layout:
         first = [0]

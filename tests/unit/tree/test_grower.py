@@ -17,9 +17,12 @@ from vfxgb.runtime.timings import Timings
 from vfxgb.train.arrays import unpack_bits, unpack_list
 from vfxgb.transport.messages import pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
-from vfxgb.tree.grower import LEAST_GAIN, Grower, Layout, best_party, pack_bits
+from vfxgb.tree.columns import Layout, RoundColumns, pack_bits
+from vfxgb.tree.grower import LEAST_GAIN, Grower, Growth, best_party
 from vfxgb.tree.local_features import OwnFeatures
+from vfxgb.tree.passives import PassiveLinks
 from vfxgb.tree.proposal import SumTable
+from vfxgb.tree.shown_nodes import ShownNodes
 
 STEP = 2.0**-12
 
@@ -157,9 +160,10 @@ class Run:
         layout = Layout(("shop", "bank"), (0, 3, 5), 1) if shop_first else Layout(("bank", "shop"), (0, 2, 5), 0)
         self.layout = layout
         channels: Any = {"shop": self.shop}
-        self.grower = Grower(
-            self.params, layout, self.own, self.role, channels, self.n_train, False, EngineOptions(), 1, Timings()
-        )
+        timings = Timings()
+        self.columns = RoundColumns(layout, self.params)
+        passives = ShownNodes(PassiveLinks(channels, self.columns, self.n_train, timings), self.role)
+        self.grower = Grower(Growth(self.params, EngineOptions(), False, timings), self.columns, self.own, passives)
 
     def grow(self, sampled: Any = None, alone: bool = False) -> Any:
         pairs = self.pairs
@@ -256,7 +260,7 @@ def test_columns_by_tree() -> None:
     """The twin may use the columns that were drawn, and no others."""
     run = Run(5, colsample_bytree=0.6)
     trees = run.grow()
-    drawn = run.grower._columns.tree(0, 0).tolist()
+    drawn = run.columns._sampler.tree(0, 0).tolist()
     assert len(drawn) == 3
     run.same(trees, columns=lambda depth: drawn)
 
@@ -264,7 +268,7 @@ def test_columns_by_tree() -> None:
 def test_columns_by_level() -> None:
     run = Run(6, colsample_bylevel=0.6)
     trees = run.grow()
-    run.same(trees, columns=lambda depth: run.grower._columns.level(0, 0, depth).tolist())
+    run.same(trees, columns=lambda depth: run.columns._sampler.level(0, 0, depth).tolist())
     assert all(len(level.trees[0].allowed) for level in run.shop.sent if isinstance(level, Level))
 
 
