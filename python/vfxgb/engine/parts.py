@@ -151,6 +151,12 @@ class ShardedPartition:
             self._counts[children[i + len(parents)]] = held[i] - gone_left[i]
         self._ever.update(children)
 
+    def leaves(self) -> Nodes:
+        """See Partition."""
+        engine = self._engine
+        parts = [engine.run(s, shard.leaves, rows, engine.threads) for s, rows in enumerate(self.parts)]
+        return np.concatenate(engine.get(parts))
+
     def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
         """See Partition."""
         engine, held = self._engine, self.counts_by_shard(nodes)

@@ -49,6 +49,10 @@ class MemoryPartition:
         """See Partition."""
         self.here.split(nodes, left, right, bits, self._threads)
 
+    def leaves(self) -> Nodes:
+        """See Partition."""
+        return self.here.leaves(self._threads)
+
     def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
         """See Partition."""
         return self.here.gather_bits(nodes, bits, self._threads)

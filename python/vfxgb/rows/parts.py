@@ -51,6 +51,9 @@ class Partition(Protocol):
         Nothing changes when the arguments are refused (ValueError, IndexError).
         """
 
+    def leaves(self) -> Nodes:
+        """The node of every row, int32[n_rows]."""
+
     def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
         """See _native.gbdt.RowPartition.gather_bits. Raises ValueError."""
 

@@ -16,7 +16,7 @@ those of that round.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.contract import (
     Disclosed,
+    HiddenPassiveRole,
     PassiveContext,
     PassiveRole,
     ProtocolSpec,
@@ -45,14 +46,15 @@ from vfxgb.engine.base import Engine
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal
-from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.protocols import protocol_by_name
 from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds
 from vfxgb.train.digests import table_digest
 from vfxgb.train.passive_checkpoints import PassiveCheckpoints
+from vfxgb.train.passive_hidden import HiddenRounds
 from vfxgb.train.passive_rounds import Handlers, PassiveRun
 from vfxgb.train.passive_shown import ShownRounds
 from vfxgb.train.placing import Placing, check_passive, place_rows
-from vfxgb.train.plan import PassiveHooks
+from vfxgb.train.plan import PassiveHooks, check_hidden_nodes, resolve_protocol
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.split_log import SplitLog
@@ -111,6 +113,8 @@ class PassiveParty:
         self._save = hooks.save
         # Rounds that were done when the run was resumed.
         self.resumed_at = 0
+        # Whether the party is told which rows are in which node.
+        self.shows_nodes = True
         self.ledger = hooks.ledger
         self._keeper = PassiveCheckpoints(
             party,
@@ -208,15 +212,15 @@ class PassiveParty:
                 f"{self.party} setting up: found own parameters {', '.join(foreign)} of {spec.name!r}, wanted only "
                 f"{', '.join(spec.local_params) or 'none'}; the others are the active party's to choose"
             )
-        own_params = make_protocol_params(spec, {**setup.protocol_params, **self._given.local_params})
-        require_consent(spec, own_params)
-        return spec, own_params
+        return resolve_protocol(setup.protocol, {**setup.protocol_params, **self._given.local_params})
 
     def _prepare(self, setup: Setup) -> None:
         if self._given.accept is not None:
             self._given.accept(setup)
         self._check(setup)
         spec, own_params = self._protocol(setup)
+        check_hidden_nodes(spec, setup.min_bucket_rows, setup.told_sample)
+        self.shows_nodes = spec.shows_nodes
         table = self._given.table
         self._setup = setup
         settings = passive_settings(setup, self._given.cuts, self._given.constraints)
@@ -232,7 +236,7 @@ class PassiveParty:
         constraints = self._given.constraints
         if constraints is None:
             constraints = np.zeros(len(table.names), dtype=np.int8)
-        self._role: PassiveRole = spec.passive(
+        self._role = spec.passive(
             PassiveContext(
                 party=self.party,
                 channel=self._channel,
@@ -256,7 +260,11 @@ class PassiveParty:
             )
         )
         run = PassiveRun(self.party, self._channel, setup, self._binned, self._splits, self.timings, self._begin_round)
-        self._rounds = ShownRounds(run, self._role)
+        self._rounds = (
+            ShownRounds(run, cast("PassiveRole", self._role))
+            if spec.shows_nodes
+            else HiddenRounds(run, cast("HiddenPassiveRole", self._role))
+        )
         self._channel.send(Ready(n_features=len(table.names), state_digest=self._keeper.last.state_digest))
 
     def _bin(self, setup: Setup, spec: ProtocolSpec, own_params: Any) -> BinnedTable:

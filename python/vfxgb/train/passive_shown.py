@@ -106,7 +106,7 @@ class ShownRounds(PassiveRounds):
                 except (ValueError, IndexError) as error:
                     raise MessageError(f"{what}: the splits do not fit the tree: {error}") from None
                 own_records = None if records is None else records.tolist()
-                self._run.splits.grow(message.tree, nodes.tolist(), left.tolist(), right.tolist(), own_records)
+                self._run.splits.codes.grow(message.tree, nodes.tolist(), left.tolist(), right.tolist(), own_records)
                 children += [left, right]
                 split += [nodes, nodes]
         return np.concatenate(children), np.concatenate(split)
@@ -158,9 +158,9 @@ class ShownRounds(PassiveRounds):
         with self._run.timings.phase("partition"):
             rows = self._run.binned.rows if resolved.rows is None else resolved.rows
             bits = rows.left_bits(partition, nodes, resolved.feature, resolved.bin, resolved.default_left)
-        records = self._run.splits.choose(
-            choice.tree, self._number(choice.tree), self._depth, nodes.tolist(), self._records(resolved)
-        )
+        splits = self._run.splits
+        above = splits.codes.above(choice.tree, nodes.tolist())
+        records = splits.choose(self._number(choice.tree), self._depth, above, self._records(resolved))
         self._pending[choice.tree] = (nodes, bits, records)
         return TreeRows(
             tree=choice.tree, tokens=pack_array(resolved.tokens), records=pack_array(records), bits=pack_bytes(bits)

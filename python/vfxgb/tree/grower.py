@@ -19,7 +19,7 @@ from vfxgb.contract import ActiveLevel, EngineOptions, Gradients, Proposals
 from vfxgb.params import TrainParams
 from vfxgb.runtime.timings import Timings
 from vfxgb.tree.columns import RoundColumns
-from vfxgb.tree.growing import GrowingTree
+from vfxgb.tree.growing import GrowingTree, OwnedSplits
 from vfxgb.tree.local_features import OwnFeatures
 from vfxgb.tree.passives import PassiveParties
 
@@ -125,12 +125,43 @@ class Grower:
                 for tree, won, own in zip(trees, winners, proposals[active], strict=True)
             ]
         if passives is not None:
-            for owned, theirs in zip(splits, passives.file(passives.answers(level, winners)), strict=True):
-                owned.extend(theirs)
+            theirs = passives.answers(level, winners)
+            kept = [
+                [self._keep(split, tree, own, mine, gain) for split in given]
+                for tree, given, own, mine, gain in zip(trees, theirs, proposals[active], splits, gains, strict=True)
+            ]
+            for mine, given in zip(splits, passives.file(kept), strict=True):
+                mine.extend(given)
         with how.timings.phase("apply splits"):
             last = level.depth + 1 == how.params.max_depth
             for tree, owned, gain in zip(trees, splits, gains, strict=True):
                 tree.split(owned, gain, last)
+
+    def _keep(
+        self,
+        split: OwnedSplits,
+        tree: GrowingTree,
+        own: Proposals,
+        mine: list[OwnedSplits],
+        gain: NDArray[np.float64],
+    ) -> OwnedSplits:
+        """Those of a passive party's splits that are made, of splits whose gains became known with their rows.
+
+        A node that the others did not deserve is split by the active party's own best, which is added to `mine`, or is
+        a leaf. `gain`: of the tree's open nodes, brought up to date.
+        """
+        if split.gain is None:
+            return split
+        active, none = self._columns.layout.active, np.zeros(0, dtype=np.int64)
+        offered = {
+            split.party: Proposals(split.gain, none, none),
+            active: Proposals(own.gain[split.positions], none, none),
+        }
+        best, won = best_party({party: offered[party] for party in sorted(offered)}, self._how.params.gamma)
+        gain[split.positions] = best
+        if active in won:
+            mine.append(self._own.take(tree, active, np.sort(split.positions[won[active]]), own))
+        return split.only(won.get(split.party, none), tree.level)
 
 
 def best_party(
