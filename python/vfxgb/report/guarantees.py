@@ -3,12 +3,13 @@
 The words follow from the fields of its spec (security, exact, shows_sums, ...), never from its name.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from vfxgb.contract import ProtocolSpec
-from vfxgb.errors import UnknownNameError
+from vfxgb.errors import ProtocolParameterError, UnknownNameError
 from vfxgb.party.folder import RunRecord
-from vfxgb.protocols import protocol_by_name
+from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.runtime.ledger import COMPUTABLE
 from vfxgb.secagg import aggregator_by_name
 from vfxgb.secagg.base import AggregatorSpec
@@ -61,10 +62,18 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
         if record.role in USER_ROLES:
             aggregator = aggregator_by_name(record.protocol)
             return section | _of_aggregator(aggregator, section["points"])
-        return section | _of_protocol(protocol_by_name(record.protocol), section["points"])
+        return section | _of_protocol(_spec_of(record), section["points"])
     except UnknownNameError:
         # A run of another version, or one that failed before a protocol was agreed on.
         return section
+
+
+def _spec_of(record: RunRecord) -> ProtocolSpec:
+    """The protocol as it was under the run's parameters, or in general if these are of another version."""
+    spec = protocol_by_name(record.protocol)
+    with suppress(ProtocolParameterError):
+        return spec.under(make_protocol_params(spec, record.protocol_params))
+    return spec
 
 
 def _of_protocol(spec: ProtocolSpec, points: list[str]) -> dict[str, Any]:
@@ -79,6 +88,8 @@ def _of_protocol(spec: ProtocolSpec, points: list[str]) -> dict[str, Any]:
         if spec.shows_sums
         else "The active party sees no gradient sums of other parties' candidate splits."
     )
+    if not spec.shows_nodes:
+        said.append("Passive parties are not told which rows are in a node of a tree, nor the splits of others.")
     if spec.release is not None:
         said.append("Labels or gradients are replaced by noisy ones before anything is made of them.")
     said += [f"Released under differential privacy: {event}." for event in spec.dp_events]

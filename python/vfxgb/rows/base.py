@@ -4,10 +4,10 @@ A party's rows are in the memory of its process, or in shards that an engine wor
 for a protocol holds a RowStore and does not know which:
 
     who                                       asks for
-    tree/ (growing, own, candidates,          partition, histogram, histogram_counts, node_sums, left_bits
-      shown_cuts, disclosure)
-    train/passive.py                          partition, left_bits
-    protocols/plain                           pairs
+    tree/ (growing, local_features,           partition, histogram, histogram_counts, node_sums, left_bits
+      candidates, disclosure), shown_cuts
+    train/passive_shown.py                    partition, left_bits
+    protocols/plain                           pairs; where nodes are hidden also row_bits
     protocols/he                              ciphers (a passive party's), values (the active party's)
     protocols that need all rows here         bins, Partition.here (these leave ProtocolSpec.sharded out)
 

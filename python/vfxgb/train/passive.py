@@ -5,8 +5,8 @@ It does what the active party's messages ask, in the only order it accepts:
     Setup -> Ready; per round BeginRound, (Level, [Choose -> SplitRows])*, EndRound -> RoundKept;
     Finish -> Commit, Sealed -> Stored
 
-Type, round, depth and every size are checked before anything is used. What happens inside BeginRound and Level beyond
-the row partition is the protocol's.
+Type, round, depth and every size are checked before anything is used. What comes within a round is in passive_shown.py
+and, where nodes are hidden, in passive_hidden.py; beyond that it is the protocol's.
 
 Before a round is answered the party keeps that it has begun, and after it its state (checkpoint.py), before it says so.
 When a run is resumed it goes back to the round that the active party names, provided that the digests of both sides are
