@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <string>
 
 #include "bind/arrays.h"
 #include "bind/locked.h"
@@ -24,6 +25,20 @@ void split(RowPartition& self, const Array<i32>& nodes, const Array<i32>& left, 
   const py::gil_scoped_release release;
   const Writing lock(self.guard);
   self.object.split(n, l, r, copy, team);
+}
+
+py::bytes gather_bits(const RowPartition& self, const Array<i32>& nodes, const py::buffer& bits, py::ssize_t threads) {
+  const std::vector<i32> list = list_of(nodes, "nodes");
+  const std::size_t team = positive(threads);
+  const Bytes bytes(bits, 1);
+  std::string out;
+  {
+    const py::gil_scoped_release release;
+    const Reading lock(self.guard);
+    out.resize(self.object.bits_size(list));
+    self.object.gather_bits(list, {bytes.data(), bytes.size()}, reinterpret_cast<unsigned char*>(out.data()), team);
+  }
+  return py::bytes(out);
 }
 
 constexpr i64 state_version = 1;
@@ -160,6 +175,7 @@ void register_partition(py::module_& module) {
           py::arg("nodes"))
       .def("split", &split, py::arg("nodes"), py::arg("left"), py::arg("right"), py::arg("bits"),
            py::arg("threads") = 1)
+      .def("gather_bits", &gather_bits, py::arg("nodes"), py::arg("bits"), py::arg("threads") = 1)
       .def(
           "leaves",
           [](const RowPartition& self, py::ssize_t threads) {

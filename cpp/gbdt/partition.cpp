@@ -253,6 +253,43 @@ void RowPartition::split(const std::vector<i32>& nodes, const std::vector<i32>& 
   nodes_.merge(fresh);
 }
 
+void RowPartition::gather_bits(const std::vector<i32>& nodes, std::span<const unsigned char> bits, unsigned char* out,
+                               std::size_t threads) const {
+  const std::size_t width = whole_bytes(n_rows()), own = nodes.size() * width;
+  if (bits.size() != own && bits.size() != width)
+    throw std::invalid_argument("bits of all rows: found " + std::to_string(bits.size()) + " bytes, wanted " +
+                                std::to_string(own) + " or " + std::to_string(width));
+  for (std::size_t begin = 0; begin < bits.size(); begin += width)
+    if (!spare_bits_clear(bits.data() + begin, n_rows()))
+      throw std::invalid_argument("bits of all rows: a spare bit is set");
+  struct Piece {
+    const unsigned char* from;
+    std::span<const i32> rows;
+    unsigned char* to;
+  };
+  std::vector<Piece> pieces;
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (const std::span<const i32> rows : {sampled(nodes[i]), others(nodes[i])})
+      for (std::size_t begin = 0; begin < rows.size(); begin += block_rows) {
+        const std::size_t size = std::min(block_rows, rows.size() - begin);
+        pieces.push_back({bits.data() + (bits.size() == own ? i * width : 0), rows.subspan(begin, size), out});
+        out += whole_bytes(size);
+        total += size;
+      }
+  parallel_for(pieces.size(), worthwhile(threads, 2 * total), 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Piece& piece = pieces[i];
+      std::fill_n(piece.to, whole_bytes(piece.rows.size()), static_cast<unsigned char>(0));
+      for (std::size_t j = 0; j < piece.rows.size(); ++j) {
+        const auto row = static_cast<std::size_t>(piece.rows[j]);
+        const unsigned goes_left = (piece.from[row / 8] >> (row % 8)) & 1u;
+        piece.to[j / 8] = static_cast<unsigned char>(piece.to[j / 8] | (goes_left << (j % 8)));
+      }
+    }
+  });
+}
+
 template <class Use>
 void RowPartition::each_piece(std::size_t threads, Use use) const {
   struct Piece {

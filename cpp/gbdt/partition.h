@@ -49,6 +49,12 @@ class RowPartition {
   void split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
              std::span<const unsigned char> bits, std::size_t threads);
 
+  // OUT out: bits_size(nodes), the left bits of these nodes. `bits` say of every row, in row order, whether it goes
+  // left: a vector of whole bytes for each node, or a single one for all of them. Throws std::invalid_argument for
+  // another size, a spare bit that is set, and an unknown node.
+  void gather_bits(const std::vector<i32>& nodes, std::span<const unsigned char> bits, unsigned char* out,
+                   std::size_t threads) const;
+
   // int64[nodes, 3]: ids, ascending; sampled rows; other rows.
   std::vector<i64> node_table() const;
   // OUT out[n_rows]: the sampled rows of the nodes in that order, then their other rows.

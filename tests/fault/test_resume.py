@@ -11,11 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 
+from protocol_variants import spec_of, with_variants
 from resuming import N_TRAIN, Attempt, KilledError, Training, attempt, contents, exported, problem
 from vfxgb import files
+from vfxgb.contract.messages import WonSlots
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import PeerError
-from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.protocols import protocol_names
 from vfxgb.protocols.he.messages import HeKey
 from vfxgb.protocols.ldp.messages import LdpGradients
 from vfxgb.runtime.secrets import SecretBox, make_key_file
@@ -24,7 +26,8 @@ from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state
 
 # Points of a run at which each party of an encrypted protocol is killed.
 POINTS = int(os.environ.get("VFXGB_KILL_POINTS", "4"))
-EXACT = [name for name in protocol_names() if protocol_by_name(name).repeatable]
+EXACT = [name for name in with_variants(protocol_names()) if spec_of(name).repeatable]
+HIDDEN = "plain, nodes hidden"
 
 
 @pytest.fixture(autouse=True)
@@ -41,14 +44,14 @@ def undisturbed(training: Training, folder: Path) -> Attempt:
     return found
 
 
-def same_run(found: Attempt, calm: Attempt, folder: Path) -> None:
-    """Whether two attempts ended with one model and one history."""
+def same_run(found: Attempt, calm: Attempt, folder: Path, ordered: bool = True) -> None:
+    """Whether two attempts ended with one model and one history; `ordered`: see contents."""
     assert exported(found, folder) == exported(calm, folder)
     assert found.lead is not None
     assert calm.lead is not None
-    assert contents(found.lead.share) == contents(calm.lead.share)
+    assert contents(found.lead.share, ordered) == contents(calm.lead.share, ordered)
     for party, result in found.follow.items():
-        assert contents(result.share) == contents(calm.follow[party].share)
+        assert contents(result.share, ordered) == contents(calm.follow[party].share, ordered)
     assert found.lead.evals_result == calm.lead.evals_result
     # Margins of rows in shards stay there.
     if found.lead.margins is not None and calm.lead.margins is not None:
@@ -78,11 +81,31 @@ def points(total: int, count: int) -> list[int]:
 def test_a_party_is_killed_at_any_point(protocol: str, victim: str, tmp_path: Path) -> None:
     training = problem(protocol)
     calm = undisturbed(training, tmp_path)
-    for operation in points(calm.operations[victim], 20 if protocol == "plain" else POINTS):
+    for operation in points(calm.operations[victim], 20 if protocol in ("plain", HIDDEN) else POINTS):
         folder = tmp_path / str(operation)
         folder.mkdir()
         killed(training, folder, victim, operation)
-        same_run(attempt(training, folder), calm, tmp_path)
+        same_run(attempt(training, folder), calm, tmp_path, ordered=protocol != HIDDEN)
+
+
+@pytest.mark.parametrize("victim", ["bank", "shop"])
+def test_a_round_that_is_grown_again_shows_the_same_slots(victim: str, tmp_path: Path) -> None:
+    """Whoever sees a level twice learns no second order of its nodes."""
+    training = problem(HIDDEN, max_depth=5, min_child_weight=0.0)
+    seen: dict[tuple[int, int], list[bytes]] = {}
+
+    def tap(peer: str, out: bool, tag: str, payload: bytes) -> None:
+        if tag == WonSlots.TAG:
+            message = msgspec.msgpack.decode(payload, type=WonSlots)
+            slots = b"".join(bytes(tree.slots) for tree in message.trees)
+            seen.setdefault((message.round, message.depth), []).append(slots)
+
+    total = undisturbed(training, tmp_path).operations[victim]
+    for operation in points(total // 2, 5)[1:]:
+        killed(training, tmp_path, victim, operation, tap=tap)
+    assert not attempt(training, tmp_path, tap=tap).errors
+    assert any(len(versions) > 1 and len(versions[0]) > 4 for versions in seen.values())
+    assert all(len(set(versions)) == 1 for versions in seen.values())
 
 
 @pytest.mark.parametrize("victim", ["bank", "shop"])
@@ -115,10 +138,11 @@ class Halving(TrainingCallback):
         return False
 
 
+@pytest.mark.parametrize("protocol", ["plain", HIDDEN])
 @pytest.mark.parametrize("kind", RICH)
-def test_everybody_is_killed_again_and_again(kind: str, tmp_path: Path) -> None:
+def test_everybody_is_killed_again_and_again(kind: str, protocol: str, tmp_path: Path) -> None:
     """Three parties; each attempt comes a little further, and each round is interrupted at least once."""
-    training = problem("plain", 3, **RICH[kind])
+    training = problem(protocol, 3, **RICH[kind])
     if kind == "multiclass":
         training = replace(training, y=np.arange(len(training.y)) % 3 * training.y)
     calm = undisturbed(training, tmp_path)
@@ -133,7 +157,7 @@ def test_everybody_is_killed_again_and_again(kind: str, tmp_path: Path) -> None:
         victim = ("bank", "shop", "mart")[number % 3]
         killed(training, folder, victim, int(rng.integers(0, 2 * per_round[victim])))
     found = attempt(training, folder)
-    same_run(found, calm, tmp_path)
+    same_run(found, calm, tmp_path, ordered=protocol != HIDDEN)
     assert found.lead is not None
     assert found.lead.resumed_at > 0
     entries = {(one.receiver, one.message): one for one in found.ledger.entries}

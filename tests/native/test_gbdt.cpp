@@ -94,6 +94,32 @@ void binning() {
   CHECK(Bins(7, {}).features() == 0);
 }
 
+// The left bits of nodes, gathered from bits of all rows: of each split, or of a single vector with each row's own.
+void gathered(const Bins& bins, const RowPartition& partition, const std::vector<NodeSplit>& splits,
+              const std::vector<unsigned char>& expected, std::size_t threads) {
+  const std::size_t n = partition.n_rows(), width = (n + 7) / 8;
+  const RowPartition everyone(n, nullptr);
+  std::vector<NodeSplit> of_all = splits;
+  std::vector<i32> nodes;
+  for (NodeSplit& split : of_all) {
+    nodes.push_back(split.node);
+    split.node = 0;
+  }
+  std::vector<unsigned char> vectors(width * splits.size()), one(width, 0), out(expected.size());
+  left_bits(bins, everyone, of_all, vectors.data(), threads);
+  partition.gather_bits(nodes, vectors, out.data(), threads);
+  CHECK(out == expected);
+  for (std::size_t k = 0; k < nodes.size(); ++k)
+    for (const auto rows : {partition.sampled(nodes[k]), partition.others(nodes[k])})
+      for (const i32 row : rows) {
+        const std::size_t at = static_cast<std::size_t>(row);
+        one[at / 8] = static_cast<unsigned char>(one[at / 8] | (vectors[k * width + at / 8] & (1u << (at % 8))));
+      }
+  std::fill(out.begin(), out.end(), static_cast<unsigned char>(0xff));
+  partition.gather_bits(nodes, one, out.data(), threads);
+  CHECK(out == expected);
+}
+
 // A tree of random splits; after each level rows, bits and histograms are compared with plain loops.
 void growth(std::size_t n, bool sampling, std::size_t threads) {
   const Sample s(n, mixed);
@@ -119,6 +145,7 @@ void growth(std::size_t n, bool sampling, std::size_t threads) {
     check_splits(s.bins, partition, splits);
     std::vector<unsigned char> bits(partition.bits_size(nodes));
     left_bits(s.bins, partition, splits, bits.data(), threads);
+    gathered(s.bins, partition, splits, bits, threads);
     partition.split(nodes, left, right, bits, threads);
     for (std::size_t row = 0; row < n; ++row)
       for (std::size_t k = 0; k < nodes.size(); ++k) {
@@ -317,6 +344,12 @@ void test_arguments() {
   left_node_sums(partition, {0}, bits, gh.data(), out.data(), 1);
   CHECK(out[0] == 3 && out[1] == 3);
   CHECK_THROWS(left_node_sums(partition, {0}, std::span(bits).first(1), gh.data(), out.data(), 1));
+  std::vector<unsigned char> left(2);
+  partition.gather_bits({0}, std::vector<unsigned char>{0b00010110, 1}, left.data(), 1);
+  CHECK((left == std::vector<unsigned char>{0b10110, 0b0001}));
+  CHECK_THROWS(partition.gather_bits({0}, std::vector<unsigned char>(3), left.data(), 1));
+  CHECK_THROWS(partition.gather_bits({0}, std::vector<unsigned char>{0, 2}, left.data(), 1));
+  CHECK_THROWS(partition.gather_bits({1}, std::vector<unsigned char>(2), left.data(), 1));
 }
 
 void test_encode() {

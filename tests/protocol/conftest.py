@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from protocol_variants import allows, params_of, protocol_of, spec_of, with_variants
 from simulated_runs import fit_tables
+from vfxgb.contract import ProtocolSpec
 from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
 from vfxgb.params import TrainParams
-from vfxgb.protocols import make_protocol_params, protocol_by_name, register, shipped_protocols
+from vfxgb.protocols import make_protocol_params, register, shipped_protocols
 from vfxgb.train.simulate import FitResult
 
 N_TRAIN, N_ROWS, N_FEATURES = 220, 300, 6
@@ -106,8 +108,8 @@ def make_problem() -> Callable[..., Problem]:
 
 def precision_bits(protocol: str) -> int | None:
     """The fractional bits of gradients that a protocol asks for in this suite."""
-    spec = protocol_by_name(protocol)
-    return spec.options(make_protocol_params(spec, spec.quick_params)).precision_bits
+    spec = spec_of(protocol)
+    return spec.options(make_protocol_params(spec, params_of(protocol))).precision_bits
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +127,7 @@ def train() -> Callable[..., FitResult]:
         like: str | None = None,
         **more: Any,
     ) -> FitResult:
-        protocol_params = dict(protocol_by_name(protocol).quick_params)
+        protocol_params = params_of(protocol)
         if like is not None and like != protocol:
             protocol_params["precision_bits"] = precision_bits(like)
         return fit_tables(
@@ -135,7 +137,7 @@ def train() -> Callable[..., FitResult]:
             problem.weight,
             N_TRAIN,
             problem.params,
-            protocol=protocol,
+            protocol=protocol_of(protocol),
             protocol_params=protocol_params,
             evals=[("valid", slice(N_TRAIN, N_ROWS))],
             **more,
@@ -162,25 +164,34 @@ def model_of() -> Callable[[FitResult], dict[str, Any]]:
 
 
 def protocols_under_test(config: pytest.Config) -> tuple[str, ...]:
-    """Those that vfxgb ships, or the one of --protocol."""
+    """Those that vfxgb ships, with their variants, or the one of --protocol."""
     module = config.getoption("--protocol")
     if module is None:
-        return shipped_protocols()
+        return with_variants(shipped_protocols())
     spec = import_module(module).SPEC
     register(spec)
     return (spec.name,)
 
 
+# Fixture -> which protocols it is: every one, those whose models must equal plain's, those without noise in the model.
+PROTOCOLS: dict[str, Callable[[ProtocolSpec], bool]] = {
+    "protocol": lambda spec: True,
+    "exact_protocol": lambda spec: spec.exact,
+    "repeatable_protocol": lambda spec: spec.repeatable,
+}
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`protocol`: every one under test; `exact_protocol`: those whose models must equal plain's; `repeatable_protocol`:
-    those without noise in the model; `case`: all.
-    """
-    names = protocols_under_test(metafunc.config)
-    if "protocol" in metafunc.fixturenames:
-        metafunc.parametrize("protocol", names)
-    if "exact_protocol" in metafunc.fixturenames:
-        metafunc.parametrize("exact_protocol", [name for name in names if protocol_by_name(name).exact])
-    if "repeatable_protocol" in metafunc.fixturenames:
-        metafunc.parametrize("repeatable_protocol", [name for name in names if protocol_by_name(name).repeatable])
-    if "case" in metafunc.fixturenames:
-        metafunc.parametrize("case", sorted(CASES))
+    """Run a test over the protocols that it asks for, and over every `case` that they allow."""
+    wanted = [name for name in PROTOCOLS if name in metafunc.fixturenames]
+    cases = sorted(CASES) if "case" in metafunc.fixturenames else None
+    for fixture in wanted:
+        names = [name for name in protocols_under_test(metafunc.config) if PROTOCOLS[fixture](spec_of(name))]
+        if cases is None:
+            metafunc.parametrize(fixture, names)
+        else:
+            metafunc.parametrize(
+                (fixture, "case"), [(name, case) for case in cases for name in names if allows(name, case)]
+            )
+    if cases is not None and not wanted:
+        metafunc.parametrize("case", cases)

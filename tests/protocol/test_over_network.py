@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from network_runs import NetworkChannels, Town
+from protocol_variants import spec_of
 from vfxgb.predict import joint
 from vfxgb.predict.joint import predict_margin
-from vfxgb.protocols import protocol_by_name
 from vfxgb.train import simulate
 
 
@@ -35,7 +35,7 @@ def test_the_same_model_as_in_memory(protocol, name, n_parties, make_problem, tr
     network = request.getfixturevalue("network")
     there = train(problem, protocol, n_parties)
     assert len(network.links) == n_parties - 1
-    if protocol_by_name(protocol).repeatable:
+    if spec_of(protocol).repeatable:
         assert model_of(there) == model_of(here)
     margins = predict_margin(here.active_share, here.passive_shares, problem.tables(n_parties))
     assert np.array_equal(margins, in_memory)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from protocol_variants import params_of, protocol_of
 from vfxgb.data.table import Table
 from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.model.pooled import PooledModel
@@ -120,7 +121,10 @@ class Attempt:
 
 
 def problem(protocol: str = "plain", n_parties: int = 2, **changes: Any) -> Training:
-    """A small one: 70 rows to train on, 30 to watch, three columns a party with some values missing."""
+    """A small one: 70 rows to train on, 30 to watch, three columns a party with some values missing.
+
+    `protocol` may be a variant (protocol_variants.py).
+    """
     rng = np.random.default_rng(3)
     X = np.round(rng.normal(size=(N_ROWS, 3 * n_parties)), 1).astype(np.float32)
     y = (X[:, 0] + X[:, 3] - 0.5 * X[:, 1] * X[:, -1] + 0.3 * rng.normal(size=N_ROWS) > 0).astype(np.float64)
@@ -131,9 +135,9 @@ def problem(protocol: str = "plain", n_parties: int = 2, **changes: Any) -> Trai
         for i, party in enumerate(names)
     }
     usual = {"objective": "binary:logistic", "n_estimators": 3, "max_depth": 2, "max_bin": 8, "n_jobs": 1}
-    params = changes.pop("protocol_params", protocol_by_name(protocol).quick_params)
+    params = changes.pop("protocol_params", params_of(protocol))
     callbacks = changes.pop("callbacks", tuple)
-    return Training(tables, y, TrainParams(**(usual | changes)), protocol, params, callbacks)
+    return Training(tables, y, TrainParams(**(usual | changes)), protocol_of(protocol), params, callbacks)
 
 
 def attempt(
@@ -255,13 +259,20 @@ def exported(found: Attempt, folder: Path) -> bytes:
     return path.read_bytes()
 
 
-def contents(share: ActiveShare | PassiveShare) -> dict[str, Any]:
-    """Everything in a share but its salt and digests, as plain values."""
+def contents(share: ActiveShare | PassiveShare, ordered: bool = True) -> dict[str, Any]:
+    """Everything in a share but its salt and digests, as plain values.
+
+    `ordered`: with the order of passive parties' records. Where nodes are hidden it follows the secret order of slots,
+    and is another one in each run.
+    """
     found: dict[str, Any] = {"run": share.run, "party": share.party, "features": share.records.features}
     found |= {name: getattr(share.records, name).tolist() for name in ("feature", "cut", "default_left")}
+    if not ordered and isinstance(share, PassiveShare):
+        names = ("feature", "cut", "default_left")
+        found["splits"] = sorted(zip(*(found.pop(name) for name in names), strict=True))
     found["fill"] = share.records.fill
     if isinstance(share, ActiveShare):
-        names = ("party", "record", "left", "right", "parent", "value", "gain", "cover")
+        names = ("party", *(["record"] if ordered else []), "left", "right", "parent", "value", "gain", "cover")
         found["trees"] = [[getattr(tree, name).tolist() for name in names] for tree in share.trees]
         found |= {"base": share.base_margin.tolist(), "best": share.best_iteration, "params": dict(share.params)}
     return found

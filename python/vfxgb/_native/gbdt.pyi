@@ -93,6 +93,12 @@ class RowPartition:
         row goes left; then, starting on a new byte, the same for the other rows; each node starts on a new byte and
         spare bits are 0. Nothing changes when the arguments are refused.
         """
+    def gather_bits(self, nodes: NDArray[np.int32], bits: Buffer, threads: int = 1) -> bytes:
+        """The left bits of these nodes, as split() takes them, out of bits of all rows.
+
+        `bits` say of every row, in row order and lowest bit of a byte first, whether it goes left: a vector of
+        ceil(n_rows / 8) bytes for each node, or a single one for all. ValueError for another size or a spare bit set.
+        """
     def leaves(self, threads: int = 1) -> NDArray[np.int32]:
         """The node of every row, int32[n_rows]."""
     def add_values(self, values: NDArray[np.float32], out: NDArray[np.float32], column: int, threads: int = 1) -> None:

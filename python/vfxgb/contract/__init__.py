@@ -16,6 +16,21 @@ boosting grows K trees, one per output, level by level:
                                 <-------------------    SplitRows (who goes left)
     role.end_tree()                                     role.end_tree()
 
+A protocol may hide nodes from passive parties (`ProtocolSpec.shows_nodes`). These then know only how many nodes are
+open, as slots in a secret order, and the roles bring left bits to the active party:
+
+    active (grower)                                      passive (train/passive.py)
+    BeginHiddenRound             ------------------->    role.begin_tree(trees)
+    role.begin_tree(gradients)   <- protocol messages ->   "
+    per level:
+      OpenSlots                  ------------------->    role.open_level(level)
+      role.open_level(level)     <- protocol messages ->   "
+      role.propose(level, own)   <- protocol messages ->   "
+      WonSlots                   ------------------->    role.tell_left(round, depth, won)
+      role.learn_left(party, ..) <- protocol messages ->   "
+      PlaceSplits                ------------------->    (files its splits)
+    role.end_tree()                                      role.end_tree()
+
 Within a hook both roles talk as they like over the channel; what one sends the other must read in the same hook.
 A *token* is whatever the protocol's passive role needs to find a split again, an integer of at least 0; the active
 party treats it as opaque. Of several tokens with the same best gain all are sent back, and the owner takes the first in
@@ -35,6 +50,7 @@ from vfxgb.contract.contexts import (
 from vfxgb.contract.nodes import (
     ActiveLevel,
     ChosenSums,
+    LeftRows,
     LevelNodes,
     OpenNodes,
     PassiveLevel,
@@ -42,8 +58,13 @@ from vfxgb.contract.nodes import (
     PassiveTree,
     Proposals,
     Resolved,
+    SlotLevel,
+    SlotNodes,
+    SlotTree,
+    SlotWins,
+    WonNodes,
 )
-from vfxgb.contract.roles import ActiveRole, PassiveRole, Release
+from vfxgb.contract.roles import ActiveRole, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
 from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, no_options
 from vfxgb.rows.gradients import Gradients
 
@@ -55,6 +76,9 @@ __all__ = [
     "Disclosed",
     "EngineOptions",
     "Gradients",
+    "HiddenActiveRole",
+    "HiddenPassiveRole",
+    "LeftRows",
     "LevelNodes",
     "OpenNodes",
     "PassiveContext",
@@ -69,7 +93,12 @@ __all__ = [
     "ReleaseContext",
     "ReleaseOnce",
     "Resolved",
+    "SlotLevel",
+    "SlotNodes",
+    "SlotTree",
+    "SlotWins",
     "TranscriptSink",
+    "WonNodes",
     "draw_now",
     "equations_of",
     "no_options",

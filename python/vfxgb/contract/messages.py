@@ -171,6 +171,112 @@ class SplitRows(Message, frozen=True, forbid_unknown_fields=True):
         return sum(8 * len(tree.bits) for tree in self.trees)
 
 
+class BeginHiddenRound(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, where nodes are hidden: a new round and, per output, the features its tree may use.
+
+    The bits of the features are empty where all may be used. Of rows nothing is said: the receiver answers for all of
+    them, whichever the round uses.
+    """
+
+    TAG: ClassVar[str] = "begin-hidden-round"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("that a round begins, and which features column sampling draws for it")
+
+    round: int
+    features: list[Bulk]
+
+
+class TreeSlots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in an OpenSlots: how many of its nodes are open.
+
+    `allowed`: per slot one bit for each of the tree's features at the receiver; empty: all.
+    """
+
+    tree: int
+    n_slots: int
+    allowed: Bulk
+
+
+class OpenSlots(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, where nodes are hidden: the next level of every tree that still grows.
+
+    A slot stands for an open node. Which node that is, only the active party knows: it draws the order of slots.
+    """
+
+    TAG: ClassVar[str] = "open-slots"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("how many nodes of each tree are open, and nothing of the rows in them")
+
+    round: int
+    depth: int
+    trees: list[TreeSlots]
+
+
+class TreeWins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in a WonSlots: tokens[start[i]:start[i + 1]] are the best splits of slots[i], which ascend.
+
+    There are no tokens where the protocol has told the receiver already which of its candidates won.
+    """
+
+    tree: int
+    slots: Bulk
+    start: Bulk
+    tokens: Bulk
+
+
+class WonSlots(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, where nodes are hidden: slots that the receiver's splits have won.
+
+    The protocol's roles then bring left bits to the active party.
+    """
+
+    TAG: ClassVar[str] = "won-slots"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("which of the receiver's candidate splits are the best of their node", "nodes")
+
+    round: int
+    depth: int
+    trees: list[TreeWins]
+
+    def amount(self) -> int:
+        """Count the nodes."""
+        return sum(len(tree.slots) // 4 for tree in self.trees)
+
+
+class TreePlaces(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in a PlaceSplits: which of the slots won there stay, and where their splits stand.
+
+    `kept`: int32, ascending positions in the slots of WonSlots; `above`: int32, for each of them the nearest split of
+    the receiver above it in the tree, as SplitPaths.above: twice its record, plus 1 on the right, or -1 for none.
+    """
+
+    tree: int
+    kept: Bulk
+    above: Bulk
+
+
+class PlaceSplits(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, where nodes are hidden: the splits of WonSlots that stay in the trees.
+
+    Their records are numbered on in the order of this message.
+    """
+
+    TAG: ClassVar[str] = "place-splits"
+    MAX_BYTES: ClassVar[int] = TABLE_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "which of the receiver's best splits stay in the tree, and below which of its own splits each one stands",
+        "splits",
+    )
+
+    round: int
+    depth: int
+    trees: list[TreePlaces]
+
+    def amount(self) -> int:
+        """Count the splits."""
+        return sum(len(tree.kept) // 4 for tree in self.trees)
+
+
 class EndRound(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: the round's trees are grown; its gradients and rows can be forgotten, its records kept.
 
@@ -242,6 +348,10 @@ TRAINING_MESSAGES: tuple[type[Message], ...] = (
     Level,
     Choose,
     SplitRows,
+    BeginHiddenRound,
+    OpenSlots,
+    WonSlots,
+    PlaceSplits,
     EndRound,
     RoundKept,
     Finish,

@@ -1,7 +1,7 @@
 """What the two roles of a protocol are told of a tree that grows: its open nodes, and what was chosen there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,27 @@ class OpenNodes:
 
 @dataclass(frozen=True)
 class LevelNodes(OpenNodes):
-    """Open nodes at the active party. `partition`: the tree's rows; it goes on changing with the tree."""
+    """Open nodes at the active party. `partition`: the tree's rows; it goes on changing with the tree.
+
+    `order`: where nodes are hidden, int64[m]: slot i, as the passive parties know it, is the node at position order[i].
+    It is drawn in secret for each level of a tree. Empty where nodes are shown.
+    """
 
     partition: Partition
+    order: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def in_memory(self) -> _native.gbdt.RowPartition:
         """The partition, for a protocol whose rows are all in this process."""
         return self.partition.here
+
+    def left_bits_size(self, positions: NDArray[np.int64]) -> int:
+        """Bytes of left bits for the nodes at `positions`."""
+        return self.partition.left_bits_size(np.ascontiguousarray(self.nodes[positions]))
+
+    def gather_bits(self, positions: NDArray[np.int64], bits: bytes | memoryview) -> bytes:
+        """The left bits of the nodes at `positions`, out of bits of all rows (Partition.gather_bits)."""
+        return self.partition.gather_bits(np.ascontiguousarray(self.nodes[positions]), bits)
 
     def left_sums(
         self, positions: NDArray[np.int64], bits: memoryview, pairs: NDArray[np.int64], threads: int
@@ -79,6 +92,30 @@ class ChosenSums:
 
     left: NDArray[np.int64]
     constraint: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class WonNodes:
+    """Nodes of one tree that splits of one passive party have won, where nodes are hidden.
+
+    `index` counts the trees of the level. `positions`: int64[k], in the order in which the party was told of them.
+    """
+
+    index: int
+    positions: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LeftRows(ChosenSums):
+    """What the active party learns of the k splits of a WonNodes, where nodes are hidden.
+
+    `bits`: who goes left, of the rows of these nodes in the order of `positions`, as RowPartition.split takes it.
+    `gain`: float64[k], the loss changes, where the active party knows them only from the rows; 0 for a split that must
+    not be made. None where they are those proposed.
+    """
+
+    bits: bytes | memoryview
+    gain: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,3 +175,49 @@ class Resolved:
     bin: NDArray[np.int32]
     default_left: NDArray[np.bool_]
     rows: RowStore | None = None
+
+
+@dataclass(frozen=True)
+class SlotTree:
+    """One growing tree at a passive party from which nodes are hidden.
+
+    `features`: int32, ascending, the party's features this tree may use. `round`: the one that grows it.
+    """
+
+    tree: int
+    features: NDArray[np.int32]
+    round: int
+
+
+@dataclass(frozen=True)
+class SlotNodes:
+    """The open nodes of one tree, as a passive party knows them from which nodes are hidden: so many slots.
+
+    `allowed`: bool[n_slots, len(features)], which of the tree's features each slot may use, or None for all.
+    """
+
+    tree: int
+    n_slots: int
+    allowed: NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True)
+class SlotLevel:
+    """One level of a round, at a passive party from which nodes are hidden."""
+
+    round: int
+    depth: int
+    trees: Sequence[SlotNodes]
+
+
+@dataclass(frozen=True)
+class SlotWins:
+    """Slots of one tree that the party's splits have won: tokens[start[i]:start[i + 1]] are the best of slots[i].
+
+    There are no tokens where the protocol tells the passive role itself which candidates won.
+    """
+
+    tree: int
+    slots: NDArray[np.int32]
+    start: NDArray[np.int64]
+    tokens: NDArray[np.int64]

@@ -6,7 +6,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract.nodes import ActiveLevel, ChosenSums, PassiveLevel, PassiveTree, Proposals, Resolved
+from vfxgb.contract.nodes import (
+    ActiveLevel,
+    ChosenSums,
+    LeftRows,
+    PassiveLevel,
+    PassiveTree,
+    Proposals,
+    Resolved,
+    SlotLevel,
+    SlotTree,
+    SlotWins,
+    WonNodes,
+)
 from vfxgb.rows.gradients import Gradients
 
 
@@ -65,6 +77,70 @@ class PassiveRole(Protocol):
 
     def close(self) -> None:
         """See ActiveRole.close."""
+
+
+class HiddenActiveRole(Protocol):
+    """The active party's side of a protocol that hides nodes (`ProtocolSpec.shows_nodes` is False).
+
+    The active party alone knows which rows are in which node. A passive party is told how many nodes are open, as
+    slots in a secret order (`LevelNodes.order`), which of its candidates won, and below which of its own splits each of
+    these stands. All else that it needs is this role's to send, in a form from which it learns nothing of rows: what
+    makes the sums of a node's candidates without its rows, and what brings left bits here without saying whose.
+    """
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """A new round. `gradients.sampled` is nobody's business but this party's; gradients are 0 outside of it."""
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """The nodes to score next; every passive party has been told their number. Send what they need per slot.
+
+        Every open node is to be built (`OpenNodes.build`): siblings are not derived by subtraction. Do not wait.
+        """
+
+    def propose(self, level: ActiveLevel, own: Sequence[Proposals]) -> Mapping[str, Sequence[Proposals]]:
+        """The best splits of each passive party, one entry per tree of the level. Called once per open_level.
+
+        `own` are the active party's, one entry per tree, for a protocol that compares them with the others' in secret.
+        Where this party learns who won a node, but not the gain, the winner's gain is infinite; there are no tokens
+        where the winner knows its candidate already.
+        """
+
+    def learn_left(self, party: str, level: ActiveLevel, won: Sequence[WonNodes]) -> Sequence[LeftRows]:
+        """Learn who goes left at the splits of `party` that won, while its role is in `tell_left`.
+
+        The bits of a node's rows are found in bits of all rows by `LevelNodes.gather_bits`. Where `LeftRows.gain` is
+        given, a split is made only if it is enough and beats the active party's own best; else the node is split by
+        that, or is a leaf. Raises MessageError.
+        """
+
+    def end_tree(self) -> None:
+        """See ActiveRole."""
+
+    def close(self) -> None:
+        """See ActiveRole."""
+
+
+class HiddenPassiveRole(Protocol):
+    """A passive party's side of a protocol that hides nodes. It knows slots, never rows, sizes or others' splits."""
+
+    def begin_tree(self, round_index: int, trees: Sequence[SlotTree]) -> None:
+        """A new round."""
+
+    def open_level(self, level: SlotLevel) -> None:
+        """Answer for the slots of a level, from what the active role sends for each."""
+
+    def tell_left(self, round_index: int, depth: int, won: Sequence[SlotWins]) -> Sequence[Resolved]:
+        """Bring to the active party who goes left at the splits that won, and return these splits.
+
+        The role answers for all rows of the party, training rows and eval rows (`RowStore.row_bits`): it must not
+        learn which of them are in a node. Raises MessageError for a slot or token that did not win.
+        """
+
+    def end_tree(self) -> None:
+        """See ActiveRole."""
+
+    def close(self) -> None:
+        """See ActiveRole."""
 
 
 class Release(Protocol):

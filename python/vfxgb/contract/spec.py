@@ -1,13 +1,13 @@
 """What a protocol says about itself: ProtocolSpec, which its spec.py holds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from vfxgb.contract.contexts import ActiveContext, PassiveContext, ReleaseContext
-from vfxgb.contract.roles import ActiveRole, PassiveRole, Release
+from vfxgb.contract.roles import ActiveRole, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
 from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.transport.messages import Message
 
@@ -53,7 +53,10 @@ class ProtocolSpec:
     words. `dp_events`: what it releases under differential privacy. `messages`: every class it sends. `quick_params`:
     the protocol_params under which the conformance suite runs it, fast rather than safe. `options`: what its
     parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
-    `shows_sums`: the active party sees the sums of candidates. `repeatable`: two runs of one training give one model.
+    `shows_sums`: the active party sees the sums of candidates. `shows_nodes`: passive parties keep the partition of
+    rows and are told of every split; without it the roles are HiddenActiveRole and HiddenPassiveRole, and only the
+    active party knows which rows are in a node. `variant(params)`: the fields that are others under such parameters, by
+    name; see `under`. `repeatable`: two runs of one training give one model.
     `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
     `hides_missing`: passive parties bin every feature as if values were missing, because bins are sent.
     `sharded`: neither role asks for rows in this process (`bins`, `in_memory`), only for what any RowStore offers, so
@@ -66,8 +69,8 @@ class ProtocolSpec:
     name: str
     summary: str
     params: type[Any]
-    active: Callable[[ActiveContext], ActiveRole]
-    passive: Callable[[PassiveContext], PassiveRole]
+    active: Callable[[ActiveContext], ActiveRole | HiddenActiveRole]
+    passive: Callable[[PassiveContext], PassiveRole | HiddenPassiveRole]
     messages: tuple[type[Message], ...]
     exact: bool
     security: Literal["none", "broken", "semi-honest"]
@@ -77,9 +80,16 @@ class ProtocolSpec:
     options: Callable[[Any], EngineOptions] = no_options
     release: Callable[[ReleaseContext], Release] | None = None
     shows_sums: bool = True
+    shows_nodes: bool = True
+    variant: Callable[[Any], Mapping[str, Any]] = lambda params: {}  # noqa: ARG005
     repeatable: bool = True
     local_params: tuple[str, ...] = ()
     hides_missing: bool = False
     sharded: bool = False
     row_bytes: Callable[[Any, int], int] = lambda params, n_outputs: 0  # noqa: ARG005
     passive_epsilon: Callable[[Any, int], float] = lambda params, n_features: 0.0  # noqa: ARG005
+
+    def under(self, params: Any) -> "ProtocolSpec":
+        """The protocol as it is under these parameters. Its messages are among those of the protocol."""
+        changes = self.variant(params)
+        return replace(self, **changes) if changes else self

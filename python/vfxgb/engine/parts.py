@@ -151,6 +151,24 @@ class ShardedPartition:
             self._counts[children[i + len(parents)]] = held[i] - gone_left[i]
         self._ever.update(children)
 
+    def leaves(self) -> Nodes:
+        """See Partition."""
+        engine = self._engine
+        parts = [engine.run(s, shard.leaves, rows, engine.threads) for s, rows in enumerate(self.parts)]
+        return np.concatenate(engine.get(parts))
+
+    def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
+        """See Partition."""
+        engine, held = self._engine, self.counts_by_shard(nodes)
+        sizes = np.stack([self._division.sizes, np.zeros_like(self._division.sizes)], axis=1)
+        single = len(bits) == (self.n_rows + 7) // 8
+        shares, _ = _native.gbdt.split_left_bits(bits, np.tile(sizes, (1 if single else len(nodes), 1, 1)))
+        parts = [
+            engine.run(s, shard.gather_bits, rows, nodes, shares[s], engine.threads)
+            for s, rows in enumerate(self.parts)
+        ]
+        return _native.gbdt.join_left_bits(engine.get(parts), held)
+
     def node_sums(self, nodes: Nodes, pairs: ShardedPairs) -> NDArray[np.int64]:
         """See _native.gbdt.node_sums."""
         engine = self._engine

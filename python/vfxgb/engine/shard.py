@@ -65,6 +65,16 @@ def split_rows(
     return after
 
 
+def leaves(partition: _native.gbdt.RowPartition, threads: int) -> Nodes:
+    """The node of every row."""
+    return partition.leaves(threads)
+
+
+def gather_bits(partition: _native.gbdt.RowPartition, nodes: Nodes, bits: bytes, threads: int) -> bytes:
+    """Pick the bits of each node's rows out of bits of all rows of the shard."""
+    return partition.gather_bits(nodes, bits, threads)
+
+
 def left_bits(
     bins: _native.gbdt.Bins,
     partition: _native.gbdt.RowPartition,

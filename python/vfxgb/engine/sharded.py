@@ -85,6 +85,11 @@ class ShardedRows:
         parts = self._map(partition, shard.left_bits, nodes, features, split_bins, default_left, self.engine.threads)
         return _native.gbdt.join_left_bits(self.engine.get(parts), partition.counts_by_shard(nodes))
 
+    def row_bits(self, features: Nodes, split_bins: Nodes, default_left: NDArray[np.bool_]) -> bytes:
+        """See RowStore."""
+        everyone = self.partition(np.arange(self.n_rows, dtype=np.int32))
+        return self.left_bits(everyone, np.zeros_like(features), features, split_bins, default_left)
+
     def histogram(
         self, partition: ShardedPartition, nodes: Nodes, pairs: ShardedPairs, features: Nodes | None
     ) -> NDArray[np.int64]:

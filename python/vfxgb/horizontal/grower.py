@@ -28,7 +28,8 @@ from vfxgb.rows.sampling import ColumnSampler
 from vfxgb.runtime.timings import Timings
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
-from vfxgb.tree.grower import best_party, pack_bits
+from vfxgb.tree.columns import pack_bits
+from vfxgb.tree.grower import best_party
 from vfxgb.tree.proposal import SumTable
 from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
 

@@ -41,7 +41,7 @@ from vfxgb.train.callbacks import TrainingCallback, TrainingState
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.settings import plain_params
 from vfxgb.transport.messages import pack_array
-from vfxgb.tree.grower import pack_bits
+from vfxgb.tree.columns import pack_bits
 
 SERVER = "server"
 # The name under which the metrics of users' rows are found.

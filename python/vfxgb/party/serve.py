@@ -140,7 +140,7 @@ class Server:
                 self._live.remove(live)
             if live.asked:
                 # The last line of a session: nothing more is computed, charged, given back or written because of it.
-                self.log.info("ended", peer=peer, run=live.run)
+                self.log.info("ended", peer=channel.peer, run=live.run)
 
     def _log_end(self, live: Live, error: BaseException) -> None:
         peer, run, text = live.session.channel.peer, live.run, str(error)

@@ -3,12 +3,13 @@
 The words follow from the fields of its spec (security, exact, shows_sums, ...), never from its name.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from vfxgb.contract import ProtocolSpec
-from vfxgb.errors import UnknownNameError
+from vfxgb.errors import ProtocolParameterError, UnknownNameError
 from vfxgb.party.folder import RunRecord
-from vfxgb.protocols import protocol_by_name
+from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.runtime.ledger import COMPUTABLE
 from vfxgb.secagg import aggregator_by_name
 from vfxgb.secagg.base import AggregatorSpec
@@ -42,6 +43,7 @@ _SUMS = {
     True: f"The active party sees gradient sums of candidate splits: {COMPUTABLE}.",
     False: "The active party sees no gradient sums of other parties' candidate splits.",
 }
+_HIDDEN_NODES = "Passive parties are not told which rows are in a node of a tree, nor the splits of others."
 _NOISY = "Labels or gradients are replaced by noisy ones before anything is made of them."
 _LEAVING = {
     True: "Users may leave at any stage of a sum.",
@@ -73,7 +75,7 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
     if section["weakened"]:
         section["points"].append(WEAKENED)
     try:
-        spec = aggregator_by_name(record.protocol) if users else protocol_by_name(record.protocol)
+        spec = aggregator_by_name(record.protocol) if users else _spec_of(record)
     except UnknownNameError:
         # A run of another version, or one that failed before a protocol was agreed on.
         return section
@@ -84,10 +86,19 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
     return section
 
 
+def _spec_of(record: RunRecord) -> ProtocolSpec:
+    """The protocol as it was under the run's parameters, or in general if these are of another version."""
+    spec = protocol_by_name(record.protocol)
+    with suppress(ProtocolParameterError):
+        return spec.under(make_protocol_params(spec, record.protocol_params))
+    return spec
+
+
 def _of_protocol(spec: ProtocolSpec) -> list[str]:
     released = [f"Released under differential privacy: {event}." for event in spec.dp_events]
+    hidden = [] if spec.shows_nodes else [_HIDDEN_NODES]
     noisy = [_NOISY] if spec.release is not None else []
-    return [_EXACT[spec.exact], _SUMS[spec.shows_sums], *noisy, *released]
+    return [_EXACT[spec.exact], _SUMS[spec.shows_sums], *hidden, *noisy, *released]
 
 
 def _of_aggregator(spec: AggregatorSpec) -> list[str]:

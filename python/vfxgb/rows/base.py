@@ -4,10 +4,10 @@ A party's rows are in the memory of its process, or in shards that an engine wor
 for a protocol holds a RowStore and does not know which:
 
     who                                       asks for
-    tree/ (growing, own, candidates,          partition, histogram, histogram_counts, node_sums, left_bits
-      shown_cuts, disclosure)
-    train/passive.py                          partition, left_bits
-    protocols/plain                           pairs
+    tree/ (growing, local_features,           partition, histogram, histogram_counts, node_sums, left_bits
+      candidates, disclosure), shown_cuts
+    train/passive_shown.py                    partition, left_bits
+    protocols/plain                           pairs; where nodes are hidden also row_bits
     protocols/he                              ciphers (a passive party's), values (the active party's)
     protocols that need all rows here         bins, Partition.here (these leave ProtocolSpec.sharded out)
 
@@ -62,6 +62,13 @@ class RowStore(Protocol):
         default_left: NDArray[np.bool_],
     ) -> bytes:
         """See _native.gbdt.left_bits."""
+
+    def row_bits(self, features: Nodes, split_bins: Nodes, default_left: NDArray[np.bool_]) -> bytes:
+        """Say of every row, whatever node it is in, whether it goes left at each of k splits.
+
+        The bits of a split are in row order, lowest bit of a byte first, and fill ceil(n_rows / 8) bytes; spare bits
+        are 0. This is what `Partition.gather_bits` takes.
+        """
 
     def histogram(
         self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs, features: Nodes | None

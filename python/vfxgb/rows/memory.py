@@ -49,6 +49,14 @@ class MemoryPartition:
         """See Partition."""
         self.here.split(nodes, left, right, bits, self._threads)
 
+    def leaves(self) -> Nodes:
+        """See Partition."""
+        return self.here.leaves(self._threads)
+
+    def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
+        """See Partition."""
+        return self.here.gather_bits(nodes, bits, self._threads)
+
 
 class MemoryRows:
     """See RowStore. `n_train`: how many of the rows are training rows, None for all. Pairs are plain arrays."""
@@ -94,6 +102,11 @@ class MemoryRows:
         return _native.gbdt.left_bits(
             self.bins, partition.here, nodes, features, split_bins, default_left, self._threads
         )
+
+    def row_bits(self, features: Nodes, split_bins: Nodes, default_left: NDArray[np.bool_]) -> bytes:
+        """See RowStore."""
+        everyone = MemoryPartition(_native.gbdt.RowPartition(self.n_rows))
+        return self.left_bits(everyone, np.zeros_like(features), features, split_bins, default_left)
 
     def histogram(
         self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64], features: Nodes | None

@@ -51,6 +51,12 @@ class Partition(Protocol):
         Nothing changes when the arguments are refused (ValueError, IndexError).
         """
 
+    def leaves(self) -> Nodes:
+        """The node of every row, int32[n_rows]."""
+
+    def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
+        """See _native.gbdt.RowPartition.gather_bits. Raises ValueError."""
+
 
 class Pairs(Protocol):
     """int64[n_train, 2], wherever the rows are: `np.asarray` brings them here, and copies nothing that is here."""

@@ -7,7 +7,7 @@ takes over what its state holds and goes on with the next round.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from vfxgb.contract import (
     ActiveContext,
     ActiveRole,
     Gradients,
+    HiddenActiveRole,
     Release,
     ReleaseContext,
 )
@@ -45,9 +46,13 @@ from vfxgb.train.target import Target
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
-from vfxgb.tree.grower import Grower, Layout
+from vfxgb.tree.columns import Layout, RoundColumns
+from vfxgb.tree.grower import Grower, Growth
+from vfxgb.tree.hidden_nodes import HiddenNodes
 from vfxgb.tree.local_features import OwnFeatures
+from vfxgb.tree.passives import PassiveLinks, PassiveParties
 from vfxgb.tree.purity import known_leaves, known_purity
+from vfxgb.tree.shown_nodes import ShownNodes
 
 Float32Array = NDArray[np.float32]
 
@@ -127,7 +132,7 @@ class ActiveParty:
         self._grown = Grown(target, params.learning_rate, [])
         self._keeper.restore(self._grown, len(self._parties))
         self._fill: tuple[float, ...] | None = None
-        self._role: ActiveRole | None = None
+        self._role: ActiveRole | HiddenActiveRole | None = None
 
     @property
     def margins(self) -> Float32Array | None:
@@ -278,18 +283,22 @@ class ActiveParty:
                     remarks=self.remarks,
                 )
             )
-        self._grower = Grower(
-            params,
-            layout,
-            self._own,
-            self._role,
-            self._channels,
-            given.n_train,
-            given.constraints is not None,
-            self._options,
-            given.threads,
-            self.timings,
-        )
+        columns = RoundColumns(layout, params)
+        passives = self._passives(PassiveLinks(self._channels, columns, given.n_train, self.timings))
+        how = Growth(params, self._options, given.constraints is not None, self.timings)
+        self._grower = Grower(how, columns, self._own, passives)
+
+    def _passives(self, links: PassiveLinks) -> PassiveParties | None:
+        """The passive parties as growth sees them, in the way that the protocol's roles need."""
+        if self._role is None:
+            return None
+        if self._plan.spec.shows_nodes:
+            return ShownNodes(links, cast("ActiveRole", self._role))
+        filed = {
+            party: sum(int((tree.party == self._parties.index(party)).sum()) for tree in self._grown.trees)
+            for party in self._channels
+        }
+        return HiddenNodes(links, cast("HiddenActiveRole", self._role), self._keeper.salt.encode(), filed)
 
     def _layout(self, n_own: int) -> Layout:
         first = [0]
@@ -350,10 +359,14 @@ class ActiveParty:
             self._keeper.keep(state, stopped, self._grown, self._own.records, self._released_labels)
 
     def leaf_purity(self) -> dict[str, LeafPurity]:
-        """Per passive party what the leaves of the first tree say about labels; empty unless there are two classes."""
+        """Per passive party what the leaves of the first tree say about labels.
+
+        It is empty unless there are two classes and passive parties are told of nodes.
+        """
         grown = self._grown
         spec = self._objective.spec
-        if spec.labels != "two classes" or not spec.residual or grown.first_rows is None:
+        known_classes = spec.labels == "two classes" and spec.residual
+        if not known_classes or grown.first_rows is None or not self._plan.spec.shows_nodes:
             return {}
         params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()

@@ -36,7 +36,7 @@ def unpack_bits(data: Bulk, count: int, what: str) -> NDArray[np.bool_] | None:
     return bits[:count].astype(np.bool_)
 
 
-def valid_positions(positions: NDArray[np.int64], count: int) -> bool:
+def valid_positions(positions: NDArray[np.integer], count: int) -> bool:
     """Whether positions are ascending and below count."""
     return len(positions) == 0 or bool(
         positions[0] >= 0 and positions[-1] < count and (positions[1:] > positions[:-1]).all()

@@ -5,11 +5,12 @@ process, sides.py, and the active party's or passive party's loop.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from vfxgb.contract import EngineOptions, ProtocolSpec, TranscriptSink
+from vfxgb.errors import ProtocolParameterError
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
@@ -52,17 +53,50 @@ class RunPlan:
         """The plan for a protocol that is given by its name, with parameters as a user writes them.
 
         Raises UnknownNameError, RegistrationError, and ProtocolParameterError, also for a broken protocol that nobody
-        agreed to.
+        agreed to and for what hidden nodes do not allow.
         """
-        spec = protocol_by_name(protocol)
-        own_params = make_protocol_params(spec, protocol_params)
-        require_consent(spec, own_params)
+        spec, own_params = resolve_protocol(protocol, protocol_params)
+        check_hidden_nodes(spec, params.min_bucket_rows, params.told_sample)
         return cls(party, tuple(parties), run_id, params, spec, own_params)
 
     @property
     def options(self) -> EngineOptions:
         """What the protocol asks of the training under these parameters."""
-        return self.spec.options(self.protocol_params)
+        options = self.spec.options(self.protocol_params)
+        # A passive party that does not know which nodes are siblings is asked about all of them.
+        return options if self.spec.shows_nodes else replace(options, subtract=False)
+
+
+def resolve_protocol(name: str, given: Mapping[str, Any] | None) -> tuple[ProtocolSpec, Any]:
+    """The protocol of that name as it is under the parameters given, and these in its own class.
+
+    Raises UnknownNameError, RegistrationError, and ProtocolParameterError, also for a broken protocol that nobody
+    agreed to.
+    """
+    spec = protocol_by_name(name)
+    params = make_protocol_params(spec, given)
+    require_consent(spec, params)
+    return spec.under(params), params
+
+
+def check_hidden_nodes(spec: ProtocolSpec, min_bucket_rows: int, told_sample: bool) -> None:
+    """Raise ProtocolParameterError for what passive parties cannot do, or must not know, where nodes are hidden.
+
+    All else works as with nodes that are shown: eval sets, samples of rows and columns, missing values, constraints,
+    several outputs and passive parties, rows in shards, and runs that are resumed.
+    """
+    if spec.shows_nodes:
+        return
+    what = f"protocol {spec.name!r} hides nodes from passive parties"
+    if min_bucket_rows > 1:
+        raise ProtocolParameterError(
+            f"{what}, which cannot count the rows of a node then: found min_bucket_rows={min_bucket_rows}, wanted 1; "
+            "leave it out, or show nodes"
+        )
+    if told_sample:
+        raise ProtocolParameterError(
+            f"{what}, which must not know the rows of a round then: found told_sample=True; leave it out, or show nodes"
+        )
 
 
 @dataclass(frozen=True)

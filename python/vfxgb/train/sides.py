@@ -38,6 +38,13 @@ PRIVATE_STAGE = (
     "predictions made with them are outside of every epsilon stated"
 )
 COLUMNS_WITHHELD = "column sampling by level or node withholds those of a feature together"
+NOT_COUNTED = (
+    "{party} is not told which rows are in a node: nobody can count which of the sums it showed are over few rows"
+)
+SLOTS_GUESSED = (
+    "colsample_bynode draws the features of a node from random_state: a passive party that knows it can tell the open "
+    "nodes of a level apart, though not their rows"
+)
 
 
 @dataclass(frozen=True)
@@ -119,8 +126,10 @@ def _enter_active(ledger: Ledger, plan: RunPlan, leader: ActiveParty, n_train: i
     params, shows_sums = plan.params, joint and plan.spec.shows_sums
     if shows_sums and min(params.colsample_bylevel, params.colsample_bynode) < 1.0:
         ledger.notes.append(f"{plan.party} can tell which sums belong to one feature: {COLUMNS_WITHHELD}")
-    if shows_sums and params.sampling_method == "goss" and not params.told_sample:
+    if shows_sums and plan.spec.shows_nodes and params.sampling_method == "goss" and not params.told_sample:
         ledger.notes.append(SAMPLE_HIDDEN)
+    if joint and not plan.spec.shows_nodes and params.colsample_bynode < 1.0:
+        ledger.notes.append(SLOTS_GUESSED)
 
 
 def run_passive(party: str, run_id: str, given: PassiveInput, channel: Channel, hooks: PassiveHooks) -> FollowResult:
@@ -142,7 +151,10 @@ def run_passive(party: str, run_id: str, given: PassiveInput, channel: Channel, 
 
 def enter(ledger: Ledger, follower: PassiveParty) -> None:
     """Enter what a passive party knows beyond single messages: what its sums add up to, and what it released."""
-    ledger.small_sums[follower.party] = follower.disclosed.small_sums
+    if follower.shows_nodes:
+        ledger.small_sums[follower.party] = follower.disclosed.small_sums
+    elif follower.disclosed.opened_equations:
+        ledger.notes.append(NOT_COUNTED.format(party=follower.party))
     if follower.disclosed.opened_equations:
         ledger.opened[follower.party] = Opened(follower.disclosed.opened_equations, follower.n_train)
     ledger.begun[follower.party] = (follower.begun.total, follower.begun.again)

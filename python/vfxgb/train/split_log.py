@@ -1,8 +1,7 @@
 """A passive party's splits as they are chosen, and where each stands in its tree.
 
-The party sees the trees of all parties grow: which nodes are split and which nodes are their children. So it can note
-for every split of its own which of its other splits lies above it, and on which side. A prediction is held to this:
-only questions that one row can come to on its way are answered (predict/paths.py).
+For every split the party notes which of its other splits lies above it, and on which side (tree/path_codes.py). Where
+it sees the trees of all parties grow it finds that out itself; where nodes are hidden, the active party says it.
 """
 
 from collections.abc import Sequence
@@ -14,8 +13,7 @@ from vfxgb.errors import CheckpointError, FormatError
 from vfxgb.model.file import check_paths
 from vfxgb.model.shares import SplitPaths, SplitRecords
 from vfxgb.train.checkpoint import KeptRecords, Place, keep_records, restore_places, restore_records
-
-NOTHING_ABOVE = -1
+from vfxgb.tree.path_codes import NOTHING_ABOVE, PathCodes
 
 
 class SplitLog:
@@ -24,8 +22,8 @@ class SplitLog:
     def __init__(self) -> None:
         self._records: list[tuple[int, float, bool]] = []
         self._places: list[Place] = []
-        # Of the trees that are growing: node -> the split of this party above it, as in SplitPaths.above.
-        self._above: dict[int, dict[int, int]] = {}
+        # Where this party's splits stand in the trees that are growing.
+        self.codes = PathCodes()
 
     @classmethod
     def restore(cls, kept: KeptRecords, n_records: int, n_features: int) -> "SplitLog":
@@ -49,35 +47,28 @@ class SplitLog:
 
     def begin_round(self) -> None:
         """New trees begin, each with its root."""
-        self._above = {}
+        self.codes = PathCodes()
 
     def choose(
-        self, tree: int, number: int, depth: int, nodes: Sequence[int], splits: Sequence[tuple[int, float, bool]]
+        self, number: int, depth: int, above: Sequence[int], splits: Sequence[tuple[int, float, bool]]
     ) -> NDArray[np.int32]:
-        """Enter splits (feature, cut, default_left) of nodes of a tree; returns their record numbers.
+        """Enter splits (feature, cut, default_left) at `depth` of tree `number` of the model; returns their records.
 
-        `tree` counts within the round and `number` within the model.
+        `above`: for each of them the party's split above it (PathCodes).
         """
         first = len(self._records)
-        above = self._above.get(tree, {})
         self._records += splits
-        self._places += [(number, depth, above.get(node, NOTHING_ABOVE)) for node in nodes]
+        self._places += [(number, depth, code) for code in above]
         return np.arange(first, len(self._records), dtype=np.int32)
 
-    def grow(
-        self,
-        tree: int,
-        nodes: Sequence[int],
-        left: Sequence[int],
-        right: Sequence[int],
-        own: Sequence[int] | None,
-    ) -> None:
-        """Nodes of a tree have children now. `own`: the records that split them, None for another party's splits."""
-        above = self._above.setdefault(tree, {})
-        for place, (node, left_child, right_child) in enumerate(zip(nodes, left, right, strict=True)):
-            inherited = above.get(node, NOTHING_ABOVE)
-            above[left_child] = inherited if own is None else 2 * own[place]
-            above[right_child] = inherited if own is None else 2 * own[place] + 1
+    def fits(self, number: int, depth: int, above: Sequence[int]) -> bool:
+        """Whether splits at `depth` of tree `number` can stand below these splits of the party."""
+        places = self._places
+        return all(
+            code == NOTHING_ABOVE
+            or (0 <= code // 2 < len(places) and places[code // 2][0] == number and places[code // 2][1] < depth)
+            for code in above
+        )
 
     def records(self, features: tuple[str, ...], fill: tuple[float, ...] | None) -> SplitRecords:
         """The splits as a share holds them."""

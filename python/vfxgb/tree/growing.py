@@ -15,9 +15,27 @@ from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
 
 @dataclass(frozen=True)
 class OwnedSplits(NodeSplits):
-    """The splits that one party won. `bits`: who goes left, as RowPartition.split takes it."""
+    """The splits that one party won. `bits`: who goes left, as RowPartition.split takes it.
+
+    `gain`: float64[k], where it was found out only after the party was chosen (LeftRows), else None.
+    """
 
     bits: bytes | memoryview
+    gain: NDArray[np.float64] | None = None
+
+    def only(self, places: NDArray[np.int64], level: LevelNodes) -> "OwnedSplits":
+        """Those of the splits, of nodes of `level`, that stand at `places`."""
+        nodes = np.ascontiguousarray(level.nodes[self.positions])
+        ends = np.cumsum(((level.partition.counts(nodes) + 7) // 8).sum(axis=1)).tolist()
+        bits = memoryview(self.bits)
+        return OwnedSplits(
+            self.party,
+            self.positions[places],
+            self.left_sums[places],
+            self.constraint[places],
+            self.records[places],
+            b"".join(bits[ends[place - 1] if place else 0 : ends[place]] for place in places.tolist()),
+        )
 
 
 @dataclass(frozen=True)
@@ -29,6 +47,7 @@ class AppliedSplits:
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     bits: bytes | memoryview
+    records: NDArray[np.int32]
 
 
 class GrowingTree:
@@ -70,7 +89,7 @@ class GrowingTree:
         self.applied = []
         for split, left in zip(owned, self._skeleton.split(owned, gain, last), strict=True):
             nodes = np.ascontiguousarray(above[split.positions])
-            applied = AppliedSplits(split.party, nodes, left, left + np.int32(1), split.bits)
+            applied = AppliedSplits(split.party, nodes, left, left + np.int32(1), split.bits, split.records)
             self.partition.split(nodes, applied.left, applied.right, split.bits)
             self.applied.append(applied)
         self.level = self._open(*self._to_build(self._skeleton.nodes))

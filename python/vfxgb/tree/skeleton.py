@@ -20,7 +20,7 @@ NONE = -1
 class NodeSplits:
     """The splits that one party won in one level of a tree: k of them.
 
-    `party`: its position in party order. `positions`: int64[k], ascending, in the level's nodes; `left_sums`: int64[k,
+    `party`: its position in party order. `positions`: int64[k], in the level's nodes; `left_sums`: int64[k,
     2]; `constraint`: int8[k]; `records`: int32[k].
     """
 

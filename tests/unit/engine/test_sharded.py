@@ -61,6 +61,11 @@ class Both:
             for rows, partition in ((self.here, self.one), (self.sharded, self.many))
         ]
         assert bits[0] == bits[1]
+        # The same from bits of all rows, which say nothing of nodes.
+        for rows, partition in ((self.here, self.one), (self.sharded, self.many)):
+            everyone = rows.row_bits(feature, place, direction)
+            assert len(everyone) == (rows.n_rows + 7) // 8
+            assert partition.gather_bits(node, everyone) == bits[0]
         for partition in (self.one, self.many):
             assert partition.left_bits_size(node) == len(bits[0])
             partition.split(node, int32(next_node), int32(next_node + 1), bits[0])
@@ -93,6 +98,42 @@ def test_a_random_tree(seed, sampled, engine):
     for depth in range(6):
         both.split(rng, 1 + 2 * depth)
         both.same()
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_left_bits_from_bits_of_all_rows(sampled, engine):
+    """Against a loop over rows: a vector for each node, or a single one for all of them."""
+    rng = np.random.default_rng(9)
+    both = Both(engine, rng, sampled=sampled)
+    for depth in range(5):
+        both.split(rng, 1 + 2 * depth)
+    nodes = both.one.nodes()[[2, 0, 3]]
+    feature, place, direction = int32(0, 1, 2), int32(3, 0, 5), np.array([True, False, True])
+    vectors = both.here.row_bits(feature, place, direction)
+    assert vectors == both.sharded.row_bits(feature, place, direction)
+    width = (both.here.n_rows + 7) // 8
+    goes_left = np.zeros((3, 8 * width), dtype=bool)
+    for split in range(3):
+        column = both.here.bins.column(int(feature[split]))
+        missing = column == both.here.n_bins[feature[split]]
+        goes_left[split, : len(column)] = np.where(missing, direction[split], column <= place[split])
+    assert vectors == np.packbits(goes_left, bitorder="little").tobytes()
+    wanted = b"".join(
+        np.packbits(goes_left[split, rows], bitorder="little").tobytes()
+        for split, node in enumerate(nodes.tolist())
+        for rows in (both.one.here.rows(node), both.one.here.other_rows(node))
+    )
+    own = np.zeros(8 * width, dtype=bool)
+    for split, node in enumerate(nodes.tolist()):
+        members = both.one.here.leaves() == node
+        own[: len(members)] |= members & goes_left[split, : len(members)]
+    single = np.packbits(own, bitorder="little").tobytes()
+    for partition in (both.one, both.many):
+        assert partition.gather_bits(nodes, vectors) == partition.gather_bits(nodes, single) == wanted
+        assert partition.gather_bits(nodes[:0], b"") == b""
+        for bad in (vectors[:-1], vectors + b"0", bytes(width - 1) + b"\xff"):
+            with pytest.raises(ValueError, match=r"bytes|spare bit"):
+                partition.gather_bits(nodes, bad)
 
 
 def test_what_comes_here_and_what_does_not(engine):

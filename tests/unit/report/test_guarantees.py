@@ -44,3 +44,16 @@ def test_what_the_record_says_stands_for_a_protocol_that_is_not_known_here() -> 
 
 def test_no_protocol_yet() -> None:
     assert guarantees(record(protocol="", security="", attacks=()))["points"] == []
+
+
+def test_a_protocol_is_described_as_it_was_under_the_parameters_of_the_run() -> None:
+    hidden = "Passive parties are not told which rows are in a node of a tree, nor the splits of others."
+    shown, other, unknown = (
+        guarantees(record(protocol="plain", security="none", attacks=(), protocol_params=params))
+        for params in ({}, {"hide_nodes": True}, {"of tomorrow": 1})
+    )
+    assert hidden not in shown["points"]
+    assert hidden in other["points"]
+    assert any("every row" in text for text in other["reveals"])
+    assert not any("every row" in text for text in shown["reveals"])
+    assert hidden not in unknown["points"]

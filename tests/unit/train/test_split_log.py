@@ -25,7 +25,9 @@ def trained(**changes: Any) -> Any:
     }
     y = np.digitize(X.sum(axis=1) + X[:, 0] * X[:, 2], [-1, 1]).astype(float)
     params = {"objective": "multi:softprob", "num_class": 3, "n_estimators": 3, "max_depth": 5, "n_jobs": 1}
-    return fit_tables(tables, "bank", y, None, len(y), TrainParams.from_dict(params | changes))
+    hide_nodes = changes.pop("hide_nodes", False)
+    chosen = TrainParams.from_dict(params | changes)
+    return fit_tables(tables, "bank", y, None, len(y), chosen, protocol_params={"hide_nodes": hide_nodes})
 
 
 def places(share: ActiveShare, party: str) -> dict[int, tuple[int, int, int]]:
@@ -47,9 +49,10 @@ def places(share: ActiveShare, party: str) -> dict[int, tuple[int, int, int]]:
     return found
 
 
+@pytest.mark.parametrize("hide_nodes", [False, True])
 @pytest.mark.parametrize("changes", [{}, {"reduced_leakage": True}, {"subsample": 0.7, "colsample_bynode": 0.5}])
-def test_the_paths_are_those_of_the_active_partys_trees(changes: dict[str, Any]) -> None:
-    result = trained(**changes)
+def test_the_paths_are_those_of_the_active_partys_trees(changes: dict[str, Any], hide_nodes: bool) -> None:
+    result = trained(**changes, hide_nodes=hide_nodes)
     for party, share in result.passive_shares.items():
         assert share.paths is not None
         wanted = places(result.active_share, party)
@@ -62,11 +65,27 @@ def test_the_paths_are_those_of_the_active_partys_trees(changes: dict[str, Any])
 
 def log_of_two() -> SplitLog:
     log = SplitLog()
-    log.choose(0, 6, 0, [0], [(1, 0.5, True)])
-    log.grow(0, [0], [1], [2], [0])
-    log.grow(0, [2], [3], [4], None)
-    log.choose(0, 6, 2, [4], [(0, 0.25, False)])
+    assert log.choose(6, 0, log.codes.above(0, [0]), [(1, 0.5, True)]).tolist() == [0]
+    log.codes.grow(0, [0], [1], [2], [0])
+    log.codes.grow(0, [2], [3], [4], None)
+    assert log.choose(6, 2, log.codes.above(0, [4]), [(0, 0.25, False)]).tolist() == [1]
     return log
+
+
+@pytest.mark.parametrize(
+    ("number", "depth", "above", "fits"),
+    [
+        (6, 3, [-1, 0, 3], True),
+        (6, 2, [1], True),
+        (6, 2, [2], False),
+        (6, 0, [0], False),
+        (7, 3, [0], False),
+        (6, 3, [4], False),
+        (6, 3, [-2], False),
+    ],
+)
+def test_splits_stand_below_splits_of_their_own_tree(number: int, depth: int, above: list[int], fits: bool) -> None:
+    assert log_of_two().fits(number, depth, above) == fits
 
 
 def test_a_checkpoint_keeps_them() -> None:

@@ -1,4 +1,4 @@
-"""The passive role of every protocol that opens left sums to the active party: the counterpart of opened.py.
+"""The passive role of every protocol that opens left sums to the active party: the counterpart of active.py.
 
 Such a protocol brings how sums are made and sent. Which candidates there are, in which secret order, how the winners
 are found again, and how many of the sums shown were over few rows, is here and is the same for all.
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import PassiveContext, PassiveNodes, PassiveTree, Resolved, equations_of
+from vfxgb.contract import PassiveContext, PassiveNodes, PassiveTree, Resolved, SlotTree, equations_of
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
 
@@ -30,25 +30,8 @@ class ShownSums:
     def _draw(self, trees: Sequence[PassiveTree]) -> None:
         """A new round: draw the secret order of each tree's candidates, unless the protocol gives one."""
         self._trees = trees
-        self._candidates = [self._list(tree) for tree in trees]
-        context = self._context
-        if context.note is not None:
-            for tree, candidates in zip(trees, self._candidates, strict=True):
-                assert candidates.order is not None  # noqa: S101 - drawn or given
-                context.note("order", tree.round, tree.tree, candidates.order)
-        self._small = [SmallSums(context.rows, tree) for tree in trees]
-
-    def _list(self, tree: PassiveTree) -> CandidateList:
-        context, given = self._context, self._given_order(tree)
-        return CandidateList(
-            context.rows,
-            context.has_missing,
-            tree.features,
-            context.constraints,
-            context.random if given is None else None,
-            context.threads,
-            given,
-        )
+        self._candidates = draw_candidates(self._context, trees, [self._given_order(tree) for tree in trees])
+        self._small = [SmallSums(self._context.rows, tree) for tree in trees]
 
     def _note_shown(self, nodes: PassiveNodes, sent: int | None = None) -> None:
         """Count what a level's answer shows; `sent`: how many nodes it has sums of, None for all asked for."""
@@ -73,3 +56,28 @@ class ShownSums:
         with self._context.timings.phase("count small sums"):
             self._context.disclosed.small_sums += sum(small.count() for small in self._small)
         self._small = []
+
+
+def draw_candidates(
+    context: PassiveContext,
+    trees: Sequence[PassiveTree | SlotTree],
+    orders: Sequence[NDArray[np.int64] | None] | None = None,
+) -> list[CandidateList]:
+    """The candidates of each tree of a round, in an order that is given or, where there is none, drawn in secret."""
+    candidates = [
+        CandidateList(
+            context.rows,
+            context.has_missing,
+            tree.features,
+            context.constraints,
+            context.random if order is None else None,
+            context.threads,
+            order,
+        )
+        for tree, order in zip(trees, orders or [None] * len(trees), strict=True)
+    ]
+    if context.note is not None:
+        for tree, drawn in zip(trees, candidates, strict=True):
+            assert drawn.order is not None  # noqa: S101 - drawn or given
+            context.note("order", tree.round, tree.tree, drawn.order)
+    return candidates

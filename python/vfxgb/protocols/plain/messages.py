@@ -23,8 +23,31 @@ class PlainGradients(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.pairs) // 16
 
 
+class PlainSlot(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, where nodes are hidden, one per slot: (g, h) of all training rows, 0 outside of the node."""
+
+    TAG: ClassVar[str] = "plain-slot"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "the gradients of the rows of an open node, and with them these rows and their labels", "gradient pairs"
+    )
+
+    round: int
+    depth: int
+    tree: int
+    slot: int
+    pairs: Bulk
+
+    def amount(self) -> int:
+        """Count the pairs."""
+        return len(self.pairs) // 16
+
+
 class TreeSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Left sums of one tree: int64[built nodes, n_candidates, 2]; on the first level also int8 directions if asked."""
+    """Left sums of one tree: int64[built nodes, n_candidates, 2]; on the first level also int8 directions if asked.
+
+    Where nodes are hidden, slots take the place of built nodes.
+    """
 
     n_candidates: int
     sums: Bulk
@@ -49,3 +72,31 @@ class PlainSums(Message, frozen=True, forbid_unknown_fields=True):
     def amount(self) -> int:
         """Count the sums of pairs."""
         return sum(len(tree.sums) // 16 for tree in self.trees)
+
+
+class TreeLeft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tree in a PlainLeft: per slot the token taken, and for every row whether it goes left (RowStore.row_bits)."""
+
+    tree: int
+    tokens: Bulk
+    bits: Bulk
+
+
+class PlainLeft(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, where nodes are hidden: the answer to WonSlots."""
+
+    TAG: ClassVar[str] = "plain-left"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals(
+        "for every row, also outside of the node, whether it goes left at the sender's splits; feature and threshold "
+        "stay hidden",
+        "row memberships",
+    )
+
+    round: int
+    depth: int
+    trees: list[TreeLeft]
+
+    def amount(self) -> int:
+        """Count all rows once for each split; up to 7 more per split."""
+        return sum(8 * len(tree.bits) for tree in self.trees)

@@ -11,6 +11,7 @@ from vfxgb.protocols.open_sums.passive import ShownSums
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums, TreeSums
 from vfxgb.rows.parts import Pairs
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
+from vfxgb.tree.candidates import CandidateList
 
 
 class PlainPassive(ShownSums):
@@ -55,14 +56,7 @@ class PlainPassive(ShownSums):
                     None if nodes.allowed is None else nodes.allowed[nodes.build],
                     self._trees[nodes.tree].cuts,
                 )
-                directions = candidates.constraint if level.depth == 0 else None
-                answers.append(
-                    TreeSums(
-                        n_candidates=len(candidates),
-                        sums=pack_array(sums),
-                        constraint=pack_bytes(b"") if directions is None else pack_array(directions),
-                    )
-                )
+                answers.append(tree_sums(candidates, sums, level.depth))
                 self._note_shown(nodes)
         context.channel.send(PlainSums(round=level.round, depth=level.depth, trees=answers))
 
@@ -73,3 +67,13 @@ class PlainPassive(ShownSums):
 
     def close(self) -> None:
         """Nothing runs in the background."""
+
+
+def tree_sums(candidates: CandidateList, sums: NDArray[np.int64], depth: int) -> TreeSums:
+    """Left sums of one tree as they are sent, on the first level with the monotone directions."""
+    directions = candidates.constraint if depth == 0 else None
+    return TreeSums(
+        n_candidates=len(candidates),
+        sums=pack_array(sums),
+        constraint=pack_bytes(b"") if directions is None else pack_array(directions),
+    )

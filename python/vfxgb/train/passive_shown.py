@@ -1,0 +1,167 @@
+"""Rounds at a passive party that knows the rows of all nodes.
+
+It keeps the partition of each tree, which the active party's Level messages bring up to date, and answers Choose with
+the left bits of the rows of each node that it won.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.contract import PassiveLevel, PassiveNodes, PassiveRole, PassiveTree
+from vfxgb.contract.messages import BeginRound, Choose, Level, SplitRows, TreeChoice, TreeLevel, TreeRows
+from vfxgb.errors import MessageError
+from vfxgb.rows.parts import Partition
+from vfxgb.rows.shown_cuts import ShownCuts
+from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
+from vfxgb.train.passive_rounds import PassiveRounds, PassiveRun
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
+
+NO_NODES = np.zeros(0, dtype=np.int32)
+
+
+class ShownRounds(PassiveRounds):
+    """The rounds of a run whose nodes are shown to this party."""
+
+    def __init__(self, run: PassiveRun, role: PassiveRole) -> None:
+        super().__init__(run)
+        self._role = role
+        self._trees: list[PassiveTree] = []
+        # Splits of this party that the active party has not yet confirmed: per tree their nodes, who goes left, and the
+        # numbers of their records.
+        self._pending: dict[int, tuple[NDArray[np.int32], bytes, NDArray[np.int32]]] = {}
+        # Per tree the nodes that were opened last.
+        self._opened: dict[int, NDArray[np.int32]] = {}
+        self.handlers = {BeginRound: self._begin_round, Level: self._level, Choose: self._choose}
+
+    def end(self) -> None:
+        """See PassiveRounds."""
+        super().end()
+        self._trees, self._pending = [], {}
+
+    def _begin_round(self, message: BeginRound) -> None:
+        sampled = self._sampled(message)
+        self._begin(message.round, message.features)
+        rows, least = self._run.binned.rows, self._run.setup.min_bucket_rows
+        self._trees = [
+            PassiveTree(tree, features, rows.partition(sampled), message.round, ShownCuts(rows, features, least))
+            for tree, features in enumerate(self._features)
+        ]
+        self._opened = {}
+        self._role.begin_tree(message.round, sampled, self._trees)
+
+    def _sampled(self, message: BeginRound) -> NDArray[np.int32] | None:
+        n_train, what = self._run.setup.n_train, f"{self._party} beginning round {message.round}"
+        chosen = unpack_bits(message.sampled, n_train, what)
+        rows = None if chosen is None else np.flatnonzero(chosen).astype(np.int32)
+        count = n_train if rows is None else len(rows)
+        if count != message.n_sampled or count == 0:
+            raise MessageError(
+                f"{what}: found {count} sampled rows, wanted the {message.n_sampled} announced, and at least 1"
+            )
+        return rows
+
+    def _level(self, message: Level) -> None:
+        self._open(message.round, message.depth, message.trees)
+        trees = [self._tree_level(tree) for tree in message.trees]
+        self._pending = {}
+        self._role.open_level(PassiveLevel(message.round, message.depth, trees))
+
+    def _tree_level(self, message: TreeLevel) -> PassiveNodes:
+        tree = self._trees[message.tree]
+        what = f"{self._party} opening level {self._depth} of tree {message.tree}"
+        children, split = self._apply(message, tree.partition, what)
+        nodes = unpack_list(message.nodes, np.int32, what)
+        build = unpack_list(message.build, np.int64, what)
+        open_nodes = tree.partition.has(nodes) and (nodes[1:] > nodes[:-1]).all()
+        if not open_nodes or not valid_positions(build, len(nodes)):
+            raise MessageError(f"{what}: found nodes that are not open in the tree, or positions that are none")
+        allowed = self._allowed(message.allowed, message.tree, len(nodes), what)
+        parents = parents_of(nodes, children, split)
+        places = self._parent_places(message.tree, nodes, parents, children, what)
+        with self._run.timings.phase("cuts"):
+            if tree.cuts is not None:
+                tree.cuts.open(tree.partition, nodes, places)
+        self._opened[message.tree] = nodes
+        return PassiveNodes(message.tree, nodes, parents, build, allowed)
+
+    def _apply(
+        self, message: TreeLevel, partition: Partition, what: str
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Apply the splits of the level before; returns all new children, and the node that each is a child of."""
+        children, split = [NO_NODES], [NO_NODES]
+        with self._run.timings.phase("partition"):
+            for group in message.splits:
+                nodes, left, right = (
+                    unpack_list(part, np.int32, what) for part in (group.nodes, group.left, group.right)
+                )
+                bits: bytes | Bulk = group.bits
+                records: NDArray[np.int32] | None = None
+                if len(group.bits) == 0:
+                    own, bits, records = self._pending.get(message.tree, (NO_NODES, b"", NO_NODES))
+                    if not np.array_equal(own, nodes):
+                        raise MessageError(f"{what}: found splits without rows that this party was not asked for")
+                # The call checks nodes, children and the number of bits, and changes nothing when it refuses.
+                try:
+                    partition.split(nodes, left, right, bits)
+                except (ValueError, IndexError) as error:
+                    raise MessageError(f"{what}: the splits do not fit the tree: {error}") from None
+                own_records = None if records is None else records.tolist()
+                self._run.splits.codes.grow(message.tree, nodes.tolist(), left.tolist(), right.tolist(), own_records)
+                children += [left, right]
+                split += [nodes, nodes]
+        return np.concatenate(children), np.concatenate(split)
+
+    def _parent_places(
+        self,
+        tree: int,
+        nodes: NDArray[np.int32],
+        parents: NDArray[np.int32],
+        children: NDArray[np.int32],
+        what: str,
+    ) -> NDArray[np.int64]:
+        """Where the nodes' parents stand among the nodes opened before, -1 for the root. Raises MessageError.
+
+        A tree begins with its root; after that a level is all children of nodes of the level before. Which sums may be
+        shown (rows/shown_cuts.py) depends on a node's ancestors and sibling, so there is no other way to open one.
+        """
+        before = self._opened.get(tree)
+        if before is None:
+            if nodes.tolist() != [0] or len(children):
+                raise MessageError(f"{what}: found nodes {nodes[:8].tolist()}, wanted the root alone, before any split")
+            return np.full(1, -1, dtype=np.int64)
+        if not np.array_equal(np.sort(children), nodes) or not np.isin(parents, before).all():
+            raise MessageError(
+                f"{what}: found nodes {nodes[:8].tolist()}, wanted all children of the splits of the level before and "
+                "no others"
+            )
+        return np.searchsorted(before, parents).astype(np.int64)
+
+    def _choose(self, message: Choose) -> None:
+        self._check_place(message.round, message.depth, self._depth, "choosing splits")
+        if self._pending:
+            raise MessageError(
+                f"{self._party} choosing splits: asked twice for round {message.round}, depth {message.depth}"
+            )
+        answers = [self._tree_choice(choice) for choice in message.trees]
+        self._run.channel.send(SplitRows(round=message.round, depth=message.depth, trees=answers))
+
+    def _tree_choice(self, choice: TreeChoice) -> TreeRows:
+        self._check_tree(choice.tree)
+        partition = self._trees[choice.tree].partition
+        what = f"{self._party} choosing splits of tree {choice.tree}"
+        nodes = unpack_list(choice.nodes, np.int32, what)
+        start = unpack_array(choice.start, np.int64, (len(nodes) + 1,), what)
+        tokens = unpack_list(choice.tokens, np.int64, what)
+        if len(nodes) == 0 or not partition.has(nodes) or choice.tree in self._pending:
+            raise MessageError(f"{what}: found no nodes, nodes that are not open, or a tree that was already answered")
+        resolved = self._role.resolve(choice.tree, nodes, start, tokens)
+        with self._run.timings.phase("partition"):
+            rows = self._run.binned.rows if resolved.rows is None else resolved.rows
+            bits = rows.left_bits(partition, nodes, resolved.feature, resolved.bin, resolved.default_left)
+        splits = self._run.splits
+        above = splits.codes.above(choice.tree, nodes.tolist())
+        records = splits.choose(self._number(choice.tree), self._depth, above, self._records(resolved))
+        self._pending[choice.tree] = (nodes, bits, records)
+        return TreeRows(
+            tree=choice.tree, tokens=pack_array(resolved.tokens), records=pack_array(records), bits=pack_bytes(bits)
+        )

@@ -1,0 +1,38 @@
+"""Protocols as the suites run them: by name, and once more under parameters that make another protocol of them."""
+
+from typing import Any
+
+from vfxgb.contract import ProtocolSpec
+from vfxgb.protocols import make_protocol_params, protocol_by_name
+
+# name -> (protocol, parameters beside its quick ones)
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"plain, nodes hidden": ("plain", {"hide_nodes": True})}
+# Cases of the conformance suite that need passive parties to know the rows of nodes.
+NEED_NODES = ("min bucket rows", "told goss")
+
+
+def protocol_of(name: str) -> str:
+    """The registered name."""
+    return VARIANTS.get(name, (name, {}))[0]
+
+
+def params_of(name: str) -> dict[str, Any]:
+    """The protocol_params to run it with."""
+    protocol, more = VARIANTS.get(name, (name, {}))
+    return {**protocol_by_name(protocol).quick_params, **more}
+
+
+def spec_of(name: str) -> ProtocolSpec:
+    """What it says about itself under these parameters."""
+    spec = protocol_by_name(protocol_of(name))
+    return spec.under(make_protocol_params(spec, params_of(name)))
+
+
+def with_variants(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The protocols and their variants."""
+    return (*names, *(name for name, (protocol, _) in VARIANTS.items() if protocol in names))
+
+
+def allows(name: str, case: str) -> bool:
+    """Whether a case of the conformance suite can be run with it."""
+    return spec_of(name).shows_nodes or case not in NEED_NODES
