@@ -39,8 +39,17 @@ MEMORY_FEATURES, MEMORY_DEPTH, MEMORY_BITS = 4, 3, 2048
 MEMORY_WORKERS, MEMORY_SHARDS = 2, 4
 QUICK_BITS = 512
 QUICK: dict[str, Any] = {
-    "rows": 3000, "features": 4, "depth": 3, "bins": 8, "repeats": 1, "large_rows": 4000, "cost_rows": 4000,
-    "memory_rows": (2000, 4000), "memory_limit": "1GB", "cost_batch": 200, "shards": (2,),
+    "rows": 3000,
+    "features": 4,
+    "depth": 3,
+    "bins": 8,
+    "repeats": 1,
+    "large_rows": 4000,
+    "cost_rows": 4000,
+    "memory_rows": (2000, 4000),
+    "memory_limit": "1GB",
+    "cost_batch": 200,
+    "shards": (2,),
 }
 
 
