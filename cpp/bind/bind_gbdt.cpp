@@ -14,6 +14,7 @@
 #include "gbdt/histogram.h"
 #include "gbdt/partition.h"
 #include "gbdt/route.h"
+#include "gbdt/sample.h"
 
 namespace vfxgb::bind {
 namespace {
@@ -173,6 +174,19 @@ void register_keys(py::module_& module) {
       py::arg("keys").noconvert(), py::arg("first").noconvert(), py::arg("part_bits"), py::arg("parts"));
 }
 
+py::tuple goss_rows(const Array<double>& magnitudes, const Array<u64>& words, py::ssize_t n_top, py::ssize_t n_other) {
+  const double* sizes = shaped(magnitudes, {-1}, "magnitudes");
+  const u64* drawn = shaped(words, {magnitudes.size()}, "words");
+  const std::size_t n = static_cast<std::size_t>(magnitudes.size());
+  const std::size_t top = not_negative(n_top, "n_top"), other = not_negative(n_other, "n_other");
+  gbdt::GossRows rows;
+  {
+    const py::gil_scoped_release release;
+    rows = gbdt::goss_rows({sizes, n}, {drawn, n}, top, other);
+  }
+  return py::make_tuple(array_of(rows.top.data(), rows.top.size()), array_of(rows.drawn.data(), rows.drawn.size()));
+}
+
 py::bytes left_bits(const Bins& bins, const RowPartition& partition, const Array<i32>& nodes,
                     const Array<i32>& features, const Array<i32>& split_bins, const Array<bool>& default_left,
                     py::ssize_t threads) {
@@ -209,6 +223,7 @@ Array<i64> build(const Bins& bins, const RowPartition& partition, const Array<i3
 }
 
 void register_histograms(py::module_& module) {
+  module.def("goss_rows", &goss_rows, py::arg("magnitudes"), py::arg("words"), py::arg("n_top"), py::arg("n_other"));
   module.def("left_bits", &left_bits, py::arg("bins"), py::arg("partition"), py::arg("nodes"), py::arg("features"),
              py::arg("split_bins"), py::arg("default_left"), py::arg("threads") = 1);
   module.def(

@@ -5,6 +5,7 @@
 #include "bind/orders.h"
 #include "gbdt/candidate.h"
 #include "gbdt/score.h"
+#include "gbdt/shown_cuts.h"
 #include "gbdt/tokens.h"
 
 namespace vfxgb::bind {
@@ -80,11 +81,54 @@ Array<i64> first_tokens(const Array<i64>& start, const Array<i64>& tokens, const
   return array_of(first.data(), first.size());
 }
 
+py::tuple merge_cuts(const Array<i64>& rows, const Array<i64>& missing, const Array<bool>& cuts,
+                     const Array<bool>& apart, i64 least) {
+  const i64* held = shaped(rows, {-1, -1, -1, -1}, "rows");
+  const py::ssize_t count = rows.shape(0), members = rows.shape(1), features = rows.shape(2), bins = rows.shape(3);
+  const i64* absent = shaped(missing, {count, members, features}, "missing");
+  const bool* above = shaped(cuts, {count, features, bins}, "cuts");
+  const bool* apart_above = shaped(apart, {count, features}, "apart");
+  Array<bool> shown({count, features, bins}), own({count, features});
+  std::copy_n(above, cuts.size(), shown.mutable_data());
+  std::copy_n(apart_above, apart.size(), own.mutable_data());
+  const gbdt::Families families{static_cast<std::size_t>(count),    static_cast<std::size_t>(members),
+                                static_cast<std::size_t>(features), static_cast<std::size_t>(bins),
+                                held,                               absent};
+  bool* ends = shown.mutable_data();
+  bool* own_apart = own.mutable_data();
+  {
+    const py::gil_scoped_release release;
+    gbdt::merge_cuts(families, least, ends, own_apart);
+  }
+  return py::make_tuple(shown, own);
+}
+
+Array<i64> count_few(const Array<i64>& rows, const Array<i64>& missing, const Array<bool>& cuts,
+                     const Array<bool>& apart, i64 below) {
+  const i64* held = shaped(rows, {-1, -1, -1}, "rows");
+  const py::ssize_t nodes = rows.shape(0), features = rows.shape(1), bins = rows.shape(2);
+  const i64* absent = shaped(missing, {nodes, features}, "missing");
+  const bool* ends = shaped(cuts, {nodes, features, bins}, "cuts");
+  const bool* own = shaped(apart, {nodes, features}, "apart");
+  Array<i64> few({nodes, features});
+  i64* place = few.mutable_data();
+  {
+    const py::gil_scoped_release release;
+    gbdt::count_few(static_cast<std::size_t>(nodes), static_cast<std::size_t>(features),
+                    static_cast<std::size_t>(bins), held, absent, ends, own, below, place);
+  }
+  return few;
+}
+
 void register_tokens(py::module_& module) {
   module.def("complete_sums", &complete_sums, py::arg("built"), py::arg("build"), py::arg("sibling"), py::arg("parent"),
              py::arg("previous"));
   module.def("select_tokens", &select_tokens, py::arg("start"), py::arg("tokens"), py::arg("positions"));
   module.def("first_tokens", &first_tokens, py::arg("start"), py::arg("tokens"), py::arg("order"), py::arg("count"));
+  module.def("merge_cuts", &merge_cuts, py::arg("rows"), py::arg("missing"), py::arg("cuts"), py::arg("apart"),
+             py::arg("least"));
+  module.def("count_few", &count_few, py::arg("rows"), py::arg("missing"), py::arg("cuts"), py::arg("apart"),
+             py::arg("below"));
 }
 
 gbdt::Monotone checked_monotone(const std::optional<Array<signed char>>& constraint,

@@ -12,7 +12,9 @@
 #include "gbdt/partition.h"
 #include "gbdt/predict.h"
 #include "gbdt/route.h"
+#include "gbdt/sample.h"
 #include "gbdt/score.h"
+#include "gbdt/shown_cuts.h"
 #include "gbdt/tokens.h"
 
 using namespace vfxgb;
@@ -368,9 +370,48 @@ void test_encode() {
   CHECK_THROWS(encode(g, g, 3, nullptr, 2.0, 0.0, out.data(), 1));
 }
 
+void goss() {
+  const std::vector<double> magnitudes = {1, 3, 3, 0, 2, 3};
+  const std::vector<u64> words = {5, 0, 0, 7, 5, 9};
+  const GossRows rows = goss_rows(magnitudes, words, 2, 2);
+  CHECK((rows.top == std::vector<i32>{1, 2}));
+  CHECK((rows.drawn == std::vector<i32>{0, 4}));
+  const GossRows all = goss_rows(magnitudes, words, 6, 0), none = goss_rows({}, {}, 0, 0);
+  CHECK(all.top.size() == 6 && all.drawn.empty() && none.top.empty());
+  CHECK_THROWS(goss_rows(magnitudes, words, 4, 3));
+  CHECK_THROWS(goss_rows(magnitudes, std::span(words).first(5), 1, 1));
+}
+
+// Two siblings over one feature of six bins: 3 rows at least in every bucket of both, or none.
+void cuts() {
+  const i64 rows[] = {3, 1, 2, 0, 0, 4, 0, 5, 1, 2, 0, 1}, missing[] = {1, 0};
+  bool shown[] = {true, true, true, true, true, false}, apart = true;
+  merge_cuts({1, 2, 1, 6, rows, missing}, 3, shown, &apart);
+  // After bin 0: {3 | 0}. After bin 2: {3 | 6}. After bin 3: {0 | 2} is too few, after bin 4 as well; the rest, {4 | 3}
+  // and a row without a value, is enough.
+  CHECK(shown[0] && !shown[1] && shown[2] && !shown[3] && !shown[4] && !shown[5]);
+  CHECK(!apart);  // one row alone
+  i64 few = -1;
+  count_few(1, 1, 6, rows, missing, shown, &apart, 6, &few);
+  CHECK(few == 3);  // 3, 3, 4 + 1
+  apart = true;
+  count_few(1, 1, 6, rows, missing, shown, &apart, 4, &few);
+  CHECK(few == 3);  // 3, 3 and the missing one
+  std::fill(shown, shown + 6, false);
+  count_few(1, 1, 6, rows, missing, shown, &apart, 100, &few);
+  CHECK(few == 0);
+  // Too few at the right end: cuts are given up until the rest is enough.
+  const i64 tail[] = {5, 5, 1}, nobody[] = {0};
+  bool ends[] = {true, true, false}, alone = true;
+  merge_cuts({1, 1, 1, 3, tail, nobody}, 3, ends, &alone);
+  CHECK(ends[0] && !ends[1] && alone);
+}
+
 }  // namespace
 
 int main() {
+  goss();
+  cuts();
   binning();
   for (const std::size_t n : {0, 1, 7, 64, 3000, 40000})
     for (const std::size_t threads : {1, 2, 5}) growth(n, n % 2 == 0, threads);

@@ -145,6 +145,14 @@ def encode_pairs(
     Both float32[n] or both float64[n], possibly strided. False, with `out` undefined, when a magnitude is above scale.
     """
 
+def goss_rows(
+    magnitudes: NDArray[np.float64], words: NDArray[np.uint64], n_top: int, n_other: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The n_top rows of largest magnitude, and the n_other of the rest with the smallest words; each int32, ascending.
+
+    The lower row wins a tie. Magnitudes are not negative. ValueError for more rows than there are.
+    """
+
 def left_bits(
     bins: Bins,
     partition: RowPartition,
@@ -256,6 +264,32 @@ def first_tokens(
     """Of each list the token that stands first in true order, order[token] (None: the token itself).
 
     ValueError for a list that is empty or has a token twice, and for a token that is not below `count`.
+    """
+
+def merge_cuts(
+    rows: NDArray[np.int64],
+    missing: NDArray[np.int64],
+    cuts: NDArray[np.bool_],
+    apart: NDArray[np.bool_],
+    least: int,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The cuts that families of nodes may show (vfxgb.rows.shown_cuts): m families with k members each.
+
+    rows int64[m, k, F, W]: rows per bin; missing int64[m, k, F]. cuts bool[m, F, W] and apart bool[m, F]: what the
+    parents showed. Returns the same two for the members.
+    """
+
+def count_few(
+    rows: NDArray[np.int64],
+    missing: NDArray[np.int64],
+    cuts: NDArray[np.bool_],
+    apart: NDArray[np.bool_],
+    below: int,
+) -> NDArray[np.int64]:
+    """Buckets between shown cuts that hold 1 to below - 1 rows, int64[m, F]; 0 where no cut is shown.
+
+    rows int64[m, F, W]; missing int64[m, F], a bucket of its own where apart bool[m, F], else part of the last one;
+    cuts bool[m, F, W].
     """
 
 @final

@@ -11,11 +11,13 @@ multiply the gradients of the drawn ones by (1 - a) / b so that sums stay unbias
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.params import TrainParams
 
 FloatArray = NDArray[np.floating]
@@ -88,16 +90,14 @@ def _goss(params: TrainParams, round_index: int, gradients: FloatArray, hessians
     if n_top + n_other >= n:
         return RowSample(None, gradients, hessians)
     magnitude = np.abs(gradients).sum(axis=1, dtype=np.float64)
-    ranked = np.argsort(-magnitude, kind="stable")
-    rest = np.sort(ranked[n_top:])
     words = random_words(params.random_state, n, "goss", round_index)
-    drawn = rest[np.argsort(words[rest], kind="stable")[:n_other]]
+    top, drawn = _native.gbdt.goss_rows(magnitude, words, n_top, n_other)
     # (n - n_top) / n_other is (1 - a) / b after both counts were rounded to rows.
     factor = (n - n_top) / n_other
     gradients, hessians = gradients.astype(np.float64), hessians.astype(np.float64)
     gradients[drawn] *= factor
     hessians[drawn] *= factor
-    return RowSample(np.sort(np.concatenate([ranked[:n_top], drawn])).astype(np.int32), gradients, hessians)
+    return RowSample(np.sort(np.concatenate([top, drawn])), gradients, hessians)
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,14 @@ class ColumnSampler:
         """The features of node `node`, an id that is unique in its tree, at `depth`."""
         pool = self.level(round_index, output, depth)
         return self._draw(pool, self.params.colsample_bynode, round_index, output, depth, node)
+
+    def nodes(self, round_index: int, output: int, depth: int, nodes: Sequence[int]) -> NDArray[np.bool_]:
+        """`node` for several nodes of one depth: bool[len(nodes), n_features], true where a feature may be used."""
+        pool = self.level(round_index, output, depth)
+        usable = np.zeros((len(nodes), self.n_features), dtype=np.bool_)
+        for place, node in enumerate(nodes):
+            usable[place, self._draw(pool, self.params.colsample_bynode, round_index, output, depth, node)] = True
+        return usable
 
     def _draw(self, pool: NDArray[np.int32], rate: float, *place: int) -> NDArray[np.int32]:
         if rate >= 1.0 or len(pool) == 0:

@@ -35,6 +35,7 @@ rows (docs/ledger.md). Column sampling by level or node withholds more and so ta
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.rows.base import RowStore
 from vfxgb.rows.parts import Partition
 
@@ -89,18 +90,7 @@ class ShownCuts:
         """Buckets of nodes of the open level that hold 1 to below - 1 rows, int64[m, F]; 0 where no cut is shown."""
         places = np.searchsorted(self._nodes, nodes)
         ends, apart, missing = self._ends[places], self._apart[places], self._missing[places]
-        m, n_features, widest = ends.shape
-        # Every node and feature has room for as many buckets as it has bins, and one for what is missing.
-        bucket: Counts = np.cumsum(ends, axis=2) - ends
-        own = np.arange(m * n_features).reshape(m, n_features) * (widest + 1)
-        place = np.where(apart, widest, ends.sum(axis=2))
-        rows = np.bincount(
-            np.concatenate([(bucket + own[:, :, None]).ravel(), (place + own).ravel()]),
-            np.concatenate([self._counts[places].ravel(), missing.ravel()]),
-            minlength=m * n_features * (widest + 1),
-        ).reshape(m, n_features, widest + 1)
-        counts = ((rows > 0) & (rows < below)).sum(axis=2)
-        return np.where(ends.any(axis=2), counts, 0)
+        return _native.gbdt.count_few(self._counts[places], missing, ends, apart, below)
 
     def _count(self, partition: Partition, nodes: NDArray[np.int32]) -> tuple[Counts, Counts]:
         """Rows per bin, int64[m, F, most bins], and with missing values, int64[m, F]."""
@@ -138,39 +128,4 @@ def merged_cuts(counts: Counts, missing: Counts, cuts: Mask, apart: Mask, least:
     the parents showed. Returns the same two for the members. Bins are merged from the left; what is left over at the
     right end is merged into the bucket before it until it obeys the rule.
     """
-    apart = apart & _obeys(missing, least)
-    ends = np.zeros((cuts.shape[2], *apart.shape), dtype=np.bool_)
-    # reached[p]: rows up to bin p. Positions come first, so that a step of the loop reads what lies together.
-    reached = np.cumsum(np.moveaxis(counts, 3, 0), axis=0)
-    before = np.zeros(missing.shape, dtype=np.int64)
-    for position, is_cut in enumerate(np.ascontiguousarray(np.moveaxis(cuts, 2, 0))):
-        held = reached[position] - before
-        full = is_cut & _obeys(held, least) & held.any(axis=1)
-        ends[position] = full
-        np.copyto(before, reached[position], where=full[:, None])
-    if len(ends):
-        _give_up_last(ends, reached, reached[-1] + np.where(apart[:, None], 0, missing), least)
-    return np.ascontiguousarray(np.moveaxis(ends, 0, 2)), apart
-
-
-def _give_up_last(ends: Mask, reached: Counts, total: Counts, least: int) -> None:
-    """Take away last cuts, in ends bool[W, m, F], until what follows obeys the rule.
-
-    reached: int64[W, m, k, F], rows up to each bin; total: int64[m, k, F], rows that are not apart.
-    """
-    family, feature = np.nonzero(ends.any(axis=0))
-    while len(family):
-        last = len(ends) - 1 - np.argmax(ends[::-1, family, feature], axis=0)
-        rest = total[family, :, feature] - reached[last, family, :, feature]
-        bad = ~_obeys(rest, least)
-        family, feature, last = family[bad], feature[bad], last[bad]
-        ends[last, family, feature] = False
-        left = ends[:, family, feature].any(axis=0)
-        family, feature = family[left], feature[left]
-
-
-def _obeys(rows: Counts, least: int) -> Mask:
-    """bool[m, ...]: a bucket is empty or large enough in every member, int64[m, k, ...]."""
-    # As an unsigned number, 0 - 1 is the largest of all.
-    good: Mask = (rows - 1).view(np.uint64) >= least - 1
-    return np.asarray(good.all(axis=1))
+    return _native.gbdt.merge_cuts(counts, missing, cuts, apart, least)

@@ -43,8 +43,8 @@ class RoundColumns:
         self.by_node = min(params.colsample_bylevel, params.colsample_bynode) < 1.0
         self._round = -1
         self._trees: list[NDArray[np.int32]] = []
-        # (tree, depth) -> the features of each open node, drawn when they are first asked for.
-        self._nodes: dict[tuple[int, int], list[NDArray[np.int32]]] = {}
+        # (tree, depth) -> the features that each open node may use, bool per global id; drawn when first asked for.
+        self._nodes: dict[tuple[int, int], NDArray[np.bool_]] = {}
 
     def begin(self, round_index: int, outputs: int) -> None:
         """Draw the features of each tree of a new round."""
@@ -67,13 +67,11 @@ class RoundColumns:
         """Which of the tree's features at a party each open node may use: bool[m, features], or None for all."""
         if not self.by_node:
             return None
-        tree = level.tree
-        if (tree, depth) not in self._nodes:
-            nodes = level.nodes.tolist()
-            self._nodes[tree, depth] = [self._sampler.node(self._round, tree, depth, node) for node in nodes]
-        drawn = self._nodes[tree, depth]
-        pool = self.layout.local(party, self._trees[tree])
-        return np.array([np.isin(pool, self.layout.local(party, ids)) for ids in drawn]).reshape(len(drawn), len(pool))
+        place = (level.tree, depth)
+        if place not in self._nodes:
+            self._nodes[place] = self._sampler.nodes(self._round, level.tree, depth, level.nodes.tolist())
+        first, features = self.layout.first[party], self.layout.local(party, self._trees[level.tree])
+        return self._nodes[place][:, first + features]
 
 
 def pack_bits(members: NDArray[np.int32], count: int) -> Bulk:

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from property_tests import examples
+from vfxgb import _native
 from vfxgb.params import TrainParams
 from vfxgb.rows.sampling import ColumnSampler, sample_rows
 
@@ -68,6 +72,23 @@ def test_goss_keeps_the_largest_and_amplifies_the_rest(outputs: int) -> None:
     np.testing.assert_allclose(sample.hessians[drawn], h[drawn] * 8.0, rtol=1e-15)
 
 
+@given(st.data())
+@examples(60)
+def test_goss_rows_against_ranking_them_all(data) -> None:
+    """Few different magnitudes and words, so that ties decide."""
+    n = data.draw(st.integers(1, 40))
+    magnitudes = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=n, max_size=n)))
+    words = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), dtype=np.uint64)
+    n_top = data.draw(st.integers(0, n))
+    n_other = data.draw(st.integers(0, n - n_top))
+    top, drawn = _native.gbdt.goss_rows(magnitudes, words, n_top, n_other)
+    ranked = sorted(range(n), key=lambda row: (-magnitudes[row], row))
+    others = sorted(ranked[n_top:], key=lambda row: (words[row], row))
+    assert (top.tolist(), drawn.tolist()) == (sorted(ranked[:n_top]), sorted(others[:n_other]))
+    with pytest.raises(ValueError, match="no more rows wanted than there are"):
+        _native.gbdt.goss_rows(magnitudes, words, n_top, n - n_top + 1)
+
+
 def test_goss_sums_are_unbiased() -> None:
     g, h = gradients(400)
     params = TrainParams(sampling_method="goss", top_rate=0.1, other_rate=0.2)
@@ -100,6 +121,13 @@ def test_columns_are_nested_and_sized_as_in_xgboost() -> None:
     assert set(node) <= set(level) <= set(tree)
     assert (np.diff(tree) > 0).all()
     assert len(ColumnSampler(3, TrainParams(colsample_bytree=0.1)).tree(0, 0)) == 1
+
+
+@pytest.mark.parametrize("rates", [{"colsample_bynode": 0.5}, {"colsample_bylevel": 0.5}, {"colsample_bytree": 0.6}])
+def test_columns_of_several_nodes_are_those_of_each(rates) -> None:
+    sampler = ColumnSampler(9, TrainParams(**rates))
+    usable = sampler.nodes(2, 1, 3, [7, 9, 12])
+    assert [np.flatnonzero(row).tolist() for row in usable] == [sampler.node(2, 1, 3, i).tolist() for i in (7, 9, 12)]
 
 
 def test_column_draws_depend_on_the_place_only() -> None:

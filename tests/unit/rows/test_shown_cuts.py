@@ -70,6 +70,30 @@ def test_merged_cuts_against_a_naive_twin(data) -> None:
         assert (ends[0, feature].tolist(), bool(found_apart[0, feature])) == wanted
 
 
+@given(st.data())
+def test_few_rows_in_buckets_against_a_naive_twin(data) -> None:
+    width, below = data.draw(st.integers(1, 6)), data.draw(st.integers(2, 9))
+
+    def drawn(what: st.SearchStrategy, count: int) -> list:
+        return data.draw(st.lists(what, min_size=count, max_size=count))
+
+    rows = np.array([drawn(st.integers(0, 12), width) for _ in range(6)], dtype=np.int64).reshape(2, 3, width)
+    missing = np.array(drawn(st.integers(0, 12), 6), dtype=np.int64).reshape(2, 3)
+    cuts = np.array([drawn(st.booleans(), width) for _ in range(6)]).reshape(2, 3, width)
+    apart = np.array(drawn(st.booleans(), 6)).reshape(2, 3)
+    few = _native.gbdt.count_few(rows, missing, cuts, apart, below)
+    for node in range(2):
+        for feature in range(3):
+            edges = [0, *(np.flatnonzero(cuts[node, feature]) + 1).tolist(), width]
+            buckets = [int(rows[node, feature, first:stop].sum()) for first, stop in pairwise(edges)]
+            if apart[node, feature]:
+                buckets.append(int(missing[node, feature]))
+            else:
+                buckets[-1] += int(missing[node, feature])
+            wanted = sum(0 < bucket < below for bucket in buckets) if cuts[node, feature].any() else 0
+            assert few[node, feature] == wanted
+
+
 def test_a_child_comes_with_its_sibling() -> None:
     assert siblings(np.array([3, 1, 3, 1])).tolist() == [[1, 3], [0, 2]]
     for parents in ([0], [0, 1], [0, 0, 0], [0, 0, 1], [0, 0, 0, 0]):

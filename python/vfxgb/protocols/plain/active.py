@@ -23,7 +23,7 @@ class PlainSource:
         with self._context.timings.phase("send gradients"):
             for tree, pairs in enumerate(gradients.pairs):
                 here = np.asarray(pairs)
-                used = here if gradients.sampled is None else here[gradients.sampled]
+                used = here if gradients.sampled is None else np.take(here, gradients.sampled, axis=0)
                 message = PlainGradients(round=gradients.round, tree=tree, pairs=pack_array(used))
                 broadcast(list(self._context.channels.values()), message)
 

@@ -14,6 +14,7 @@ from vfxgb.errors import MessageError
 from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
 from vfxgb.protocols.plain.active import PlainSource
 from vfxgb.protocols.plain.messages import PlainLeft, PlainSlot, TreeLeft
+from vfxgb.rows.gradients import spread_pairs
 from vfxgb.transport.channel import broadcast
 from vfxgb.transport.messages import pack_array, unpack_array
 
@@ -37,7 +38,8 @@ class SlotSource(PlainSource):
                 pairs = self._pairs[nodes.tree]
                 members = nodes.partition.leaves()[: len(pairs)]
                 for slot, node in enumerate(nodes.nodes[nodes.order].tolist()):
-                    own = np.where((members == node)[:, None], pairs, 0)
+                    rows = np.flatnonzero(members == node)
+                    own = spread_pairs(np.take(pairs, rows, axis=0), rows, len(pairs))
                     message = PlainSlot(
                         round=level.round, depth=level.depth, tree=nodes.tree, slot=slot, pairs=pack_array(own)
                     )

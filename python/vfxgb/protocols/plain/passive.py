@@ -9,6 +9,7 @@ from vfxgb.contract import PassiveContext, PassiveLevel, PassiveTree
 from vfxgb.errors import MessageError
 from vfxgb.protocols.open_sums.passive import ShownSums
 from vfxgb.protocols.plain.messages import PlainGradients, PlainSums, TreeSums
+from vfxgb.rows.gradients import spread_pairs
 from vfxgb.rows.parts import Pairs
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.tree.candidates import CandidateList
@@ -37,9 +38,7 @@ class PlainPassive(ShownSums):
         rows = self._context.n_train if sampled is None else len(sampled)
         pairs = unpack_array(message.pairs, np.int64, (rows, 2), f"{self._context.party} reading gradients")
         if sampled is not None:
-            spread = np.zeros((self._context.n_train, 2), dtype=np.int64)
-            spread[sampled] = pairs
-            pairs = spread
+            pairs = spread_pairs(pairs, sampled, self._context.n_train)
         return self._context.rows.pairs(pairs)
 
     def open_level(self, level: PassiveLevel) -> None:
