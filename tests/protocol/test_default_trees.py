@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from protocol_variants import params_of, protocol_of, settings_of, spec_of
 from vfxgb import VFXGBClassifier
 from vfxgb.audit.auditor import view_of
 from vfxgb.audit.smm import Accumulated, exchanges
@@ -12,7 +13,7 @@ from vfxgb.audit.truth import Truth
 from vfxgb.bench.real_trees import splits_by_party
 from vfxgb.errors import ProtocolParameterError, RefusedRootWarning
 from vfxgb.model.pooled import PooledModel
-from vfxgb.protocols import make_protocol_params, protocol_by_name
+from vfxgb.protocols import make_protocol_params
 from vfxgb.protocols.scored.messages import ScoreLevel
 
 pytestmark = pytest.mark.filterwarnings("ignore::vfxgb.errors.InsecureProtocolWarning")
@@ -59,15 +60,16 @@ def trees(model: VFXGBClassifier) -> dict:
 
 def test_every_protocol_grows_trees_with_its_default_parameters(protocol) -> None:
     """With quick ones where a protocol has no default for something (epsilon, calibration)."""
-    spec = protocol_by_name(protocol)
-    params = {"insecure": True} if spec.security == "broken" else {}
+    spec, params = spec_of(protocol), settings_of(protocol)
+    if spec.security == "broken":
+        params["insecure"] = True
     try:
         make_protocol_params(spec, params)
     except ProtocolParameterError:
-        params = dict(spec.quick_params)
+        params = params_of(protocol)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RefusedRootWarning)
-        found = splits(fit(*lone_row_table(260), protocol, params))
+        found = splits(fit(*lone_row_table(260), protocol_of(protocol), params))
     assert all(sum(tree.values()) > 0 for tree in found)
     if spec.exact:
         assert all(sum(tree[party] for tree in found) > 0 for party in PARTIES)

@@ -16,10 +16,14 @@ def protocol_of(name: str) -> str:
     return VARIANTS.get(name, (name, {}))[0]
 
 
+def settings_of(name: str) -> dict[str, Any]:
+    """The parameters that make the variant of the protocol; none for a protocol as it is."""
+    return dict(VARIANTS.get(name, (name, {}))[1])
+
+
 def params_of(name: str) -> dict[str, Any]:
-    """The protocol_params to run it with."""
-    protocol, more = VARIANTS.get(name, (name, {}))
-    return {**protocol_by_name(protocol).quick_params, **more}
+    """The protocol_params to run it with: quick ones, and those of the variant."""
+    return {**protocol_by_name(protocol_of(name)).quick_params, **settings_of(name)}
 
 
 def spec_of(name: str) -> ProtocolSpec:
