@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
+from vfxgb.described import documented
 from vfxgb.engine.base import Engine
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.local import LocalEngine
@@ -30,24 +32,49 @@ UNITS = {
 LEAST_MEMORY = 1 << 28
 
 
+@documented()
 class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a party's rows lie and are worked on.
+    """Where a party's rows lie and are worked on."""
 
-    `engine`: "local", threads of this process; or "dask", the workers of a cluster. `engine_address`: of Dask's
-    scheduler, such as "tcp://host:8786", or a distributed.Client. `engine_folder`: where the files of a run go; with
-    Dask one that all workers share; absent: the system's own for temporary files. `workers_hold_key`: the workers of a
-    cluster, and its scheduler, may have the private key: encryption is faster then and decryption is spread too.
-    `memory_limit`: bytes, or text such as "6GB", that this process may use: rows go to memory-mapped files as far as
-    that asks for it; engine "local" only. `shards`: into how many parts rows are divided at least; absent: as the
-    engine finds right.
-    """
-
-    engine: Literal["local", "dask"] = "local"
-    engine_address: Any = None
-    engine_folder: Path | None = None
-    workers_hold_key: bool = False
-    memory_limit: int | str | None = None
-    shards: int | None = None
+    engine: Annotated[
+        Literal["local", "dask"],
+        Meta(
+            description="Threads of this process ('local'), or the workers of a cluster, where parties' rows lie in "
+            "shards ('dask'; docs/scale.md)."
+        ),
+    ] = "local"
+    engine_address: Annotated[
+        Any,
+        Meta(
+            description="Dask's scheduler: its address, such as 'tcp://host:8786', or a client of it.",
+            extra={"wanted": "text or a distributed.Client, or None"},
+        ),
+    ] = None
+    engine_folder: Annotated[
+        Path | None,
+        Meta(
+            description="Where the files of a run go; with Dask a folder that all workers share. Without it, the "
+            "system's own for temporary files."
+        ),
+    ] = None
+    workers_hold_key: Annotated[
+        bool,
+        Meta(
+            description="The workers of a cluster, and its scheduler, may have the active party's private key: then "
+            "encryption is faster and decryption is spread too."
+        ),
+    ] = False
+    memory_limit: Annotated[
+        int | str | None,
+        Meta(
+            description="This process may use so much memory, in bytes or as in '6GB': rows go to memory-mapped files "
+            "as far as that asks for it. For engine 'local' only."
+        ),
+    ] = None
+    shards: Annotated[
+        int | None,
+        Meta(description="Each party's rows are divided into at least so many parts. Without it, the engine decides."),
+    ] = None
 
     def check(self) -> None:
         """Raise EngineError for settings that contradict each other or cannot be."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from vfxgb.data.labels import read_weights
 from vfxgb.data.table import Table
 from vfxgb.errors import ColumnNameError, LabelError, LengthMismatchError, PartiesError, TableError
-from vfxgb.estimator.base import read_target
 from vfxgb.estimator.data import Layout, has_names
+from vfxgb.estimator.labels import read_target
 
 Float32Array = NDArray[np.float32]
 
