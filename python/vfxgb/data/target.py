@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import read_labels, read_weights
-from vfxgb.data.source import Source, join_values, stacked_ranges
+from vfxgb.data.places import stacked_ranges
+from vfxgb.data.source import Source, join_values
 from vfxgb.errors import LabelError
 from vfxgb.files import naming
 
