@@ -98,15 +98,8 @@ def numbers(values: Any, name: str, where: str) -> NDArray[Any]:
     What an entry becomes depends on that entry and the column's type alone, so that a column of Arrow can be read in
     parts. Raises ColumnTypeError or TableError.
     """
-    package = type(values).__module__.split(".")[0]
-    if package == "pandas":
-        array = _from_pandas(values, name, where)
-    elif package == "polars":
-        array = _from_polars(values, name, where)
-    elif package == "pyarrow":
-        array = _from_arrow(values, name, where)
-    else:
-        array = np.asarray(values)
+    convert = _CONVERSIONS.get(type(values).__module__.split(".")[0])
+    array = np.asarray(values) if convert is None else convert(values, name, where)
     if array.ndim != 1:
         raise TableError(f"{where}: column {name!r} has shape {array.shape}, wanted one dimension")
     if array.dtype.kind == "c":
@@ -171,6 +164,9 @@ def _from_arrow(column: Any, name: str, where: str) -> NDArray[Any]:
         values[np.asarray(column.is_null())] = np.nan
         return values
     return np.asarray(column)
+
+
+_CONVERSIONS = {"pandas": _from_pandas, "polars": _from_polars, "pyarrow": _from_arrow}
 
 
 def not_numbers(name: str, where: str, held: str) -> ColumnTypeError:

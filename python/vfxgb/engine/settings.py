@@ -1,6 +1,5 @@
 """Which engine a party uses: what users write, checked; and the engine made of it."""
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from vfxgb.checks import bytes_in, is_int
 from vfxgb.described import documented
 from vfxgb.engine.base import Engine
 from vfxgb.engine.dask import DaskEngine
@@ -17,17 +17,6 @@ from vfxgb.errors import EngineError
 from vfxgb.threads import resolve_threads
 
 ENGINES = ("local", "dask")
-UNITS = {
-    "": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-    "TIB": 2**40,
-}
 # Python, its libraries and what is on its way take so much before there is a row.
 LEAST_MEMORY = 1 << 28
 
@@ -78,32 +67,33 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def check(self) -> None:
         """Raise EngineError for settings that contradict each other or cannot be."""
+        for mistake in self._mistakes():
+            raise EngineError(f"choosing an engine: {mistake}")
+
+    def _mistakes(self) -> Iterator[str]:
         if self.engine not in ENGINES:
-            raise EngineError(f"choosing an engine: found engine={self.engine!r}, wanted one of 'local' and 'dask'")
+            yield f"found engine={self.engine!r}, wanted one of 'local' and 'dask'"
         if self.shards is not None and (isinstance(self.shards, bool) or self.shards < 1):
-            raise EngineError(f"choosing an engine: found shards={self.shards!r}, wanted at least 1")
+            yield f"found shards={self.shards!r}, wanted at least 1"
         if self.engine == "dask":
             if self.engine_address is None:
-                raise EngineError(
-                    "choosing an engine: engine='dask' needs engine_address, the address of a scheduler, such as "
-                    "'tcp://host:8786', or a distributed.Client"
+                yield (
+                    "engine='dask' needs engine_address, the address of a scheduler, such as 'tcp://host:8786', or a "
+                    "distributed.Client"
                 )
             if self.memory_limit is not None:
-                raise EngineError(
-                    "choosing an engine: memory_limit is for engine='local'; the workers of a cluster have limits of "
-                    "their own (dask worker --memory-limit)"
+                yield (
+                    "memory_limit is for engine='local'; the workers of a cluster have limits of their own (dask "
+                    "worker --memory-limit)"
                 )
         else:
             for name in ("engine_address", "workers_hold_key"):
                 if getattr(self, name):
-                    raise EngineError(f"choosing an engine: {name} is for engine='dask'; leave it out")
+                    yield f"{name} is for engine='dask'; leave it out"
             if self.shards is not None and self.memory_limit is None:
-                raise EngineError("choosing an engine: shards needs engine='dask' or a memory_limit")
+                yield "shards needs engine='dask' or a memory_limit"
         if self.memory_limit is not None and read_bytes(self.memory_limit) < LEAST_MEMORY:
-            raise EngineError(
-                f"choosing an engine: found memory_limit={self.memory_limit!r}, wanted at least "
-                f"{LEAST_MEMORY >> 20} MiB"
-            )
+            yield f"found memory_limit={self.memory_limit!r}, wanted at least {LEAST_MEMORY >> 20} MiB"
 
     @property
     def in_shards(self) -> bool:
@@ -148,11 +138,9 @@ def engines_for(
 
 def read_bytes(text: int | str) -> int:
     """A number of bytes from a number or text such as "6GB" or "512 MiB". Raises EngineError."""
-    if isinstance(text, int) and not isinstance(text, bool) and text > 0:
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text) if isinstance(text, str) else None
-    if match is None or match[2].upper() not in UNITS or float(match[1]) == 0:
+    size = text if is_int(text) else bytes_in(text) if isinstance(text, str) else None
+    if size is None or size <= 0:
         raise EngineError(
             f"choosing an engine: found memory_limit={text!r}, wanted a number of bytes, or text such as '6GB'"
         )
-    return int(float(match[1]) * UNITS[match[2].upper()])
+    return size

@@ -1,11 +1,11 @@
 """Parameters of `ot_shares`."""
 
-import re
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from vfxgb.checks import bytes_in
 from vfxgb.contract import EngineOptions, PrecisionBits, Subtract
 from vfxgb.described import documented
 from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, refuse_small_group
@@ -20,8 +20,6 @@ DEFAULT_PRECISION_BITS = 31
 DEFAULT_CHUNK_ROWS = 16_384
 # Rows per block of the set-up, each under a key of its own of the hash, unless the bound asks for fewer (bound.py).
 DEFAULT_SETUP_ROWS = 4096
-_UNITS = "KMGT"
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 
 @documented()
@@ -94,12 +92,10 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_size(text: str) -> int:
     """Bytes of "1GB" (10^9), "512 MiB" (2^29) or "1000". Raises ValueError."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
+    size = bytes_in(text)
+    if size is None:
         raise ValueError(f"memory_limit={text!r}: wanted a number of bytes, or one with a unit as in '1GB' or '512MiB'")
-    number, unit, binary = match.groups()
-    power = _UNITS.index(unit.upper()) + 1 if unit else 0
-    return int(float(number) * (1024 if binary else 1000) ** power)
+    return size
 
 
 def ot_options(params: OtSharesParams) -> EngineOptions:
