@@ -177,9 +177,7 @@ class TrainParams:
         known = parameter_names()
         for name in values:
             if name not in known:
-                raise UnknownNameError(
-                    f"reading parameters: there is no parameter {name!r}; {_suggestion(name, known)}"
-                )
+                raise UnknownNameError(f"reading parameters: there is no parameter {name!r}; {suggestion(name, known)}")
         return cls(**values)
 
     def validate(self) -> None:
@@ -213,7 +211,7 @@ class TrainParams:
         objective = self.objective
         if isinstance(objective, str):
             if not is_objective(objective):
-                known = _suggestion(objective, objective_names())
+                known = suggestion(objective, objective_names())
                 raise UnknownNameError(f"reading parameters: there is no objective {objective!r}; {known}")
             spec = spec_of(objective)
             if spec.output_per_class and self.num_class < 2:
@@ -246,7 +244,7 @@ class TrainParams:
         if isinstance(given, Mapping):
             for name in given:
                 if name not in names:
-                    raise bad_value("monotone_constraints", name, f"columns of the data; {_suggestion(name, names)}")
+                    raise bad_value("monotone_constraints", name, f"columns of the data; {suggestion(name, names)}")
             signs = tuple(int(given.get(name, 0)) for name in names)
         else:
             signs = tuple(int(sign) for sign in given)
@@ -274,7 +272,8 @@ def parameter_names() -> tuple[str, ...]:
     return tuple(parameter.name for parameter in PARAMETERS)
 
 
-def _suggestion(name: object, known: Sequence[str]) -> str:
+def suggestion(name: object, known: Sequence[str]) -> str:
+    """What may have been meant by a name that is none of those known, XGBoost's other spellings included."""
     text = str(name)
     meant = ALIASES.get(text) if ALIASES.get(text) in known else closest_name(text, known)
     listed = ", ".join(known)

@@ -14,7 +14,6 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from vfxgb.checks import closest_name
 from vfxgb.described import parameters
 from vfxgb.errors import UnfittedError, UnknownNameError
 from vfxgb.estimator.data import Layout, read_again
@@ -22,7 +21,7 @@ from vfxgb.estimator.labels import as_sklearn
 from vfxgb.files import write_atomically
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.importance import KINDS, importance
-from vfxgb.params import ALIASES, TrainParams, check_values, parameter_names
+from vfxgb.params import TrainParams, check_values, parameter_names, suggestion
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.predict.sides import values_of
 from vfxgb.runtime.ledger import Ledger
@@ -91,12 +90,7 @@ class EstimatorBase:
 
     @classmethod
     def _suggest(cls, name: str) -> str:
-        if name in cls._refused:
-            return str(cls._refused[name])
-        known = cls._names()
-        meant = ALIASES.get(name) if ALIASES.get(name) in known else closest_name(name, known)
-        listed = ", ".join(known)
-        return f"did you mean {meant!r}? Known: {listed}" if meant else f"known: {listed}"
+        return str(cls._refused[name]) if name in cls._refused else suggestion(name, cls._names())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - nothing is nested
         """All parameters by name, as given. `deep` is scikit-learn's and changes nothing here."""

@@ -14,7 +14,7 @@ from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.shards import part_ranges, shard_ranges
 from vfxgb.data.source import Source, StackedSource
 from vfxgb.data.table import Table
-from vfxgb.data.target import ArrayTarget, ColumnTarget, FileTarget, StackedTarget
+from vfxgb.data.target import ArrayTarget, ColumnTarget, StackedTarget
 from vfxgb.errors import ColumnNameError, ColumnValueError, LabelError, TableError, WeightError
 
 pa = pytest.importorskip("pyarrow")
@@ -155,7 +155,7 @@ def test_targets_below_each_other(tmp_path: Path) -> None:
 def test_targets_without_weights(tmp_path: Path) -> None:
     y, _, (first, second, third) = labels_and_weights(tmp_path)
     plain = ArrayTarget(first.labels, None).write(tmp_path)
-    assert isinstance(plain, FileTarget)
+    assert isinstance(plain.labels, str)
     target = StackedTarget(((plain, 17), (second, 1), (ColumnTarget(third.source, "a"), 22)))
     assert not target.weighted
     labels, weights = target.read(10, 30)
