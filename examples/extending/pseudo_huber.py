@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vfxgb.data.labels import numeric_labels
 from vfxgb.metric import Metric
-from vfxgb.objective.arithmetic import column, label_sums, weighted
+from vfxgb.objective.arithmetic import column, weighted
 from vfxgb.objective.base import Objective, ObjectiveSpec
 
 
@@ -24,31 +23,11 @@ class PseudoHuber(Objective):
         """What others ask about it."""
         return SPEC
 
-    def check_labels(self, labels, party=""):
-        """float32[n], finite."""
-        return numeric_labels(labels, party)
-
-    def start_parts(self, labels, weights=None):
-        """Sums of labels and weights, which add up however the rows are divided."""
-        return label_sums(labels, weights)
-
-    def start_from(self, sums):
-        """The mean label."""
-        return self.margin_of(sums[0] / sums[1])
-
-    def margin_of(self, base_score):
-        """The score itself: there is no link."""
-        return np.array([np.float32(base_score)], dtype=np.float64)
-
     def gradients(self, margins, labels, weights=None):
         """(g, h), each float32[n, 1]."""
         z = column(margins) - labels
         root = np.sqrt(1 + z * z)
         return weighted(z / root, 1 / root**3, weights)
-
-    def transform(self, margins):
-        """The margins, [n]."""
-        return np.asarray(margins, dtype=np.float64).reshape(len(margins))
 
 
 def mean_loss(labels, predictions, weights):

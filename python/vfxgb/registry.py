@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from vfxgb.described import mistake
 from vfxgb.errors import ProtocolParameterError, RegistrationError, UnknownNameError
 
 
@@ -133,10 +134,12 @@ def _article(word: str) -> str:
 
 def make_params(spec: Any, kind: str, given: Mapping[str, Any] | None) -> Any:
     """`given` as the class of settings of `spec`. Raises ProtocolParameterError, naming what does not fit."""
+    values = dict(given or {})
     try:
-        return msgspec.convert(dict(given or {}), spec.params)
+        return msgspec.convert(values, spec.params)
     except msgspec.ValidationError as error:
         known = ", ".join(spec.params.__struct_fields__) or "none"
+        wrong = mistake(error, values, spec.params)
         raise ProtocolParameterError(
-            f"reading {kind}_params of {spec.name!r}: {error}; its parameters are: {known}"
+            f"reading {kind}_params of {spec.name!r}: {wrong}; its parameters are: {known}"
         ) from None

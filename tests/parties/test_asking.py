@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -226,5 +227,8 @@ def _without_paths(file) -> None:
     own = commit(share.run, share.party, share.records, share.seal.salt)
     parties = tuple((party, own if party == share.party else digest) for party, digest in share.seal.parties)
     model = model_digest(share.run, parties, share.seal.trees)
-    save_share(replace(share, paths=None, seal=replace(share.seal, own=own, parties=parties, model=model)), file)
+    save_share(
+        replace(share, paths=None, seal=msgspec.structs.replace(share.seal, own=own, parties=parties, model=model)),
+        file,
+    )
     assert load_share(file).paths is None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from processes import Served, at_rest, last_run
-from vfxgb.party.config import ConsentSection
+from vfxgb.party.sections import ConsentSection
 from vfxgb.protocols import protocol_by_name
 from vfxgb.protocols.open_sums.active import OpenedSums
 

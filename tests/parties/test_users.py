@@ -146,7 +146,11 @@ MISTAKES = {
     "no label": ("server", {"data": {"valid": "valid.csv"}}, "names no label"),
     "directory": ("server", {"users": {"directory": "nothing.json"}}, "certs --users"),
     "unknown key": ("server", {"users": {"directory": "certs/users.json", "agregator": "x"}}, "'aggregator'"),
-    "key centre": ("server", {"users": {"directory": "certs/users.json", "stage_seconds": 0}}, "wanted above 0"),
+    "key centre": (
+        "server",
+        {"users": {"directory": "certs/users.json", "stage_seconds": 0}},
+        "wanted a number above 0",
+    ),
     "threshold": (
         "server",
         {"users": {"directory": "certs/users.json", "params": {"threshold": 9}}},

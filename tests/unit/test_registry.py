@@ -12,9 +12,9 @@ import pytest
 from entry_points import install
 from vfxgb import protocols, secagg
 from vfxgb.errors import ConsentError, RegistrationError, UnknownNameError
-from vfxgb.party.config import ConsentSection
 from vfxgb.party.consent import Consent
 from vfxgb.party.messages import TrainRequest
+from vfxgb.party.sections import ConsentSection
 from vfxgb.protocols import protocol_by_name, protocol_names, shipped_protocols
 from vfxgb.registry import Registry
 

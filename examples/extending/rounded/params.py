@@ -1,17 +1,22 @@
 """Parameters of `rounded`, and what they ask of the common code."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 
 from vfxgb.contract import EngineOptions
+from vfxgb.described import documented
 
 
+@documented()
 class RoundedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`width`: bytes of a gradient and of a hessian on the wire; fewer of them round more coarsely."""
+    """How finely gradients are rounded."""
 
-    width: Literal[1, 2, 4] = 2
+    width: Annotated[
+        Literal[1, 2, 4],
+        msgspec.Meta(description="So many bytes hold a gradient, and so many a hessian; fewer round more coarsely."),
+    ] = 2
 
     @property
     def dtype(self) -> type[np.signedinteger]:

@@ -4,11 +4,14 @@ Why these numbers is in README.md.
 """
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
+from vfxgb.described import documented
 from vfxgb.errors import AlignmentError
+from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, refuse_small_group
 
 # Of so many ids one matches wrongly with probability 2^-36, which is noticed; and 32 bits still spread over the places
 # of a store evenly.
@@ -36,23 +39,22 @@ TAG_BYTES = 16
 Method = Literal["kkrt", "ecdh"]
 
 
+@documented()
 class AlignParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How ids are compared; the same at all parties.
+    """How ids are compared; the same at all parties."""
 
-    `method`: "kkrt" (oblivious transfer), "ecdh" (curve points, two parties only), or "auto": ecdh for two parties with
-    at most 400 ids each, kkrt else. `group_bits`: bits of the prime of the base transfers; below 2048 only with
-    `insecure`. `insecure`: allow that, for tests.
-    """
-
-    method: Literal["auto", "kkrt", "ecdh"] = "auto"
-    group_bits: Literal[768, 1024, 1536, 2048, 3072, 4096] = 3072
-    insecure: bool = False
+    method: Annotated[
+        Literal["auto", "kkrt", "ecdh"],
+        Meta(
+            description="'kkrt' compares ids by oblivious transfer, 'ecdh' by curve points, for two parties only. "
+            "'auto' takes ecdh for two parties with at most 400 ids each, and kkrt otherwise."
+        ),
+    ] = "auto"
+    group_bits: GroupBits = DEFAULT_BITS
+    insecure: AllowSmallGroups = False
 
     def __post_init__(self) -> None:
-        if self.group_bits < 2048 and not self.insecure:
-            raise ValueError(
-                f"group_bits={self.group_bits} is no protection: take at least 2048, or pass insecure=True"
-            )
+        refuse_small_group(self.group_bits, self.insecure)
 
     def choose(self, n_active: int, n_passive: int, n_passives: int) -> Method:
         """The method for so many ids and passive parties; the same at both sides."""

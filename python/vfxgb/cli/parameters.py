@@ -93,5 +93,5 @@ def _section_text(section: "Section") -> str:
 
 def _entry_text(entry: "Entry") -> str:
     head = f"  {entry.name}" + (f" = {entry.default}" if entry.default else "")
-    said = entry.meaning + (f"; {entry.form}" if entry.form else "")
+    said = f"{entry.meaning} Wanted: {entry.form}." if entry.form else entry.meaning
     return head + "\n" + textwrap.fill(said, WIDTH, initial_indent="      ", subsequent_indent="      ")

@@ -65,7 +65,7 @@ from vfxgb.contract.nodes import (
     WonNodes,
 )
 from vfxgb.contract.roles import ActiveRole, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
-from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, no_options
+from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, Subtract, no_options
 from vfxgb.rows.gradients import Gradients
 
 __all__ = [
@@ -97,6 +97,7 @@ __all__ = [
     "SlotNodes",
     "SlotTree",
     "SlotWins",
+    "Subtract",
     "TranscriptSink",
     "WonNodes",
     "draw_now",

@@ -11,8 +11,19 @@ from vfxgb.contract.roles import ActiveRole, HiddenActiveRole, HiddenPassiveRole
 from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.transport.messages import Message
 
-# The type of a protocol's parameter `precision_bits`.
-PrecisionBits = Annotated[int, msgspec.Meta(ge=1, le=MAX_FRACTION_BITS)]
+# Parameters that several protocols have: their types, and what they mean unless a protocol says something else.
+PrecisionBits = Annotated[
+    int,
+    msgspec.Meta(
+        ge=1,
+        le=MAX_FRACTION_BITS,
+        description="The number of fractional bits of gradients. None takes as many as stay exact.",
+    ),
+]
+Subtract = Annotated[
+    bool,
+    msgspec.Meta(description="Only the smaller child is summed; its sibling's sums follow by subtraction."),
+]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.source import Source, StackedSource, check_rows, place_of, reading
+from vfxgb.data.places import check_rows, place_of, reading
+from vfxgb.data.source import Source, StackedSource
 from vfxgb.data.table import Float32Array, Table
 from vfxgb.errors import TableError
 from vfxgb.files import naming
@@ -95,8 +96,8 @@ class ColumnFiles:
 
     def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
         """See Source."""
-        check_rows(self, first, stop)
-        path = self.path(place_of(self, feature))
+        check_rows(self.n_rows, first, stop, self.party)
+        path = self.path(place_of(feature, self.names, self.party))
         wanted = self.n_rows * FORMAT.itemsize
         where = f"{reading(self.party)} from {path.name}"
         try:

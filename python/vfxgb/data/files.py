@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import ColumnNameError, ColumnTypeError, MissingPackageError, TableError
+from vfxgb.data.places import absent_column, refuse_repeated
+from vfxgb.errors import ColumnTypeError, MissingPackageError, TableError
 
 BLOCK_ROWS = 16_384
 MISSING_CELLS = frozenset(("", "na", "nan", "null", "none"))
@@ -33,10 +34,13 @@ def read_file(
     """
     file = Path(path)
     where = f"{where} from {file.name}"
-    if _is_csv(file, where):
-        with _open_text(file) as text:
-            return _read_csv(text, where, columns)
-    return _read_parquet(file, where, columns)
+    if not _is_csv(file, where):
+        return _read_parquet(file, where, columns)
+    kept: dict[str, list[NDArray[np.float64]]] = {}
+    for first_line, cells in _csv_blocks(file, where, columns):
+        for name, texts in cells.items():
+            kept.setdefault(name, []).append(_parse(texts, name, first_line, where))
+    return {name: np.concatenate(blocks) for name, blocks in kept.items()}
 
 
 def read_text_column(path: str | os.PathLike[str], column: str, where: str = "reading a column") -> Any:
@@ -47,21 +51,8 @@ def read_text_column(path: str | os.PathLike[str], column: str, where: str = "re
     file = Path(path)
     where = f"{where} from {file.name}"
     if not _is_csv(file, where):
-        frame = _read_parquet(file, where, [column])
-        return frame[column]
-    cells: list[str] = []
-    with _open_text(file) as text:
-        try:
-            lines = csv.reader(text, strict=True)
-            header = _header(lines, where)
-            _refuse_absent(column, header, where)
-            place = header.index(column)
-            for first_line, rows in _blocks(lines):
-                _refuse_ragged(rows, len(header), first_line, where)
-                cells.extend(row[place] for row in rows)
-        except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
-            raise _no_csv(error, where) from error
-    return cells
+        return _read_parquet(file, where, [column])[column]
+    return [cell for _, cells in _csv_blocks(file, where, [column]) for cell in cells[column]]
 
 
 def _is_csv(file: Path, where: str) -> bool:
@@ -76,47 +67,39 @@ def _is_csv(file: Path, where: str) -> bool:
     return ending != ".parquet"
 
 
-def _no_csv(error: Exception, where: str) -> TableError:
-    return TableError(f"{where}: the file is no CSV in UTF-8 ({error})")
-
-
 def _open_text(file: Path) -> io.TextIOBase:
     if file.suffix.lower() == ".gz":
         return io.TextIOWrapper(gzip.open(file, "rb"), encoding="utf-8-sig", newline="")
     return file.open(encoding="utf-8-sig", newline="")
 
 
-def _read_csv(text: io.TextIOBase, where: str, columns: Sequence[str] | None) -> dict[str, NDArray[np.float64]]:
-    try:
-        lines = csv.reader(text, strict=True)
-        header = _header(lines, where)
-        wanted = list(header) if columns is None else list(columns)
-        for name in wanted:
-            _refuse_absent(name, header, where)
-        blocks: list[list[NDArray[np.float64]]] = [[] for _ in wanted]
-        for first_line, rows in _blocks(lines):
-            _refuse_ragged(rows, len(header), first_line, where)
-            cells = list(zip(*rows, strict=True))
-            for kept, name in zip(blocks, wanted, strict=True):
-                kept.append(_parse(cells[header.index(name)], name, first_line, where))
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
-        raise _no_csv(error, where) from error
-    return {name: np.concatenate([*kept, np.empty(0)]) for name, kept in zip(wanted, blocks, strict=True)}
+def _csv_blocks(
+    file: Path, where: str, columns: Sequence[str] | None
+) -> Iterator[tuple[int, dict[str, Sequence[str]]]]:
+    """(number of its first line, the wanted columns' cells) of each block of lines, the first of which is empty."""
+    with _open_text(file) as text:
+        try:
+            lines = csv.reader(text, strict=True)
+            header = _header(lines, where)
+            wanted = header if columns is None else columns
+            for name in wanted:
+                if name not in header:
+                    raise absent_column(name, header, where)
+            yield 2, dict.fromkeys(wanted, ())
+            for first_line, rows in _blocks(lines):
+                _refuse_ragged(rows, len(header), first_line, where)
+                cells = list(zip(*rows, strict=True))
+                yield first_line, {name: cells[header.index(name)] for name in wanted}
+        except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
+            raise TableError(f"{where}: the file is no CSV in UTF-8 ({error})") from error
 
 
 def _header(lines: Iterator[list[str]], where: str) -> list[str]:
     header = next(lines, None)
     if not header:
         raise TableError(f"{where}: the file is empty, wanted a header line with column names")
-    for place, name in enumerate(header):
-        if name in header[:place]:
-            raise ColumnNameError(f"{where}: column {name!r} appears more than once, wanted unique names; rename it")
+    refuse_repeated(header, where)
     return header
-
-
-def _refuse_absent(name: str, header: Sequence[str], where: str) -> None:
-    if name not in header:
-        raise ColumnNameError(f"{where}: there is no column {name!r}; the columns are {list(header)}")
 
 
 def _blocks(lines: Iterator[list[str]]) -> Iterator[tuple[int, list[list[str]]]]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.files import read_file
+from vfxgb.data.places import absent_column, reading
 from vfxgb.errors import ColumnNameError, ColumnTypeError, TableError
 
 Columns = list[tuple[str, NDArray[Any]]]
@@ -25,7 +26,7 @@ def read_source(data: Any, names: Sequence[str] | None, party: str, columns: Seq
     `names` is for arrays only; `columns`, if given, picks columns before any is converted. Raises TableError,
     ColumnNameError or ColumnTypeError naming party and column.
     """
-    where = f"reading a table of party {party!r}" if party else "reading a table"
+    where = reading(party)
     if isinstance(data, (str, os.PathLike)):
         data = read_file(data, where, columns)
     if hasattr(data, "tocsr") or type(data).__module__.startswith("scipy.sparse"):
@@ -87,7 +88,7 @@ def _pick(raw: list[tuple[Any, Any]], columns: Sequence[str], where: str) -> lis
     by_name = {str(name): (name, values) for name, values in raw}
     for name in columns:
         if name not in by_name:
-            raise ColumnNameError(f"{where}: there is no column {name!r}; the columns are {list(by_name)}")
+            raise absent_column(name, list(by_name), where)
     return [by_name[name] for name in columns]
 
 
@@ -97,15 +98,8 @@ def numbers(values: Any, name: str, where: str) -> NDArray[Any]:
     What an entry becomes depends on that entry and the column's type alone, so that a column of Arrow can be read in
     parts. Raises ColumnTypeError or TableError.
     """
-    package = type(values).__module__.split(".")[0]
-    if package == "pandas":
-        array = _from_pandas(values, name, where)
-    elif package == "polars":
-        array = _from_polars(values, name, where)
-    elif package == "pyarrow":
-        array = _from_arrow(values, name, where)
-    else:
-        array = np.asarray(values)
+    convert = _CONVERSIONS.get(type(values).__module__.split(".")[0])
+    array = np.asarray(values) if convert is None else convert(values, name, where)
     if array.ndim != 1:
         raise TableError(f"{where}: column {name!r} has shape {array.shape}, wanted one dimension")
     if array.dtype.kind == "c":
@@ -170,6 +164,9 @@ def _from_arrow(column: Any, name: str, where: str) -> NDArray[Any]:
         values[np.asarray(column.is_null())] = np.nan
         return values
     return np.asarray(column)
+
+
+_CONVERSIONS = {"pandas": _from_pandas, "polars": _from_polars, "pyarrow": _from_arrow}
 
 
 def not_numbers(name: str, where: str, held: str) -> ColumnTypeError:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.intake import is_arrow_number, not_numbers, numbers
-from vfxgb.data.source import absent_column, check_rows, place_of, reading
-from vfxgb.data.table import Float32Array, fill_float32, infinite_value, refuse_repeated
+from vfxgb.data.places import absent_column, check_rows, place_of, reading, refuse_empty, refuse_repeated
+from vfxgb.data.table import Float32Array, fill_float32, infinite_value
 from vfxgb.errors import ColumnNameError, ColumnTypeError, MissingPackageError, TableError
 
 ENDING = ".parquet"
@@ -74,15 +74,11 @@ class ParquetSource:
             for file in parquet_files(some, where)
         ]
         footers = [_footer(file, where) for file in paths]
-        names, others = _agree(footers, columns, without, party)
+        names, others = _agree(footers, columns, without, where)
         files = tuple(file for file, _ in footers)
         rows = [count for file in files for count in file.group_rows if count]
-        shape = (sum(rows), len(names))
-        if shape[1] == 0:
-            raise TableError(f"{where}: 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-        if shape[0] == 0:
-            raise TableError(f"{where}: 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
-        return cls(names, files, others, shape[0], (0, *accumulate(rows)), party, float(missing))
+        refuse_empty(sum(rows), len(names), where)
+        return cls(names, files, others, sum(rows), (0, *accumulate(rows)), party, float(missing))
 
     @property
     def ids(self) -> tuple[NDArray[Any], ...] | None:
@@ -91,8 +87,8 @@ class ParquetSource:
 
     def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
         """See Source."""
-        check_rows(self, first, stop)
-        name = self.names[place_of(self, feature)]
+        check_rows(self.n_rows, first, stop, self.party)
+        name = self.names[place_of(feature, self.names, self.party)]
         values = np.empty(stop - first, dtype=np.float32)
         for row, column in self._read(name, first, stop):
             raw = numbers(column, name, reading(self.party))
@@ -106,15 +102,15 @@ class ParquetSource:
 
     def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
         """See Source; text is an array of objects."""
-        check_rows(self, first, stop)
+        check_rows(self.n_rows, first, stop, self.party)
         self._need(name)
         pieces = [_as_it_stands(column) for _, column in self._read(name, first, stop)]
         return np.concatenate(pieces) if pieces else np.empty(0)
 
     def select(self, names: Sequence[str]) -> "ParquetSource":
         """These features, in this order. Raises ColumnNameError."""
-        refuse_repeated(names, self.party)
-        return replace(self, names=tuple(self.names[place_of(self, name)] for name in names))
+        refuse_repeated(names, reading(self.party))
+        return replace(self, names=tuple(self.names[place_of(name, self.names, self.party)] for name in names))
 
     def groups(self, name: str) -> Iterator[Any]:
         """Any column as it stands, one Arrow column per row group that has rows. Raises ColumnNameError, TableError."""
@@ -178,19 +174,18 @@ def _opened(path: Path, where: str) -> Any:
 
 
 def _agree(
-    footers: list[tuple[ParquetFile, Any]], columns: Sequence[str] | None, without: Sequence[str], party: str
+    footers: list[tuple[ParquetFile, Any]], columns: Sequence[str] | None, without: Sequence[str], where: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(features, all columns that can be read) of files that must agree on them."""
-    where = reading(party)
     if not footers:
         raise TableError(f"{where}: found an empty list of files, wanted at least one")
     first_file, first = footers[0]
     names = tuple(name for name in first.names if name not in without) if columns is None else tuple(columns)
-    refuse_repeated(names, party)
+    refuse_repeated(names, where)
     others = tuple(name for name in first.names if all(name in schema.names for _, schema in footers))
     for file, schema in footers:
         here = f"{where} from {Path(file.path).name}"
-        refuse_repeated(schema.names, party)
+        refuse_repeated(schema.names, where)
         for name in names:
             if name not in schema.names:
                 raise absent_column(name, tuple(schema.names), here)

@@ -1,8 +1,8 @@
 """Sources: descriptions of a party's table that any process of the party can read piece by piece.
 
 A Table is in the memory of one process. A Source says where the columns lie and reads rows of one of them when asked,
-with the values, types and refusals of `Table.column`. It can be pickled, and but for TableSource it holds no data:
-whoever works on some rows reads only these, and reads them again if what was made of them is lost.
+with the values, types and refusals of `Table.column`. It can be pickled, and but for a Table, which is a Source too, it
+holds no data: whoever works on some rows reads only these, and reads them again if what was made of them is lost.
 """
 
 import math
@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.checks import closest_name
+from vfxgb.data.places import check_rows, place_of, stacked_ranges
 from vfxgb.data.table import Float32Array, Table
-from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
+from vfxgb.errors import ColumnValueError, TableError
 
 
 class Source(Protocol):
@@ -57,59 +57,6 @@ class Source(Protocol):
 
         Raises ColumnNameError and TableError.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class TableSource:
-    """A table in memory as a source, for work in this process: a pickle of it holds the data."""
-
-    table: Table
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """See Source."""
-        return self.table.names
-
-    @property
-    def n_rows(self) -> int:
-        """See Source."""
-        return self.table.n_rows
-
-    @property
-    def party(self) -> str:
-        """See Source."""
-        return self.table.party
-
-    @property
-    def missing(self) -> float:
-        """See Source."""
-        return self.table.missing
-
-    @property
-    def parts(self) -> tuple[int, ...]:
-        """(0, n_rows): any rows of a table are read as easily as others."""
-        return (0, self.n_rows)
-
-    @property
-    def ids(self) -> tuple[NDArray[Any], ...] | None:
-        """See Source."""
-        return self.table.ids
-
-    def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
-        """See Source; missing values are filled where the table fills them."""
-        check_rows(self, first, stop)
-        return self.table.column(place_of(self, feature), first, stop)
-
-    def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
-        """See Source; a table has no other columns than its features."""
-        check_rows(self, first, stop)
-        pieces = self.table.pieces[place_of(self, name)]
-        ends = np.cumsum([len(piece) for piece in pieces])
-        kept = [
-            piece[max(first - int(end) + len(piece), 0) : max(stop - int(end) + len(piece), 0)]
-            for piece, end in zip(pieces, ends, strict=True)
-        ]
-        return np.concatenate(kept)
 
 
 @dataclass(frozen=True)
@@ -168,14 +115,14 @@ class StackedSource:
 
     def column(self, feature: int | str, first: int, stop: int) -> Float32Array:
         """See Source; in a ColumnValueError rows are numbered in the table it names."""
-        check_rows(self, first, stop)
-        name = self.names[place_of(self, feature)]
+        check_rows(self.n_rows, first, stop, self.party)
+        name = self.names[place_of(feature, self.names, self.party)]
         pieces = [self._column(place, name, low, high) for place, low, high in self._ranges(first, stop)]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
         """See Source; the column is wanted in every table."""
-        check_rows(self, first, stop)
+        check_rows(self.n_rows, first, stop, self.party)
         return join_values(
             [self.sources[place].values(name, low, high) for place, low, high in self._ranges(first, stop)]
         )
@@ -201,21 +148,6 @@ def read_all(source: Source) -> Table:
     return Table(source.names, columns, source.party, fills=(None,) * len(columns))
 
 
-def stacked_ranges(counts: Sequence[int], first: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """(table, first, stop within it) of those tables, of `counts` rows and below each other, that have the rows.
-
-    Of no rows it is an empty range of the first table: what has no values still has a type.
-    """
-    if first == stop:
-        yield 0, 0, 0
-    start = 0
-    for place, count in enumerate(counts):
-        low, high = max(first - start, 0), min(stop - start, count)
-        if low < high:
-            yield place, low, high
-        start += count
-
-
 def join_values(pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Pieces of a column below each other; what is not all numbers or all text stays as it stands, as objects."""
     if len(pieces) == 1:
@@ -225,37 +157,3 @@ def join_values(pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
         # numpy would write numbers as text.
         pieces = [piece.astype(object) for piece in pieces]
     return np.concatenate(pieces)
-
-
-def check_rows(source: Source, first: int, stop: int) -> None:
-    """Raise TableError unless 0 <= first <= stop <= n_rows."""
-    if not 0 <= first <= stop <= source.n_rows:
-        raise TableError(
-            f"{reading(source.party)}: asked for rows {first} to {stop}, wanted an ascending range within 0 to "
-            f"{source.n_rows}"
-        )
-
-
-def place_of(source: Source, feature: int | str) -> int:
-    """The position of a feature given by position or name. Raises ColumnNameError."""
-    if isinstance(feature, str):
-        if feature in source.names:
-            return source.names.index(feature)
-        raise absent_column(feature, source.names, reading(source.party))
-    if not 0 <= feature < len(source.names):
-        raise ColumnNameError(
-            f"{reading(source.party)}: asked for feature {feature}, wanted one of 0 to {len(source.names) - 1}"
-        )
-    return feature
-
-
-def absent_column(name: str, names: tuple[str, ...], where: str) -> ColumnNameError:
-    """The error for a column that is not among `names`."""
-    meant = closest_name(name, names)
-    hint = f"did you mean {meant!r}?" if meant else f"the columns are {list(names[:20])}"
-    return ColumnNameError(f"{where}: there is no column {name!r}; {hint}")
-
-
-def reading(party: str) -> str:
-    """How messages about a party's table begin."""
-    return f"reading a table of party {party!r}" if party else "reading a table"

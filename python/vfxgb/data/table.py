@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.checks import closest_name
 from vfxgb.data.intake import Columns, read_source, row_ids
+from vfxgb.data.places import check_rows, place_of, reading, refuse_empty, refuse_repeated, stacked_ranges
 from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
 
 Float32Array = NDArray[np.float32]
@@ -59,7 +59,7 @@ class Table:
             table = replace(data, party=party or data.party)
             return table if columns is None else table.select(columns)
         source = read_source(data, names, party, columns)
-        _check_shape(source, party)
+        _check_shape(source, reading(party))
         table = cls(
             tuple(name for name, _ in source),
             tuple((values,) for _, values in source),
@@ -87,19 +87,33 @@ class Table:
 
         Rows `first` to `stop` - 1, all if not given.
         """
-        place = self.names.index(feature) if isinstance(feature, str) else feature
+        place = place_of(feature, self.names, self.party)
         stop = self.n_rows if stop is None else stop
+        check_rows(self.n_rows, first, stop, self.party)
         values = np.empty(stop - first, dtype=np.float32)
-        start = 0
-        for piece in self.pieces[place]:
-            low, high = max(first, start), min(stop, start + len(piece))
-            if low < high:
-                fill_float32(values[low - first : high - first], piece[low - start : high - start], self.missing)
-            start += len(piece)
+        done = 0
+        for piece in self._raw(place, first, stop):
+            fill_float32(values[done : done + len(piece)], piece, self.missing)
+            done += len(piece)
         fill = self.fills[place]
         if fill is not None:
             values[np.isnan(values)] = fill
         return values
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """See Source: any rows of a table are read as easily as others."""
+        return (0, self.n_rows)
+
+    def values(self, name: str, first: int, stop: int) -> NDArray[Any]:
+        """See Source; a table has no other columns than its features."""
+        check_rows(self.n_rows, first, stop, self.party)
+        return np.concatenate(self._raw(place_of(name, self.names, self.party), first, stop))
+
+    def _raw(self, place: int, first: int, stop: int) -> list[NDArray[Any]]:
+        """Rows of a column as they came, in pieces."""
+        pieces = self.pieces[place]
+        return [pieces[k][low:high] for k, low, high in stacked_ranges([len(piece) for piece in pieces], first, stop)]
 
     def matrix(self) -> Float32Array:
         """All columns, float32[n_rows, n_features]."""
@@ -110,8 +124,8 @@ class Table:
 
     def select(self, names: Sequence[str]) -> "Table":
         """These columns, in this order. Raises ColumnNameError for an absent or repeated name."""
-        refuse_repeated(names, self.party)
-        places = [self._place(name) for name in names]
+        refuse_repeated(names, reading(self.party))
+        places = [place_of(name, self.names, self.party) for name in names]
         return replace(
             self,
             names=tuple(names),
@@ -163,23 +177,15 @@ class Table:
         ids = [table.ids for table in tables if table.ids is not None]
         return replace(first, pieces=pieces, ids=sum(ids, ()) if len(ids) == len(tables) else None)
 
-    def _place(self, name: str) -> int:
-        if name in self.names:
-            return self.names.index(name)
-        meant = closest_name(str(name), self.names)
-        hint = f"did you mean {meant!r}?" if meant else f"the columns are {_listed(self.names)}"
-        raise ColumnNameError(f"selecting columns{_of(self.party)}: there is no column {name!r}; {hint}")
-
     def _refuse_infinite(self, feature: int) -> None:
         if all(piece.dtype.kind in "biu" for piece in self.pieces[feature]):
             return
         values = self.column(feature)
         infinite = np.isinf(values)
-        if not infinite.any():
-            return
-        row = int(np.argmax(infinite))
-        raw = np.concatenate(self.pieces[feature])[row]
-        raise infinite_value(self.names[feature], self.party, row, raw, int(infinite.sum()))
+        if infinite.any():
+            row = int(np.argmax(infinite))
+            raw = np.concatenate(self.pieces[feature])[row]
+            raise infinite_value(self.names[feature], self.party, row, raw, int(infinite.sum()))
 
 
 def fill_float32(values: Float32Array, raw: NDArray[Any], missing: float) -> None:
@@ -202,30 +208,16 @@ def infinite_value(name: str, party: str, row: int, raw: Any, count: int) -> Col
     )
 
 
-def _check_shape(source: Columns, party: str) -> None:
-    shape = (len(source[0][1]) if source else 0, len(source))
-    if shape[1] == 0:
-        raise TableError(f"reading a table{_of(party)}: 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-    refuse_repeated([name for name, _ in source], party)
+def _check_shape(source: Columns, where: str) -> None:
+    n_rows = len(source[0][1]) if source else 0
+    refuse_repeated([name for name, _ in source], where)
     for name, values in source:
-        if len(values) != shape[0]:
+        if len(values) != n_rows:
             raise TableError(
-                f"reading a table{_of(party)}: column {name!r} has {len(values)} rows and column {source[0][0]!r} has "
-                f"{shape[0]}, wanted the same number in every column"
+                f"{where}: column {name!r} has {len(values)} rows and column {source[0][0]!r} has {n_rows}, wanted the "
+                "same number in every column"
             )
-    if shape[0] == 0:
-        raise TableError(f"reading a table{_of(party)}: 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
-
-
-def refuse_repeated(names: Sequence[str], party: str) -> None:
-    """Raise ColumnNameError for a name that appears twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ColumnNameError(
-                f"reading a table{_of(party)}: column {name!r} appears more than once, wanted unique names; rename it"
-            )
-        seen.add(name)
+    refuse_empty(n_rows, len(source), where)
 
 
 def refuse_other_features(names: Sequence[str], wanted: Sequence[str], what: str, party: str) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import read_labels, read_weights
-from vfxgb.data.source import Source, join_values, stacked_ranges
+from vfxgb.data.places import stacked_ranges
+from vfxgb.data.source import Source, join_values
 from vfxgb.errors import LabelError
 from vfxgb.files import naming
 
@@ -33,39 +34,10 @@ class TargetSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayTarget:
-    """Labels and weights in memory."""
+    """Labels and weights in memory, or paths of files that hold them as float32."""
 
-    labels: NDArray[Any]
-    weights: Float32Array | None
-    party: str = ""
-
-    @property
-    def weighted(self) -> bool:
-        """See TargetSource."""
-        return self.weights is not None
-
-    def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
-        """See TargetSource."""
-        return self.labels[first:stop], None if self.weights is None else self.weights[first:stop]
-
-    def write(self, folder: Path) -> "FileTarget":
-        """The same in files of a folder, as float32, for processes that see the folder."""
-        paths = []
-        for name, values in (("labels", self.labels), ("weights", self.weights)):
-            path = folder / f"{name}.f32"
-            if values is not None:
-                with naming(path):
-                    path.write_bytes(values.astype(np.float32).tobytes())
-            paths.append(str(path) if values is not None else None)
-        return FileTarget(str(paths[0]), paths[1], self.party)
-
-
-@dataclass(frozen=True)
-class FileTarget:
-    """Labels and weights in files of float32."""
-
-    labels: str
-    weights: str | None
+    labels: NDArray[Any] | str
+    weights: Float32Array | str | None
     party: str = ""
 
     @property
@@ -76,6 +48,17 @@ class FileTarget:
     def read(self, first: int, stop: int) -> tuple[NDArray[Any], Float32Array | None]:
         """See TargetSource."""
         return _slice(self.labels, first, stop), None if self.weights is None else _slice(self.weights, first, stop)
+
+    def write(self, folder: Path) -> "ArrayTarget":
+        """The same in files of a folder, for processes that see the folder."""
+        paths: dict[str, str] = {}
+        for name, values in (("labels", self.labels), ("weights", self.weights)):
+            if isinstance(values, np.ndarray):
+                path = folder / f"{name}.f32"
+                with naming(path):
+                    path.write_bytes(values.astype(np.float32).tobytes())
+                paths[name] = str(path)
+        return ArrayTarget(paths["labels"], paths.get("weights"), self.party)
 
 
 @dataclass(frozen=True)
@@ -159,5 +142,7 @@ def _encoded(labels: NDArray[Any], classes: tuple[Any, ...], party: str) -> NDAr
     return place.astype(np.float32)
 
 
-def _slice(path: str, first: int, stop: int) -> Float32Array:
-    return np.fromfile(path, dtype=np.float32, count=stop - first, offset=4 * first)
+def _slice(values: NDArray[Any] | str, first: int, stop: int) -> NDArray[Any]:
+    if isinstance(values, str):
+        return np.fromfile(values, dtype=np.float32, count=stop - first, offset=4 * first)
+    return values[first:stop]

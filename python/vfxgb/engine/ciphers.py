@@ -29,12 +29,12 @@ from vfxgb.rows.parts import Nodes
 _ROOT = np.zeros(1, dtype=np.int32)
 
 
+@dataclass(frozen=True, eq=False)
 class ShardCiphers:
     """The ciphertexts of one lane of a shard's sampled rows under `key`; can go from process to process with it."""
 
-    def __init__(self, key: PublicKey, rows: _native.crypto.CipherRows) -> None:
-        self.key = key
-        self.rows = rows
+    key: PublicKey
+    rows: _native.crypto.CipherRows
 
     def __sizeof__(self) -> int:
         return self.rows.nbytes
@@ -50,20 +50,18 @@ def _ciphers_again(data: bytes, wire: bytes, count: int) -> ShardCiphers:
     return ShardCiphers(key, rows)
 
 
+@dataclass(frozen=True, eq=False)
 class ShardSums:
     """Sums that one shard, or several together, made under `key`; can go from process to process with it."""
 
-    def __init__(self, key: PublicKey, sums: _native.he_sums.CipherSums) -> None:
-        self.key = key
-        self.sums = sums
+    key: PublicKey
+    sums: _native.he_sums.CipherSums
 
     def under(self, key: PublicKey) -> _native.he_sums.CipherSums:
         """The sums under an equal key: native objects of one key object go together, and a process may have several."""
-        return (
-            self.sums
-            if key is self.key
-            else _native.he_sums.CipherSums.from_bytes(key.native, self.sums.to_bytes(1), 1)
-        )
+        if key is self.key:
+            return self.sums
+        return _native.he_sums.CipherSums.from_bytes(key.native, self.sums.to_bytes(1), 1)
 
     def __sizeof__(self) -> int:
         return self.sums.nbytes

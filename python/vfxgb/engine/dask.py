@@ -53,7 +53,7 @@ class DaskEngine:
         self.threads = max(1, min(*cores.values(), -(-sum(cores.values()) // self._shards)))
         # What was asked for and is still referred to: released in the end, whoever has forgotten to let go.
         self._asked: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
+        self.folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
         try:
             self._check_folder()
         except BaseException:
@@ -62,14 +62,14 @@ class DaskEngine:
 
     def _check_folder(self) -> None:
         """Every worker must have vfxgb and see what this process writes."""
-        probe = self._folder / "probe"
+        probe = self.folder / "probe"
         probe.write_bytes(PROBE)
         for worker, probed in self._client.run(read_probe, str(probe), on_error="return").items():
             if isinstance(probed, ImportError):
                 raise EngineError(f"starting the Dask engine: worker {worker}: {probed}; install the same vfxgb there")
             if probed != PROBE:
                 raise EngineError(
-                    f"starting the Dask engine: worker {worker} does not see the folder {str(self._folder)!r}; "
+                    f"starting the Dask engine: worker {worker} does not see the folder {str(self.folder)!r}; "
                     "name one that all workers share as engine_folder"
                 )
 
@@ -102,11 +102,6 @@ class DaskEngine:
         """See Engine."""
         return self.run(shard, _same, value)
 
-    @property
-    def folder(self) -> Path:
-        """See Engine."""
-        return self._folder
-
     def shards_for(self, n_rows: int) -> int:
         """See Engine."""
         return min(n_rows, self._shards)
@@ -120,7 +115,7 @@ class DaskEngine:
 
     def close(self) -> None:
         """See Engine."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
         for held in list(self._asked):
             held.release()
         try:

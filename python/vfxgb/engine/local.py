@@ -43,7 +43,7 @@ class LocalEngine:
         self.threads = threads
         self._memory = memory
         self._shards = shards
-        self._folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
+        self.folder = Path(tempfile.mkdtemp(prefix="vfxgb-", dir=folder))
 
     def run(self, shard: int, function: Callable[..., T], *args: Any) -> ShardHandle:  # noqa: ARG002 - all are here
         """See Engine; runs at once."""
@@ -56,11 +56,6 @@ class LocalEngine:
     def keep(self, shard: int, value: Any) -> ShardHandle:  # noqa: ARG002 - all are here
         """See Engine."""
         return _Value(value)
-
-    @property
-    def folder(self) -> Path:
-        """See Engine."""
-        return self._folder
 
     def shards_for(self, n_rows: int) -> int:
         """See Engine."""
@@ -82,7 +77,7 @@ class LocalEngine:
     def close(self) -> None:
         """See Engine."""
         forget_keys()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _resolved(given: Any) -> Any:

@@ -1,13 +1,15 @@
 """Which engine a party uses: what users write, checked; and the engine made of it."""
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
+from vfxgb.checks import bytes_in, is_int
+from vfxgb.described import documented
 from vfxgb.engine.base import Engine
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.local import LocalEngine
@@ -15,68 +17,83 @@ from vfxgb.errors import EngineError
 from vfxgb.threads import resolve_threads
 
 ENGINES = ("local", "dask")
-UNITS = {
-    "": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-    "TIB": 2**40,
-}
 # Python, its libraries and what is on its way take so much before there is a row.
 LEAST_MEMORY = 1 << 28
 
 
+@documented()
 class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a party's rows lie and are worked on.
+    """Where a party's rows lie and are worked on."""
 
-    `engine`: "local", threads of this process; or "dask", the workers of a cluster. `engine_address`: of Dask's
-    scheduler, such as "tcp://host:8786", or a distributed.Client. `engine_folder`: where the files of a run go; with
-    Dask one that all workers share; absent: the system's own for temporary files. `workers_hold_key`: the workers of a
-    cluster, and its scheduler, may have the private key: encryption is faster then and decryption is spread too.
-    `memory_limit`: bytes, or text such as "6GB", that this process may use: rows go to memory-mapped files as far as
-    that asks for it; engine "local" only. `shards`: into how many parts rows are divided at least; absent: as the
-    engine finds right.
-    """
-
-    engine: Literal["local", "dask"] = "local"
-    engine_address: Any = None
-    engine_folder: Path | None = None
-    workers_hold_key: bool = False
-    memory_limit: int | str | None = None
-    shards: int | None = None
+    engine: Annotated[
+        Literal["local", "dask"],
+        Meta(
+            description="Threads of this process ('local'), or the workers of a cluster, where parties' rows lie in "
+            "shards ('dask'; docs/scale.md)."
+        ),
+    ] = "local"
+    engine_address: Annotated[
+        Any,
+        Meta(
+            description="Dask's scheduler: its address, such as 'tcp://host:8786', or a client of it.",
+            extra={"wanted": "text or a distributed.Client, or None"},
+        ),
+    ] = None
+    engine_folder: Annotated[
+        Path | None,
+        Meta(
+            description="Where the files of a run go; with Dask a folder that all workers share. Without it, the "
+            "system's own for temporary files."
+        ),
+    ] = None
+    workers_hold_key: Annotated[
+        bool,
+        Meta(
+            description="The workers of a cluster, and its scheduler, may have the active party's private key: then "
+            "encryption is faster and decryption is spread too."
+        ),
+    ] = False
+    memory_limit: Annotated[
+        int | str | None,
+        Meta(
+            description="This process may use so much memory, in bytes or as in '6GB': rows go to memory-mapped files "
+            "as far as that asks for it. For engine 'local' only."
+        ),
+    ] = None
+    shards: Annotated[
+        int | None,
+        Meta(description="Each party's rows are divided into at least so many parts. Without it, the engine decides."),
+    ] = None
 
     def check(self) -> None:
         """Raise EngineError for settings that contradict each other or cannot be."""
+        for mistake in self._mistakes():
+            raise EngineError(f"choosing an engine: {mistake}")
+
+    def _mistakes(self) -> Iterator[str]:
         if self.engine not in ENGINES:
-            raise EngineError(f"choosing an engine: found engine={self.engine!r}, wanted one of 'local' and 'dask'")
+            yield f"found engine={self.engine!r}, wanted one of 'local' and 'dask'"
         if self.shards is not None and (isinstance(self.shards, bool) or self.shards < 1):
-            raise EngineError(f"choosing an engine: found shards={self.shards!r}, wanted at least 1")
+            yield f"found shards={self.shards!r}, wanted at least 1"
         if self.engine == "dask":
             if self.engine_address is None:
-                raise EngineError(
-                    "choosing an engine: engine='dask' needs engine_address, the address of a scheduler, such as "
-                    "'tcp://host:8786', or a distributed.Client"
+                yield (
+                    "engine='dask' needs engine_address, the address of a scheduler, such as 'tcp://host:8786', or a "
+                    "distributed.Client"
                 )
             if self.memory_limit is not None:
-                raise EngineError(
-                    "choosing an engine: memory_limit is for engine='local'; the workers of a cluster have limits of "
-                    "their own (dask worker --memory-limit)"
+                yield (
+                    "memory_limit is for engine='local'; the workers of a cluster have limits of their own (dask "
+                    "worker --memory-limit)"
                 )
         else:
             for name in ("engine_address", "workers_hold_key"):
                 if getattr(self, name):
-                    raise EngineError(f"choosing an engine: {name} is for engine='dask'; leave it out")
+                    yield f"{name} is for engine='dask'; leave it out"
             if self.shards is not None and self.memory_limit is None:
-                raise EngineError("choosing an engine: shards needs engine='dask' or a memory_limit")
+                yield "shards needs engine='dask' or a memory_limit"
         if self.memory_limit is not None and read_bytes(self.memory_limit) < LEAST_MEMORY:
-            raise EngineError(
-                f"choosing an engine: found memory_limit={self.memory_limit!r}, wanted at least "
-                f"{LEAST_MEMORY >> 20} MiB"
-            )
+            yield f"found memory_limit={self.memory_limit!r}, wanted at least {LEAST_MEMORY >> 20} MiB"
 
     @property
     def in_shards(self) -> bool:
@@ -121,11 +138,9 @@ def engines_for(
 
 def read_bytes(text: int | str) -> int:
     """A number of bytes from a number or text such as "6GB" or "512 MiB". Raises EngineError."""
-    if isinstance(text, int) and not isinstance(text, bool) and text > 0:
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text) if isinstance(text, str) else None
-    if match is None or match[2].upper() not in UNITS or float(match[1]) == 0:
+    size = text if is_int(text) else bytes_in(text) if isinstance(text, str) else None
+    if size is None or size <= 0:
         raise EngineError(
             f"choosing an engine: found memory_limit={text!r}, wanted a number of bytes, or text such as '6GB'"
         )
-    return int(float(match[1]) * UNITS[match[2].upper()])
+    return size

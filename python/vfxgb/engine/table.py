@@ -16,7 +16,7 @@ from vfxgb.binning.cuts import Float32Array, check_cuts
 from vfxgb.binning.sketch import CutSearch, Survey
 from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.shards import shard_ranges
-from vfxgb.data.source import Source, TableSource
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget, TargetSource
 from vfxgb.engine import shard
@@ -128,6 +128,6 @@ def source_of(table: Table | Source, engine: Engine) -> Source:
 
     Files are in a new folder within the engine's, which goes with the engine at the latest.
     """
-    if not isinstance(table, Table):
+    if not isinstance(table, Table) or engine.mapped:
         return table
-    return TableSource(table) if engine.mapped else ColumnFiles.write(table, Path(shard.new_file(str(engine.folder))))
+    return ColumnFiles.write(table, Path(shard.new_file(str(engine.folder))))

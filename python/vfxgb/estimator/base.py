@@ -6,24 +6,22 @@ own classes of warnings and errors wherever it is loaded already.
 """
 
 import inspect
-import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from vfxgb.checks import closest_name
-from vfxgb.data.labels import read_labels
+from vfxgb.described import parameters
 from vfxgb.errors import UnfittedError, UnknownNameError
 from vfxgb.estimator.data import Layout, read_again
+from vfxgb.estimator.labels import as_sklearn
 from vfxgb.files import write_atomically
 from vfxgb.model.fitted import FittedModel
-from vfxgb.model.importance import importance
-from vfxgb.params import ALIASES, TrainParams
+from vfxgb.model.importance import KINDS, importance
+from vfxgb.params import TrainParams, check_values, parameter_names, suggestion
 from vfxgb.predict.joint import predict_leaves, predict_margin
 from vfxgb.predict.sides import values_of
 from vfxgb.runtime.ledger import Ledger
@@ -35,24 +33,37 @@ from vfxgb.transport.traffic import Traffic
 if TYPE_CHECKING:
     from vfxgb.audit import AuditReport
 
-T = TypeVar("T", bound=Exception)
 Self = TypeVar("Self", bound="EstimatorBase")
+
+# Parameters that all estimators have besides those of training.
+ObjectiveOfLabels = Annotated[
+    str | Callable[..., Any] | None,
+    Meta(
+        description="The loss, by name or as a callable (labels, margins[, sample_weight]) -> (gradients, hessians). "
+        "None takes binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers."
+    ),
+]
+ImportanceType = Annotated[
+    str, Meta(description="What feature_importances_ shows.", extra={"wanted": f"one of {', '.join(map(repr, KINDS))}"})
+]
 
 
 class EstimatorBase:
     """Parameters and prediction. A constructor with keywords only is for those who derive from it.
 
-    `_estimator_type`: scikit-learn's. `_own`: constructor arguments that are no training parameters. `_refused`:
-    training parameters that the constructor does not take, and why not. Training leaves the attributes declared without
-    a value; `_ran`: role of the party with the trees, name of the protocol or aggregator, its parameters as given.
+    `_estimator_type`: scikit-learn's. `_refused`: training parameters that the constructor does not take, and why not.
+    Training leaves the attributes declared without a value; `_ran`: role of the party with the trees, name of the
+    protocol or aggregator, its parameters as given. `classes_`: of a classifier.
     """
 
     _estimator_type: str
-    _own: ClassVar[tuple[str, ...]] = ()
     _refused: ClassVar[Mapping[str, str]] = {}
     _layout: Layout
     _ran: tuple[str, str, Mapping[str, Any]]
     model_: FittedModel
+    classes_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     ledger_: Ledger
     traffic_: dict[str, Traffic]
     timings_: Timings
@@ -79,12 +90,7 @@ class EstimatorBase:
 
     @classmethod
     def _suggest(cls, name: str) -> str:
-        if name in cls._refused:
-            return str(cls._refused[name])
-        known = cls._names()
-        meant = ALIASES.get(name) if ALIASES.get(name) in known else closest_name(name, known)
-        listed = ", ".join(known)
-        return f"did you mean {meant!r}? Known: {listed}" if meant else f"known: {listed}"
+        return str(cls._refused[name]) if name in cls._refused else suggestion(name, cls._names())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - nothing is nested
         """All parameters by name, as given. `deep` is scikit-learn's and changes nothing here."""
@@ -112,24 +118,56 @@ class EstimatorBase:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def _train_params(self, objective: str | Callable[..., Any], num_class: int) -> TrainParams:
-        values = {name: value for name, value in self.get_params().items() if name not in self._own}
-        return TrainParams.from_dict({**values, "objective": objective, "num_class": num_class})
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
-    def _margins(self, X: Any) -> NDArray[np.float64]:
-        """Margins float64[n, n_outputs] by joint prediction of all parties, up to the best round."""
-        found: NDArray[np.float64] = self._jointly(X, predict_margin)
-        return found
+        return Tags(
+            estimator_type=self._estimator_type,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if self._classifies else None,
+            regressor_tags=None if self._classifies else RegressorTags(),
+            input_tags=InputTags(allow_nan=True),
+        )
+
+    @property
+    def _classifies(self) -> bool:
+        """Whether labels are classes, and not numbers."""
+        return self._estimator_type == "classifier"
+
+    def _objective(self, classes: NDArray[Any] | None) -> tuple[str | Callable[..., Any], int]:
+        """Objective and number of outputs. Raises ParameterError."""
+        raise NotImplementedError
+
+    def _train_params(self, classes: NDArray[Any] | None) -> TrainParams:
+        """All training parameters. Raises ParameterError, also for those of the estimator's own."""
+        given, names = self.get_params(), parameter_names()
+        check_values((own for own in parameters(type(self)) if own.meaning and own.name not in names), given)
+        objective, outputs = self._objective(classes)
+        values = {name: value for name, value in given.items() if name in names}
+        return TrainParams.from_dict({**values, "objective": objective, "num_class": outputs})
+
+    def _keep(self, model: FittedModel, result: Any, layout: Layout, classes: NDArray[Any] | None) -> None:
+        """Keep what a training left; `result` has a field for each attribute."""
+        self._layout = layout
+        self.model_ = model
+        for name in ("ledger", "traffic", "timings", "evals_result", "best_iteration", "best_score"):
+            setattr(self, f"{name}_", getattr(result, name))
+        if classes is not None:
+            self.classes_ = classes
+        self.n_features_in_ = len(layout.order)
+        self.__dict__.pop("feature_names_in_", None)
+        if layout.named:
+            self.feature_names_in_ = np.array(layout.order, dtype=object)
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
-        """What the objective's link makes of the margins: [n], or class probabilities [n, n_outputs]."""
-        margins = self._margins(X)
+        """Joint prediction up to the best round: [n], or class probabilities [n, n_outputs]."""
+        margins = self._jointly(X, predict_margin)
         return values_of(self.model_.active_share, margins)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each row reaches in each tree, int32[n, n_trees], as XGBoost numbers them within a tree."""
-        found: NDArray[np.int32] = self._jointly(X, predict_leaves)
-        return found
+        leaves: NDArray[np.int32] = self._jointly(X, predict_leaves)
+        return leaves
 
     def _jointly(self, X: Any, predict: Callable[..., Any]) -> Any:
         """What one of the functions of predict/joint.py makes of X."""
@@ -184,53 +222,13 @@ class EstimatorBase:
         """The model. Raises UnfittedError, which is scikit-learn's NotFittedError too where that is loaded."""
         if not hasattr(self, "model_"):
             message = f"This {type(self).__name__} instance is not fitted yet; call fit before this method."
-            raise _as_sklearn(UnfittedError, "NotFittedError")(message)
+            raise as_sklearn(UnfittedError, "NotFittedError")(message)
         return self.model_
 
 
-def hide_unknown(constructor: Callable[..., None]) -> None:
-    """Take the catch-all for unknown names out of a constructor's signature: it is there for its message only."""
-    shown = inspect.signature(constructor)
-    kept = [one for one in shown.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    setattr(constructor, "__signature__", shown.replace(parameters=kept))  # noqa: B010 - mypy knows no such attribute
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """The optional arguments of `fit`, as given."""
-
-    sample_weight: Any = None
-    eval_set: Sequence[tuple[Any, Any]] | None = None
-    eval_weights: Sequence[Any] | None = None
-    callbacks: Sequence[TrainingCallback] | None = None
-    verbose: bool | int | None = None
-    cuts: Any = None
-
-    def all_callbacks(self) -> list[TrainingCallback]:
-        """Those given, and the one that shows progress if `verbose` asks for it."""
-        return [*as_callbacks(self.callbacks), *make_monitor(self.verbose)]
-
-
-def read_target(y: Any, n_rows: int, party: str, what: str = "y") -> NDArray[Any]:
-    """Labels [n] of any type, checked. A column vector is taken as [n] with the warning scikit-learn gives."""
-    array = None if y is None else np.asarray(y)
-    if array is not None and array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
-            _as_sklearn(UserWarning, "DataConversionWarning")(
-                f"A column-vector y was passed when a 1d array was expected ({what}); it is read as one label per row"
-            ),
-            stacklevel=4,
-        )
-    return read_labels(array, n_rows, party)
-
-
-def _as_sklearn(ours: type[T], name: str) -> type[T]:
-    """`ours`, made a subclass of that class of sklearn.exceptions as well if scikit-learn is loaded."""
-    module = sys.modules.get("sklearn.exceptions")
-    if module is None:
-        return ours
-    theirs = getattr(module, name)
-    return theirs if issubclass(theirs, ours) else type(ours.__name__, (ours, theirs), {"__module__": ours.__module__})
+def all_callbacks(given: Sequence[TrainingCallback] | None, verbose: bool | int | None) -> list[TrainingCallback]:
+    """Those given, and the one that shows progress if `verbose` asks for it."""
+    return [*as_callbacks(given), *make_monitor(verbose)]
 
 
 def _same(value: object, default: object) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import LabelError, LengthMismatchError, ParameterError
+from vfxgb.errors import LengthMismatchError, ParameterError
 from vfxgb.estimator.base import EstimatorBase
 from vfxgb.objective import CUSTOM, is_objective, spec_of
 
@@ -20,30 +20,27 @@ class ClassifierPart(EstimatorBase):
 
     _estimator_type = "classifier"
 
-    classes_: NDArray[Any]
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities float64[n, n_classes], columns in the order of classes_."""
-        found = self._predictions(X)
+        values = self._predictions(X)
         if self.model_.active_share.objective == CUSTOM:
-            found = _from_log_odds(found)
-        return found if found.ndim == 2 else np.column_stack([1.0 - found, found])
+            values = _from_log_odds(values)
+        return values if values.ndim == 2 else np.column_stack([1.0 - values, values])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         # Of equal probabilities the first class wins, as in XGBoost: p > 1/2 is class 1.
         best = self.predict_proba(X).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[best]
-        return found
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose class is predicted, weighted if asked."""
-        found = self.predict(X)
-        hits = found == _truth(y, len(found))
+        predicted = self.predict(X)
+        hits = predicted == _truth(y, len(predicted))
         return float(np.average(hits, weights=sample_weight))
 
-    def _objective(self, n_classes: int) -> tuple[str | Callable[..., Any], int]:
-        """Objective and number of outputs."""
+    def _objective(self, classes: NDArray[Any] | None) -> tuple[str | Callable[..., Any], int]:
+        n_classes = 0 if classes is None else len(classes)
         objective = self.get_params()["objective"]
         if objective is None:
             objective = BINARY if n_classes == 2 else MULTI
@@ -63,16 +60,6 @@ class ClassifierPart(EstimatorBase):
             )
         return objective, n_classes if spec.output_per_class else 1
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(allow_nan=True),
-        )
-
 
 class RegressorPart(EstimatorBase):
     """A regressor but for its training."""
@@ -85,88 +72,18 @@ class RegressorPart(EstimatorBase):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 = 1 - sum w (y - f)^2 / sum w (y - mean)^2; 1 is perfect, 0 is the constant mean."""
-        found = self.predict(X)
-        truth = _truth(y, len(found)).astype(np.float64)
-        w = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        residual = float(w @ (truth - found) ** 2)
+        predicted = self.predict(X)
+        truth = _truth(y, len(predicted)).astype(np.float64)
+        w = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        residual = float(w @ (truth - predicted) ** 2)
         spread = float(w @ (truth - np.average(truth, weights=w)) ** 2)
         if spread == 0.0:
             return 1.0 if residual == 0.0 else 0.0
         return 1.0 - residual / spread
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="regressor",
-            target_tags=TargetTags(required=True),
-            regressor_tags=RegressorTags(),
-            input_tags=InputTags(allow_nan=True),
-        )
-
-    def _regression(self) -> str | Callable[..., Any]:
-        """The objective."""
-        given: str | Callable[..., Any] | None = self.get_params()["objective"]
-        return DEFAULT_REGRESSION if given is None else given
-
-
-def find_classes(y: NDArray[Any], party: str) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """The classes in ascending order, and each row's position among them. Raises LabelError where y has no classes."""
-    if y.dtype.kind == "f":
-        read_numbers(y, party, "y")
-        if (y != np.floor(y)).any():
-            row = int(np.argmax(y != np.floor(y)))
-            raise LabelError(
-                f"reading labels of party {party!r}: Unknown label type: continuous; row {row} holds {y[row]}, wanted "
-                "classes; use a regressor for numbers"
-            )
-    try:
-        classes, codes = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise LabelError(
-            f"reading labels of party {party!r}: Unknown label type: classes cannot be ordered ({error}); use one type"
-        ) from error
-    if len(classes) < 2:
-        raise LabelError(
-            f"reading labels of party {party!r}: found 1 class, {classes[0]!r}, in {len(y)} rows, wanted at least two "
-            "classes; train on rows that have both"
-        )
-    return classes, codes.astype(np.float32)
-
-
-def encode_classes(y: NDArray[Any], classes: NDArray[Any], party: str, what: str) -> NDArray[np.float32]:
-    """Positions in `classes`. Raises LabelError for a class that training did not have."""
-    try:
-        codes = np.clip(np.searchsorted(classes, y), 0, len(classes) - 1)
-        wrong = np.asarray(classes[codes] != y)
-    except TypeError as error:
-        raise LabelError(
-            f"reading {what} of party {party!r}: labels do not compare with the classes of training ({error})"
-        ) from error
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise LabelError(
-            f"reading {what} of party {party!r}: row {row} has label {y[row]!r} ({int(wrong.sum())} such rows), wanted "
-            f"one of the classes of training, {classes[:20].tolist()}; drop these rows"
-        )
-    return codes.astype(np.float32)
-
-
-def read_numbers(y: NDArray[Any], party: str, what: str) -> NDArray[np.float64]:
-    """Labels as float64. Raises LabelError where one is not a finite number."""
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise LabelError(
-            f"reading {what} of party {party!r}: labels are not numbers ({error}); a classifier takes classes"
-        ) from error
-    if not np.isfinite(values).all():
-        row = int(np.argmax(~np.isfinite(values)))
-        raise LabelError(
-            f"reading {what} of party {party!r}: Input y contains infinity or a value too large for dtype('float64'): "
-            f"row {row} holds {values[row]}, wanted a finite number; drop the row"
-        )
-    return values
+    def _objective(self, classes: NDArray[Any] | None) -> tuple[str | Callable[..., Any], int]:  # noqa: ARG002
+        given = self.get_params()["objective"]
+        return DEFAULT_REGRESSION if given is None else given, 1
 
 
 def _truth(y: Any, n_rows: int) -> NDArray[Any]:

@@ -6,7 +6,7 @@ both forms of the same data have the same names.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,10 @@ from vfxgb.data.labels import read_weights
 from vfxgb.data.parties import check_parties, split_by_party
 from vfxgb.data.table import Table
 from vfxgb.errors import ColumnNameError, CutsError, LengthMismatchError, PartiesError
+from vfxgb.estimator.labels import encode_labels, read_target
 
 Tables = dict[str, Table]
+Slices = list[tuple[str, slice]]
 Parties = Mapping[str, Sequence[str | int]]
 # The party of data that nobody divided.
 ONLY_PARTY = "active"
@@ -108,14 +110,26 @@ def read_eval_sets(
     eval_set: Sequence[Any] | None,
     weights: Sequence[Any] | None,
     layout: Layout,
-    encode: Callable[[Any, int, str], NDArray[np.floating]],
+    classes: NDArray[Any] | None,
     estimator: str,
 ) -> list[EvalSet]:
     """The eval sets, named validation_0, validation_1, ... as XGBoost names them.
 
-    `encode(y, n_rows, what)` turns labels into the numbers of training. Raises LengthMismatchError unless `weights` is
-    None or has one entry (None included) per eval set.
+    `classes`: those of training; None where labels are numbers. Raises LengthMismatchError unless `weights` is None or
+    has one entry (None included) per eval set.
     """
+    sets = []
+    for i, (X, y, weight) in enumerate(eval_triples(eval_set, weights)):
+        what = f"eval set {i}"
+        tables = read_again(X, layout, what, estimator)
+        n_rows = tables[layout.active].n_rows
+        labels = encode_labels(read_target(y, n_rows, layout.active, what), classes, layout.active, what)
+        sets.append(EvalSet(f"validation_{i}", tables, labels, read_weights(weight, n_rows, layout.active)))
+    return sets
+
+
+def eval_triples(eval_set: Sequence[Any] | None, weights: Sequence[Any] | None) -> list[tuple[Any, Any, Any]]:
+    """X, y and weights of each eval set, as given. Raises PartiesError, LengthMismatchError."""
     pairs = list(eval_set) if eval_set is not None else []
     each = list(weights) if weights is not None else [None] * len(pairs)
     if len(each) != len(pairs):
@@ -123,51 +137,42 @@ def read_eval_sets(
             f"reading eval sets: found {len(each)} entries in sample_weight_eval_set, wanted {len(pairs)}, "
             "one per eval set"
         )
-    sets = []
-    for i, (pair, weight) in enumerate(zip(pairs, each, strict=True)):
+    for i, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise PartiesError(f"reading eval set {i}: found {type(pair).__name__}, wanted a pair (X, y)")
-        what = f"eval set {i}"
-        tables = read_again(pair[0], layout, what, estimator)
-        n_rows = tables[layout.active].n_rows
-        labels = encode(pair[1], n_rows, what)
-        sets.append(EvalSet(f"validation_{i}", tables, labels, read_weights(weight, n_rows, layout.active)))
-    return sets
+    return [(X, y, weight) for (X, y), weight in zip(pairs, each, strict=True)]
 
 
-def drop_weightless(
-    tables: Tables, labels: NDArray[np.floating], weight: NDArray[np.float32] | None
-) -> tuple[Tables, NDArray[np.floating], NDArray[np.float32] | None]:
-    """Training rows without those of weight 0, which then shape neither cut points nor imputed values.
+def stack_tables(
+    tables: Tables, layout: Layout, labels: NDArray[np.floating], sample_weight: Any, sets: Sequence[EvalSet]
+) -> tuple[Tables, NDArray[np.floating], NDArray[np.float64] | None, int, Slices]:
+    """The training rows followed by those of every eval set.
 
-    A passive party, which never sees weights, so learns which rows take no part at all, as when parties align.
+    These are the tables, the labels, the weights, how many rows are for training, and where each eval set is.
+    Training rows of weight 0 are left out, so that they shape neither cut points nor imputed values. A passive party,
+    which never sees weights, so learns which rows take no part at all, as when parties align.
     """
-    if weight is None or weight.all():
-        return tables, labels, weight
-    kept = weight > 0
-    return {party: table.take(kept) for party, table in tables.items()}, labels[kept], weight[kept]
-
-
-def stack_rows(tables: Tables, sets: Sequence[EvalSet]) -> tuple[Tables, list[tuple[str, slice]]]:
-    """Per party the training rows followed by those of every eval set, and where each eval set went."""
-    start = next(iter(tables.values())).n_rows
-    slices = []
-    for entry in sets:
-        stop = start + len(entry.labels)
-        slices.append((entry.name, slice(start, stop)))
-        start = stop
+    weight = read_weights(sample_weight, len(labels), layout.active)
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        tables = {party: table.take(kept) for party, table in tables.items()}
+        labels, weight = labels[kept], weight[kept]
     stacked = {party: Table.stack([table, *(entry.tables[party] for entry in sets)]) for party, table in tables.items()}
-    return stacked, slices
+    y, weights, slices = stack_labels(labels, weight, sets)
+    return stacked, y, weights, len(labels), slices
 
 
-def stack_weights(
-    weight: NDArray[np.float32] | None, n_train: int, sets: Sequence[EvalSet]
-) -> NDArray[np.float64] | None:
-    """The weights of all rows in the order of `stack_rows`; None when no row has one."""
-    parts = [(weight, n_train), *((entry.weights, len(entry.labels)) for entry in sets)]
-    if all(values is None for values, _ in parts):
-        return None
-    return np.concatenate([np.ones(count) if values is None else values.astype(np.float64) for values, count in parts])
+def stack_labels(
+    labels: NDArray[np.floating], weight: NDArray[np.float32] | None, sets: Sequence[EvalSet]
+) -> tuple[NDArray[np.floating], NDArray[np.float64] | None, Slices]:
+    """Labels of training rows, then of every eval set; weights, None when no row has one; and where each set is."""
+    ends = np.cumsum([len(labels), *(len(entry.labels) for entry in sets)]).tolist()
+    slices = [(entry.name, slice(*ends[i : i + 2])) for i, entry in enumerate(sets)]
+    parts = [(weight, len(labels)), *((entry.weights, len(entry.labels)) for entry in sets)]
+    weights = None
+    if any(values is not None for values, _ in parts):
+        weights = np.concatenate([np.ones(n) if values is None else values.astype(np.float64) for values, n in parts])
+    return np.concatenate([labels, *(entry.labels for entry in sets)]), weights, slices
 
 
 def read_cuts(cuts: Any, layout: Layout) -> Mapping[str, Any] | None:

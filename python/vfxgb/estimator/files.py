@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parquet import ENDING, ParquetSource
 from vfxgb.data.parties import check_parties
-from vfxgb.data.source import Source, StackedSource
+from vfxgb.data.source import Source, StackedSource, read_all
+from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget, ColumnTarget, StackedTarget, TargetSource
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import LabelError, ParameterError, PartiesError
-from vfxgb.estimator.classifier_regressor import encode_classes, find_classes, read_numbers
-from vfxgb.estimator.data import Layout, Parties, is_divided
+from vfxgb.estimator.data import Layout, Parties, Slices, eval_triples, is_divided
+from vfxgb.estimator.labels import encode_labels, find_classes
 
 # Labels that are looked at together for their classes.
 BLOCK_ROWS = 1 << 20
@@ -36,14 +37,14 @@ def engine_settings(params: Mapping[str, Any]) -> EngineSettings:
 
 def are_files(X: Any) -> bool:
     """Whether X names Parquet files for every party."""
-    return is_divided(X) and len(X) > 0 and all(_is_parquet(one) for one in X.values())
+    return is_divided(X) and len(X) > 0 and all(map(_is_parquet, X.values()))
 
 
 def _is_parquet(given: Any) -> bool:
     if isinstance(given, (str, os.PathLike)):
         return Path(given).is_dir() or str(given).lower().endswith(ENDING)
     if isinstance(given, (list, tuple)):
-        return len(given) > 0 and all(isinstance(one, (str, os.PathLike)) and _is_parquet(one) for one in given)
+        return len(given) > 0 and all(isinstance(path, (str, os.PathLike)) and _is_parquet(path) for path in given)
     return isinstance(given, (ParquetSource, StackedSource))
 
 
@@ -91,19 +92,19 @@ class FileRows:
         """The classes among the labels, ascending. Raises LabelError."""
         active = self.layout.active
         if not isinstance(self.y, str):
-            return find_classes(read_labels(self.y, self.n_rows, active), active)[0]
-        found: NDArray[Any] = np.empty(0)
+            return find_classes(read_labels(self.y, self.n_rows, active), active)
+        classes: NDArray[Any] = np.empty(0)
         for first in range(0, self.n_rows, BLOCK_ROWS):
             stop = min(first + BLOCK_ROWS, self.n_rows)
             part = read_labels(self.sources[active].values(self.y, first, stop), stop - first, active)
             try:
-                found = np.unique(np.concatenate([found, part]) if len(found) else part)
+                classes = np.unique(np.concatenate([classes, part]) if len(classes) else part)
             except TypeError as error:
                 raise LabelError(
                     f"reading labels of party {active!r}: Unknown label type: classes cannot be ordered ({error}); use "
                     "one type"
                 ) from error
-        return find_classes(found, active)[0]
+        return find_classes(classes, active)
 
     def target(self, classes: NDArray[Any] | None, what: str = "y") -> TargetSource:
         """Labels and weights. `classes`: of training; None where labels are numbers."""
@@ -112,24 +113,38 @@ class FileRows:
             known = None if classes is None else tuple(classes.tolist())
             return ColumnTarget(self.sources[active], self.y, self.weight, known)
         labels = read_labels(self.y, self.n_rows, active)
-        codes = read_numbers(labels, active, what) if classes is None else encode_classes(labels, classes, active, what)
+        codes = encode_labels(labels, classes, active, what)
         return ArrayTarget(codes, read_weights(self.weight, self.n_rows, active), active)
 
 
-def stacked(rows: Sequence[FileRows], targets: Sequence[TargetSource]) -> tuple[dict[str, Source], TargetSource]:
-    """Rows below each other: those of training, then those of eval sets."""
-    if len(rows) == 1:
-        return rows[0].sources, targets[0]
-    sources: dict[str, Source] = {
-        party: StackedSource(tuple(one.sources[party] for one in rows)) for party in rows[0].sources
-    }
-    sizes = [one.n_rows for one in rows]
-    return sources, StackedTarget(tuple(zip(targets, sizes, strict=True)))
+def stack_files(
+    files: FileRows,
+    classes: NDArray[Any] | None,
+    eval_set: Sequence[Any] | None,
+    eval_weights: Sequence[Any] | None,
+    in_shards: bool,
+) -> tuple[Mapping[str, Table | Source], NDArray[Any] | TargetSource, NDArray[Any] | None, int, Slices]:
+    """The training rows followed by those of every eval set, as `stack_tables` has them; read unless `in_shards`."""
+    rows, targets, slices = [files], [files.target(classes)], []
+    for i, (X, y, weight) in enumerate(eval_triples(eval_set, eval_weights)):
+        what = f"eval set {i}"
+        start = sum(part.n_rows for part in rows)
+        rows.append(files.again(X, y, weight, what))
+        targets.append(rows[-1].target(classes, what))
+        slices.append((f"validation_{i}", slice(start, start + rows[-1].n_rows)))
+    sources, target = files.sources, targets[0]
+    if len(rows) > 1:
+        sources = {party: StackedSource(tuple(part.sources[party] for part in rows)) for party in sources}
+        target = StackedTarget(tuple((target, part.n_rows) for target, part in zip(targets, rows, strict=True)))
+    if in_shards:
+        return sources, target, None, files.n_rows, slices
+    labels, weights = target.read(0, sources[files.layout.active].n_rows)
+    return {party: read_all(source) for party, source in sources.items()}, labels, weights, files.n_rows, slices
 
 
 def open_again(X: Any, layout: Layout, what: str) -> dict[str, Source]:
     """The sources of X with the columns of training. Raises PartiesError, and what opening files raises."""
-    if not is_divided(X) or set(X) != set(layout.parties) or not all(_is_parquet(one) for one in X.values()):
+    if not is_divided(X) or set(X) != set(layout.parties) or not all(map(_is_parquet, X.values())):
         raise PartiesError(
             f"reading {what}: wanted Parquet files of each of {sorted(layout.parties)}, as in training; pass a mapping "
             "from party to files"

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from vfxgb.data.labels import read_weights
 from vfxgb.data.table import Table
 from vfxgb.errors import ColumnNameError, LabelError, LengthMismatchError, PartiesError, TableError
-from vfxgb.estimator.base import read_target
 from vfxgb.estimator.data import Layout, has_names
+from vfxgb.estimator.labels import read_target
 
 Float32Array = NDArray[np.float32]
+# Rows, labels and weights of a user.
+Part = tuple[Float32Array, NDArray[Any], Float32Array | None]
 
 FORMS = "wanted a list with a pair (X, y) per user, or fit(X, y, users=ids) with the user of each row"
 
@@ -63,18 +65,17 @@ def user_name(user: Any) -> str:
 
 def _read_list(given: Sequence[Any], weights: Any, missing: float) -> UsersData:
     pairs = list(given)
-    if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        wrong = next((i for i, pair in enumerate(pairs) if not (isinstance(pair, tuple | list) and len(pair) == 2)), 0)
-        found = f"{type(pairs[wrong]).__name__} as entry {wrong}" if pairs else "an empty list"
-        raise PartiesError(f"reading users: found {found}, {FORMS}")
+    if not pairs:
+        raise PartiesError(f"reading users: found an empty list, {FORMS}")
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise PartiesError(f"reading users: found {type(pair).__name__} as entry {i}, {FORMS}")
     each = [None] * len(pairs) if weights is None else list(weights)
     if len(each) != len(pairs):
         raise LengthMismatchError(
             f"reading users: found {len(each)} entries in sample_weight, wanted {len(pairs)}, one list per user"
         )
-    matrices: list[Float32Array] = []
-    labels: list[NDArray[Any]] = []
-    kept_weights: list[Float32Array | None] = []
+    parts: list[Part] = []
     names: tuple[str, ...] = ()
     named = has_names(pairs[0][0])
     for user, ((rows, target), own) in enumerate(zip(pairs, each, strict=True)):
@@ -93,48 +94,39 @@ def _read_list(given: Sequence[Any], weights: Any, missing: float) -> UsersData:
         elif not named and table.n_features == len(names):
             table = replace(table, names=names)
         X = table.align(names, "the columns").matrix()
-        y = read_target(target, len(X), name)
-        weight = read_weights(own, len(X), name)
-        X, y, weight = _with_weight(X, y, weight)
-        matrices.append(X)
-        labels.append(y)
-        kept_weights.append(weight)
-    return _joined(tuple(range(len(pairs))), matrices, labels, kept_weights, names, named)
+        parts.append(_with_weight(X, read_target(target, len(X), name), read_weights(own, len(X), name)))
+    return _joined(tuple(range(len(pairs))), parts, names, named)
 
 
 def _read_divided(X: Any, y: Any, users: Any, weights: Any, missing: float) -> UsersData:
     table = Table.read(X, missing=missing)
     n = table.n_rows
-    ids = np.asarray(users)
-    if ids.shape != (n,):
+    user_of = np.asarray(users)
+    if user_of.shape != (n,):
         raise LengthMismatchError(
-            f"reading users: users= has shape {ids.shape}, wanted ({n},), the user of each row of X"
+            f"reading users: users= has shape {user_of.shape}, wanted ({n},), the user of each row of X"
         )
-    if ids.dtype.kind == "f" and np.isnan(ids).any():
-        raise PartiesError(f"reading users: users= is NaN in row {int(np.argmax(np.isnan(ids)))}, wanted a user")
+    if user_of.dtype.kind == "f" and np.isnan(user_of).any():
+        raise PartiesError(f"reading users: users= is NaN in row {int(np.argmax(np.isnan(user_of)))}, wanted a user")
     try:
-        found, number = np.unique(ids, return_inverse=True)
+        ids, number = np.unique(user_of, return_inverse=True)
     except TypeError as error:
         raise PartiesError(f"reading users: users= holds values that do not sort ({error}); use one type") from error
     target = read_target(y, n, "")
     weight = read_weights(weights, n)
     order = np.argsort(number, kind="stable")
-    bounds = np.searchsorted(number[order], np.arange(1, len(found)))
     rows = table.matrix()
     parts = [
         _with_weight(rows[mine], target[mine], None if weight is None else weight[mine])
-        for mine in np.split(order, bounds)
+        for mine in np.split(order, np.searchsorted(number[order], np.arange(1, len(ids))))
     ]
-    for user, (part, _, _) in zip(found.tolist(), parts, strict=True):
+    for user, (part, _, _) in zip(ids.tolist(), parts, strict=True):
         if len(part) == 0:
             raise PartiesError(f"reading {user_name(user)}: all its rows have weight 0, wanted one above; leave it out")
-    matrices, labels, kept = zip(*parts, strict=True)
-    return _joined(tuple(found.tolist()), matrices, labels, kept, table.names, has_names(X))
+    return _joined(tuple(ids.tolist()), parts, table.names, has_names(X))
 
 
-def _with_weight(
-    X: Float32Array, y: NDArray[Any], weight: Float32Array | None
-) -> tuple[Float32Array, NDArray[Any], Float32Array | None]:
+def _with_weight(X: Float32Array, y: NDArray[Any], weight: Float32Array | None) -> Part:
     """Without rows of weight 0, which shape neither cut points nor anything else."""
     if weight is None or weight.all():
         return X, y, weight
@@ -142,14 +134,8 @@ def _with_weight(
     return X[kept], y[kept], weight[kept]
 
 
-def _joined(
-    ids: tuple[Any, ...],
-    X: Sequence[Float32Array],
-    labels: Sequence[NDArray[Any]],
-    weights: Sequence[Float32Array | None],
-    names: tuple[str, ...],
-    named: bool,
-) -> UsersData:
+def _joined(ids: tuple[Any, ...], parts: Sequence[Part], names: tuple[str, ...], named: bool) -> UsersData:
+    X, labels, weights = zip(*parts, strict=True)
     kinds = {"number" if part.dtype.kind in "biuf" else part.dtype.kind for part in labels}
     if len(kinds) > 1:
         odd = next(i for i, part in enumerate(labels) if part.dtype.kind != labels[0].dtype.kind)
@@ -158,4 +144,4 @@ def _joined(
             f"{labels[0].dtype}, wanted labels of one type at all users"
         )
     starts = np.cumsum([0, *(len(part) for part in labels)])
-    return UsersData(ids, tuple(X), np.concatenate(labels), tuple(starts.tolist()), tuple(weights), names, named)
+    return UsersData(ids, X, np.concatenate(labels), tuple(starts.tolist()), weights, names, named)

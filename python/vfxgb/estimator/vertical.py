@@ -4,25 +4,7 @@
     clf.fit(X, y, eval_set=[(X_valid, y_valid)]).predict_proba(X_valid)
 
 This is a simulation: one user holds everything and learns what training among real parties costs, reveals and reaches.
-Parameters have XGBoost's names, defaults and meanings (vfxgb.params). Besides:
-
-    parties          party -> its columns, by name or position; None: one party holds all of X
-    active           the party with the label; None: the first one
-    protocol         how the parties' gradients and sums are protected; needed as soon as there are two
-    protocol_params  the protocol's own settings
-    missing_strategy "learned" direction (default); imputation by "mean", "median" or "mode"; or "probabilistic": both
-                     branches, weighted by cover, at prediction (training and eval metrics use learned directions)
-    objective        None: binary:logistic for two classes, multi:softprob for more, reg:squarederror for numbers
-    importance_type  what feature_importances_ shows: "gain", "weight", "cover", "total_gain" or "total_cover"
-    privacy_dir      folder in which releases under differential privacy are kept: a later fit on the same rows, labels
-                     and privacy parameters uses them again, and the ledger adds up all fits; None: every fit draws anew
-    record           True: keep in transcript_ what every party saw and knew, for `audit()`; private data of all of them
-    engine           "local": threads of this process; "dask": parties' rows lie in shards on a cluster (docs/scale.md)
-    engine_address   of Dask's scheduler, or a distributed.Client
-    engine_folder    where the files of a run go; with Dask one that all workers share; None: the system's own
-    workers_hold_key True: the cluster may have the private key of the active party; encryption is faster then
-    memory_limit     bytes, or text such as "6GB": rows lie in memory-mapped files; engine "local" only
-    shards           into how many parts each party's rows are divided at least, None: as the engine finds right
+Parameters of training have XGBoost's names, defaults and meanings (vfxgb.params); `help(VFXGBClassifier)` lists all.
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, n_features_in_,
 feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the classifier.
@@ -31,47 +13,33 @@ feature_names_in_ (if X has names), feature_importances_, transcript_ (if record
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from vfxgb.data.labels import read_weights
-from vfxgb.data.source import Source, read_all
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
+from vfxgb.described import documented
 from vfxgb.engine.settings import EngineSettings, engines_for
-from vfxgb.errors import LengthMismatchError, ParameterError, PartiesError, UnfittedError
-from vfxgb.estimator.base import EstimatorBase, FitOptions, hide_unknown, read_target
-from vfxgb.estimator.classifier_regressor import (
-    ClassifierPart,
-    RegressorPart,
-    encode_classes,
-    find_classes,
-    read_numbers,
-)
-from vfxgb.estimator.data import (
-    Layout,
-    Tables,
-    drop_weightless,
-    read_again,
-    read_cuts,
-    read_eval_sets,
-    read_training,
-    stack_rows,
-    stack_weights,
-)
-from vfxgb.estimator.files import FileRows, are_files, engine_settings, open_again, stacked
+from vfxgb.errors import PartiesError, UnfittedError
+from vfxgb.estimator.base import EstimatorBase, ImportanceType, ObjectiveOfLabels, all_callbacks
+from vfxgb.estimator.classifier_regressor import ClassifierPart, RegressorPart
+from vfxgb.estimator.data import Layout, read_again, read_cuts, read_eval_sets, read_training, stack_tables
+from vfxgb.estimator.files import FileRows, are_files, engine_settings, open_again, stack_files
+from vfxgb.estimator.labels import encode_labels, find_classes, read_target
 from vfxgb.model.fitted import FittedModel
-from vfxgb.params import TrainParams
+from vfxgb.params import TrainParams, bad_value
 from vfxgb.protocols import protocol_names
 from vfxgb.train.callbacks import TrainingCallback
-from vfxgb.train.plan import RunPlan
 from vfxgb.train.progress import tell
-from vfxgb.train.simulate import FitResult, SimulatedInput, plan_for
+from vfxgb.train.simulate import SimulatedInput, plan_for
 from vfxgb.train.simulate import fit as train
 
 if TYPE_CHECKING:
     from vfxgb.audit import AuditReport
+
+Self = TypeVar("Self", bound="PartyEstimator")
 
 D = TrainParams  # every default below is written there, once
 E = EngineSettings()
@@ -83,18 +51,22 @@ RECOMMENDED = "ot_shares"
 class PartyEstimator(EstimatorBase):
     """Training with the columns of several parties."""
 
-    _own = (
-        *("parties", "active", "protocol", "protocol_params", "importance_type", "record", "privacy_dir"),
-        *EngineSettings.__struct_fields__,
-    )
-
     def __init__(
         self,
         *,
-        parties: Mapping[str, Sequence[str | int]] | None = None,
-        active: str | None = None,
-        protocol: str | None = None,
-        protocol_params: Mapping[str, Any] | None = None,
+        parties: Annotated[
+            Mapping[str, Sequence[str | int]] | None,
+            Meta(description="Party -> its columns, by name or position. With None one party holds all of X."),
+        ] = None,
+        active: Annotated[str | None, Meta(description="The party with the label. None takes the first one.")] = None,
+        protocol: Annotated[
+            str | None,
+            Meta(
+                description="How the parties' gradients and sums are protected. It must be given as soon as there are "
+                "two parties."
+            ),
+        ] = None,
+        protocol_params: Annotated[Mapping[str, Any] | None, Meta(description="The protocol's own parameters.")] = None,
         n_estimators: int = D.n_estimators,
         max_depth: int = D.max_depth,
         learning_rate: float = D.learning_rate,
@@ -114,7 +86,7 @@ class PartyEstimator(EstimatorBase):
         colsample_bynode: float = D.colsample_bynode,
         scale_pos_weight: float = D.scale_pos_weight,
         base_score: float | None = D.base_score,
-        objective: str | Callable[..., Any] | None = None,
+        objective: ObjectiveOfLabels = None,
         eval_metric: Any = D.eval_metric,
         early_stopping_rounds: int | None = D.early_stopping_rounds,
         missing: float = D.missing,
@@ -124,9 +96,23 @@ class PartyEstimator(EstimatorBase):
         n_jobs: int | None = D.n_jobs,
         min_bucket_rows: int = D.min_bucket_rows,
         reduced_leakage: bool = D.reduced_leakage,
-        importance_type: str = "gain",
-        record: bool = False,
-        privacy_dir: Any = None,
+        importance_type: ImportanceType = "gain",
+        record: Annotated[
+            bool,
+            Meta(
+                description="What every party saw and knew is kept in transcript_, for `audit()`; it is private data "
+                "of all of them."
+            ),
+        ] = False,
+        privacy_dir: Annotated[
+            Any,
+            Meta(
+                description="The folder in which releases under differential privacy are kept: a later fit on the same "
+                "rows, labels and privacy parameters uses them again, and the ledger adds up all fits. With None every "
+                "fit draws anew.",
+                extra={"wanted": "a folder, or None"},
+            ),
+        ] = None,
         engine: str = E.engine,
         engine_address: Any = None,
         engine_folder: Any = None,
@@ -137,84 +123,65 @@ class PartyEstimator(EstimatorBase):
     ) -> None:
         self._store(locals())
 
-    def _input(
-        self,
-        tables: Tables,
-        layout: Layout,
-        labels: NDArray[np.floating],
-        encode: Callable[[Any, int, str], NDArray[np.floating]],
-        options: "FitOptions",
-    ) -> SimulatedInput:
-        """What the parties bring, training rows and eval sets. `encode` reads the labels of eval sets."""
-        weight = read_weights(options.sample_weight, len(labels), layout.active)
-        tables, labels, weight = drop_weightless(tables, labels, weight)
-        sets = read_eval_sets(options.eval_set, options.eval_weights, layout, encode, type(self).__name__)
-        rows, slices = stack_rows(tables, sets)
-        y = np.concatenate([labels, *(entry.labels for entry in sets)]) if sets else labels
-        self._from_files = False
-        weights = stack_weights(weight, len(labels), sets)
-        return SimulatedInput(rows, y, weights, len(labels), slices, **self._ways(layout, options))
+    def fit(
+        self: Self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        eval_set: Sequence[tuple[Any, Any]] | None = None,
+        sample_weight_eval_set: Sequence[Any] | None = None,
+        callbacks: Sequence[TrainingCallback] | None = None,
+        verbose: bool | int | None = None,
+        cuts: Mapping[str, Any] | tuple[Any, Any] | None = None,
+    ) -> Self:
+        """Train.
 
-    def _file_input(self, files: FileRows, classes: NDArray[Any] | None, options: "FitOptions") -> SimulatedInput:
-        """The same with tables in files. `classes`: None where labels are numbers."""
-        self._from_files = True
-        pairs = list(options.eval_set or ())
-        weights = list(options.eval_weights or [None] * len(pairs))
-        if len(weights) != len(pairs):
-            raise LengthMismatchError(
-                f"reading eval sets: found {len(weights)} entries in sample_weight_eval_set, wanted {len(pairs)}, one "
-                "per eval set"
-            )
-        rows, targets, slices = [files], [files.target(classes)], []
-        for i, ((X, y), weight) in enumerate(zip(pairs, weights, strict=True)):
-            start = sum(part.n_rows for part in rows)
-            rows.append(files.again(X, y, weight, f"eval set {i}"))
-            targets.append(rows[-1].target(classes, f"eval set {i}"))
-            slices.append((f"validation_{i}", slice(start, start + rows[-1].n_rows)))
-        sources, target = stacked(rows, targets)
-        layout, n_train = files.layout, files.n_rows
-        ways = self._ways(layout, options)
-        if ways["engine"].in_shards:
-            return SimulatedInput(sources, target, None, n_train, slices, **ways)
-        labels, row_weights = target.read(0, sources[layout.active].n_rows)
-        tables = {party: read_all(source) for party, source in sources.items()}
-        return SimulatedInput(tables, labels, row_weights, n_train, slices, **ways)
-
-    def _ways(self, layout: Layout, options: "FitOptions") -> dict[str, Any]:
-        """The fields of SimulatedInput that say how parties work, from this estimator's parameters."""
+        X: a table (numpy, pandas, polars, pyarrow, path of a CSV or Parquet file), or party -> its table. y: one label
+        per row; of a classifier a class, of any type that sorts, of a regressor a finite number. With party -> Parquet
+        files (a path, a folder, a list of them) y, and then sample_weight, may name columns of the active party's; with
+        an engine other than this process's memory the files are read where the work is. sample_weight: one per row, 0
+        leaves the row out. eval_set: pairs (X, y), whose metrics go to evals_result_ under validation_0, validation_1,
+        ...; `sample_weight_eval_set` has one entry for each. callbacks: see vfxgb.callbacks. verbose: True shows
+        progress with the metrics of the eval sets, or of the training rows if there is none; False nothing, None a bar
+        on a terminal if it takes longer than two seconds, a number metrics every so many rounds. cuts: column ->
+        ascending cut points to use instead of quantiles, or what xgboost's QuantileDMatrix.get_quantile_cut() returns.
+        Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
+        """
         params = self.get_params()
-        record, kept = params["record"], params["privacy_dir"]
-        if not isinstance(record, bool):
-            raise ParameterError(f"reading parameters: record={record!r}, wanted True or False")
+        engine = engine_settings(params)
+        held = (params["parties"], params["active"], params["missing"])
+        from_files = are_files(X) and (isinstance(y, str) or engine.in_shards)
+        classes: NDArray[Any] | None
+        if from_files:
+            files = FileRows.open(X, y, sample_weight, *held)
+            layout, classes = files.layout, files.classes() if self._classifies else None
+            settings = self._train_params(classes)
+            rows = stack_files(files, classes, eval_set, sample_weight_eval_set, engine.in_shards)
+        else:
+            tables, layout = read_training(X, *held)
+            target = read_target(y, tables[layout.active].n_rows, layout.active)
+            classes = find_classes(target, layout.active) if self._classifies else None
+            labels = encode_labels(target, classes, layout.active, "y")
+            settings = self._train_params(classes)
+            sets = read_eval_sets(eval_set, sample_weight_eval_set, layout, classes, type(self).__name__)
+            rows = stack_tables(tables, layout, labels, sample_weight, sets)
+        kept = params["privacy_dir"]
         if kept is not None and (not isinstance(kept, (str, os.PathLike)) or Path(kept).is_file()):
-            raise ParameterError(f"reading parameters: privacy_dir={kept!r}, wanted a folder, or None")
-        cuts, engine = read_cuts(options.cuts, layout), engine_settings(params)
-        return {"cuts": cuts, "record": record, "engine": engine, "privacy_dir": kept}
-
-    def _plan(self, given: SimulatedInput, layout: Layout, params: TrainParams) -> RunPlan:
-        protocol_params = self.get_params()["protocol_params"]
-        return plan_for(given.tables, layout.active, params, self._protocol(layout), protocol_params)
-
-    def _take(self, result: FitResult, layout: Layout, options: "FitOptions") -> None:
-        """Keep what a training left."""
+            raise bad_value("privacy_dir", kept, "a folder, or None")
+        given = SimulatedInput(*rows, read_cuts(cuts, layout), params["record"], engine, kept)
+        protocol, protocol_params = self._protocol(layout), params["protocol_params"]
+        plan = plan_for(given.tables, layout.active, settings, protocol, protocol_params)
+        result = train(given, plan, all_callbacks(callbacks, verbose))
         if len(result.ledger.privacy):
-            tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", options.verbose)
-        self._layout = layout
-        self._ran = ("active", self._protocol(layout), dict(self.get_params()["protocol_params"] or {}))
-        self.model_ = FittedModel(result.active_share, result.passive_shares)
-        self.ledger_ = result.ledger
-        self.traffic_ = result.traffic
-        self.timings_ = result.timings
-        self.evals_result_ = result.evals_result
-        self.best_iteration_ = result.best_iteration
-        self.best_score_ = result.best_score
+            tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", verbose)
+        self._keep(FittedModel(result.active_share, result.passive_shares), result, layout, classes)
+        self._ran = ("active", protocol, dict(protocol_params or {}))
+        self._from_files = from_files
         self.__dict__.pop("transcript_", None)
         if result.transcript is not None:
             self.transcript_ = result.transcript
-        self.n_features_in_ = len(layout.order)
-        self.__dict__.pop("feature_names_in_", None)
-        if layout.named:
-            self.feature_names_in_ = np.array(layout.order, dtype=object)
+        return self
 
     def _jointly(self, X: Any, predict: Callable[..., Any]) -> Any:
         model, params = self._fitted(), self.get_params()
@@ -226,8 +193,8 @@ class PartyEstimator(EstimatorBase):
         else:
             tables = read_again(X, self._layout, "prediction", type(self).__name__)
         with engines_for(tables, settings, params["n_jobs"]) as engines:
-            found = {party: engine for party, engine in engines.items() if engine is not None}
-            return predict(model.active_share, model.passive_shares, tables, threads=params["n_jobs"], engines=found)
+            started = {party: engine for party, engine in engines.items() if engine is not None}
+            return predict(model.active_share, model.passive_shares, tables, threads=params["n_jobs"], engines=started)
 
     def _protocol(self, layout: Layout) -> str:
         """The protocol asked for; a single party needs none, as nothing leaves it."""
@@ -256,102 +223,14 @@ class PartyEstimator(EstimatorBase):
         return audit(self.transcript_, attacks)
 
 
-hide_unknown(PartyEstimator.__init__)
-
-
+@documented(TrainParams, EngineSettings)
 class VFXGBClassifier(ClassifierPart, PartyEstimator):
     """Boosted trees over several parties' columns, for labels of two or more classes.
 
-    `objective` None is binary:logistic for two classes and multi:softprob for more. See the module for the parameters.
     With a callable objective margins are taken for log-odds.
     """
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
-        sample_weight_eval_set: Sequence[Any] | None = None,
-        callbacks: Sequence[TrainingCallback] | None = None,
-        verbose: bool | int | None = None,
-        cuts: Mapping[str, Any] | tuple[Any, Any] | None = None,
-    ) -> "VFXGBClassifier":
-        """Train.
 
-        X: a table (numpy, pandas, polars, pyarrow, path of a CSV or Parquet file), or party -> its table. y: one class
-        per row, of any type that sorts. With party -> Parquet files (a path, a folder, a list of them) y, and then
-        sample_weight, may name columns of the active party's; with an engine other than this process's memory the
-        files are read where the work is. sample_weight: one per row, 0 leaves the row out. eval_set: pairs (X, y),
-        whose metrics go to evals_result_ under validation_0, validation_1, ...; `sample_weight_eval_set` has one entry
-        for each. callbacks: see vfxgb.callbacks. verbose: True shows progress with the metrics of the eval sets, or of
-        the training rows if there is none; False nothing, None a bar on a terminal if it takes longer than two seconds,
-        a number metrics every so many rounds.
-        cuts: column -> ascending cut points to use instead of quantiles, or what xgboost's
-        QuantileDMatrix.get_quantile_cut() returns.
-        Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
-        """
-        params = self.get_params()
-        options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        in_shards = engine_settings(params).in_shards
-        if are_files(X) and (isinstance(y, str) or in_shards):
-            files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
-            layout, classes = files.layout, files.classes()
-            settings = self._train_params(*self._objective(len(classes)))
-            given = self._file_input(files, classes, options)
-        else:
-            tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
-            target = read_target(y, tables[layout.active].n_rows, layout.active)
-            classes, codes = find_classes(target, layout.active)
-            settings = self._train_params(*self._objective(len(classes)))
-
-            def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float32]:
-                return encode_classes(read_target(labels, n_rows, layout.active, what), classes, layout.active, what)
-
-            given = self._input(tables, layout, codes, encode, options)
-        result = train(given, self._plan(given, layout, settings), options.all_callbacks())
-        self._take(result, layout, options)
-        self.classes_ = classes
-        return self
-
-
+@documented(TrainParams, EngineSettings)
 class VFXGBRegressor(RegressorPart, PartyEstimator):
-    """Boosted trees over several parties' columns, for numbers: reg:squarederror (default), count:poisson, a callable.
-
-    See the module for the parameters.
-    """
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | None = None,
-        sample_weight_eval_set: Sequence[Any] | None = None,
-        callbacks: Sequence[TrainingCallback] | None = None,
-        verbose: bool | int | None = None,
-        cuts: Mapping[str, Any] | tuple[Any, Any] | None = None,
-    ) -> "VFXGBRegressor":
-        """Train; y holds one finite number per row. The other arguments are those of VFXGBClassifier.fit."""
-        params = self.get_params()
-        options = FitOptions(sample_weight, eval_set, sample_weight_eval_set, callbacks, verbose, cuts)
-        in_shards = engine_settings(params).in_shards
-        if are_files(X) and (isinstance(y, str) or in_shards):
-            files = FileRows.open(X, y, sample_weight, params["parties"], params["active"], params["missing"])
-            layout = files.layout
-            settings = self._train_params(self._regression(), 1)
-            given = self._file_input(files, None, options)
-        else:
-            tables, layout = read_training(X, params["parties"], params["active"], params["missing"])
-
-            def encode(labels: Any, n_rows: int, what: str) -> NDArray[np.float64]:
-                return read_numbers(read_target(labels, n_rows, layout.active, what), layout.active, what)
-
-            codes = encode(y, tables[layout.active].n_rows, "y")
-            settings = self._train_params(self._regression(), 1)
-            given = self._input(tables, layout, codes, encode, options)
-        result = train(given, self._plan(given, layout, settings), options.all_callbacks())
-        self._take(result, layout, options)
-        return self
+    """Boosted trees over several parties' columns, for numbers: reg:squarederror, count:poisson or a callable."""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import numpy as np
 
 from vfxgb import _native
@@ -133,7 +134,7 @@ def published_share(share: ActiveShare) -> ActiveShare:
 
     def bare(tree: TreeShape) -> TreeShape:
         zeros = np.zeros(tree.n_nodes)
-        return replace(tree, gain=zeros, cover=zeros)
+        return msgspec.structs.replace(tree, gain=zeros, cover=zeros)
 
     return seal_active(replace(share, trees=tuple(map(bare, share.trees))), new_salt(), {})
 

@@ -1,14 +1,57 @@
-"""Settings of a horizontal training that need a look: what cannot be had, and what has bounds of its own."""
+"""Settings of a horizontal training: what can be chosen, and what cannot be had."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from vfxgb.checks import is_int
 from vfxgb.errors import ColumnNameError, ParameterError
+from vfxgb.horizontal.directory import MAX_USERS
+from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
 from vfxgb.params import TrainParams
 from vfxgb.secagg.guard import Compare
+
+# Settings that simulated and real users share.
+UsersPerRound = Annotated[
+    Annotated[int, Meta(ge=2)] | None,
+    Meta(
+        description="So many users, drawn each round, take part; the others step in for those who leave. Without it, "
+        "all take part."
+    ),
+]
+HideAmong = Annotated[
+    Annotated[int, Meta(ge=1, le=MAX_USERS)] | None,
+    Meta(
+        description="Sums that can be compared are over the same users, or over sets that differ by at least so many. "
+        "Without it, ten or a tenth of all users, whichever is more; 1 compares no sets (vfxgb.secagg.guard)."
+    ),
+]
+CompareOver = Annotated[
+    Compare,
+    Meta(
+        description="Which sums can be compared: those of a tree, the set-up belonging to the first one; or all of a "
+        "run."
+    ),
+]
+EvalUsers = Annotated[
+    bool,
+    Meta(description="The metrics are measured on the users' rows after every round, by sums over users."),
+]
+QuantileBits = Annotated[
+    int,
+    Meta(
+        ge=FIRST_BITS,
+        le=KEY_BITS,
+        description="Cut points are searched among values rounded down to so many bits of 32; 32 searches among the "
+        "values themselves.",
+    ),
+]
+FineCells = Annotated[
+    int,
+    Meta(ge=2, le=MOST_CELLS, description="A column whose range is public has so many evenly spaced cells."),
+]
 
 # Training parameters that have no meaning over users' rows, and why.
 REFUSED: Mapping[str, str] = {
@@ -50,18 +93,7 @@ def read_ranges(
     return by_name
 
 
-def read_compare(given: object) -> Compare:
-    """Over which sums users compare sets. Raises ParameterError."""
-    if given == "tree":
-        return "tree"
-    if given == "run":
-        return "run"
-    raise ParameterError(f"reading parameters: compare={given!r}, wanted 'tree' or 'run'")
-
-
-def read_whole(params: Mapping[str, Any], name: str, low: int, high: int) -> int:
-    """A whole number from `low` to `high`. Raises ParameterError."""
-    value = params[name]
-    if not is_int(value) or not low <= value <= high:
-        raise ParameterError(f"reading parameters: {name}={value!r}, wanted an integer from {low} to {high}")
-    return value
+def check_users_per_round(given: int | None, n_users: int) -> None:
+    """Raise ParameterError for more users in a round than there are."""
+    if given is not None and given > n_users:
+        raise ParameterError(f"reading parameters: users_per_round={given}, wanted an integer from 2 to {n_users}, all")

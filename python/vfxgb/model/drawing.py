@@ -45,9 +45,10 @@ def describe(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) ->
 
 def known_records(active: ActiveShare | None, passive: Mapping[str, PassiveShare]) -> dict[str, SplitRecords]:
     """The records of the given shares, by party. Raises ShareMismatchError where a tree names one that is not there."""
+    known = {party: share.records for party, share in passive.items()}
     if active is None:
-        return {party: share.records for party, share in passive.items()}
-    known = {active.party: active.records} | {party: share.records for party, share in passive.items()}
+        return known
+    known = {active.party: active.records} | known
     for tree in active.trees:
         for place, party in enumerate(active.parties):
             numbers = tree.record[tree.party == place]
@@ -64,30 +65,19 @@ def party_importance(active: ActiveShare) -> dict[str, dict[str, Any]]:
 
     Gains and covers are None in a share that does not have them.
     """
-    owner = np.concatenate([tree.party for tree in active.trees]) if active.trees else np.zeros(0, dtype=np.int16)
-    inner = owner != LEAF
-    gain = np.concatenate([tree.gain for tree in active.trees])[inner] if len(owner) else np.zeros(0)
-    cover = np.concatenate([tree.cover for tree in active.trees])[inner] if len(owner) else np.zeros(0)
-    owner = owner[inner]
+    owner, gain, cover = (
+        np.concatenate([np.zeros(0), *(getattr(tree, name)[tree.party != LEAF] for tree in active.trees)])
+        for name in ("party", "gain", "cover")
+    )
     everything = float(gain.sum())
     importance: dict[str, dict[str, Any]] = {}
     for place, party in enumerate(active.parties):
         own = owner == place
-        if not active.gains_shared:
-            importance[party] = {
-                "splits": int(own.sum()),
-                "total_gain": None,
-                "total_cover": None,
-                "share_of_gain": None,
-            }
-            continue
         total = float(gain[own].sum())
-        importance[party] = {
-            "splits": int(own.sum()),
-            "total_gain": total,
-            "total_cover": float(cover[own].sum()),
-            "share_of_gain": total / everything if everything > 0 else 0.0,
-        }
+        amounts = (total, float(cover[own].sum()), total / everything if everything > 0 else 0.0)
+        shared = amounts if active.gains_shared else (None, None, None)
+        names = ("total_gain", "total_cover", "share_of_gain")
+        importance[party] = {"splits": int(own.sum()), **dict(zip(names, shared, strict=True))}
     return importance
 
 
@@ -210,16 +200,17 @@ def _amount(active: ActiveShare, value: Any) -> str:
     return f"{value:.6g}" if active.gains_shared else NOT_SHARED
 
 
+def _split(records: SplitRecords, number: int) -> dict[str, Any]:
+    return {
+        "feature": records.features[records.feature[number]],
+        "cut": float(records.cut[number]),
+        "missing_left": bool(records.default_left[number]),
+    }
+
+
 def _records(records: SplitRecords) -> list[dict[str, Any]]:
-    return [
-        {
-            "feature": records.features[records.feature[number]],
-            "cut": float(records.cut[number]),
-            "missing_left": bool(records.default_left[number]),
-            "fill": None if records.fill is None else records.fill[records.feature[number]],
-        }
-        for number in range(len(records))
-    ]
+    fills = records.fill or (None,) * len(records.features)
+    return [_split(records, number) | {"fill": fills[feature]} for number, feature in enumerate(records.feature)]
 
 
 def _tree(active: ActiveShare, tree: TreeShape, known: Mapping[str, SplitRecords]) -> list[dict[str, Any]]:
@@ -238,12 +229,5 @@ def _tree(active: ActiveShare, tree: TreeShape, known: Mapping[str, SplitRecords
             "no": int(tree.right[node]),
             "gain": float(tree.gain[node]) if active.gains_shared else None,
         }
-        records = known.get(party)
-        if records is not None:
-            entry |= {
-                "feature": records.features[records.feature[number]],
-                "cut": float(records.cut[number]),
-                "missing_left": bool(records.default_left[number]),
-            }
-        nodes.append(entry)
+        nodes.append(entry | (_split(known[party], number) if party in known else {}))
     return nodes

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from vfxgb.checksum import FIELD, checksum, is_whole
 from vfxgb.errors import FormatError, ShareMismatchError
@@ -16,62 +17,28 @@ from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, Seal, SplitPaths
 
 FORMAT = "vfxgb share"
 VERSION = 1
-
-
-class _Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    salt: str
-    own: str
-    parties: list[tuple[str, str]]
-    trees: str
-    model: str
-
-
-class _Records(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    features: list[str]
-    feature: list[int]
-    cut: list[float]
-    default_left: list[bool]
-    fill: list[float] | None
-
-
-class _Paths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What only a passive party's file has."""
-
-    missing_strategy: str
-    tree: list[int]
-    depth: list[int]
-    above: list[int]
-
-
-class _Tree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    party: list[int]
-    record: list[int]
-    left: list[int]
-    right: list[int]
-    parent: list[int]
-    value: list[float]
-    gain: list[float]
-    cover: list[float]
+# What the entries of an array are in the file, by numpy's letter for the kind of its type.
+_ENTRIES: dict[str, Any] = {"b": list[bool], "i": list[int], "f": list[float]}
 
 
 class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What only the active party's file has."""
+    """What only the active party's file has: fields of ActiveShare, in the order of the file."""
 
-    parties: list[str]
+    parties: tuple[str, ...]
     n_outputs: int
     objective: str
-    base_margin: list[float]
-    base_score: list[float]
+    base_margin: NDArray[np.float64]
+    base_score: NDArray[np.float64]
     missing_strategy: str
     params: dict[str, Any]
     best_iteration: int | None
-    trees: list[_Tree]
+    trees: tuple[TreeShape, ...]
     private_stage: "_File | None" = None
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The document. `checksum` is that of the whole file; files of versions that wrote none and private last stages
-    lack it.
+    lack it. Only a passive party's file has `paths`.
     """
 
     format: str
@@ -79,70 +46,27 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     role: str
     run: str
     party: str
-    seal: _Seal
-    records: _Records
+    seal: Seal
+    records: SplitRecords
     model: _Model | None = None
-    paths: _Paths | None = None
+    paths: SplitPaths | None = None
     checksum: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def save_share(share: ActiveShare | PassiveShare, path: str | Path) -> None:
     """Write a share to `path`, atomically and with a checksum. Raises OSError."""
-    document = msgspec.to_builtins(_document(share))
+    document = msgspec.to_builtins(_document(share), enc_hook=np.ndarray.tolist)
     document[FIELD] = checksum(document)
     write_atomically(Path(path), json.dumps(document, allow_nan=False, separators=(",", ":")).encode())
 
 
 def _document(share: ActiveShare | PassiveShare) -> _File:
-    seal, records = share.seal, share.records
-    return _File(
-        format=FORMAT,
-        version=VERSION,
-        role="active" if isinstance(share, ActiveShare) else "passive",
-        run=share.run,
-        party=share.party,
-        seal=_Seal(seal.salt, seal.own, list(seal.parties), seal.trees, seal.model),
-        records=_Records(
-            list(records.features),
-            records.feature.tolist(),
-            records.cut.tolist(),
-            records.default_left.tolist(),
-            None if records.fill is None else list(records.fill),
-        ),
-        model=_model_part(share) if isinstance(share, ActiveShare) else None,
-        paths=_paths_part(share.paths) if isinstance(share, PassiveShare) and share.paths is not None else None,
-    )
-
-
-def _paths_part(paths: SplitPaths) -> _Paths:
-    return _Paths(paths.missing_strategy, paths.tree.tolist(), paths.depth.tolist(), paths.above.tolist())
-
-
-def _model_part(share: ActiveShare) -> _Model:
-    return _Model(
-        parties=list(share.parties),
-        n_outputs=share.n_outputs,
-        objective=share.objective,
-        base_margin=share.base_margin.tolist(),
-        base_score=share.base_score.tolist(),
-        missing_strategy=share.missing_strategy,
-        params=dict(share.params),
-        best_iteration=share.best_iteration,
-        trees=[
-            _Tree(
-                tree.party.tolist(),
-                tree.record.tolist(),
-                tree.left.tolist(),
-                tree.right.tolist(),
-                tree.parent.tolist(),
-                tree.value.tolist(),
-                tree.gain.tolist(),
-                tree.cover.tolist(),
-            )
-            for tree in share.trees
-        ],
-        private_stage=None if share.private_stage is None else _document(share.private_stage),
-    )
+    if isinstance(share, PassiveShare):
+        return _File(FORMAT, VERSION, "passive", share.run, share.party, share.seal, share.records, paths=share.paths)
+    fields = {name: getattr(share, name) for name in _Model.__struct_fields__}
+    stage = None if share.private_stage is None else _document(share.private_stage)
+    model = _Model(**fields | {"params": dict(share.params), "private_stage": stage})
+    return _File(FORMAT, VERSION, "active", share.run, share.party, share.seal, share.records, model)
 
 
 def load_share(path: str | Path) -> ActiveShare | PassiveShare:
@@ -165,7 +89,7 @@ def load_share(path: str | Path) -> ActiveShare | PassiveShare:
             f"{where}: found version {head.get('version')!r}, wanted {VERSION}; read it with the vfxgb that wrote it"
         )
     try:
-        document = msgspec.convert(head, _File)
+        document = msgspec.convert(head, _File, dec_hook=_array)
         share = _share(document, where)
         whole = is_whole(head)
     except (msgspec.ValidationError, OverflowError, ValueError) as error:
@@ -208,46 +132,38 @@ def load_shares(paths: Iterable[Path]) -> tuple[ActiveShare | None, dict[str, Pa
     return active, passive
 
 
+def _array(kind: Any, value: Any) -> NDArray[Any]:
+    """An array of type NDArray[...] from a list. Raises ValueError, which msgspec tells with the place."""
+    dtype = np.dtype(get_args(get_args(kind)[1])[0])
+    try:
+        return np.array(msgspec.convert(value, _ENTRIES[dtype.kind]), dtype=dtype)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ValueError(str(error)) from None
+
+
 def _share(document: _File, where: str) -> ActiveShare | PassiveShare:
-    records = _records(document.records, where)
-    seal = Seal(
-        document.seal.salt,
-        document.seal.own,
-        tuple(document.seal.parties),
-        document.seal.trees,
-        document.seal.model,
-    )
-    whole = (document.role == "active") == (document.model is not None)
-    if document.role not in ("active", "passive") or not whole or (document.model and document.paths):
-        raise FormatError(f"{where}: its role {document.role!r} and its contents do not go together")
+    check_records(document.records, where)
     model = document.model
+    whole = (document.role == "active") == (model is not None)
+    if document.role not in ("active", "passive") or not whole or (model and document.paths):
+        raise FormatError(f"{where}: its role {document.role!r} and its contents do not go together")
     if model is None:
-        paths = None if document.paths is None else _split_paths(document.paths, len(records), where)
-        return PassiveShare(document.run, document.party, records, seal, paths)
-    trees = tuple(_tree(tree, len(model.parties), where) for tree in model.trees)
+        if document.paths is not None:
+            check_paths(document.paths, len(document.records), where)
+        return PassiveShare(document.run, document.party, document.records, document.seal, document.paths)
+    for tree in model.trees:
+        check_tree(tree, len(model.parties), where)
     lengths = (len(model.base_margin), len(model.base_score))
-    if model.n_outputs < 1 or lengths != (model.n_outputs,) * 2 or len(trees) % model.n_outputs:
+    if model.n_outputs < 1 or lengths != (model.n_outputs,) * 2 or len(model.trees) % model.n_outputs:
         raise FormatError(
-            f"{where}: {len(trees)} trees and {lengths} start values do not fit {model.n_outputs} outputs"
+            f"{where}: {len(model.trees)} trees and {lengths} start values do not fit {model.n_outputs} outputs"
         )
     if document.party not in model.parties:
-        raise FormatError(f"{where}: party {document.party!r} is none of {model.parties}")
-    return ActiveShare(
-        run=document.run,
-        party=document.party,
-        parties=tuple(model.parties),
-        n_outputs=model.n_outputs,
-        objective=model.objective,
-        base_margin=np.array(model.base_margin, dtype=np.float64),
-        base_score=np.array(model.base_score, dtype=np.float64),
-        missing_strategy=model.missing_strategy,
-        params=model.params,
-        trees=trees,
-        records=records,
-        best_iteration=model.best_iteration,
-        seal=seal,
-        private_stage=None if model.private_stage is None else _stage(model.private_stage, document, where),
-    )
+        raise FormatError(f"{where}: party {document.party!r} is none of {list(model.parties)}")
+    fields: dict[str, Any] = {name: getattr(model, name) for name in _Model.__struct_fields__}
+    if model.private_stage is not None:
+        fields["private_stage"] = _stage(model.private_stage, document, where)
+    return ActiveShare(document.run, document.party, records=document.records, seal=document.seal, **fields)
 
 
 def _stage(part: _File, document: _File, where: str) -> ActiveShare:
@@ -261,30 +177,13 @@ def _stage(part: _File, document: _File, where: str) -> ActiveShare:
     return stage
 
 
-def _records(part: _Records, where: str) -> SplitRecords:
-    lengths = {len(part.feature), len(part.cut), len(part.default_left)}
-    outside = any(not 0 <= feature < len(part.features) for feature in part.feature)
-    if len(lengths) != 1 or outside or (part.fill is not None and len(part.fill) != len(part.features)):
+def check_records(records: SplitRecords, where: str) -> None:
+    """Raise FormatError unless the arrays are of one length and name features that exist."""
+    lengths = {len(records.feature), len(records.cut), len(records.default_left)}
+    outside = (records.feature < 0) | (records.feature >= len(records.features))
+    filled = records.fill is None or len(records.fill) == len(records.features)
+    if len(lengths) != 1 or outside.any() or not filled:
         raise FormatError(f"{where}: its records are of different lengths or name features that do not exist")
-    return SplitRecords(
-        tuple(part.features),
-        np.array(part.feature, dtype=np.int32),
-        np.array(part.cut, dtype=np.float64),
-        np.array(part.default_left, dtype=np.bool_),
-        None if part.fill is None else tuple(part.fill),
-    )
-
-
-def _split_paths(part: _Paths, n_records: int, where: str) -> SplitPaths:
-    """The paths of so many records. Raises FormatError for arrays that no trees have."""
-    paths = SplitPaths(
-        part.missing_strategy,
-        np.array(part.tree, dtype=np.int32),
-        np.array(part.depth, dtype=np.int32),
-        np.array(part.above, dtype=np.int32),
-    )
-    check_paths(paths, n_records, where)
-    return paths
 
 
 def check_paths(paths: SplitPaths, n_records: int, where: str) -> None:
@@ -300,21 +199,6 @@ def check_paths(paths: SplitPaths, n_records: int, where: str) -> None:
     )
     if not sound:
         raise FormatError(f"{where}: its paths do not lie in trees")
-
-
-def _tree(part: _Tree, n_parties: int, where: str) -> TreeShape:
-    tree = TreeShape(
-        party=np.array(part.party, dtype=np.int16),
-        record=np.array(part.record, dtype=np.int32),
-        left=np.array(part.left, dtype=np.int32),
-        right=np.array(part.right, dtype=np.int32),
-        parent=np.array(part.parent, dtype=np.int32),
-        value=np.array(part.value, dtype=np.float64),
-        gain=np.array(part.gain, dtype=np.float64),
-        cover=np.array(part.cover, dtype=np.float64),
-    )
-    check_tree(tree, n_parties, where)
-    return tree
 
 
 def check_tree(tree: TreeShape, n_parties: int, where: str) -> None:

@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+from numpy.typing import NDArray
+
 from vfxgb._native.rand import random_bytes
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.shares import ActiveShare, PassiveShare, Seal, SplitPaths, SplitRecords
@@ -29,6 +32,12 @@ def _digest(kind: str, content: Any) -> str:
     return hashlib.sha256(f"vfxgb {kind} 1\n{text}".encode()).hexdigest()
 
 
+def _exact(values: NDArray[Any]) -> list[Any]:
+    """An array for a digest: floating-point numbers to the bit, in hexadecimal."""
+    entries: list[Any] = values.tolist()
+    return [value.hex() for value in entries] if values.dtype.kind == "f" else entries
+
+
 def commit(run: str, party: str, records: SplitRecords, salt: str, paths: SplitPaths | None = None) -> str:
     """The commitment of `party` to its records, and to their paths where it keeps these."""
     content: dict[str, Any] = {
@@ -36,18 +45,13 @@ def commit(run: str, party: str, records: SplitRecords, salt: str, paths: SplitP
         "party": party,
         "salt": salt,
         "features": list(records.features),
-        "feature": records.feature.tolist(),
-        "cut": [cut.hex() for cut in records.cut.tolist()],
-        "default_left": records.default_left.tolist(),
+        "feature": _exact(records.feature),
+        "cut": _exact(records.cut),
+        "default_left": _exact(records.default_left),
         "fill": None if records.fill is None else [value.hex() for value in records.fill],
     }
     if paths is not None:
-        content["paths"] = {
-            "missing_strategy": paths.missing_strategy,
-            "tree": paths.tree.tolist(),
-            "depth": paths.depth.tolist(),
-            "above": paths.above.tolist(),
-        }
+        content["paths"] = msgspec.to_builtins(paths, enc_hook=_exact)
     return _digest("records", content)
 
 
@@ -59,26 +63,14 @@ def trees_digest(share: ActiveShare) -> str:
         "parties": list(share.parties),
         "n_outputs": share.n_outputs,
         "objective": share.objective,
-        "base_margin": [value.hex() for value in share.base_margin.tolist()],
-        "base_score": [value.hex() for value in share.base_score.tolist()],
+        "base_margin": _exact(share.base_margin),
+        "base_score": _exact(share.base_score),
         "missing_strategy": share.missing_strategy,
         "params": dict(share.params),
         "best_iteration": share.best_iteration,
         # The salt keeps a passive party, which sees this digest, from testing guesses of leaf weights.
         "salt": share.seal.salt,
-        "trees": [
-            [
-                tree.party.tolist(),
-                tree.record.tolist(),
-                tree.left.tolist(),
-                tree.right.tolist(),
-                tree.parent.tolist(),
-                [value.hex() for value in tree.value.tolist()],
-                [value.hex() for value in tree.gain.tolist()],
-                [value.hex() for value in tree.cover.tolist()],
-            ]
-            for tree in share.trees
-        ],
+        "trees": [list(msgspec.to_builtins(tree, enc_hook=_exact).values()) for tree in share.trees],
     }
     return _digest("trees", content)
 

@@ -4,21 +4,22 @@ A split stands in two places. The tree, which the active party holds, says only 
 under which number that party filed it. Feature, cut and default direction are in the owner's records and nowhere
 else. Leaf weights are the active party's alone. So neither side can predict without the other.
 
-The seal ties the shares of one run together (seal.py).
+The seal ties the shares of one run together (seal.py). What a file holds as it stands here is a msgspec.Struct
+(file.py).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 LEAF = -1
 
 
-@dataclass(frozen=True)
-class SplitRecords:
+class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A party's own splits, record i at position i. Never leaves the party but by its consent.
 
     `features`: the party's columns in their order. `feature`: int32[r], positions in `features`. `cut`: float64[r]; a
@@ -36,8 +37,7 @@ class SplitRecords:
         return len(self.feature)
 
 
-@dataclass(frozen=True)
-class SplitPaths:
+class SplitPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a passive party's splits stand in the trees, record i at position i, as it saw the trees grow.
 
     With these a passive party can tell which questions of a prediction may concern one row (predict/paths.py).
@@ -57,8 +57,7 @@ class SplitPaths:
         return self.missing_strategy == "probabilistic"
 
 
-@dataclass(frozen=True)
-class TreeShape:
+class TreeShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One tree as the active party knows it, one entry per node, the root first, children after their parent.
 
     `party`: int16, position in `ActiveShare.parties`, or -1 for a leaf; `record`: int32, the split's number at that
@@ -82,8 +81,7 @@ class TreeShape:
         return len(self.party)
 
 
-@dataclass(frozen=True)
-class Seal:
+class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What ties the shares of one run together; hexadecimal strings, empty until the run is finished.
 
     `salt` and `own` are this party's: its secret salt and the commitment to its records. `parties` maps every party to
@@ -91,11 +89,17 @@ class Seal:
     equal in all shares of a run.
     """
 
-    salt: str = field(default="", repr=False)
+    salt: str = ""
     own: str = ""
     parties: tuple[tuple[str, str], ...] = ()
     trees: str = ""
     model: str = ""
+
+    def __repr__(self) -> str:
+        return f"Seal(own={self.own!r}, parties={self.parties!r}, trees={self.trees!r}, model={self.model!r})"
+
+
+UNSEALED = Seal()
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class PassiveShare:
     run: str
     party: str
     records: SplitRecords
-    seal: Seal = Seal()
+    seal: Seal = UNSEALED
     paths: SplitPaths | None = None
 
 
@@ -134,7 +138,7 @@ class ActiveShare:
     trees: tuple[TreeShape, ...]
     records: SplitRecords
     best_iteration: int | None = None
-    seal: Seal = Seal()
+    seal: Seal = UNSEALED
     private_stage: "ActiveShare | None" = None
 
     @property

@@ -5,9 +5,13 @@ last place once in some thousand values (numpy's own float32 exp differs in a th
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vfxgb.numeric.exact_sums import ExactSum, ExactSums, exact_sum
-from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray
+
+FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
+AnyFloat = NDArray[np.floating]
 
 ONE = np.float32(1.0)
 LEAST_HESSIAN = np.float32(1e-16)

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.labels import numeric_labels
 from vfxgb.numeric.exact_sums import ExactSums
 from vfxgb.numeric.fixed_point import power_of_two_above
+from vfxgb.objective.arithmetic import AnyFloat, Float32Array, FloatArray, label_sums
+
+__all__ = ["AnyFloat", "Float32Array", "FloatArray", "Objective", "ObjectiveSpec"]
 
 if TYPE_CHECKING:
     from vfxgb.metric import Metric
     from vfxgb.params import TrainParams
 
-FloatArray = NDArray[np.float64]
-Float32Array = NDArray[np.float32]
-AnyFloat = NDArray[np.floating]
-
 
 class Objective(ABC):
-    """The formulas of a loss. Implementations are frozen dataclasses and hold no data."""
+    """The formulas of a loss. Implementations are frozen dataclasses and hold no data.
+
+    What is not abstract is right for numbers that are predicted as they are.
+    """
 
     @property
     @abstractmethod
@@ -50,28 +53,34 @@ class Objective(ABC):
     n_outputs: int
     """K: trees per round, margins per row."""
 
-    @abstractmethod
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
-        """Labels as float32[n]. Raises LabelError, naming party, row and value, where the loss is not defined."""
+        """Labels as float32[n]. Raises LabelError, naming party, row and value, where the loss is not defined.
 
-    @abstractmethod
+        Any finite number will do, unless the loss says otherwise.
+        """
+        return numeric_labels(labels, party)
+
     def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
-        """What the start margin is estimated from: exact sums over rows.
+        """What the start margin is estimated from: exact sums over rows, of w y and w unless the loss says otherwise.
 
         Those of a table's parts add up to those of the table, however it is divided.
         """
+        return label_sums(labels, weights)
 
     def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
         """`start_parts` as float64, each rounded once."""
         return self.start_parts(labels, weights).rounded()
 
-    @abstractmethod
     def start_from(self, sums: FloatArray) -> FloatArray:
-        """The start margin [K] estimated from `start_sums` of all rows. Raises LabelError where there is none."""
+        """The start margin [K] estimated from `start_sums` of all rows. Raises LabelError where there is none.
 
-    @abstractmethod
+        It is that of the mean label, unless the loss says otherwise.
+        """
+        return self.margin_of(float(sums[0] / sums[1]))
+
     def margin_of(self, base_score: float) -> FloatArray:
-        """The start margin [K] for a `base_score` in the units of the label."""
+        """The start margin [K] for a `base_score` in the units of the label; without a link it is the score itself."""
+        return np.full(self.n_outputs, np.float32(base_score), dtype=np.float64)
 
     @abstractmethod
     def gradients(
@@ -87,9 +96,13 @@ class Objective(ABC):
         """
         return None
 
-    @abstractmethod
     def transform(self, margins: AnyFloat) -> FloatArray:
-        """Predictions from margins [n, K]: [n] when K is 1 (probability, value or rate), else probabilities [n, K]."""
+        """Predictions from margins [n, K]: [n] when K is 1 (probability, value or rate), else [n, K].
+
+        Without a link they are the margins.
+        """
+        values = np.asarray(margins, dtype=np.float64)
+        return values.reshape(len(values)) if self.n_outputs == 1 else values
 
     def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
         """S of the fixed point: a power of two, at least every |g| and h, and at least the bounds that the spec has."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.data.labels import numeric_labels, refuse_labels
 from vfxgb.numeric.exact_sums import ExactSums, exact_sum
-from vfxgb.objective.arithmetic import LARGEST_EXPONENT, ONE, column, exp, half_weights, label_sums
+from vfxgb.objective.arithmetic import LARGEST_EXPONENT, ONE, column, exp, half_weights
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
 from vfxgb.threads import resolve_threads
 
@@ -55,7 +55,7 @@ class Logistic(Objective):
         if self._scaled:
             g, h = self.gradients(np.zeros((len(labels), 1), dtype=np.float32), labels, weights)
             return ExactSums((exact_sum(g[:, 0]), exact_sum(h[:, 0])))
-        return label_sums(labels, weights)
+        return super().start_parts(labels, weights)
 
     def start_from(self, sums: FloatArray) -> FloatArray:
         """logit of the mean label; with scale_pos_weight one Newton step from margin 0."""
@@ -63,7 +63,7 @@ class Logistic(Objective):
             step = -np.float32(sums[0]) / np.float32(sums[1])
             # XGBoost stores the start as a probability and goes back through the link.
             return self.margin_of(float(_sigmoid(np.array([step]))[0]))
-        return self.margin_of(float(sums[0] / sums[1]))
+        return super().start_from(sums)
 
     @property
     def _scaled(self) -> bool:
@@ -94,7 +94,7 @@ class Logistic(Objective):
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Probability of label 1, [n]."""
-        m = np.asarray(margins, dtype=np.float64).reshape(len(margins))
+        m = super().transform(margins)
         return np.asarray(1.0 / (1.0 + np.exp(np.minimum(-m, LARGEST_EXPONENT))))
 
     def with_threads(self, threads: int) -> "Logistic":

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from vfxgb.data.labels import numeric_labels, refuse_labels
 from vfxgb.errors import GradientError, LabelError
-from vfxgb.numeric.exact_sums import ExactSums
-from vfxgb.objective.arithmetic import LARGEST_EXPONENT, column, exp, label_sums, weighted
+from vfxgb.objective.arithmetic import LARGEST_EXPONENT, column, exp, weighted
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
 
 
@@ -36,18 +35,13 @@ class Poisson(Objective):
         refuse_labels(values, values < 0, party, "a count of at least 0 for count:poisson")
         return values
 
-    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
-        """Sums of labels and weights."""
-        return label_sums(labels, weights)
-
     def start_from(self, sums: FloatArray) -> FloatArray:
         """log of the mean label. Raises LabelError when all labels are 0, where XGBoost starts from -inf."""
-        mean = float(sums[0] / sums[1])
-        if mean <= 0.0:
+        if sums[0] <= 0.0:
             raise LabelError(
                 "estimating base_score: every label is 0, so count:poisson has no finite start; pass base_score above 0"
             )
-        return self.margin_of(mean)
+        return super().start_from(sums)
 
     def margin_of(self, base_score: float) -> FloatArray:
         """log(base_score), a rate above 0."""
@@ -67,7 +61,7 @@ class Poisson(Objective):
 
     def transform(self, margins: AnyFloat) -> FloatArray:
         """Rates, [n]."""
-        return np.exp(np.asarray(margins, dtype=np.float64).reshape(len(margins)))
+        return np.exp(super().transform(margins))
 
 
 def _xgboost(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]:  # noqa: ARG001

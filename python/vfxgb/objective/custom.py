@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vfxgb.data.labels import numeric_labels
 from vfxgb.errors import ExportError, GradientError
 from vfxgb.numeric.exact_sums import ExactSums
 from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
@@ -37,10 +35,6 @@ class CustomObjective(Objective):
         """See Objective.spec."""
         return SPEC
 
-    def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
-        """float32[n], finite."""
-        return numeric_labels(labels, party)
-
     def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:  # noqa: ARG002
         """None are needed."""
         return ExactSums(())
@@ -48,10 +42,6 @@ class CustomObjective(Objective):
     def start_from(self, sums: FloatArray) -> FloatArray:  # noqa: ARG002
         """0.5, whatever the labels."""
         return self.margin_of(0.5)
-
-    def margin_of(self, base_score: float) -> FloatArray:
-        """The score itself, for every output."""
-        return np.full(self.n_outputs, np.float32(base_score), dtype=np.float64)
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
@@ -75,11 +65,6 @@ class CustomObjective(Objective):
                 f"computing gradients: the objective returned a hessian of {h.min():g}, wanted at least 0"
             )
         return g.reshape(len(m), self.n_outputs), h.reshape(len(m), self.n_outputs)
-
-    def transform(self, margins: AnyFloat) -> FloatArray:
-        """The margins: [n] for one output, else [n, K]."""
-        m = np.asarray(margins, dtype=np.float64)
-        return m.reshape(len(m)) if self.n_outputs == 1 else m
 
 
 def _checked_gradient(values: Any, what: str, shape: tuple[int, ...]) -> Float32Array:

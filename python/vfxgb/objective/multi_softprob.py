@@ -45,13 +45,9 @@ class Softprob(Objective):
         return ExactSums(tuple(ExactSum.of(int(count)) for count in counts))
 
     def start_from(self, sums: FloatArray) -> FloatArray:
-        """log(share of the class + 1e-6), minus the mean of these."""
+        """log(share of the class + 1e-6), minus the mean of these. A base_score is the same for all, and cancels."""
         logs = np.log(sums / sums.sum() + 1e-6)
         return np.asarray((logs - logs.mean()).astype(np.float32), dtype=np.float64)
-
-    def margin_of(self, base_score: float) -> FloatArray:
-        """The same margin for every class: it cancels, as in XGBoost."""
-        return np.full(self.n_outputs, np.float32(base_score), dtype=np.float64)
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None

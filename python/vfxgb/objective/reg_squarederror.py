@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vfxgb.data.labels import numeric_labels
-from vfxgb.numeric.exact_sums import ExactSums
-from vfxgb.objective.arithmetic import column, label_sums, weighted
-from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
+from vfxgb.objective.arithmetic import column, weighted
+from vfxgb.objective.base import AnyFloat, Float32Array, Objective, ObjectiveSpec
 
 
 @dataclass(frozen=True)
@@ -27,32 +24,12 @@ class SquaredError(Objective):
         """See Objective.spec."""
         return SPEC
 
-    def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
-        """float32[n], finite."""
-        return numeric_labels(labels, party)
-
-    def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:
-        """Sums of labels and weights."""
-        return label_sums(labels, weights)
-
-    def start_from(self, sums: FloatArray) -> FloatArray:
-        """Start from the mean label."""
-        return self.margin_of(float(sums[0] / sums[1]))
-
-    def margin_of(self, base_score: float) -> FloatArray:
-        """The margin is the score itself."""
-        return np.array([np.float32(base_score)], dtype=np.float64)
-
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
     ) -> tuple[Float32Array, Float32Array]:
         """See Objective.gradients; K is 1."""
         m = column(margins)
         return weighted(m - labels, np.ones_like(m), weights)
-
-    def transform(self, margins: AnyFloat) -> FloatArray:
-        """The margins, [n]."""
-        return np.asarray(margins, dtype=np.float64).reshape(len(margins))
 
 
 def as_squared_error(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]:  # noqa: ARG001

@@ -8,17 +8,34 @@ generates all of them, a group of prime order (p - 1) / 2: an element is in it i
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated, Literal
 
 import gmpy2
+from msgspec import Meta
 
 from vfxgb import _native
 from vfxgb.crypto.sizes import check_modulus_bits
 from vfxgb.errors import KeySizeError, TransferError
 
-DEFAULT_BITS = 3072
+# Parameters of whoever uses base transfers.
+GroupBits = Annotated[
+    Literal[768, 1024, 1536, 2048, 3072, 4096],
+    Meta(
+        description="The number of bits of the prime of the base transfers. Less than 2048 is for tests and needs "
+        "`insecure`."
+    ),
+]
+AllowSmallGroups = Annotated[bool, Meta(description="Less than 2048 group_bits are allowed, for tests.")]
+DEFAULT_BITS: GroupBits = 3072
 # RFC 3526 section 8 asks for exponents of 260 to 420 bits with 3072 of the prime: twice the strength in bits.
 EXPONENT_BITS = 384
 _OFFSETS = {768: 149_686, 1024: 129_093, 1536: 741_804, 2048: 124_476, 3072: 1_690_314, 4096: 240_904}
+
+
+def refuse_small_group(group_bits: int, insecure: bool) -> None:
+    """Raise ValueError for a group that protects nothing, unless `insecure` agrees to that."""
+    if group_bits < 2048 and not insecure:
+        raise ValueError(f"group_bits={group_bits} is no protection: take at least 2048, or pass insecure=True")
 
 
 @dataclass(frozen=True)

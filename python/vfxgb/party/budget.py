@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from vfxgb.dp.event import Event
 from vfxgb.errors import ConsentError, FormatError
-from vfxgb.party.config import ConsentSection
+from vfxgb.party.sections import ConsentSection
 from vfxgb.train.account import Account, Totals
 from vfxgb.train.checkpoint import BegunRounds
 from vfxgb.transport.messages import Message

@@ -1,6 +1,5 @@
 """What is wrong with a configuration although each of its keys, taken by itself, is right."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,6 @@ if TYPE_CHECKING:
 
 # A party's name is part of file names, of certificates and of log lines.
 PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-# The least value of numbers at the top of the file, and of those in [consent]; a number may also be absent.
-LEAST = {"threads": 1, "max_sessions": 1, "max_unfinished_runs": 1, "log_bytes": 1000, "log_files": 0}
-CONSENT_LEAST = {"hide_among": 1, "max_quantile_bits": 1, "max_calls": 1}
 
 
 def mistakes(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
@@ -56,32 +52,17 @@ def _roles(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _limits(config: "PartyConfig") -> Iterator[str]:
-    """Numbers out of bounds, and settings that exclude each other."""
+    """Limits that refuse everything, and settings that exclude each other."""
     consent, resume = config.consent, config.resume
-    for key in ("max_epsilon", "max_total_epsilon"):
-        # NaN would be no limit at all.
-        if not getattr(consent, key) >= 0:
-            yield f"{key} = {getattr(consent, key)}, wanted 0 or more (inf: no limit)"
     most = consent.max_claimed_ids
     if most is not None and most < max(1, consent.min_claimed_ids):
         yield (
             f"max_claimed_ids = {most} and min_claimed_ids = {consent.min_claimed_ids} of [consent] would refuse every "
             "alignment; wanted max_claimed_ids to be no less, and at least 1"
         )
-    yield from _too_small(consent, CONSENT_LEAST, " in [consent]")
     try:
         config.engine.check()
     except EngineError as error:
         yield f"[engine]: {error}"
-    yield from _too_small(config, LEAST)
-    if not 0 <= resume.resume_seconds < math.inf:
-        yield f"resume_seconds = {resume.resume_seconds}, wanted 0 or more seconds"
     if resume.key_file is not None and resume.passphrase_env:
         yield "[resume] has key_file and passphrase_env; wanted one of them"
-
-
-def _too_small(struct: object, least: Mapping[str, int], where: str = "") -> Iterator[str]:
-    for key, bound in least.items():
-        value = getattr(struct, key)
-        if value is not None and value < bound:
-            yield f"{key} = {value}{where}, wanted at least {bound}"

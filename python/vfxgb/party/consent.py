@@ -16,9 +16,9 @@ import msgspec
 from vfxgb.contract.messages import Setup
 from vfxgb.errors import ConsentError, UnknownNameError
 from vfxgb.files import write_atomically
-from vfxgb.party.config import ConsentSection
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TrainRequest
+from vfxgb.party.sections import ConsentSection
 from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_protocols
 
 # Fields of a protocol's parameters that are sizes of keys or groups.

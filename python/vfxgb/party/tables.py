@@ -25,7 +25,7 @@ from vfxgb.data.files import read_text_column
 from vfxgb.data.intake import read_source
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parquet import ENDING, ParquetSource, parquet_files
-from vfxgb.data.source import Source, TableSource, read_all
+from vfxgb.data.source import read_all
 from vfxgb.data.table import Table
 from vfxgb.engine.base import Engine
 from vfxgb.engine.shard import new_file
@@ -160,10 +160,7 @@ def agreed(
     """
     ids = (np.array([digest.hex()]),)
     if engine is not None:
-        sources: list[tuple[Source, NDArray[np.int64]]] = [
-            (TableSource(table) if isinstance(table, Table) else table, rows) for table, rows in parts
-        ]
-        return ColumnFiles.arrange(sources, Path(new_file(str(engine.folder))), ids)
+        return ColumnFiles.arrange(parts, Path(new_file(str(engine.folder))), ids)
     taken = []
     for table, rows in parts:
         assert isinstance(table, Table)  # noqa: S101 - in_files is for parties with an engine

@@ -19,7 +19,7 @@ from vfxgb.party.consent import Consent
 from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now
 from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.session import Network, need_role
-from vfxgb.party.users import UserSection, check_seconds, read_rows, read_section
+from vfxgb.party.users import UserSection, read_rows, read_section
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.threads import resolve_threads
@@ -36,7 +36,6 @@ class UserParty:
         self._network = Network.of(config)
         (self._server,) = self._network.peers.values()
         self._users = users = read_section(config, UserSection)
-        check_seconds(config, msgspec.structs.asdict(users))
         self.directory = read_users(users.directory)
         self._spec = aggregator_by_name(users.aggregator)
         self._own_params = make_aggregator_params(self._spec, users.params)

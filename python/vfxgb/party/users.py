@@ -4,16 +4,18 @@ The server listens (users_server.py), users dial it (user.py); each is a process
 run leaves a folder at every side, with the model, as between other parties.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from vfxgb.data.table import Table
+from vfxgb.described import documented
 from vfxgb.errors import ConfigError
 from vfxgb.horizontal.job import CutRules
 from vfxgb.horizontal.network import Deadlines
+from vfxgb.horizontal.settings import CompareOver, EvalUsers, FineCells, HideAmong, QuantileBits, UsersPerRound
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.party.config import PartyConfig, anchored, section
 from vfxgb.party.tables import feature_names, read_targets
@@ -21,55 +23,68 @@ from vfxgb.party.tables import feature_names, read_targets
 T = TypeVar("T", bound=msgspec.Struct)
 
 
+Seconds = Annotated[float, Meta(gt=0, le=1e9)]
+
+
+@documented()
 class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[users] of the server.
+    """[users] of the server."""
 
-    `directory`: users.json (`vfxgb certs --users`). `aggregator`: how sums are protected; users must have the same.
-    `params`: the aggregator's parameters; users must have the same. `users_per_round`: so many users, drawn each round,
-    take part; absent: all. `quantile_bits`: cut points are searched among values rounded down to so many bits of 32.
-    `fine_cells`: evenly spaced cells per column that has a range. `ranges`: column -> [low, high], public. `weighted`:
-    users may weigh their rows. `gather_seconds`: how long to wait for all users before the run begins without those
-    who are missing. `stage_seconds`: how long for replies, then a user has dropped out of the call. `greet_seconds`:
-    how long for a user to accept. `patience_seconds`: how long to try again, when too few users are left, before the
-    run is given up. `grace_seconds`: how long to wait for the others once enough users have answered, and for a user
-    that has left in the middle of a tree. `hide_among`: sums of a tree are over the same users, or over sets that
-    differ by at least so many; absent: ten or a tenth of all users, whichever is more; users may want more. `compare`:
-    "run" keeps to the same users in the whole run, not only in a tree. `eval_users`: measure the metrics on the users'
-    rows after every round, by sums over users.
-    """
+    directory: Annotated[Path, Meta(description="The file users.json, which `vfxgb certs --users` writes.")]
+    aggregator: Annotated[str, Meta(description="How sums are protected; users must have the same.")] = "masks"
+    params: Annotated[dict[str, Any], Meta(description="The aggregator's parameters; users must have the same.")] = {}
+    users_per_round: UsersPerRound = None
+    quantile_bits: QuantileBits = CutRules.bits
+    fine_cells: FineCells = CutRules.cells
+    ranges: Annotated[
+        dict[str, tuple[float, float]] | None,
+        Meta(description="Column -> [low, high]: the columns whose range is public."),
+    ] = None
+    weighted: Annotated[bool, Meta(description="Users may weigh their rows.")] = False
+    gather_seconds: Annotated[
+        Seconds,
+        Meta(description="The server waits so long for all users before the run begins without those who are missing."),
+    ] = Deadlines.gather
+    stage_seconds: Annotated[
+        Seconds, Meta(description="A user that does not reply for so long has dropped out of the call.")
+    ] = Deadlines.stage
+    greet_seconds: Annotated[Seconds, Meta(description="A user has so long to accept the run.")] = Deadlines.greet
+    patience_seconds: Annotated[
+        Seconds,
+        Meta(description="When too few users are left, the server tries again for so long before it gives up the run."),
+    ] = Deadlines.patience
+    grace_seconds: Annotated[
+        Seconds,
+        Meta(
+            description="Once enough users have answered, the server waits so long for the others, and for a user that "
+            "has left in the middle of a tree."
+        ),
+    ] = Deadlines.grace
+    hide_among: HideAmong = None
+    compare: CompareOver = "tree"
+    eval_users: EvalUsers = False
 
-    directory: Path
-    aggregator: str = "masks"
-    params: dict[str, Any] = {}
-    users_per_round: int | None = None
-    quantile_bits: int = CutRules.bits
-    fine_cells: int = CutRules.cells
-    ranges: dict[str, tuple[float, float]] | None = None
-    weighted: bool = False
-    gather_seconds: float = Deadlines.gather
-    stage_seconds: float = Deadlines.stage
-    greet_seconds: float = Deadlines.greet
-    patience_seconds: float = Deadlines.patience
-    grace_seconds: float = Deadlines.grace
-    hide_among: int | None = None
-    compare: Literal["tree", "run"] = "tree"
-    eval_users: bool = False
 
-
+@documented()
 class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[users] of a user.
+    """[users] of a user."""
 
-    `directory`: the same users.json as at the server. `identity`: this user's private identity key, by default
-    <party>.identity beside the directory. `aggregator`: how its sums have to be protected; a run that says otherwise is
-    declined. `params`: the aggregator's parameters, compared likewise. `reach_seconds`: how long to dial the server, at
-    first and when it was lost.
-    """
-
-    directory: Path
-    identity: Path | None = None
-    aggregator: str = "masks"
-    params: dict[str, Any] = {}
-    reach_seconds: float = 600.0
+    directory: Annotated[Path, Meta(description="The same users.json as at the server.")]
+    identity: Annotated[
+        Path | None,
+        Meta(
+            description="This user's private identity key. Without it, <party>.identity beside the directory is read."
+        ),
+    ] = None
+    aggregator: Annotated[
+        str, Meta(description="How this user's sums have to be protected; a run that says otherwise is declined.")
+    ] = "masks"
+    params: Annotated[
+        dict[str, Any], Meta(description="The aggregator's parameters; a run with others is declined.")
+    ] = {}
+    reach_seconds: Annotated[
+        Seconds, Meta(description="The server is dialled for so long, at first and when it was lost.")
+    ] = 600.0
 
 
 def read_section(config: PartyConfig, kind: type[T]) -> T:
@@ -92,10 +107,3 @@ def read_rows(config: PartyConfig, path: Path, what: str) -> tuple[UserRows, tup
         kept = weights > 0
         X, labels, weights = X[kept], labels[kept], weights[kept]
     return UserRows(X, labels, weights), names
-
-
-def check_seconds(config: PartyConfig, given: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a time that is none."""
-    for name, value in given.items():
-        if name.endswith("_seconds") and not 0 < value < 1e9:
-            raise config.mistake(f"[users] {name} = {value}, wanted above 0")

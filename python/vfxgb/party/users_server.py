@@ -3,21 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 
-import msgspec
 import numpy as np
 
-from vfxgb.horizontal.directory import MAX_USERS, read_users
+from vfxgb.horizontal.directory import read_users
 from vfxgb.horizontal.job import CutRules, EvalRows, Job
 from vfxgb.horizontal.network import Deadlines, serve_users
-from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
-from vfxgb.horizontal.settings import REFUSED, check_missing, read_ranges, read_whole
+from vfxgb.horizontal.settings import REFUSED, check_missing, check_users_per_round, read_ranges
 from vfxgb.horizontal.training import UsersResult, Watch
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
 from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.training_input import read_params
-from vfxgb.party.users import ServerSection, check_seconds, read_rows, read_section
+from vfxgb.party.users import ServerSection, read_rows, read_section
 from vfxgb.party.users_run import UsersRun
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.transport.network import Peer
@@ -126,20 +124,10 @@ class UsersServer:
                 raise config.mistake(f"[train] {name}: {REFUSED[name]}")
         params = read_params(config)
         check_missing(params)
-        given = msgspec.structs.asdict(users)
-        if users.users_per_round is not None:
-            read_whole(given, "users_per_round", 2, len(self.directory.parties))
-        if users.hide_among is not None:
-            read_whole(given, "hide_among", 1, MAX_USERS)
-        check_seconds(config, given)
+        check_users_per_round(users.users_per_round, len(self.directory.parties))
         names, evals = self._read_evals()
         ranges: Mapping[str | int, tuple[float, float]] = dict((users.ranges or {}).items())
-        rules = CutRules(
-            None,
-            read_ranges(ranges, names) if ranges else None,
-            read_whole(given, "fine_cells", 2, MOST_CELLS),
-            read_whole(given, "quantile_bits", FIRST_BITS, KEY_BITS),
-        )
+        rules = CutRules(None, read_ranges(ranges, names) if ranges else None, users.fine_cells, users.quantile_bits)
         if config.threads is not None:
             params = replace(params, n_jobs=config.threads)
         job = Job(

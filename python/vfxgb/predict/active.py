@@ -123,38 +123,30 @@ class ActivePredictor:
 
     def _advance(self, inner: Mapping[int, list[Visit]], depth: int, block: slice) -> list[Visit]:
         """All visits of a level moved on to the next one."""
-        parties = self._share.parties
-        count = block.stop - block.start
-        for party, visits in inner.items():
-            if parties[party] != self._share.party:
-                asked = np.array([self._record(visit) for visit in visits], dtype=np.int32)
-                sizes = np.array([len(visit.rows) for visit in visits], dtype=np.int32)
-                rows = pack_rows([visit.rows for visit in visits], count)
-                self._channels[parties[party]].send(
-                    Route(
-                        depth=depth,
-                        first=block.start,
-                        count=count,
-                        records=pack_array(asked),
-                        sizes=pack_array(sizes),
-                        rows=pack_bytes(rows),
-                    )
-                )
+        own, first, count = self._share.party, block.start, block.stop - block.start
+        asked = {self._share.parties[party]: visits for party, visits in inner.items()}
+        records = {
+            party: [int(self._trees[visit.tree].record[visit.node]) for visit in visits]
+            for party, visits in asked.items()
+        }
+        for party, visits in asked.items():
+            if party != own:
+                sets = [visit.rows for visit in visits]
+                sizes = np.array([len(rows) for rows in sets], dtype=np.int32)
+                numbers = pack_array(np.array(records[party], dtype=np.int32))
+                rows = pack_bytes(pack_rows(sets, count))
+                self._channels[party].send(Route(depth, first, count, numbers, pack_array(sizes), rows))
         ahead: list[Visit] = []
         # Own splits first: the others are at work meanwhile.
-        for party, visits in sorted(inner.items(), key=lambda pair: parties[pair[0]] != self._share.party):
-            if parties[party] == self._share.party:
-                records = [self._record(visit) for visit in visits]
-                sets = [None if len(visit.rows) == count else visit.rows for visit in visits]
-                answers = self._tester.test(records, sets, block.start, count, self._both_ways)
+        for party, visits in sorted(asked.items(), key=lambda entry: entry[0] != own):
+            if party == own:
+                sets_here = [None if len(visit.rows) == count else visit.rows for visit in visits]
+                answers = self._tester.test(records[party], sets_here, first, count, self._both_ways)
             else:
-                answers = self._receive(parties[party], visits, depth)
+                answers = self._receive(party, visits, depth)
             for visit, (left, missing) in zip(visits, answers, strict=True):
                 ahead += self._branches(visit, left, missing)
         return ahead
-
-    def _record(self, visit: Visit) -> int:
-        return int(self._trees[visit.tree].record[visit.node])
 
     def _receive(self, party: str, visits: Sequence[Visit], depth: int) -> list[Answer]:
         message = self._channels[party].recv(Routed)

@@ -30,53 +30,24 @@ def predict_margin(
     threads: int | None = None,
     observer: Observer | None = None,
     engines: Mapping[str, Engine] | None = None,
-) -> NDArray[np.float64]:
+    what: Literal["margin", "leaves"] = "margin",
+) -> NDArray[Any]:
     """Margins float64[n, n_outputs] of the rows of `tables` (one per party, same rows in the same order).
 
     `n_rounds`: use the first so many rounds; None is best_iteration + 1 where early stopping set it, else all.
     missing_strategy="probabilistic" sends a row with a missing value down both branches, weighted by cover.
     `threads`: None or at least 1; each party tests its splits in one thread, whatever it says.
     `observer` is told of every message (Ledger.record is one). `engines`: where parties' rows are read and tested; the
-    others' are in this process (see lead_prediction).
+    others' are in this process (see lead_prediction). `what`: "leaves" predicts those instead; see predict_leaves.
     Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ).
     """
-    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, engines, "margin")
-
-
-def predict_leaves(
-    active_share: ActiveShare,
-    passive_shares: Mapping[str, PassiveShare],
-    tables: Mapping[str, Table | Source],
-    n_rounds: int | None = None,
-    threads: int | None = None,
-    observer: Observer | None = None,
-    engines: Mapping[str, Engine] | None = None,
-) -> NDArray[np.int32]:
-    """The leaf of each row in each tree, int32[n, trees], numbers within the tree (XGBoost's `apply`).
-
-    With missing_strategy="probabilistic" a row may end in several leaves: that of the largest weight counts.
-    Arguments and errors as for predict_margin.
-    """
-    return _predict(active_share, passive_shares, tables, n_rounds, threads, observer, engines, "leaves")
-
-
-def _predict(
-    active_share: ActiveShare,
-    passive_shares: Mapping[str, PassiveShare],
-    tables: Mapping[str, Table | Source],
-    n_rounds: int | None,
-    threads: int | None,
-    observer: Observer | None,
-    engines: Mapping[str, Engine] | None,
-    what: Literal["margin", "leaves"],
-) -> NDArray[Any]:
     check_together(active_share, passive_shares)
     for party in active_share.parties:
         if party not in tables:
             raise ShareMismatchError(
                 f"predicting: no table of party {party!r}, wanted one of each of {list(active_share.parties)}"
             )
-    engines = {} if engines is None else engines
+    engines = engines or {}
     run = random_bytes(RUN_BYTES)
     catalogue = Catalogue(PREDICTION_MESSAGES)
     channels: dict[str, Channel] = {}
@@ -88,6 +59,20 @@ def _predict(
     return run_together(
         lambda: lead_prediction(active_share, own, channels, n_rounds, what, threads, engine), channels, others
     )
+
+
+def predict_leaves(
+    active_share: ActiveShare,
+    passive_shares: Mapping[str, PassiveShare],
+    tables: Mapping[str, Table | Source],
+    **how: Any,
+) -> NDArray[np.int32]:
+    """The leaf of each row in each tree, int32[n, trees], numbers within the tree (XGBoost's `apply`).
+
+    With missing_strategy="probabilistic" a row may end in several leaves: that of the largest weight counts.
+    `how`: the other arguments of predict_margin; errors as there.
+    """
+    return predict_margin(active_share, passive_shares, tables, what="leaves", **how)
 
 
 def _follow(share: PassiveShare, table: Table | Source, channel: Channel, engine: Engine | None) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.shards import part_ranges
-from vfxgb.data.source import Source, TableSource
+from vfxgb.data.source import Source
 from vfxgb.data.table import Float32Array, Table, refuse_other_features
 from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.engine.table import source_of
@@ -55,7 +55,7 @@ def split_tester(records: SplitRecords, table: Table | Source, engine: Engine | 
     else:
         refuse_other_features(table.names, records.features, "prediction", table.party)
     if engine is None or len(records) == 0:
-        yield HereTester(records, TableSource(table) if isinstance(table, Table) else table)
+        yield HereTester(records, table)
         return
     used = [column.name for column in columns_of(records).values()]
     source = source_of(table.select(used), engine) if isinstance(table, Table) else table

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from vfxgb.reference.docstrings import ABSENT, REQUIRED
+from vfxgb.described import ABSENT, REQUIRED
 from vfxgb.reference.sections import Section
 
 PREFACE = """\

@@ -19,13 +19,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from vfxgb.crypto.key_agreement import Verify, verify
+from vfxgb.described import documented
 from vfxgb.errors import AggregationError, MessageError, ParameterError
 from vfxgb.runtime.timings import Timings
 from vfxgb.transport.messages import Message
@@ -34,6 +36,22 @@ if TYPE_CHECKING:
     from vfxgb.secagg.guard import SetGuard
 
 M = TypeVar("M", bound=Message)
+
+# Parameters that several aggregators have.
+Threshold = Annotated[
+    int | float | None,
+    Meta(
+        description="At least this many users must be left in a call: a number, or a share of those who began it. None "
+        "takes more than two thirds."
+    ),
+]
+AllowSmallKeys = Annotated[
+    bool, Meta(description="Less than 2048 key_bits are allowed, for tests and for the paper's 512.")
+]
+Slots = Annotated[
+    Annotated[int, Meta(ge=1)] | None,
+    Meta(description="The number of entries in a plaintext. None takes as many as fit; 1 is the paper's way."),
+]
 
 JOIN, SHARE, MASK, SIGN, UNMASK, RECOVER = STAGES = ("join", "share", "mask", "sign", "unmask", "recover")
 SETUP = "set-up"
@@ -153,14 +171,12 @@ class UserContext:
     guard: "SetGuard | None" = None
 
 
+@documented()
 class AggregatorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`threshold`: how many users must be left, a number or a share of those of the call; None: more than two thirds.
+    """How many users a sum needs."""
 
-    `min_users`: fewest users whose sum may be opened.
-    """
-
-    threshold: int | float | None = None
-    min_users: int = 2
+    threshold: Threshold = None
+    min_users: Annotated[int, Meta(description="Sums over fewer users are never opened.")] = 2
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vfxgb.data.impute import Imputer, fit_imputer
+from vfxgb.data.impute import filled, fit_fills
 from vfxgb.data.labels import read_labels, read_weights
 from vfxgb.data.parties import check_parties, split_by_party
 from vfxgb.data.table import Table
@@ -94,23 +94,21 @@ def test_weights() -> None:
 @pytest.mark.parametrize(("strategy", "value"), [("mean", 3.0), ("median", 2.0), ("mode", 1.0)])
 def test_imputation_uses_training_rows_only(strategy: str, value: float) -> None:
     table = Table.read({"a": [1, 1, np.nan, 3, 7, 1000, np.nan]}, party="shop")
-    imputer = fit_imputer(table, strategy, 5)
-    assert imputer.values == {"a": value}
-    filled = imputer.apply(table)
-    assert filled.column("a").tolist() == [1, 1, value, 3, 7, 1000, value]
+    assert fit_fills(table, strategy, 5) == (value,)
+    whole, fills = filled(table, strategy, 5)
+    assert fills == (value,)
+    assert whole.column("a").tolist() == [1, 1, value, 3, 7, 1000, value]
     assert np.isnan(table.column("a")[2])
-    assert Imputer(strategy, dict(imputer.values)).apply(table).column(0)[-1] == value
+    assert filled(table, "learned", 5) == (table, None)
 
 
 def test_equally_frequent_values_take_the_lowest() -> None:
-    assert fit_imputer(Table.read({"a": [5, 2, 5, 2]}), "mode", 4).values == {"a": 2.0}
+    assert fit_fills(Table.read({"a": [5, 2, 5, 2]}), "mode", 4) == (2.0,)
 
 
 def test_imputation_errors() -> None:
     empty = Table.read({"a": [np.nan, 1.0]}, party="shop")
     with pytest.raises(ImputationError, match="column 'a' of party 'shop'"):
-        fit_imputer(empty, "mean", 1)
+        fit_fills(empty, "mean", 1)
     with pytest.raises(UnknownNameError, match="no strategy 'max'"):
-        fit_imputer(empty, "max", 2)
-    with pytest.raises(ColumnNameError, match="column 'a' of party 'shop'"):
-        Imputer("mean", {"b": 0.0}).apply(empty)
+        fit_fills(empty, "max", 2)

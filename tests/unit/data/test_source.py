@@ -14,7 +14,7 @@ import pytest
 from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.labels import read_labels
 from vfxgb.data.parquet import ParquetSource
-from vfxgb.data.source import Source, TableSource
+from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.errors import (
     ColumnNameError,
@@ -102,7 +102,7 @@ def in_memory(folder: Path, **options: Any) -> Table:
 def of_table(folder: Path, **options: Any) -> Source:
     table = in_memory(folder, **options)
     halves = [table.take(np.arange(33)), table.take(np.arange(33, ROWS))]
-    return TableSource(Table.stack(halves))
+    return Table.stack(halves)
 
 
 def of_files(folder: Path, **options: Any) -> Source:
@@ -322,14 +322,14 @@ def test_column_files_that_cannot_be_written(folder: Path, tmp_path: Path) -> No
 def test_column_files_hold_filled_values(tmp_path: Path) -> None:
     table = Table.read({"x": [1.0, None, 3.0]}).with_fills([2.0])
     assert ColumnFiles.write(table, tmp_path).column("x", 0, 3).tolist() == [1, 2, 3]
-    assert TableSource(table).column("x", 1, 2).tolist() == [2]
+    assert table.column("x", 1, 2).tolist() == [2]
 
 
 @pytest.mark.parametrize("kind", ["memory", "parquet"])
 def test_rows_in_another_order(folder: Path, tmp_path: Path, kind: str) -> None:
     """Some rows of two tables, in any order, are what indexing the columns gives."""
     rng = np.random.default_rng(1)
-    source: Source = TableSource(in_memory(folder)) if kind == "memory" else parquet(folder)
+    source: Source = in_memory(folder) if kind == "memory" else parquet(folder)
     some, others = rng.permutation(ROWS)[:70], rng.integers(0, ROWS, 9)
     ids = (np.array(["digest"]),)
     files = ColumnFiles.arrange([(source, some), (source, others)], tmp_path / "columns", ids)

@@ -12,9 +12,9 @@ import pytest
 from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.parquet import ParquetSource
 from vfxgb.data.shards import part_ranges, shard_ranges
-from vfxgb.data.source import Source, StackedSource, TableSource
+from vfxgb.data.source import Source, StackedSource
 from vfxgb.data.table import Table
-from vfxgb.data.target import ArrayTarget, ColumnTarget, FileTarget, StackedTarget
+from vfxgb.data.target import ArrayTarget, ColumnTarget, StackedTarget
 from vfxgb.errors import ColumnNameError, ColumnValueError, LabelError, TableError, WeightError
 
 pa = pytest.importorskip("pyarrow")
@@ -42,7 +42,7 @@ def stacked(tmp_path: Path) -> StackedSource:
     return StackedSource(
         (
             ParquetSource.open(tmp_path / "t.parquet", columns=["a", "b"], party="bank"),
-            TableSource(second),
+            second,
             ColumnFiles.write(third, tmp_path / "columns"),
         )
     )
@@ -71,7 +71,7 @@ def test_shards_end_with_tables_where_they_can(stacked: StackedSource) -> None:
 
 
 def test_stacks_within_stacks(stacked: StackedSource) -> None:
-    nested = StackedSource((stacked, TableSource(whole()), stacked))
+    nested = StackedSource((stacked, whole(), stacked))
     assert nested.parts == (*stacked.parts, 80, *(80 + edge for edge in stacked.parts[1:]))
     column = whole().column("b")
     assert np.array_equal(nested.column("b", 30, 90), np.r_[column[30:], column, column[:10]], equal_nan=True)
@@ -80,13 +80,13 @@ def test_stacks_within_stacks(stacked: StackedSource) -> None:
 def test_what_cannot_be_stacked(stacked: StackedSource) -> None:
     with pytest.raises(TableError, match="stacking tables: found none"):
         StackedSource(())
-    other = TableSource(Table.read({"a": [1.0], "c": [2.0]}))
+    other = Table.read({"a": [1.0], "c": [2.0]})
     with pytest.raises(TableError, match=r"party 'bank': table 2 has columns \['a', 'c'\].*the first, \['a', 'b'\]"):
         StackedSource((stacked, other))
-    swapped = TableSource(whole().select(["b", "a"]))
+    swapped = whole().select(["b", "a"])
     with pytest.raises(TableError, match=r"table 2 has columns \['b', 'a'\]"):
         StackedSource((stacked, swapped))
-    zero = TableSource(Table.read({"a": [1.0], "b": [2.0]}, missing=0.0))
+    zero = Table.read({"a": [1.0], "b": [2.0]}, missing=0.0)
     with pytest.raises(TableError, match=r"table 2 .*missing=0.0, wanted .*missing=nan; read them alike"):
         StackedSource((stacked, zero))
     assert StackedSource((zero, zero)).missing == 0.0
@@ -107,7 +107,7 @@ def test_what_is_not_there(stacked: StackedSource) -> None:
 
 def test_a_refused_value_is_named_with_its_table(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1.0, math.inf]}), tmp_path / "t.parquet")
-    stacked = StackedSource((TableSource(Table.read({"a": [1.0, 2.0]})), ParquetSource.open(tmp_path / "t.parquet")))
+    stacked = StackedSource((Table.read({"a": [1.0, 2.0]}), ParquetSource.open(tmp_path / "t.parquet")))
     assert stacked.column("a", 0, 3).tolist() == [1, 2, 1]
     with pytest.raises(ColumnValueError, match=r"^table 2 of 2: reading column 'a': row 1 holds inf"):
         stacked.column("a", 0, 4)
@@ -155,7 +155,7 @@ def test_targets_below_each_other(tmp_path: Path) -> None:
 def test_targets_without_weights(tmp_path: Path) -> None:
     y, _, (first, second, third) = labels_and_weights(tmp_path)
     plain = ArrayTarget(first.labels, None).write(tmp_path)
-    assert isinstance(plain, FileTarget)
+    assert isinstance(plain.labels, str)
     target = StackedTarget(((plain, 17), (second, 1), (ColumnTarget(third.source, "a"), 22)))
     assert not target.weighted
     labels, weights = target.read(10, 30)

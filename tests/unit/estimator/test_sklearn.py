@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from vfxgb import VFXGBClassifier, VFXGBRegressor
+from vfxgb.described import parameters
+from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import UnfittedError, UnknownNameError
 from vfxgb.params import TrainParams, parameter_names
 
@@ -48,7 +50,11 @@ def test_nothing_of_sklearn_is_loaded_by_training() -> None:
 
 def test_the_parameters_are_those_of_training_and_the_estimators_own() -> None:
     # num_class comes from the labels.
-    assert set(VFXGBClassifier().get_params()) == set(parameter_names()) - {"num_class"} | set(VFXGBClassifier._own)
+    training = set(parameter_names()) - {"num_class"}
+    own = set(VFXGBClassifier().get_params()) - training
+    assert training < set(VFXGBClassifier().get_params())
+    assert {"parties", "active", "protocol", *EngineSettings.__struct_fields__} <= own
+    assert own == {entry.name for entry in parameters(VFXGBClassifier, EngineSettings) if entry.meaning} - training
 
 
 def test_defaults_are_those_of_training() -> None:

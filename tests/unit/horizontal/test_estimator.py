@@ -10,6 +10,7 @@ import pytest
 
 import vfxgb
 from vfxgb import FedXGBClassifier, FedXGBRegressor
+from vfxgb.described import parameters
 from vfxgb.errors import (
     CallbackError,
     ColumnNameError,
@@ -43,8 +44,10 @@ def clf(**settings: Any) -> FedXGBClassifier:
 
 def test_exported_and_parameters() -> None:
     assert {"FedXGBClassifier", "FedXGBRegressor"} <= set(vfxgb.__all__)
-    own = set(FedXGBClassifier._own)
-    assert set(clf().get_params()) == set(parameter_names()) - {"num_class", *FedXGBClassifier._refused} | own
+    training = set(parameter_names()) - {"num_class", *FedXGBClassifier._refused}
+    assert training < set(clf().get_params())
+    own = {parameter.name for parameter in parameters(FedXGBClassifier) if parameter.meaning}
+    assert set(clf().get_params()) == training | own
     defaults = TrainParams()
     for name, value in FedXGBRegressor().get_params().items():
         if name in parameter_names() and name != "objective":

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -181,7 +182,7 @@ def test_missing_and_foreign_shares(result) -> None:
 
 def test_a_swapped_record_shows(result) -> None:
     shop = result.passive_shares["shop"]
-    records = replace(shop.records, cut=shop.records.cut + 1)
+    records = msgspec.structs.replace(shop.records, cut=shop.records.cut + 1)
     with pytest.raises(ShareMismatchError, match="'shop': its contents do not match"):
         PooledModel(result.active_share, {"shop": replace(shop, records=records)})
 

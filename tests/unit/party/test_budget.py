@@ -10,8 +10,8 @@ import pytest
 from vfxgb.dp.event import Event
 from vfxgb.errors import ConsentError, FormatError
 from vfxgb.party.budget import Budget
-from vfxgb.party.config import ConsentSection
 from vfxgb.party.folder import PartyFolder
+from vfxgb.party.sections import ConsentSection
 from vfxgb.protocols.plain.messages import PlainSums
 from vfxgb.train.account import Account
 

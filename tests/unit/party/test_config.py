@@ -71,9 +71,9 @@ WRONG = {
     ),
     "no certificate of a peer": ({"peers": {"shop": {"certificate": [], "address": "b:1"}}}, "certificate = []"),
     "one certificate twice": ({"peers": {"shop": {"certificate": ["a", "a"], "address": "b:1"}}}, "two different ones"),
-    "type": ({"data": {"train": "a.csv", "label": 3}}, "Expected `str`, got `int`, at `data.label`"),
+    "type": ({"data": {"train": "a.csv", "label": 3}}, "data.label = 3, wanted text"),
     "path": ({"folder": 3}, "folder"),
-    "role": ({"role": "boss"}, "boss"),
+    "role": ({"role": "boss"}, 'role = "boss", wanted one of "active", "passive"'),
     "missing": ({"tls": None}, "tls"),
     "party name": ({"party": "../bank"}, "'../bank'"),
     "itself": ({"peers": {"bank": {"certificate": "a", "address": "b:1"}}}, "names the party itself"),
@@ -82,12 +82,12 @@ WRONG = {
     "no label": ({"data": {"train": "a.csv"}}, "needs label"),
     "consent of an active party": ({"consent": {"max_trees": 3}}, "[consent] is for passive and user"),
     "users of an active party": ({"users": {"directory": "x"}}, "[users] is for server and user"),
-    "threads": ({"threads": 0}, "threads = 0"),
-    "sessions": ({"max_sessions": 0}, "max_sessions = 0"),
-    "unfinished runs": ({"max_unfinished_runs": 0}, "max_unfinished_runs = 0, wanted at least 1"),
-    "log bytes": ({"log_bytes": 10}, "log_bytes = 10, wanted at least 1000"),
-    "log files": ({"log_files": -1}, "log_files = -1, wanted at least 0"),
-    "patience": ({"resume": {"resume_seconds": -1.0}}, "resume_seconds"),
+    "threads": ({"threads": 0}, "threads = 0, wanted an integer of at least 1"),
+    "sessions": ({"max_sessions": 0}, "max_sessions = 0, wanted an integer of at least 1"),
+    "unfinished runs": ({"max_unfinished_runs": 0}, "max_unfinished_runs = 0, wanted an integer of at least 1"),
+    "log bytes": ({"log_bytes": 10}, "log_bytes = 10, wanted an integer of at least 1000"),
+    "log files": ({"log_files": -1}, "log_files = -1, wanted an integer of at least 0"),
+    "patience": ({"resume": {"resume_seconds": -1.0}}, "resume_seconds = -1.0, wanted a number from 0 to 1e+09"),
     "two seals": ({"resume": {"key_file": "k", "passphrase_env": "P"}}, "wanted one of them"),
 }
 
@@ -100,7 +100,7 @@ def test_limits_that_are_none_are_refused(tmp_path, write, key, value):
     """Nothing is ever above NaN: as a limit it would allow everything."""
     path = write("passive", consent={key: 1})
     path.write_text(path.read_text().replace(f"{key} = 1", f"{key} = {value}"))
-    with pytest.raises(ConfigError, match=f"{key} = {value}, wanted 0 or more"):
+    with pytest.raises(ConfigError, match=f"{key} = {value}, wanted a number of at least 0"):
         load_config(path, {})
 
 

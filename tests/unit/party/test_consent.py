@@ -2,10 +2,10 @@ import pytest
 
 from vfxgb.contract.messages import Setup
 from vfxgb.errors import ConsentError
-from vfxgb.party.config import ConsentSection
 from vfxgb.party.consent import Consent, QueryCount, Refusals, smallest_key
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TrainRequest
+from vfxgb.party.sections import ConsentSection
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 
 SMALL_HE = {"small_nodes": "batch_he", "he": {"key_bits": 256, "insecure": True}}

@@ -13,7 +13,7 @@ import pytest
 
 from simulated_runs import fit_tables
 from vfxgb.data.parquet import ParquetSource
-from vfxgb.data.source import Source, StackedSource, TableSource
+from vfxgb.data.source import Source, StackedSource
 from vfxgb.data.table import Table
 from vfxgb.engine.base import Engine
 from vfxgb.engine.dask import DaskEngine
@@ -134,9 +134,9 @@ def test_the_cases_have_something_to_test(case: Case) -> None:
 
 def test_sources_without_an_engine(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     both(case, case.files)
-    both(case, {party: TableSource(table) for party, table in case.tables.items()})
+    both(case, {party: StackedSource((table,)) for party, table in case.tables.items()})
     stacked = {
-        party: StackedSource((TableSource(table.take(np.arange(100))), TableSource(table.take(np.arange(100, N)))))
+        party: StackedSource((table.take(np.arange(100)), table.take(np.arange(100, N))))
         for party, table in case.tables.items()
     }
     monkeypatch.setattr("vfxgb.predict.active.BLOCK_PAIRS", TREES * 60)
@@ -293,7 +293,7 @@ def test_ids_are_compared_where_there_are_some(two: Case) -> None:
     }
     shares = (two.result.active_share, two.result.passive_shares)
     with pytest.raises(AlignmentError, match="row ids or their order differ"):
-        predict_margin(*shares, {party: TableSource(table) for party, table in named.items()})
+        predict_margin(*shares, named)
     assert np.array_equal(predict_margin(*shares, named | {"shop": two.files["shop"]}), two.margins)
 
 
@@ -313,7 +313,7 @@ def test_values_that_are_refused_where_they_are_read(two: Case, make_engine: Mak
 
 
 def test_columns_in_a_mapped_file(two: Case, tmp_path: Path) -> None:
-    source = TableSource(two.tables["bank"])
+    source = two.tables["bank"]
     columns = {1: Column("c1", 2.5), 0: Column("c0", None)}
     here, mapped = (read_block(source, columns, 10, 200, folder) for folder in (None, str(tmp_path)))
     assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vfxgb.contract import EngineOptions
-from vfxgb.data.source import TableSource
+from vfxgb.data.source import StackedSource
 from vfxgb.data.table import Table
 from vfxgb.data.target import ArrayTarget
 from vfxgb.engine.local import LocalEngine
@@ -41,7 +41,7 @@ def placing(**given) -> Placing:
 def test_the_same_bins_wherever_rows_are(table, engine) -> None:
     places = [
         place_rows(table, placing()),
-        place_rows(TableSource(table), placing()),
+        place_rows(StackedSource((table,)), placing()),
         place_rows(table, placing(engine=engine)),
     ]
     root, gradients = np.zeros(1, dtype=np.int32), np.random.default_rng(1).integers(-99, 99, (TRAIN, 2))

@@ -2,37 +2,44 @@
 
 from typing import Annotated, Literal
 
-import msgspec
+from msgspec import Meta
 
 from vfxgb.codec.batchcrypt import BatchCryptCode
 from vfxgb.codec.code import PairCode
 from vfxgb.codec.shift import ShiftCode
+from vfxgb.described import documented
 from vfxgb.protocols.he.layout import exact_code
 from vfxgb.protocols.he.params import HeParams
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
-ValueBits = Annotated[int, msgspec.Meta(ge=4, le=40)]
-Pairs = Annotated[int, msgspec.Meta(ge=1)]
-PaddingBits = Annotated[int, msgspec.Meta(ge=1, le=20)]
+Positive = Annotated[int, Meta(ge=1)]
 
 
+@documented()
 class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
-    """Those of HeParams, and how a pair becomes a plaintext.
+    """Those of HeParams, and how a pair of a gradient and a hessian becomes a plaintext.
 
-    `encoding`: "exact"; or "shift", the paper's way, which is not exact (codec/shift.py); or "batchcrypt", which
-    overflows (codec/batchcrypt.py) and needs insecure=True. `s`: the shift, at most the least gradient. `alpha`: where
-    shifted gradients are truncated. `alpha_max`: the end of the range [0, alpha_max] that is quantised. `r`: bits of a
-    quantised value. `padding`: overflow bits of a slot. `most_pairs`: how many outputs may
-    share a ciphertext, None for as many as fit; fewer mean more encryptions, and more sums in a returned ciphertext.
+    `s`, `alpha`, `alpha_max`, `r` and `padding` matter for encoding='shift' and 'batchcrypt' alone.
     """
 
-    encoding: Literal["exact", "shift", "batchcrypt"] = "exact"
-    s: float = -10.0
-    alpha: Positive = 20.0
-    alpha_max: Positive = 1e6
-    r: ValueBits = 30
-    padding: PaddingBits = 2
-    most_pairs: Pairs | None = None
+    encoding: Annotated[
+        Literal["exact", "shift", "batchcrypt"],
+        Meta(
+            description="How pairs become plaintexts. 'shift' is the paper's way, which is not exact (codec/shift.py). "
+            "'batchcrypt' overflows (codec/batchcrypt.py) and needs insecure=True."
+        ),
+    ] = "exact"
+    s: Annotated[float, Meta(description="The shift, which is at most the least gradient.")] = -10.0
+    alpha: Annotated[float, Meta(gt=0, description="Shifted gradients are truncated here.")] = 20.0
+    alpha_max: Annotated[float, Meta(gt=0, description="The range from 0 to here is quantised.")] = 1e6
+    r: Annotated[int, Meta(ge=4, le=40, description="The number of bits of a quantised value.")] = 30
+    padding: Annotated[int, Meta(ge=1, le=20, description="The number of overflow bits of a slot.")] = 2
+    most_pairs: Annotated[
+        Positive | None,
+        Meta(
+            description="So many outputs may share a ciphertext. None takes as many as fit; fewer mean more "
+            "encryptions, and more sums in a returned ciphertext."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.alpha > self.alpha_max:

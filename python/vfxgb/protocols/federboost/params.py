@@ -1,22 +1,29 @@
 """Parameters of `federboost`."""
 
 import math
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
+from vfxgb.described import documented
 from vfxgb.dp import RandomisedResponse
 
+Positive = Annotated[float, Meta(gt=0)]
 
+
+@documented()
 class FederBoostParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of `epsilon` and `total_epsilon` must be given.
+    """How much is revealed of the buckets. One of `epsilon` and `total_epsilon` must be given."""
 
-    `epsilon`: for the value of one row in one feature. `total_epsilon`: for all values of one row at one passive party,
-    divided evenly among its features. `unbiased`: correct sums by the inverse of the response matrix.
-    """
-
-    epsilon: float | None = None
-    total_epsilon: float | None = None
-    unbiased: bool = False
+    epsilon: Annotated[Positive | None, Meta(description="The budget for the value of one row in one feature.")] = None
+    total_epsilon: Annotated[
+        Positive | None,
+        Meta(
+            description="The budget for all values of one row at one passive party, divided evenly among its features."
+        ),
+    ] = None
+    unbiased: Annotated[bool, Meta(description="Sums are corrected by the inverse of the response matrix.")] = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that do not go together."""

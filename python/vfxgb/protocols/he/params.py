@@ -3,43 +3,55 @@
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from vfxgb.contract import EngineOptions, PrecisionBits
+from vfxgb.contract import EngineOptions, PrecisionBits, Subtract
 from vfxgb.crypto.sizes import DEFAULT_BITS, MAX_BITS
-
-KeyBits = Annotated[int, msgspec.Meta(ge=64, le=MAX_BITS, multiple_of=2)]
-ChunkRows = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+from vfxgb.described import documented
 
 # Enough rows for the kernels to run full, few enough for the passive party to begin early.
 DEFAULT_CHUNK_ROWS = 4096
 
 
+@documented()
 class HeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How gradients are encrypted and summed.
 
-    `scheme`: Paillier or Okamoto-Uchiyama (crypto/README.md). `key_bits`: size of the public modulus. `randomness`: of
-    ciphertexts; "short" is faster and rests on one more assumption. `insecure`: allow keys below 2048 bits, for tests
-    and for reproducing papers. `precision_bits`: fractional bits of gradients, None for as many as stay exact.
-    `chunk_rows`: rows per message of gradients.
-
-    The rest switches single optimisations off, to measure them; the model is the same either way. `joint_buckets`: sum
-    into joint buckets of several features first. `pack_sums`: many sums in one returned ciphertext. `subtract`: sums of
-    the smaller child only. `pool`: make randomness in the background, on cores that are otherwise idle; None: with
-    Paillier, where it turns encryption into one product, not with Okamoto-Uchiyama. `stream`: send and sum while still
-    encrypting.
+    `joint_buckets`, `pack_sums`, `subtract`, `pool` and `stream` switch single optimisations off, to measure them; the
+    model is the same either way.
     """
 
-    scheme: Literal["paillier", "ou"] = "paillier"
-    key_bits: KeyBits = DEFAULT_BITS
-    randomness: Literal["djn", "short"] = "djn"
+    scheme: Annotated[
+        Literal["paillier", "ou"],
+        Meta(description="The cryptosystem: Paillier or Okamoto-Uchiyama (crypto/README.md compares them)."),
+    ] = "paillier"
+    key_bits: Annotated[int, Meta(ge=64, le=MAX_BITS, multiple_of=2, description="The size of the public modulus.")] = (
+        DEFAULT_BITS
+    )
+    randomness: Annotated[
+        Literal["djn", "short"],
+        Meta(description="How ciphertexts are randomised. 'short' is faster and rests on one more assumption."),
+    ] = "djn"
     precision_bits: PrecisionBits | None = None
-    insecure: bool = False
-    chunk_rows: ChunkRows = DEFAULT_CHUNK_ROWS
-    joint_buckets: bool = True
-    pack_sums: bool = True
-    subtract: bool = True
-    pool: bool | None = None
-    stream: bool = True
+    insecure: Annotated[
+        bool, Meta(description="Keys below 2048 bits are allowed, for tests and for reproducing papers.")
+    ] = False
+    chunk_rows: Annotated[int, Meta(ge=1, le=1 << 20, description="The number of rows in a message of gradients.")] = (
+        DEFAULT_CHUNK_ROWS
+    )
+    joint_buckets: Annotated[
+        bool, Meta(description="Ciphertexts are first summed into joint buckets of several features.")
+    ] = True
+    pack_sums: Annotated[bool, Meta(description="A returned ciphertext holds many sums.")] = True
+    subtract: Subtract = True
+    pool: Annotated[
+        bool | None,
+        Meta(
+            description="Randomness is made in the background, on cores that are otherwise idle. None does so with "
+            "Paillier, where encryption becomes one product, and not with Okamoto-Uchiyama."
+        ),
+    ] = None
+    stream: Annotated[bool, Meta(description="Gradients are sent and summed while others are still encrypted.")] = True
 
     @property
     def pooled(self) -> bool:

@@ -4,44 +4,94 @@ import math
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from vfxgb.contract import EngineOptions
+from vfxgb.described import documented
 from vfxgb.dp import GRID_BITS
 
 # base_score where it may not be estimated from labels: XGBoost's before it estimated any.
 START = 0.5
+Positive = Annotated[float, Meta(gt=0)]
+Order = Annotated[
+    Literal[1, 2], Meta(description="Splits are scored by gradients and hessians (2), or by gradients alone (1).")
+]
+PublicWeights = Annotated[
+    bool,
+    Meta(description="You declare that sample weights, scale_pos_weight and base_score were not made from labels."),
+]
 
 
+@documented()
 class LdpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of `epsilon` and `total_epsilon` must be given.
+    """What is randomised, and how strongly. One of `epsilon` and `total_epsilon` must be given."""
 
-    `mechanism`: "label_rr" randomises the labels once; every other one the gradients, once per tree. `epsilon`: for the
-    whole training with label_rr, else for each tree. `total_epsilon`: for the whole training, divided among its trees.
-    `delta`: with "gaussian", per tree next to epsilon and in total next to total_epsilon; with other mechanisms it lets
-    total_epsilon be divided by advanced composition. `order`: 2 scores by gradients and hessians, 1 by gradients alone.
-    `clip`: bound of |gradient| where the loss gives none; with label_rr, of |label| in regression. `hessians`: "clear",
-    which is right where they do not depend on labels, or "noisy", at half of the budget. `public_weights`: sample
-    weights, scale_pos_weight and base_score were not made from labels. `max_weight`: a bound of the sample weights that
-    was not taken from the data; needed next to them for noise on gradients without `clip`. `unbiased`: with label_rr
-    and two classes, train with labels whose mean is the true one. `as_printed`: algorithm 6 of papers/000 to the
-    letter, which protects nothing; needs `insecure`. `insecure`: agree to what protects nothing. `private_stage_trees`:
-    rounds that the active party trains alone after the last message, on its own columns and the joint score, with true
-    labels; 0 for none. Nobody else is told.
-    """
-
-    mechanism: Literal["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"] = "label_rr"
-    epsilon: float | None = None
-    total_epsilon: float | None = None
-    delta: float | None = None
-    order: Literal[1, 2] = 2
-    clip: float | None = None
-    hessians: Literal["clear", "noisy"] = "clear"
-    public_weights: bool = False
-    max_weight: float | None = None
-    unbiased: bool = False
-    as_printed: bool = False
-    insecure: bool = False
-    private_stage_trees: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
+    mechanism: Annotated[
+        Literal["label_rr", "laplace", "duchi", "piecewise", "hybrid", "gaussian"],
+        Meta(
+            description="'label_rr' randomises the labels once; every other mechanism randomises the gradients, once "
+            "per tree."
+        ),
+    ] = "label_rr"
+    epsilon: Annotated[
+        Positive | None,
+        Meta(description="The budget: for the whole training with label_rr, for each tree with other mechanisms."),
+    ] = None
+    total_epsilon: Annotated[
+        Positive | None, Meta(description="The budget for the whole training, divided among its trees.")
+    ] = None
+    delta: Annotated[
+        float | None,
+        Meta(
+            description="The delta of mechanism 'gaussian', between 0 and 1 and well below 1 / rows: per tree next to "
+            "epsilon, in total next to total_epsilon. With other mechanisms it lets total_epsilon be divided by "
+            "advanced composition."
+        ),
+    ] = None
+    order: Order = 2
+    clip: Annotated[
+        Positive | None,
+        Meta(
+            description="Gradients are clipped to this size where the loss gives no bound; with label_rr and numbers "
+            "to learn, labels are."
+        ),
+    ] = None
+    hessians: Annotated[
+        Literal["clear", "noisy"],
+        Meta(
+            description="Hessians are sent as they are, which is right where they do not depend on labels; or with "
+            "noise, at half of the budget."
+        ),
+    ] = "clear"
+    public_weights: PublicWeights = False
+    max_weight: Annotated[
+        Positive | None,
+        Meta(
+            description="No sample weight is above this bound, which was not taken from the data. Sample weights need "
+            "it where gradients get noise and there is no `clip`."
+        ),
+    ] = None
+    unbiased: Annotated[
+        bool,
+        Meta(description="With label_rr and two classes, training uses labels whose mean is the true one."),
+    ] = False
+    as_printed: Annotated[
+        bool,
+        Meta(
+            description="Algorithm 6 of the FedXGBoost paper runs to the letter, which protects nothing and needs "
+            "`insecure`."
+        ),
+    ] = False
+    insecure: Annotated[bool, Meta(description="You agree to what protects nothing.")] = False
+    private_stage_trees: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="After the last message the active party trains so many rounds alone, on its own columns and "
+            "the joint score, with true labels. Nobody else is told.",
+        ),
+    ] = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that do not go together."""

@@ -4,45 +4,69 @@ import math
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from vfxgb.contract import EngineOptions, PrecisionBits
-from vfxgb.protocols.ldp.params import START
+from vfxgb.described import documented
+from vfxgb.protocols.ldp.params import START, Order, Positive, PublicWeights
 
-Deviation = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 
-
+@documented()
 class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The paper's symbols. `calibrate` (calibration.py) finds sigma1, sigma2, C and W from privacy budgets.
+    """The noise of the protocol, by the paper's symbols; and noise that the active party adds for its labels.
 
-    `sigma1`: deviation of the noise that cancels in a candidate's sum. `sigma2`: of the noise that does not; 0 leaves
-    sums as they are and hides nothing of the candidates. `C`: squared length of the active party's secret factors.
-    `W`: noise vectors per candidate. `order`: 2 scores by gradients and hessians, 1 by gradients alone (remark 2).
-    `chunk_bytes`: how much noise travels in a message where W is 1, one candidate's at least.
-    `insecure`: agree to a protocol that is broken. `precision_bits`: fractional bits of gradients, None for as many as
-    stay exact.
-
-    `active_noise`: "gaussian" adds noise that the active party draws itself, once per tree, so that labels have
-    (epsilon, delta) for the whole training, against the passive parties too. `active_epsilon`: that epsilon.
-    `active_delta`: that delta, well below 1 / rows. `clip`: bound of
-    |gradient| for it, where the loss gives none. `public_weights`: sample weights, scale_pos_weight and base_score were
-    not made from labels. `max_weight`: a bound of the sample weights that was not taken from the data, for
-    active_noise next to them.
+    `calibrate` (calibration.py) finds sigma1, sigma2, C and W from privacy budgets.
     """
 
-    sigma1: Deviation = 0.18
-    sigma2: Deviation = 1.0
-    C: Annotated[float, msgspec.Meta(gt=0.0, le=1e12)] = 1.0
-    W: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 1
-    order: Literal[1, 2] = 2
-    chunk_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 28)] = 1 << 20
-    insecure: bool = False
+    sigma1: Annotated[
+        float,
+        Meta(ge=0.0, le=1e9, description="The standard deviation of the noise that cancels in the sum of a candidate."),
+    ] = 0.18
+    sigma2: Annotated[
+        float,
+        Meta(
+            ge=0.0,
+            le=1e9,
+            description="The standard deviation of the noise that does not cancel. 0 leaves sums as they are and hides "
+            "nothing of the candidates.",
+        ),
+    ] = 1.0
+    C: Annotated[
+        float, Meta(gt=0.0, le=1e12, description="The squared length of the active party's secret factors.")
+    ] = 1.0
+    W: Annotated[int, Meta(ge=1, le=4096, description="The number of noise vectors for a candidate.")] = 1
+    order: Order = 2
+    chunk_bytes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 28,
+            description="A message holds so many bytes of noise where W is 1, and at least the noise of a candidate.",
+        ),
+    ] = 1 << 20
+    insecure: Annotated[bool, Meta(description="You agree to a protocol that is broken.")] = False
     precision_bits: PrecisionBits | None = None
-    active_noise: Literal["none", "gaussian"] = "none"
-    active_epsilon: float | None = None
-    active_delta: float | None = None
-    clip: float | None = None
-    public_weights: bool = False
-    max_weight: float | None = None
+    active_noise: Annotated[
+        Literal["none", "gaussian"],
+        Meta(
+            description="'gaussian' adds noise that the active party draws itself, once per tree, so that labels have "
+            "(epsilon, delta) for the whole training, against the passive parties too."
+        ),
+    ] = "none"
+    active_epsilon: Annotated[float | None, Meta(description="The epsilon of active_noise.")] = None
+    active_delta: Annotated[float | None, Meta(description="The delta of active_noise, well below 1 / rows.")] = None
+    clip: Annotated[
+        Positive | None,
+        Meta(description="For active_noise, gradients are clipped to this size where the loss gives no bound."),
+    ] = None
+    public_weights: PublicWeights = False
+    max_weight: Annotated[
+        Positive | None,
+        Meta(
+            description="No sample weight is above this bound, which was not taken from the data. Sample weights "
+            "need it next to active_noise."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that do not go together."""

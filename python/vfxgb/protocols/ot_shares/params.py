@@ -1,14 +1,17 @@
 """Parameters of `ot_shares`."""
 
-import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from vfxgb.contract import EngineOptions, PrecisionBits
+from vfxgb.checks import bytes_in
+from vfxgb.contract import EngineOptions, PrecisionBits, Subtract
+from vfxgb.described import documented
+from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, refuse_small_group
 
-ChunkRows = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
-Bytes = Annotated[int, msgspec.Meta(ge=1)]
+Rows = Annotated[int, Meta(ge=1, le=1 << 20)]
+Bytes = Annotated[int, Meta(ge=1)]
 
 # With 150,000 rows a masked pair takes 99 bits, which keeps five features below a quarter of the 256 bytes that a row
 # costs with Okamoto-Uchiyama, the traffic of the levels included.
@@ -17,44 +20,67 @@ DEFAULT_PRECISION_BITS = 31
 DEFAULT_CHUNK_ROWS = 16_384
 # Rows per block of the set-up, each under a key of its own of the hash, unless the bound asks for fewer (bound.py).
 DEFAULT_SETUP_ROWS = 4096
-_UNITS = "KMGT"
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 
+@documented()
 class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How masks are agreed on and kept. `memory_limit`, `keep_leaves` and `setup_dir` are each party's own.
+    """How masks are agreed on and kept. `memory_limit`, `keep_leaves` and `setup_dir` are each party's own."""
 
-    `precision_bits`: fractional bits of gradients, None for as many as stay exact; each costs two bits per row and
-    feature and tree on the wire. `chunk_rows`: rows per message of masked gradients. `setup_rows`: rows per block of
-    the set-up; None: 4,096, or fewer where there are so many features and trees that masks would become easier to guess
-    than with 2^100 evaluations of AES (bound.py). `memory_limit`: what the keys of one party may take, in bytes or as
-    in "1GB"; a run that needs more is refused. `keep_leaves`: keep the leaves of all trees within that limit instead of
-    growing them for each sum; None: if they fit and the processor has no wide AES, which grows them faster than memory
-    delivers them. `setup_dir`: an existing folder where each party keeps its part of the set-up, so that a later run
-    need not repeat it. `group_bits`: bits of the prime of the base transfers; below 2048 only with `insecure`.
-    `insecure`: allow that, for tests.
-    `checked`: a passive party proves that its transfers are consistent (ot/README.md); without the proof one that
-    deviates can learn every mask. `subtract`: sums of the smaller child only.
-    """
-
-    precision_bits: PrecisionBits | None = DEFAULT_PRECISION_BITS
-    chunk_rows: ChunkRows = DEFAULT_CHUNK_ROWS
-    setup_rows: ChunkRows | None = None
-    memory_limit: Bytes | str | None = None
-    keep_leaves: bool | None = None
-    setup_dir: str | None = None
-    group_bits: Literal[768, 1024, 1536, 2048, 3072, 4096] = 3072
-    insecure: bool = False
-    checked: bool = True
-    subtract: bool = True
+    precision_bits: Annotated[
+        PrecisionBits | None,
+        Meta(
+            description="The number of fractional bits of gradients. None takes as many as stay exact. Each of them "
+            "costs two bits per row, feature and tree on the wire."
+        ),
+    ] = DEFAULT_PRECISION_BITS
+    chunk_rows: Annotated[Rows, Meta(description="The number of rows in a message of masked gradients.")] = (
+        DEFAULT_CHUNK_ROWS
+    )
+    setup_rows: Annotated[
+        Rows | None,
+        Meta(
+            description="The number of rows in a block of the set-up. None takes 4,096, or fewer where there are so "
+            "many features and trees that masks would become easier to guess than with 2^100 evaluations of AES "
+            "(bound.py)."
+        ),
+    ] = None
+    memory_limit: Annotated[
+        Bytes | str | None,
+        Meta(
+            description="The keys of one party may take so much memory, in bytes or as in '1GB'. A run that needs more "
+            "is refused."
+        ),
+    ] = None
+    keep_leaves: Annotated[
+        bool | None,
+        Meta(
+            description="The leaves of all trees are kept within `memory_limit` instead of being grown for each sum. "
+            "None keeps them if they fit and the processor has no wide AES, which grows them faster than memory "
+            "delivers them."
+        ),
+    ] = None
+    setup_dir: Annotated[
+        str | None,
+        Meta(
+            description="An existing folder where each party keeps its part of the set-up, so that a later run need "
+            "not repeat it."
+        ),
+    ] = None
+    group_bits: GroupBits = DEFAULT_BITS
+    insecure: AllowSmallGroups = False
+    checked: Annotated[
+        bool,
+        Meta(
+            description="A passive party proves that its transfers are consistent (ot/README.md). Without the proof a "
+            "party that deviates from the protocol can learn every mask."
+        ),
+    ] = True
+    subtract: Subtract = True
 
     def __post_init__(self) -> None:
         if isinstance(self.memory_limit, str):
             read_size(self.memory_limit)
-        if self.group_bits < 2048 and not self.insecure:
-            raise ValueError(
-                f"group_bits={self.group_bits} is no protection: take at least 2048, or pass insecure=True"
-            )
+        refuse_small_group(self.group_bits, self.insecure)
         if self.keep_leaves and self.memory_limit is None:
             raise ValueError("keep_leaves=True needs a memory_limit: leaves take 16 bytes per row, feature and bin")
 
@@ -66,12 +92,10 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_size(text: str) -> int:
     """Bytes of "1GB" (10^9), "512 MiB" (2^29) or "1000". Raises ValueError."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
+    size = bytes_in(text)
+    if size is None:
         raise ValueError(f"memory_limit={text!r}: wanted a number of bytes, or one with a unit as in '1GB' or '512MiB'")
-    number, unit, binary = match.groups()
-    power = _UNITS.index(unit.upper()) + 1 if unit else 0
-    return int(float(number) * (1024 if binary else 1000) ** power)
+    return size
 
 
 def ot_options(params: OtSharesParams) -> EngineOptions:

@@ -2,28 +2,25 @@
 
 from typing import Annotated
 
-import msgspec
+from msgspec import Meta
 
 from vfxgb.contract import EngineOptions
+from vfxgb.described import documented
 from vfxgb.protocols.smm.kernel import Cover
 from vfxgb.protocols.smm.params import SmmParams
 
-Columns = Annotated[int, msgspec.Meta(ge=0, le=1 << 14)]
-Deviation = Annotated[float, msgspec.Meta(gt=0)]
 
-
+@documented()
 class Smm2Params(SmmParams, frozen=True, forbid_unknown_fields=True):
     """Those of SmmParams, and what covers the splitting matrix.
-
-    `l1`: dummy threshold columns. `l2`: columns of normal numbers. `mu`: their mean. `sigma`: their standard deviation.
 
     A node of at most l + l1 + l2 + r rows is small, l being the candidates of the passive party.
     """
 
-    l1: Columns = 20
-    l2: Columns = 20
-    mu: float = 0.0
-    sigma: Deviation = 1.0
+    l1: Annotated[int, Meta(ge=0, le=1 << 14, description="The number of dummy threshold columns.")] = 20
+    l2: Annotated[int, Meta(ge=0, le=1 << 14, description="The number of columns of normal numbers.")] = 20
+    mu: Annotated[float, Meta(description="The mean of these normal numbers.")] = 0.0
+    sigma: Annotated[float, Meta(gt=0, description="Their standard deviation.")] = 1.0
 
     @property
     def cover(self) -> Cover:

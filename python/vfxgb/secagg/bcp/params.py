@@ -2,22 +2,19 @@
 
 from typing import Annotated
 
-import msgspec
+from msgspec import Meta
 
 from vfxgb.crypto.sizes import DEFAULT_BITS, MAX_BITS
-from vfxgb.secagg.base import AggregatorParams
-
-KeyBits = Annotated[int, msgspec.Meta(ge=128, le=MAX_BITS, multiple_of=2)]
-Slots = Annotated[int, msgspec.Meta(ge=1)]
+from vfxgb.described import documented
+from vfxgb.secagg.base import AggregatorParams, AllowSmallKeys, Slots
 
 
+@documented()
 class BcpParams(AggregatorParams, frozen=True, forbid_unknown_fields=True):
-    """Those of AggregatorParams, with min_users at least 2.
+    """Those of AggregatorParams, with min_users at least 2, and the key."""
 
-    `key_bits`: size of N. `insecure`: allow less than 2048 bits, for tests and for the paper's 512. `slots`: entries
-    in one plaintext, None for as many as fit, 1 for the paper's way.
-    """
-
-    key_bits: KeyBits = DEFAULT_BITS
-    insecure: bool = False
-    slots: Slots | None = None
+    key_bits: Annotated[int, Meta(ge=128, le=MAX_BITS, multiple_of=2, description="The size of the modulus N.")] = (
+        DEFAULT_BITS
+    )
+    insecure: AllowSmallKeys = False
+    slots: Slots = None

@@ -1,11 +1,13 @@
 """What `plain` is."""
 
+from vfxgb.described import documented
 from vfxgb.secagg.base import AggregatorParams, AggregatorSpec
 from vfxgb.secagg.plain.messages import PlainTask, PlainVector
 from vfxgb.secagg.plain.server import PlainServer
 from vfxgb.secagg.plain.user import PlainUser
 
 
+@documented()
 class PlainParams(AggregatorParams, frozen=True, forbid_unknown_fields=True):
     """Those of AggregatorParams."""
 

@@ -1,8 +1,11 @@
 """What a connection may cost: times, bytes, and how often each side shows that it is alive."""
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Annotated
 
+from msgspec import Meta
+
+from vfxgb.described import allows, documented, parameters
 from vfxgb.errors import ConfigError
 from vfxgb.transport.messages import BULK_BYTES
 
@@ -14,50 +17,95 @@ MISSED_BEATS = 3
 # Signs of life that fit into lost_after_seconds: a single late one is no alarm.
 BEATS_BEFORE_LOST = 4
 
-# Field -> (smallest, largest) value.
-BOUNDS: dict[str, tuple[float, float]] = {
-    "connect_seconds": (0.1, 3600.0),
-    "reconnect_seconds": (0.0, 7 * 86400.0),
-    "step_seconds": (0.1, 30 * 86400.0),
-    "heartbeat_seconds": (0.05, 3600.0),
-    "lost_after_seconds": (0.2, 3600.0),
-    "close_seconds": (0.1, 3600.0),
-    "window_bytes": (4 * CHUNK_BYTES, 1 << 34),
-    "max_frame_bytes": (1 << 10, 1 << 34),
-    "max_session_bytes": (16 * CHUNK_BYTES, 1 << 36),
-}
 
-
+@documented()
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one side; the two sides of a link need not agree. Raises ConfigError for values out of bounds.
+    """Limits of one side; the two sides of a link need not agree. Raises ConfigError for values out of bounds."""
 
-    `connect_seconds`: from the first byte of a connection to an open session; who is slower is dropped.
-    `reconnect_seconds`: how long a lost connection is tried again, or waited for, before it is given up; 0: never.
-    `step_seconds`: the longest wait for the next frame, or for room to send one, while the peer is alive.
-    `heartbeat_seconds`: a sign of life at least this often; after three times as long without one the connection is
-    given up and made again. A line has to carry a chunk of 1 MiB in that time: 0.3 Mbit/s are enough for the default.
-    `lost_after_seconds`: after so long without a sign of life the peer is reported as lost; the other side is asked for
-    four signs of life in that time. Nothing ends by it: a peer that is heard again is reported as back.
-    `close_seconds`: how long `close` waits for the last frames to reach the peer.
-    `window_bytes`: frames that wait in each direction on each side, beyond the one that is being moved.
-    `max_frame_bytes`: the largest frame accepted; refused when announced, before any memory is taken.
-    `max_session_bytes`: the most that a session may hold of what came and was not read yet, the frame that is being put
-    together included. The window takes at most a quarter of it, and a frame what two windows leave.
-    `compression`: zstd for chunks that shrink, if both sides want it and have the package `zstandard`. Off by default:
-    sizes on the wire then tell an eavesdropper how regular the data is.
-    """
-
-    connect_seconds: float = 10.0
-    reconnect_seconds: float = 120.0
-    step_seconds: float = 3600.0
-    heartbeat_seconds: float = 10.0
-    lost_after_seconds: float = 4.0
-    close_seconds: float = 5.0
-    window_bytes: int = 64 << 20
-    max_frame_bytes: int = BULK_BYTES + CHUNK_BYTES
-    max_session_bytes: int = 512 << 20
-    compression: bool = False
+    connect_seconds: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=3600,
+            description="A connection must be an open session so long after its first byte, or it is dropped.",
+        ),
+    ] = 10.0
+    reconnect_seconds: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=7 * 86400,
+            description="A lost connection is tried again, or waited for, so long before it is given up; 0 gives "
+            "up at once.",
+        ),
+    ] = 120.0
+    step_seconds: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=30 * 86400,
+            description="The longest wait for the next frame, or for room to send one, while the peer is alive.",
+        ),
+    ] = 3600.0
+    heartbeat_seconds: Annotated[
+        float,
+        Meta(
+            ge=0.05,
+            le=3600,
+            description="Each side gives a sign of life at least this often; after three times as long without one the "
+            "connection is given up and made again. A line has to carry a chunk of 1 MiB in that time: 0.3 Mbit/s are "
+            "enough for the default.",
+        ),
+    ] = 10.0
+    lost_after_seconds: Annotated[
+        float,
+        Meta(
+            ge=0.2,
+            le=3600,
+            description="After so long without a sign of life the peer is reported as lost; the other side is asked "
+            "for four signs of life in that time. Nothing ends by it: a peer that is heard again is reported as back.",
+        ),
+    ] = 4.0
+    close_seconds: Annotated[
+        float,
+        Meta(ge=0.1, le=3600, description="Closing a link waits so long for the last frames to reach the peer."),
+    ] = 5.0
+    window_bytes: Annotated[
+        int,
+        Meta(
+            ge=4 * CHUNK_BYTES,
+            le=1 << 34,
+            description="So many bytes of frames may wait in each direction on each side, beyond the frame that is "
+            "being moved.",
+        ),
+    ] = 64 << 20
+    max_frame_bytes: Annotated[
+        int,
+        Meta(
+            ge=1 << 10,
+            le=1 << 34,
+            description="The largest frame accepted. A larger one is refused when it is announced, before any memory "
+            "is taken.",
+        ),
+    ] = BULK_BYTES + CHUNK_BYTES
+    max_session_bytes: Annotated[
+        int,
+        Meta(
+            ge=16 * CHUNK_BYTES,
+            le=1 << 36,
+            description="The most that a session may hold of what came and was not read yet, the frame that is being "
+            "put together included. The window takes at most a quarter of it, and a frame what two windows leave.",
+        ),
+    ] = 512 << 20
+    compression: Annotated[
+        bool,
+        Meta(
+            description="Chunks that shrink are compressed by zstd, if both sides want it and have the package "
+            "`zstandard`. It is off by default, because sizes on the wire then tell an eavesdropper how regular the "
+            "data is."
+        ),
+    ] = False
 
     @property
     def wanted_beat(self) -> float:
@@ -75,16 +123,8 @@ class Limits:
         return min(self.max_frame_bytes, self.max_session_bytes - 2 * self.receive_window - 2 * CHUNK_BYTES)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "compression":
-                good = isinstance(value, bool)
-                wanted = "true or false"
-            else:
-                low, high = BOUNDS[field.name]
-                kinds = (int,) if field.name.endswith("bytes") else (int, float)
-                good = isinstance(value, kinds) and not isinstance(value, bool)
-                good = good and math.isfinite(value) and low <= value <= high
-                wanted = f"a number from {low:g} to {high:g}"
-            if not good:
-                raise ConfigError(f"network limits: {field.name} is {value!r}, wanted {wanted}")
+        for parameter in parameters(Limits):
+            value = getattr(self, parameter.name)
+            if not allows(parameter.hint, value):
+                wanted = parameter.wanted(toml=True)
+                raise ConfigError(f"network limits: {parameter.name} is {value!r}, wanted {wanted}")
