@@ -24,7 +24,7 @@
 //
 // Never use a tweak twice for another purpose: the values of a leaf under different tweaks are independent, those under
 // the same tweak equal. All tweaks are listed here. They differ in the upper half: 0 for growing trees, 1 for the masks
-// of corrections, at least 2^63 for values.
+// of corrections, 2 to 2^63 - 1 for keys of transfers, at least 2^63 for values.
 #pragma once
 
 #include "ot/aes.h"
@@ -35,6 +35,8 @@ inline constexpr std::size_t session_bytes = 32;
 
 // The tweak for the mask of the correction of a level below nodes that were cut off (ggm.h). 0 is that of growing.
 inline Block cut_tweak(u64 level) { return {level, 1}; }
+// The tweak for part `part` of the key of transfer number `index` of a batch (transfer_keys.h).
+inline Block transfer_tweak(u64 index, u64 part) { return {index, 2 + part}; }
 // The tweak for the values of leaves: number `counter` of `run`, which has 63 bits.
 inline Block value_tweak(u64 counter, u64 run) { return {counter, run | u64{1} << 63}; }
 
@@ -49,6 +51,10 @@ class Hash {
   // out[i] = H(in[i], tweak); out may be in.
   void values(const Block& tweak, const Block* in, Block* out, std::size_t count) const {
     path_->hash(key_, tweak, in, out, count);
+  }
+  // out[i] = H(in[i] ^ shift, tweak + i), the lower half of the tweak counting up; out may be in.
+  void values_counted(const Block& tweak, const Block& shift, const Block* in, Block* out, std::size_t count) const {
+    path_->hash_counted(key_, tweak, shift, in, out, count);
   }
   // Parents become children, see AesPath.
   void children(Lanes* nodes, std::size_t parents) const { path_->children(key_, nodes, parents); }

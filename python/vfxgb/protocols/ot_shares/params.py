@@ -8,6 +8,7 @@ import msgspec
 from vfxgb.contract import EngineOptions, PrecisionBits
 
 ChunkRows = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+TransferBits = Annotated[int, msgspec.Meta(ge=1, le=8)]
 Bytes = Annotated[int, msgspec.Meta(ge=1)]
 
 # With 150,000 rows a masked pair takes 99 bits, which keeps five features below a quarter of the 256 bytes that a row
@@ -33,6 +34,8 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delivers them. `setup_dir`: an existing folder where each party keeps its part of the set-up, so that a later run
     need not repeat it. `group_bits`: bits of the prime of the base transfers; below 2048 only with `insecure`.
     `insecure`: allow that, for tests.
+    `transfer_bits`: k of the transfers of the set-up, 1 to 8: a level of a tree takes 128 / k bits there, and 2^k / k
+    times the AES of k = 1; None: what suits the active party's processor (ot/transfer_bits.py).
     `checked`: a passive party proves that its transfers are consistent (ot/README.md); without the proof one that
     deviates can learn every mask. `subtract`: sums of the smaller child only.
     """
@@ -45,6 +48,7 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setup_dir: str | None = None
     group_bits: Literal[768, 1024, 1536, 2048, 3072, 4096] = 3072
     insecure: bool = False
+    transfer_bits: TransferBits | None = None
     checked: bool = True
     subtract: bool = True
 
