@@ -20,6 +20,7 @@ Trees of masks, base transfers included:
 from vfxgb.ot.batch import ReceiverBatch, SenderBatch
 from vfxgb.ot.group import ModpGroup, modp_group
 from vfxgb.ot.session import HolderSession, OwnerSession
+from vfxgb.ot.stock import ReceiverStock, SenderStock
 from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, MAX_TRANSFER_BITS, choose_k, measured_aes_speed
 from vfxgb.ot.transfers import Receiver, Sender, TransferSettings
 from vfxgb.ot.wire import Place
@@ -33,8 +34,10 @@ __all__ = [
     "Place",
     "Receiver",
     "ReceiverBatch",
+    "ReceiverStock",
     "Sender",
     "SenderBatch",
+    "SenderStock",
     "TransferSettings",
     "choose_k",
     "measured_aes_speed",

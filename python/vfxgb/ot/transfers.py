@@ -109,6 +109,18 @@ class _Party:
         """The next group of 128 transfers; all before it are used."""
         return self._position
 
+    def skip_to(self, position: int) -> None:
+        """Leave out what lies before `position`, the other party's. TransferError for one that was passed here."""
+        with self._lock:
+            if position < self._position:
+                raise TransferError(
+                    f"transfers with {self.peer}: found position {position}, wanted {self._position} or a later one; "
+                    "transfers are never used twice"
+                )
+            if self._mark is not None:
+                self._mark(position)
+            self._position = position
+
     def _size(self, count: int, chosen: bool) -> _Size:
         return _Size(count, self.settings.transfer_bits, chosen, self.settings.checked, not self._seeds)
 
