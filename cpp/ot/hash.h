@@ -21,6 +21,8 @@
 // and 100 trees of boosting has q = 4,096 * 5 * (5 + 100) < 2^22, which leaves more than 2^105 evaluations; with 50
 // features and 100,000 trees q is above 2^34, which leaves 2^92. python/vfxgb/protocols/ot_shares/bound.py computes it
 // for a run and stops where fewer than 2^100 would be left, which is q = 2^27: then q^2 / 2^128 is 2^-74 for each key.
+// Of a batch of n transfers n keys are hidden, of tables the blocks of n strings (transfer_keys.h): a batch of 2^20
+// random transfers leaves 2^107 evaluations.
 //
 // Never use a tweak twice for another purpose: the values of a leaf under different tweaks are independent, those under
 // the same tweak equal. All tweaks are listed here. They differ in the upper half: 0 for growing trees, 1 for the masks
