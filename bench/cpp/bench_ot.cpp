@@ -1,10 +1,12 @@
-// AES and the hash per block and path; transfers and trees of a set-up per (row, feature). One thread.
+// AES and the hash per block and path; transfers; trees of a set-up per (row, feature). One thread.
 #include <benchmark/benchmark.h>
 
 #include <string>
 
+#include "ot/consistency.h"
 #include "ot/ggm.h"
-#include "ot/iknp.h"
+#include "ot/soft_spoken.h"
+#include "ot/transfer_keys.h"
 #include "ot/transpose.h"
 #include "rand/csprng.h"
 
@@ -62,24 +64,89 @@ struct SetUp {
   std::vector<Leaf> holes;
 };
 
+// Transfers by small fields, 65,536 at a time, per transfer: rows of either side for k = 1 to 8, and what is made of
+// them. k = 1 is the extension of Ishai, Kilian, Nissim and Petrank.
+struct Batch {
+  static constexpr std::size_t groups = 512, count = groups * group_transfers;
+  explicit Batch(unsigned bits)
+      : pieces(bits),
+        leaves(random_blocks(pieces.leaves())),
+        c(random_blocks(groups * 128)),
+        rows(random_blocks(count)),
+        choices(groups) {}
+  Pieces pieces;
+  Blocks leaves, c, rows, choices;
+};
+
 void receive(benchmark::State& state) {
-  const SetUp setup(static_cast<std::int32_t>(state.range(0)));
-  const Blocks seeds = random_blocks(256), choices = random_blocks((setup.forest.transfers() + 127) / 128);
-  const IknpReceiver receiver(reinterpret_cast<const unsigned char*>(seeds.data()));
-  Blocks u(128 * choices.size()), t(128 * choices.size());
-  for (auto _ : state) receiver.extend(0, choices.size(), choices.data(), u.data(), t.data(), 1);
-  items(state, setup.forest.trees());
+  Batch batch(static_cast<unsigned>(state.range(0)));
+  const TransferReceiver receiver(batch.pieces, batch.leaves);
+  u64 group = 0;
+  for (auto _ : state) {
+    receiver.extend(group, Batch::groups, false, batch.choices.data(), batch.c.data(), batch.rows.data(), 1);
+    group += Batch::groups;
+  }
+  items(state, Batch::count);
+  state.counters["bytes"] = static_cast<double>(16 * sent_blocks(batch.pieces, false)) / 128;
 }
 
 void send(benchmark::State& state) {
-  const SetUp setup(static_cast<std::int32_t>(state.range(0)));
-  const Blocks seeds = random_blocks(128);
-  const IknpSender sender(setup.delta, reinterpret_cast<const unsigned char*>(seeds.data()));
-  const std::size_t groups = (setup.forest.transfers() + 127) / 128;
-  const Blocks u = random_blocks(128 * groups);
-  Blocks q(128 * groups);
-  for (auto _ : state) sender.extend(0, groups, u.data(), q.data(), 1);
-  items(state, setup.forest.trees());
+  Batch batch(static_cast<unsigned>(state.range(0)));
+  const TransferSender sender(batch.pieces, random_blocks(1)[0], batch.leaves);
+  u64 group = 0;
+  for (auto _ : state) {
+    sender.extend(group, Batch::groups, false, batch.c.data(), batch.rows.data(), 1);
+    group += Batch::groups;
+  }
+  items(state, Batch::count);
+}
+
+// The two keys of the sender are two of these.
+void transfer_key(benchmark::State& state) {
+  Batch batch(1);
+  const Hash hash(random_key(), aes_path());
+  Blocks keys(Batch::count);
+  for (auto _ : state) transfer_keys(hash, batch.leaves[0], 0, batch.rows.data(), Batch::count, keys.data(), 1);
+  items(state, Batch::count);
+}
+
+// Tables of 16 entries of 2 bits, per table.
+struct Tables : Batch {
+  static constexpr std::size_t tables = count / 4;
+  Tables() : Batch(1), hash(random_key(), aes_path()), out(tables * shape.table_bytes()), choice(tables) {}
+  TableShape shape{4, 2};
+  Hash hash;
+  std::vector<unsigned char> out, choice;
+};
+
+void tables_of_sender(benchmark::State& state) {
+  Tables t;
+  for (auto _ : state)
+    table_entries(t.hash, t.leaves[0], t.shape, 0, t.rows.data(), Tables::tables, t.out.data(), 1);
+  items(state, Tables::tables);
+}
+
+void tables_of_receiver(benchmark::State& state) {
+  Tables t;
+  for (auto _ : state)
+    chosen_entries(t.hash, t.shape, 0, t.choice.data(), t.rows.data(), Tables::tables, t.out.data(), 1);
+  items(state, Tables::tables);
+}
+
+// Either side's part of the check.
+void compress(benchmark::State& state) {
+  Batch batch(1);
+  Block out[128];
+  for (auto _ : state) compress_columns(random_key(), batch.rows.data(), Batch::groups, out, 1);
+  items(state, Batch::count);
+}
+
+void leaf_sums(benchmark::State& state, const LeafSumPath* path) {
+  std::vector<AesKey> keys;
+  for (int i = 0; i < 64; ++i) keys.push_back(random_key());
+  Blocks sum(chunk_groups), rows(6 * chunk_groups);
+  for (auto _ : state) path->add(keys.data(), 6, false, 0, sum.data(), rows.data());
+  items(state, 64 * chunk_groups);
 }
 
 void corrections(benchmark::State& state) {
@@ -110,8 +177,12 @@ void grow_and_hash(benchmark::State& state) {
 }
 
 BENCHMARK(transpose);
-BENCHMARK(receive)->Arg(32)->Arg(33);
-BENCHMARK(send)->Arg(32)->Arg(33);
+BENCHMARK(receive)->DenseRange(1, 8);
+BENCHMARK(send)->DenseRange(1, 8);
+BENCHMARK(transfer_key);
+BENCHMARK(tables_of_sender);
+BENCHMARK(tables_of_receiver);
+BENCHMARK(compress);
 BENCHMARK(corrections)->Arg(32)->Arg(33);
 BENCHMARK(copaths)->Arg(32)->Arg(33);
 BENCHMARK(grow_and_hash)->Arg(32)->Arg(33)->Arg(1024);
@@ -121,6 +192,8 @@ BENCHMARK(grow_and_hash)->Arg(32)->Arg(33)->Arg(1024);
 int main(int argc, char** argv) {
   for (const AesPath* path : aes_paths())
     benchmark::RegisterBenchmark((std::string("hash/") + path->name).c_str(), hash, path);
+  for (const LeafSumPath* path : leaf_sum_paths())
+    benchmark::RegisterBenchmark((std::string("leaf_sums/") + path->name).c_str(), leaf_sums, path);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

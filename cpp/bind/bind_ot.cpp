@@ -1,89 +1,9 @@
-// Oblivious transfer: AES, the hash, correlated transfers, and trees for a whole block of rows in one call.
-#include <cstring>
-
-#include "bind/arrays.h"
-#include "ot/consistency.h"
+// Oblivious transfer: AES, the hash, and trees for a whole block of rows in one call.
+#include "bind/ot_blocks.h"
 #include "ot/ggm.h"
-#include "ot/iknp.h"
 
 namespace vfxgb::bind {
 namespace {
-
-using ot::Block;
-using Byte = std::uint8_t;
-constexpr py::ssize_t block_bytes = 16;
-
-Block block_of(const py::bytes& bytes, const char* name) {
-  const std::string_view view = bytes;
-  if (view.size() != sizeof(Block)) throw std::invalid_argument(std::string(name) + " takes 16 bytes");
-  Block out;
-  std::memcpy(&out, view.data(), sizeof out);
-  return out;
-}
-
-ot::Hash hash_of(const py::bytes& session, u32 domain, u64 block) {
-  const std::string_view view = session;
-  if (view.size() != ot::session_bytes) throw std::invalid_argument("session takes 32 bytes");
-  return {reinterpret_cast<const unsigned char*>(view.data()), domain, block};
-}
-
-// Python's bytes need not stand at a multiple of 16: a copy that does, wiped in the end.
-ot::Blocks blocks_of(const py::buffer& buffer, std::size_t count, const char* name) {
-  const Bytes bytes(buffer, 1);
-  if (bytes.size() != count * sizeof(Block))
-    throw std::invalid_argument(std::string(name) + " holds " + std::to_string(bytes.size()) + " bytes; wanted " +
-                                std::to_string(count * sizeof(Block)));
-  ot::Blocks out(count);
-  if (count > 0) std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
-}
-
-std::size_t block_count(const py::buffer& buffer) { return Bytes(buffer, sizeof(Block)).count(); }
-
-Array<Byte> array_of_blocks(const ot::Blocks& blocks, std::vector<py::ssize_t> shape) {
-  shape.push_back(block_bytes);
-  Array<Byte> out(shape);
-  if (!blocks.empty()) std::memcpy(out.mutable_data(), blocks.data(), blocks.size() * sizeof(Block));
-  return out;
-}
-
-py::bytes bytes_of_blocks(const ot::Blocks& blocks) {
-  return {reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(Block)};
-}
-
-py::ssize_t extent(std::size_t count) { return static_cast<py::ssize_t>(count); }
-
-ot::IknpSender make_sender(const py::bytes& delta, const Array<Byte>& seeds) {
-  return {block_of(delta, "delta"), shaped(seeds, {128, 16}, "seeds")};
-}
-
-ot::IknpReceiver make_receiver(const Array<Byte>& seeds) {
-  return ot::IknpReceiver(shaped(seeds, {128, 2, 16}, "seeds"));
-}
-
-Array<Byte> sender_extend(const ot::IknpSender& sender, u64 first_group, const py::buffer& u, py::ssize_t threads) {
-  const std::size_t count = block_count(u), team = positive(threads);
-  if (count % ot::group_transfers != 0) throw std::invalid_argument("u must hold whole groups of 2048 bytes");
-  const ot::Blocks sent = blocks_of(u, count, "u");
-  ot::Blocks q(count);
-  interruptible([&] {
-    sender.extend(first_group, count / ot::group_transfers, sent.data(), q.data(), team);
-    return true;
-  });
-  return array_of_blocks(q, {extent(count)});
-}
-
-py::tuple receiver_extend(const ot::IknpReceiver& receiver, u64 first_group, const py::buffer& choices,
-                          py::ssize_t threads) {
-  const std::size_t groups = block_count(choices), team = positive(threads);
-  const ot::Blocks chosen = blocks_of(choices, groups, "choices");
-  ot::Blocks u(groups * ot::group_transfers), t(groups * ot::group_transfers);
-  interruptible([&] {
-    receiver.extend(first_group, groups, chosen.data(), u.data(), t.data(), team);
-    return true;
-  });
-  return py::make_tuple(bytes_of_blocks(u), array_of_blocks(t, {extent(t.size())}));
-}
 
 // A forest and who stands where in it.
 struct Trees {
@@ -172,29 +92,6 @@ Array<Byte> tree_leaves_punctured(const py::bytes& session, u32 domain, u64 bloc
   return array_of_blocks(out, {extent(out.size())});
 }
 
-py::bytes bytes_of(const Block& block) { return {reinterpret_cast<const char*>(&block), sizeof block}; }
-
-ot::AesKey key_of(const py::bytes& key) {
-  const Block bytes = block_of(key, "key");
-  return ot::AesKey(reinterpret_cast<const unsigned char*>(&bytes));
-}
-
-py::bytes weighted_sum(const py::bytes& key, const py::buffer& rows, py::ssize_t threads) {
-  const ot::AesKey weights = key_of(key);
-  const ot::Blocks in = blocks_of(rows, block_count(rows), "rows");
-  const std::size_t team = positive(threads);
-  return bytes_of(interruptible([&] { return ot::weighted_sum(weights, in.data(), in.size(), team); }));
-}
-
-py::bytes weighted_choices(const py::bytes& key, const py::buffer& choices) {
-  const ot::Blocks in = blocks_of(choices, block_count(choices), "choices");
-  return bytes_of(ot::weighted_choices(key_of(key), in.data(), in.size()));
-}
-
-py::bytes field_product(const py::bytes& a, const py::bytes& b) {
-  return bytes_of(ot::field_product(block_of(a, "a"), block_of(b, "b")));
-}
-
 Array<Byte> aes_encrypt(const py::bytes& key, const py::buffer& blocks) {
   const ot::Blocks in = blocks_of(blocks, block_count(blocks), "blocks");
   ot::Blocks out(in.size());
@@ -216,15 +113,6 @@ void register_ot(py::module_& module) {
   module.def("aes_path", [] { return ot::aes_path().name; });
   module.def("aes_encrypt", aes_encrypt, arg("key"), arg("blocks"));
   module.def("ot_hash", ot_hash, arg("session"), arg("domain"), arg("block"), arg("level"), arg("blocks"));
-  py::class_<ot::IknpSender>(module, "OtSender")
-      .def(py::init(&make_sender), arg("delta"), arg("seeds"))
-      .def("extend", sender_extend, arg("first_group"), arg("u"), arg("threads") = 1);
-  py::class_<ot::IknpReceiver>(module, "OtReceiver")
-      .def(py::init(&make_receiver), arg("seeds"))
-      .def("extend", receiver_extend, arg("first_group"), arg("choices"), arg("threads") = 1);
-  module.def("weighted_sum", weighted_sum, arg("key"), arg("rows"), arg("threads") = 1);
-  module.def("weighted_choices", weighted_choices, arg("key"), arg("choices"));
-  module.def("field_product", field_product, arg("a"), arg("b"));
   module.def("tree_choices", tree_choices, arg("leaves"), arg("holes"));
   module.def("tree_corrections", tree_corrections, arg("session"), arg("domain"), arg("block"), arg("delta"),
              arg("leaves"), arg("rows"), arg("q"), arg("threads") = 1);

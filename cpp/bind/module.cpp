@@ -63,7 +63,7 @@ const Folder folders[] = {
      "cpp/crypto: cryptosystems, masks, shares of keys.",
      {vfxgb::bind::register_crypto, vfxgb::bind::register_cipher_rows, vfxgb::bind::register_bresson,
       vfxgb::bind::register_secagg}},
-    {"ot", "cpp/ot: oblivious transfer.", {vfxgb::bind::register_ot}},
+    {"ot", "cpp/ot: oblivious transfer.", {vfxgb::bind::register_ot, vfxgb::bind::register_transfers}},
     {"psi", "cpp/psi: private set intersection.", {vfxgb::bind::register_psi}},
     {"codec", "cpp/codec: slots of plaintexts.", {vfxgb::bind::register_codec}},
     {"gbdt",

@@ -171,11 +171,18 @@ void stream(const AesKey& key, u64 start, Block* out, std::size_t count, std::si
   });
 }
 
+constexpr Block zero = {0, 0};
+
 Block sigma(const Block& x) { return {x.high, x.high ^ x.low}; }
 
-void hash_eight(const Planes& planes, const Block& tweak, const Block* in, Block* out, std::size_t some) {
+// The tweaks are `step` apart in their lower halves.
+void hash_eight(const Planes& planes, const Block& tweak, u64 step, const Block& shift, const Block* in, Block* out,
+                std::size_t some) {
   Block mixed[8], buffer[8] = {};
-  for (std::size_t i = 0; i < some; ++i) mixed[i] = sigma(in[i]), buffer[i] = mixed[i] ^ tweak;
+  for (std::size_t i = 0; i < some; ++i) {
+    mixed[i] = sigma(in[i] ^ shift);
+    buffer[i] = mixed[i] ^ Block{tweak.low + step * i, tweak.high};
+  }
   planes.encrypt(buffer);
   for (std::size_t i = 0; i < some; ++i) out[i] = buffer[i] ^ mixed[i];
 }
@@ -183,14 +190,22 @@ void hash_eight(const Planes& planes, const Block& tweak, const Block* in, Block
 void hash(const AesKey& key, const Block& tweak, const Block* in, Block* out, std::size_t count) {
   const Planes planes(key);
   for (std::size_t first = 0; first < count; first += 8)
-    hash_eight(planes, tweak, in + first, out + first, std::min<std::size_t>(8, count - first));
+    hash_eight(planes, tweak, 0, zero, in + first, out + first, std::min<std::size_t>(8, count - first));
+}
+
+void hash_counted(const AesKey& key, const Block& tweak, const Block& shift, const Block* in, Block* out,
+                  std::size_t count) {
+  const Planes planes(key);
+  for (std::size_t first = 0; first < count; first += 8)
+    hash_eight(planes, {tweak.low + first, tweak.high}, 1, shift, in + first, out + first,
+               std::min<std::size_t>(8, count - first));
 }
 
 void children(const AesKey& key, Lanes* nodes, std::size_t parents) {
   const Planes planes(key);
   for (std::size_t i = parents; i-- > 0;) {
     const Lanes parent = nodes[i];
-    hash_eight(planes, {0, 0}, parent.block, nodes[2 * i].block, lane_count);
+    hash_eight(planes, zero, 0, zero, parent.block, nodes[2 * i].block, lane_count);
     nodes[2 * i + 1] = nodes[2 * i];
     nodes[2 * i + 1] ^= parent;
   }
@@ -225,7 +240,7 @@ AesKey::AesKey(const unsigned char key[16]) {
   wipe(words, sizeof words);
 }
 
-const AesPath portable_aes = {"portable", encrypt, stream, hash, children};
+const AesPath portable_aes = {"portable", encrypt, stream, hash, hash_counted, children};
 
 std::vector<const AesPath*> aes_paths() {
   std::vector<const AesPath*> paths = {&portable_aes};

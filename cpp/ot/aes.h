@@ -29,6 +29,9 @@ struct AesPath {
   void (*stream)(const AesKey& key, u64 first, Block* out, std::size_t count, std::size_t step);
   // out[i] = H(in[i], tweak) of hash.h.
   void (*hash)(const AesKey& key, const Block& tweak, const Block* in, Block* out, std::size_t count);
+  // out[i] = H(in[i] ^ shift, tweak + i), the lower half of the tweak counting up.
+  void (*hash_counted)(const AesKey& key, const Block& tweak, const Block& shift, const Block* in, Block* out,
+                       std::size_t count);
   // nodes[0 .. parents) become their children nodes[0 .. 2 parents): node i's are H(k, 0) at 2 i and k ^ H(k, 0) at
   // 2 i + 1.
   void (*children)(const AesKey& key, Lanes* nodes, std::size_t parents);

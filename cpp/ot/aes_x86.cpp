@@ -29,8 +29,10 @@ namespace {
 }  // namespace
 }  // namespace x86_256
 
-const AesPath aesni = {"aesni", x86_128::encrypt, x86_128::stream, x86_128::hash, x86_128::children};
-const AesPath vaes = {"vaes", x86_256::encrypt, x86_256::stream, x86_256::hash, x86_256::children};
+const AesPath aesni = {"aesni",       x86_128::encrypt,      x86_128::stream,
+                       x86_128::hash, x86_128::hash_counted, x86_128::children};
+const AesPath vaes = {"vaes",        x86_256::encrypt,      x86_256::stream,
+                      x86_256::hash, x86_256::hash_counted, x86_256::children};
 
 bool aesni_supported() noexcept { return __builtin_cpu_supports("aes") && __builtin_cpu_supports("avx2"); }
 

@@ -22,6 +22,12 @@ struct alignas(16) Block {
 
 using Blocks = std::vector<Block, WipingAllocator<Block>>;
 
+// All ones where bit j is set, else 0: what stands for a branch on it.
+inline u64 bit_mask(const Block& block, std::size_t j) {
+  return 0 - ((j < 64 ? block.low >> j : block.high >> (j - 64)) & 1);
+}
+inline Block operator&(const Block& block, u64 mask) { return {block.low & mask, block.high & mask}; }
+
 // The same node of eight trees: as many AES blocks as keep a processor's AES unit busy.
 inline constexpr std::size_t lane_count = 8;
 struct alignas(64) Lanes {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/parallel.h"
+#include "ot/transpose.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,7 +13,7 @@
 namespace vfxgb::ot {
 namespace {
 
-constexpr std::size_t chunk = 512;  // weights at a time
+constexpr std::size_t chunk = 16;  // groups at a time: 32 KiB of columns
 
 // A polynomial of degree below 256. Products are added up like this and reduced once.
 struct Wide {
@@ -23,12 +24,12 @@ struct Wide {
   }
 };
 
-// Bit by bit, in the same steps for all values.
+// Adds a[k] b[k], k < count. Bit by bit, in the same steps for all values.
 void add_products_portable(const Block* a, const Block* b, std::size_t count, Wide& sum) {
   for (std::size_t k = 0; k < count; ++k) {
     u64 shifted[4] = {a[k].low, a[k].high, 0, 0};
-    for (int i = 0; i < 128; ++i) {
-      const u64 mask = 0 - ((i < 64 ? b[k].low >> i : b[k].high >> (i - 64)) & 1);
+    for (std::size_t i = 0; i < 128; ++i) {
+      const u64 mask = bit_mask(b[k], i);
       for (int w = 0; w < 4; ++w) sum.word[w] ^= shifted[w] & mask;
       for (int w = 3; w > 0; --w) shifted[w] = (shifted[w] << 1) | (shifted[w - 1] >> 63);
       shifted[0] <<= 1;
@@ -75,45 +76,45 @@ Block reduced(const Wide& wide) {
   return {wide.word[0] ^ low ^ (low << 1) ^ (low << 2) ^ (low << 7), wide.word[1] ^ high_part};
 }
 
+// The weights of groups first .. first + count of all `groups`.
+void weights_of(const AesKey& key, std::size_t first, std::size_t count, std::size_t groups, Block* weights) {
+  aes_path().stream(key, first, weights, count, 1);
+  if (first + count == groups) weights[count - 1] = {1, 0};
+}
+
 }  // namespace
 
-Block field_product(const Block& a, const Block& b) {
-  Wide sum;
-  add_products()(&a, &b, 1, sum);
-  return reduced(sum);
-}
-
-Block weighted_sum(const AesKey& key, const Block* rows, std::size_t count, std::size_t threads) {
-  const AesPath& aes = aes_path();
+Block compress(const AesKey& key, const Block* x, std::size_t groups) {
   const AddProducts add = add_products();
   Wide sum;
-  std::mutex merging;
-  parallel_for((count + chunk - 1) / chunk, worthwhile(threads, count * 4), 16,
-               [&](std::size_t begin, std::size_t end) {
-                 Blocks weights(chunk);
-                 Wide own;
-                 for (std::size_t first = begin * chunk; first < std::min(end * chunk, count); first += chunk) {
-                   const std::size_t some = std::min(chunk, count - first);
-                   aes.stream(key, first, weights.data(), some, 1);
-                   add(rows + first, weights.data(), some, own);
-                 }
-                 const std::lock_guard lock(merging);
-                 sum ^= own;
-               });
+  for (std::size_t first = 0; first < groups; first += chunk) {
+    const std::size_t count = std::min(chunk, groups - first);
+    Block weights[chunk];
+    weights_of(key, first, count, groups, weights);
+    add(x + first, weights, count, sum);
+  }
   return reduced(sum);
 }
 
-Block weighted_choices(const AesKey& key, const Block* choices, std::size_t groups) {
-  const AesPath& aes = aes_path();
-  Block weights[128], sum = {0, 0};
-  for (std::size_t group = 0; group < groups; ++group) {
-    aes.stream(key, 128 * group, weights, 128, 1);
-    for (int j = 0; j < 128; ++j) {
-      const u64 mask = 0 - ((j < 64 ? choices[group].low >> j : choices[group].high >> (j - 64)) & 1);
-      sum ^= Block{weights[j].low & mask, weights[j].high & mask};
+void compress_columns(const AesKey& key, const Block* rows, std::size_t groups, Block* out, std::size_t threads) {
+  const AddProducts add = add_products();
+  Wide sums[128];
+  std::mutex merging;
+  const std::size_t chunks = (groups + chunk - 1) / chunk;
+  parallel_for(chunks, worthwhile(threads, groups * 512), 4, [&](std::size_t begin, std::size_t end) {
+    Blocks columns(128 * chunk, Block{0, 0});
+    Wide own[128];
+    for (std::size_t first = begin * chunk; first < std::min(end * chunk, groups); first += chunk) {
+      const std::size_t count = std::min(chunk, groups - first);
+      Block weights[chunk];
+      weights_of(key, first, count, groups, weights);
+      rows_to_columns(rows + 128 * first, count, columns.data());
+      for (std::size_t j = 0; j < 128; ++j) add(columns.data() + chunk * j, weights, count, own[j]);
     }
-  }
-  return sum;
+    const std::lock_guard lock(merging);
+    for (std::size_t j = 0; j < 128; ++j) sums[j] ^= own[j];
+  });
+  for (std::size_t j = 0; j < 128; ++j) out[j] = reduced(sums[j]);
 }
 
 }  // namespace vfxgb::ot

@@ -7,8 +7,8 @@
 // Delta for all trees. The owner knows k and Delta. The other party holds the *co-path* of a secret leaf c, its *hole*:
 // the sibling of the path to c at each level, which gives every leaf but c. Leaf c is Delta ^ (what it knows).
 //
-// From correlated transfers (iknp.h): q_j ^ t_j = r_j Delta, level by level, r_j = 1 - (bit D - j of c). k = q_1, so
-// the sibling of level 1 is t_1 and nothing is sent for it. For j > 1 the owner sends the correction
+// From correlated transfers (soft_spoken.h): q_j ^ t_j = r_j Delta, level by level, r_j = 1 - (bit D - j of c). k =
+// q_1, so the sibling of level 1 is t_1 and nothing is sent for it. For j > 1 the owner sends the correction
 //     K_j ^ q_j ^ m_j,   K_j = the sum of all left nodes of level j,
 // and the sum of the level's nodes of the sibling's parity is correction ^ t_j ^ m_j, to which, if they are right ones,
 // the sum of what was cut off above is added: those nodes add up to Delta only together with it. All its other members
@@ -31,7 +31,7 @@
 // holder learns. If n is the last node to be cut off (i = D), there is no correction left to open, and H(C, tweak)
 // alone protects v.
 //
-// Owner's bytes per tree: 16. Other's: 16 D. Sent: 16 (D - 1), and 16 D the other way for the transfers.
+// Owner's bytes per tree: 16. Other's: 16 D. Sent: 16 (D - 1), and 16 D / k the other way for the transfers.
 #pragma once
 
 #include <cstdint>

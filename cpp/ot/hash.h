@@ -21,10 +21,12 @@
 // and 100 trees of boosting has q = 4,096 * 5 * (5 + 100) < 2^22, which leaves more than 2^105 evaluations; with 50
 // features and 100,000 trees q is above 2^34, which leaves 2^92. python/vfxgb/protocols/ot_shares/bound.py computes it
 // for a run and stops where fewer than 2^100 would be left, which is q = 2^27: then q^2 / 2^128 is 2^-74 for each key.
+// Of a batch of n transfers n keys are hidden, of tables the blocks of n strings (transfer_keys.h): a batch of 2^20
+// random transfers leaves 2^107 evaluations.
 //
 // Never use a tweak twice for another purpose: the values of a leaf under different tweaks are independent, those under
 // the same tweak equal. All tweaks are listed here. They differ in the upper half: 0 for growing trees, 1 for the masks
-// of corrections, at least 2^63 for values.
+// of corrections, 2 to 2^63 - 1 for keys of transfers, at least 2^63 for values.
 #pragma once
 
 #include "ot/aes.h"
@@ -35,6 +37,8 @@ inline constexpr std::size_t session_bytes = 32;
 
 // The tweak for the mask of the correction of a level below nodes that were cut off (ggm.h). 0 is that of growing.
 inline Block cut_tweak(u64 level) { return {level, 1}; }
+// The tweak for part `part` of the key of transfer number `index` of a batch (transfer_keys.h).
+inline Block transfer_tweak(u64 index, u64 part) { return {index, 2 + part}; }
 // The tweak for the values of leaves: number `counter` of `run`, which has 63 bits.
 inline Block value_tweak(u64 counter, u64 run) { return {counter, run | u64{1} << 63}; }
 
@@ -49,6 +53,10 @@ class Hash {
   // out[i] = H(in[i], tweak); out may be in.
   void values(const Block& tweak, const Block* in, Block* out, std::size_t count) const {
     path_->hash(key_, tweak, in, out, count);
+  }
+  // out[i] = H(in[i] ^ shift, tweak + i), the lower half of the tweak counting up; out may be in.
+  void values_counted(const Block& tweak, const Block& shift, const Block* in, Block* out, std::size_t count) const {
+    path_->hash_counted(key_, tweak, shift, in, out, count);
   }
   // Parents become children, see AesPath.
   void children(Lanes* nodes, std::size_t parents) const { path_->children(key_, nodes, parents); }

@@ -116,7 +116,7 @@ def lying_run(
         (AlignKeys, change_to(publics=[]), "shop 0", MessageError, "found 0 public keys"),
         (AlignKeys, change_to(place=1), "shop 0", MessageError, "and place 1"),
         (AlignKeys, change_to(publics=[bytes(32)]), "shop 0", MessageError, "another public key in this party's place"),
-        (CodeChoices, change_to(u=shorter), "bank", MessageError, "found 8191 bytes, wanted 8192"),
+        (CodeChoices, change_to(u=shorter), "bank", TransferError, "shop 0, comparing ids at bank: found 6171 bytes"),
         (CodeRows, change_to(u=shorter), "shop 0", MessageError, "bytes of rows, wanted"),
         (CodeRows, change_to(first=1), "shop 0", MessageError, "found a block from 1 on, wanted 0"),
         (Hint, change_to(values=shorter), "bank", MessageError, "bytes, wanted"),

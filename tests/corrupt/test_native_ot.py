@@ -10,8 +10,10 @@ from vfxgb import _native
 S, D = bytes(32), bytes(16)
 LEAVES = np.array([5], dtype=np.int32)
 HOLES = np.array([[4, 0]], dtype=np.uint16)
-SENDER = _native.ot.OtSender(D, np.zeros((128, 16), dtype=np.uint8))
-RECEIVER = _native.ot.OtReceiver(np.zeros((128, 2, 16), dtype=np.uint8))
+SEEDS, PAIRS = np.zeros((128, 16), dtype=np.uint8), np.zeros((128, 2, 16), dtype=np.uint8)
+SENDER = _native.ot.TransferSender(4, D, SEEDS, bytes(4096))
+RECEIVER = _native.ot.TransferReceiver(4, PAIRS)
+ONE = np.zeros(1, dtype=np.uint8)
 
 
 @pytest.mark.parametrize(
@@ -20,13 +22,28 @@ RECEIVER = _native.ot.OtReceiver(np.zeros((128, 2, 16), dtype=np.uint8))
         (lambda: _native.ot.aes_encrypt(bytes(15), D), "key takes 16 bytes"),
         (lambda: _native.ot.aes_encrypt(D, bytes(17)), "whole items"),
         (lambda: _native.ot.ot_hash(bytes(31), 0, 0, 0, D), "session takes 32 bytes"),
-        (lambda: _native.ot.OtSender(bytes(15), np.zeros((128, 16), dtype=np.uint8)), "delta takes 16 bytes"),
-        (lambda: _native.ot.OtSender(D, np.zeros((127, 16), dtype=np.uint8)), "seeds must have shape"),
-        (lambda: _native.ot.OtReceiver(np.zeros((128, 16), dtype=np.uint8)), "seeds must have shape"),
-        (lambda: SENDER.extend(0, bytes(2047)), "whole items"),
-        (lambda: SENDER.extend(0, bytes(16 * 127)), "whole groups of 2048 bytes"),
-        (lambda: SENDER.extend(0, bytes(2048), threads=0), "threads must be at least 1"),
-        (lambda: RECEIVER.extend(0, bytes(15)), "whole items"),
+        (lambda: _native.ot.TransferSender(4, bytes(15), SEEDS, bytes(4096)), "delta takes 16 bytes"),
+        (lambda: _native.ot.TransferSender(4, D, SEEDS[:127], bytes(4096)), "seeds must have shape"),
+        (lambda: _native.ot.TransferSender(4, D, SEEDS, bytes(4095)), "opening holds 4095 bytes; wanted 4096"),
+        (lambda: _native.ot.TransferSender(0, D, SEEDS, bytes(4096)), "pieces of 0 bits; wanted 1 to 8"),
+        (lambda: _native.ot.TransferReceiver(9, PAIRS), "pieces of 9 bits; wanted 1 to 8"),
+        (lambda: _native.ot.TransferReceiver(4, SEEDS), "pairs must have shape"),
+        (lambda: SENDER.extend(0, True, bytes(511)), "whole items"),
+        (lambda: SENDER.extend(0, True, bytes(16 * 31)), "whole groups of 512 bytes"),
+        (lambda: SENDER.extend(0, False, bytes(16 * 32)), "whole groups of 496 bytes"),
+        (lambda: SENDER.extend(0, True, bytes(512), threads=0), "threads must be at least 1"),
+        (lambda: RECEIVER.extend(0, 1, bytes(15)), "choices holds 15 bytes; wanted 16"),
+        (lambda: RECEIVER.extend(0, -1, None), "groups must not be negative"),
+        (lambda: _native.ot.transfer_keys(S, 0, 0, bytes(8), 0, D), "shift takes 16 bytes"),
+        (lambda: _native.ot.transfer_keys(S, 0, 0, D, 0, bytes(17)), "whole items"),
+        (lambda: _native.ot.table_entries(S, 0, 0, D, 2, 3, 0, bytes(32)), "entries of 3 bits"),
+        (lambda: _native.ot.table_entries(S, 0, 0, D, 9, 1, 0, bytes(144)), r"tables of 2\^9 entries"),
+        (lambda: _native.ot.table_entries(S, 0, 0, D, 2, 1, 0, bytes(48)), "whole tables"),
+        (lambda: _native.ot.chosen_entries(S, 0, 0, 2, 1, 0, ONE, bytes(64)), "choice must have shape"),
+        (
+            lambda: _native.ot.chosen_entries(S, 0, 0, 2, 1, 0, ONE + np.uint8(4), bytes(32)),
+            "a choice that is no entry",
+        ),
         (lambda: _native.ot.tree_choices(np.array([0], dtype=np.int32), HOLES), "a tree of 0 leaves"),
         (lambda: _native.ot.tree_choices(np.array([65537], dtype=np.int32), HOLES), "a tree of 65537 leaves"),
         (lambda: _native.ot.tree_choices(LEAVES, HOLES + np.uint16(1)), "leaf 5 in row 0 of tree 0"),
@@ -43,9 +60,11 @@ RECEIVER = _native.ot.OtReceiver(np.zeros((128, 2, 16), dtype=np.uint8))
             lambda: _native.ot.tree_leaves_punctured(S, 0, 0, LEAVES, HOLES, bytes(80)),
             "copaths holds 80 bytes; wanted 96",
         ),
-        (lambda: _native.ot.weighted_sum(bytes(15), D), "key takes 16 bytes"),
-        (lambda: _native.ot.weighted_choices(D, bytes(3)), "whole items"),
-        (lambda: _native.ot.field_product(D, bytes(8)), "b takes 16 bytes"),
+        (lambda: _native.ot.compress(bytes(15), D), "key takes 16 bytes"),
+        (lambda: _native.ot.compress(D, bytes(3)), "whole items"),
+        (lambda: _native.ot.compress(D, b""), "at least one group"),
+        (lambda: _native.ot.compress_columns(D, bytes(2032)), "whole groups of 2048 bytes"),
+        (lambda: _native.ot.compress_columns(D, b""), "at least one group"),
     ],
 )
 def test_wrong_sizes(call: Callable[[], object], wanted: str) -> None:

@@ -80,7 +80,7 @@ def last_block(message: Any) -> bool:
 
 def other_session(data: memoryview) -> memoryview:
     """The session's tag in the header of a block of transfers."""
-    return flipped(24)(data)
+    return flipped(28)(data)
 
 
 OTHER_OFFER = HolderSession("bank", modp_group(1024, insecure=True), 1).offer
@@ -95,6 +95,12 @@ def test_an_honest_run_ends_well() -> None:
     [
         (replaced(OtStart, run=-1), MessageError, "shop setting up: found run -1"),
         (replaced(OtStart, run=1 << 63), MessageError, "wanted a number of 63 bits"),
+        (
+            replaced(OtStart, transfer_bits=9),
+            MessageError,
+            "shop setting up: found transfer_bits=9, wanted 1 to 8; both",
+        ),
+        (replaced(OtStart, transfer_bits=0), MessageError, "found transfer_bits=0, wanted 1 to 8"),
         (replaced(OtStart, trees=0), MessageError, "found a run of 0 trees, wanted at least 1"),
         (replaced(OtStart, trees=1), MessageError, "found 2 trees, wanted at most the 1 that were announced"),
         (replaced(OtReply, reply=cut), TransferError, "base transfers with bank: found .* bytes, wanted"),
@@ -110,7 +116,7 @@ def test_an_honest_run_ends_well() -> None:
         (replaced(OtAnswer, answer=flipped(60)), TransferError, "the digest of block 0 of domain 1 does not match"),
         (replaced(OtAnswer, last_block, answer=flipped(-1)), TransferError, "the digest of block 2 of domain 1"),
         (replaced(OtAnswer, answer=other_session), TransferError, "found a block of session .*, wanted session"),
-        (replaced(OtAnswer, answer=flipped(8)), TransferError, "found block 1 of domain 1"),
+        (replaced(OtAnswer, answer=flipped(12)), TransferError, "found block 1 of domain 1"),
         (replaced(OtGradients, round=7), MessageError, "reading gradients: found round 7, tree 0 of 2 slots"),
         (replaced(OtGradients, second_round, round=0), MessageError, "found round 0, .* wanted round 1"),
         (replaced(OtGradients, tree=1), MessageError, "found round 0, tree 1 of 2 slots"),
@@ -154,12 +160,12 @@ def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
         (
             replaced(OtOffer, n_bins=pack_array(np.array([40, 8], np.int32))),
             TransferError,
-            "the parties disagree on the number of rows or leaves",
+            "the parties disagree on the number of rows, leaves or transfers",
         ),
         (replaced(OtRequest, block=1), MessageError, "setting up with shop: found block 1, wanted 0"),
         (replaced(OtRequest, request=cut), TransferError, "transfers with shop: found .* bytes for block 0"),
         (replaced(OtRequest, request=flipped(100)), TransferError, "the digest of block 0 of domain 1 does not match"),
-        (replaced(OtRequest, last_block, request=EMPTY), TransferError, "no block of transfers of version 2"),
+        (replaced(OtRequest, last_block, request=EMPTY), TransferError, "no block of transfers of version 3"),
         (replaced(OtRequest, request=other_session), TransferError, "found a block of session .*, wanted session"),
         (replaced(OtSums, round=3), MessageError, "reading sums of shop: found 1 trees of round 3"),
         (
@@ -240,3 +246,9 @@ def test_sums_that_no_rows_have(tampered) -> None:
 def test_requests_without_the_proof_that_was_agreed_on(tampered) -> None:
     error = tampered(replaced(OtRequest, request=flipped(2000)), "shop", checked=True)
     assert isinstance(error, TransferError)
+
+
+def test_other_transfer_bits_than_agreed(tampered) -> None:
+    error = tampered(replaced(OtStart, transfer_bits=5), "bank", transfer_bits=4)
+    assert isinstance(error, MessageError)
+    assert re.search("shop setting up: found transfer_bits=5, wanted 4; both parties must use the same", str(error))

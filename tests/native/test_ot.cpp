@@ -1,29 +1,18 @@
-// AES, the hash, transposition, transfers and trees, on every path, against textbook forms written here.
+// AES, the hash, transposition and trees, on every path, against textbook forms written here.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "check.h"
-#include "ot/consistency.h"
 #include "ot/ggm.h"
-#include "ot/iknp.h"
 #include "ot/transpose.h"
+#include "ot_textbook.h"
 
 using namespace vfxgb;
 using namespace vfxgb::ot;
 
 namespace {
-
-Block random_block() { return {test::generator()(), test::generator()()}; }
-
-Blocks random_blocks(std::size_t count) {
-  Blocks out(count);
-  for (Block& block : out) block = random_block();
-  return out;
-}
-
-bool bit(const Block& block, std::size_t i) { return ((i < 64 ? block.low >> i : block.high >> (i - 64)) & 1) != 0; }
 
 Block block_from(const char* hex) {
   unsigned char bytes[16];
@@ -36,61 +25,6 @@ Block block_from(const char* hex) {
   std::memcpy(&out, bytes, 16);
   return out;
 }
-
-// FIPS 197 by its text, one byte at a time.
-struct Textbook {
-  using Byte = unsigned char;
-  static Byte product(Byte a, Byte b) {
-    unsigned out = 0, x = a;
-    for (int i = 0; i < 8; ++i, x = (x << 1) ^ (x & 0x80 ? 0x11b : 0))
-      if (b >> i & 1) out ^= x;
-    return static_cast<Byte>(out);
-  }
-  static Byte sub(Byte x) {
-    Byte inverse = 1;
-    for (int i = 0; i < 254; ++i) inverse = product(inverse, x);
-    unsigned out = 0x63;
-    for (int i = 0; i < 5; ++i) out ^= (inverse << i | inverse >> (8 - i)) & 0xff;
-    return static_cast<Byte>(out);
-  }
-  explicit Textbook(const Block& key) {
-    for (int x = 0; x < 256; ++x) box[x] = sub(static_cast<Byte>(x));
-    std::memcpy(w, &key, 16);
-    Byte constant = 1;
-    for (int i = 4; i < 44; ++i) {
-      Byte word[4];
-      std::memcpy(word, w[i - 1], 4);
-      if (i % 4 == 0) {
-        std::rotate(word, word + 1, word + 4);
-        for (Byte& x : word) x = box[x];
-        word[0] ^= constant;
-        constant = product(constant, 2);
-      }
-      for (int k = 0; k < 4; ++k) w[i][k] = w[i - 4][k] ^ word[k];
-    }
-  }
-  Block operator()(const Block& in) const {
-    Byte s[16], next[16];
-    std::memcpy(s, &in, 16);
-    for (int i = 0; i < 16; ++i) s[i] ^= w[i / 4][i % 4];
-    for (int round = 1; round <= 10; ++round) {
-      for (int column = 0; column < 4; ++column)
-        for (int row = 0; row < 4; ++row) next[4 * column + row] = box[s[4 * ((column + row) % 4) + row]];
-      for (int column = 0; column < 4; ++column)
-        for (int row = 0; row < 4; ++row) {
-          const auto at = [&](int k) { return next[4 * column + (row + k) % 4]; };
-          const int mixed = product(at(0), 2) ^ product(at(1), 3) ^ at(2) ^ at(3);
-          s[4 * column + row] = static_cast<Byte>((round < 10 ? mixed : at(0)) ^ w[4 * round + column][row]);
-        }
-    }
-    Block out;
-    std::memcpy(&out, s, 16);
-    return out;
-  }
-  Byte box[256], w[44][4];
-};
-
-AesKey key_of(const Block& block) { return AesKey(reinterpret_cast<const unsigned char*>(&block)); }
 
 // FIPS 197 appendix A.1 (key expansion), B and C.1.
 void fips197(const AesPath& path) {
@@ -124,6 +58,15 @@ void loops(const AesPath& path) {
     same = in;
     path.hash(key, tweak, same.data(), same.data(), count);
     CHECK(std::equal(same.begin(), same.end(), out.begin()) && out[count] == guard);
+    const Block shift = random_block();
+    path.hash_counted(key, tweak, shift, in.data(), out.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Block mixed = sigma(in[i] ^ shift);
+      CHECK(out[i] == (textbook(mixed ^ Block{tweak.low + i, tweak.high}) ^ mixed));
+    }
+    same = in;
+    path.hash_counted(key, tweak, shift, same.data(), same.data(), count);
+    CHECK(std::equal(same.begin(), same.end(), out.begin()) && out[count] == guard);
     Blocks wide(3 * count + 1, guard);
     const u64 first = test::generator()();
     path.stream(key, first, wide.data(), count, 3);
@@ -145,80 +88,35 @@ void loops(const AesPath& path) {
   }
 }
 
+bool transposed(const Block* square, const Block* other) {
+  bool good = true;
+  for (std::size_t i = 0; i < 128; ++i)
+    for (std::size_t j = 0; j < 128; ++j) good = good && bit(square[i], j) == bit(other[j], i);
+  return good;
+}
+
 void transposition() {
   Blocks rows = random_blocks(128);
   const Blocks before = rows;
   transpose128(rows.data());
-  bool good = true;
-  for (std::size_t i = 0; i < 128; ++i)
-    for (std::size_t j = 0; j < 128; ++j) good = good && bit(rows[i], j) == bit(before[j], i);
-  CHECK(good);
+  CHECK(transposed(rows.data(), before.data()));
 }
 
-// 128 base transfers as a trusted third party would do them.
-struct Base {
-  Base() : delta(random_block()), pairs(random_blocks(256)), chosen(128) {
-    for (std::size_t i = 0; i < 128; ++i) chosen[i] = pairs[2 * i + bit(delta, i)];
-  }
-  IknpSender sender() const { return {delta, reinterpret_cast<const unsigned char*>(chosen.data())}; }
-  IknpReceiver receiver() const { return IknpReceiver(reinterpret_cast<const unsigned char*>(pairs.data())); }
-  Block delta;
-  Blocks pairs, chosen;
-};
-
-void transfers() {
-  const Base base;
-  const IknpSender sender = base.sender();
-  const IknpReceiver receiver = base.receiver();
-  for (const std::size_t groups : {0, 1, 5, 33}) {
-    const u64 first = test::generator()() >> 1;
-    const Blocks choices = random_blocks(groups);
-    Blocks u(128 * groups), t(128 * groups), q(128 * groups);
-    receiver.extend(first, groups, choices.data(), u.data(), t.data(), 2);
-    sender.extend(first, groups, u.data(), q.data(), 2);
-    bool good = true;
-    for (std::size_t j = 0; j < q.size(); ++j)
-      good = good && q[j] == (bit(choices[j / 128], j % 128) ? t[j] ^ base.delta : t[j]);
-    CHECK(good);
-    // t, bit by bit from its definition, and another group has other ones.
-    if (groups != 5) continue;
-    for (const std::size_t i : {0, 63, 64, 127}) {
-      const Block column = Textbook(base.pairs[2 * i])({first + 3, 0});
-      for (std::size_t j = 0; j < 128; ++j) good = good && bit(t[3 * 128 + j], i) == bit(column, j);
+// Sixteen squares or fewer at once, there and back.
+void transposition_side_by_side() {
+  for (const std::size_t groups : {1, 3, 4, 5, 16}) {
+    const Blocks columns = random_blocks(128 * 16);
+    Blocks work = columns, rows(128 * groups + 1), back(128 * 16, Block{0, 0});
+    const Block guard = rows.back() = random_block();
+    columns_to_rows(work.data(), groups, rows.data());
+    rows_to_columns(rows.data(), groups, back.data());
+    CHECK(rows.back() == guard);
+    for (std::size_t g = 0; g < groups; ++g) {
+      Block square[128], again[128];
+      for (std::size_t i = 0; i < 128; ++i) square[i] = columns[16 * i + g], again[i] = back[16 * i + g];
+      CHECK(transposed(square, rows.data() + 128 * g));
+      CHECK(std::equal(square, square + 128, again));
     }
-    CHECK(good && t[0] != t[128]);
-  }
-}
-
-// GF(2^128) by shifts and subtractions of the polynomial.
-Block textbook_product(Block a, const Block& b) {
-  Block sum = {0, 0};
-  for (std::size_t i = 0; i < 128; ++i) {
-    if (bit(b, i)) sum ^= a;
-    const bool carry = bit(a, 127);
-    a = {a.low << 1, a.high << 1 | a.low >> 63};
-    if (carry) a.low ^= 0x87;
-  }
-  return sum;
-}
-
-void weights() {
-  const Block one = {1, 0}, x = {2, 0}, top = {0, u64{1} << 63}, ones = {~u64{0}, ~u64{0}};
-  CHECK(field_product(top, x) == (Block{0x87, 0}));
-  for (const Block& a : {one, x, top, ones, random_block(), random_block()})
-    for (const Block& b : {one, x, top, ones, random_block(), random_block()})
-      CHECK(field_product(a, b) == textbook_product(a, b));
-  const Block secret = random_block();
-  const Textbook weight(secret);
-  for (const std::size_t groups : {0, 1, 5, 70}) {
-    const Blocks rows = random_blocks(128 * groups), choices = random_blocks(groups);
-    Block sum = {0, 0}, chosen = {0, 0};
-    for (std::size_t j = 0; j < rows.size(); ++j) {
-      sum ^= textbook_product(rows[j], weight({j, 0}));
-      if (bit(choices[j / 128], j % 128)) chosen ^= weight({j, 0});
-    }
-    CHECK(weighted_sum(key_of(secret), rows.data(), rows.size(), 2) == sum);
-    CHECK(weighted_choices(key_of(secret), choices.data(), groups) == chosen);
   }
 }
 
@@ -253,30 +151,29 @@ Blocks textbook_values(const Hash& hash, const Block& delta, u32 leaves, const B
 
 // A whole set-up for shapes of several sizes, against the textbook's trees. A holder knows every value but its hole.
 void forests(const AesPath& path, const std::vector<std::int32_t>& leaves, std::size_t rows) {
-  const Base base;
+  const Block delta = random_block();
   const Hash hash(key_of(random_block()), path);
   const Forest forest(leaves, rows);
   std::vector<Leaf> holes;
   for (const std::int32_t some : leaves)
     for (std::size_t row = 0; row < rows; ++row)
       holes.push_back(static_cast<Leaf>(row < 2 ? row * (some - 1) : test::generator()() % some));
-  const std::size_t groups = (forest.transfers() + 127) / 128;
-  Blocks choices(groups), u(128 * groups), t(128 * groups), q(128 * groups), roots(forest.trees()),
+  Blocks choices(forest.choice_blocks()), q = random_blocks(forest.transfers()), t = q, roots(forest.trees()),
       corrections(forest.corrections()), copaths(forest.transfers());
   tree_choices(forest, holes.data(), choices.data());
-  base.receiver().extend(7, groups, choices.data(), u.data(), t.data(), 1);
-  base.sender().extend(7, groups, u.data(), q.data(), 1);
-  tree_corrections(hash, base.delta, forest, q.data(), roots.data(), corrections.data(), 2);
+  for (std::size_t j = 0; j < t.size(); ++j)
+    if (bit(choices[j / 128], j % 128)) t[j] ^= delta;
+  tree_corrections(hash, delta, forest, q.data(), roots.data(), corrections.data(), 2);
   tree_copaths(hash, forest, holes.data(), t.data(), corrections.data(), copaths.data(), 2);
   std::size_t all = 0;
   for (const TreeShape shape : forest.shapes) all += rows * shape.values();
   Blocks full(all), punctured(all);
-  tree_leaves(hash, base.delta, forest, roots.data(), full.data(), 2);
+  tree_leaves(hash, delta, forest, roots.data(), full.data(), 2);
   tree_leaves_punctured(hash, forest, holes.data(), copaths.data(), punctured.data(), 2);
   std::size_t at = 0, tree = 0;
   for (const std::int32_t some : leaves)
     for (std::size_t row = 0; row < rows; ++row, ++tree) {
-      const Blocks wanted = textbook_values(hash, base.delta, static_cast<u32>(some), roots[tree]);
+      const Blocks wanted = textbook_values(hash, delta, static_cast<u32>(some), roots[tree]);
       bool good = true;
       for (std::size_t b = 0; b < wanted.size(); ++b, ++at) {
         good = good && full[at] == wanted[b];
@@ -326,11 +223,9 @@ int main() {
     forests(*path, {6}, 0);
   }
   transposition();
-  transfers();
-  weights();
+  transposition_side_by_side();
   setenv("VFXGB_SIMD", "portable", 1);
-  transfers();
-  weights();
+  transposition_side_by_side();
   refusals();
   keys();
   return test::report();

@@ -1,6 +1,4 @@
-"""The hash, transfers and punctured trees against forms of their definitions in Python, over AES of `cryptography`."""
-
-from dataclasses import dataclass
+"""The hash and punctured trees against forms of their definitions in Python, over AES of `cryptography`."""
 
 import numpy as np
 import pytest
@@ -56,25 +54,14 @@ def naive_values(domain: int, block: int, delta: int, leaves: int, root: int) ->
     return level[:leaves] if len(level) == leaves else [*level[:leaves], cut]
 
 
-@dataclass(frozen=True)
-class Base:
-    """Base transfers by someone both parties trust."""
-
-    delta: bytes
-    pairs: NDArray[np.uint8]
-
-    @property
-    def bits(self) -> list[int]:
-        return [self.delta[i // 8] >> i % 8 & 1 for i in range(128)]
-
-    def sender(self) -> _native.ot.OtSender:
-        return _native.ot.OtSender(self.delta, np.ascontiguousarray(self.pairs[np.arange(128), self.bits]))
-
-    def receiver(self) -> _native.ot.OtReceiver:
-        return _native.ot.OtReceiver(self.pairs)
+DELTA = bytes(random_blocks(1, 2))
 
 
-BASE = Base(bytes(random_blocks(1, 2)), random_blocks(256, 3).reshape(128, 2, 16))
+def correlated(choices: bytes, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """(q, t) of correlated transfers, dealt by someone both parties trust."""
+    t = random_blocks(count, seed)
+    bits = np.unpackbits(np.frombuffer(choices, dtype=np.uint8), bitorder="little", count=count)
+    return t ^ np.frombuffer(DELTA, dtype=np.uint8) * bits[:, np.newaxis], t
 
 
 def test_hash() -> None:
@@ -85,22 +72,6 @@ def test_hash() -> None:
     assert numbers(found) == wanted
 
 
-def test_transfers() -> None:
-    choices = bytes(random_blocks(3, 4))
-    u, t = BASE.receiver().extend(2**33, choices)
-    assert len(u) == 3 * 128 * 16
-    q = BASE.sender().extend(2**33, u, threads=2)
-    delta = int.from_bytes(BASE.delta, "little")
-    chosen = [choices[j // 8] >> j % 8 & 1 for j in range(3 * 128)]
-    assert numbers(q) == [row ^ (delta if bit else 0) for row, bit in zip(numbers(t), chosen, strict=True)]
-    # t, bit by bit, from the first seeds of the pairs
-    columns = [aes(bytes(BASE.pairs[i, 0]), 2**33 + 1) for i in range(128)]
-    assert numbers(t)[128 + 77] == sum((column >> 77 & 1) << i for i, column in enumerate(columns))
-    # one column of u, by its definition
-    mask = aes(bytes(BASE.pairs[9, 1]), 2**33 + 1) ^ columns[9]
-    assert numbers(u)[128 + 9] == mask ^ numbers(choices)[1]
-
-
 @pytest.mark.parametrize("leaves", [[1, 2, 3], [33, 32, 5], [100]])
 def test_trees(leaves: list[int]) -> None:
     rows = 11
@@ -108,15 +79,14 @@ def test_trees(leaves: list[int]) -> None:
     holes = np.random.default_rng(5).integers(0, sizes[:, np.newaxis], (len(leaves), rows)).astype(np.uint16)
     holes[:, 0], holes[:, 1] = 0, sizes - 1
     levels = sum(max(1, (some - 1).bit_length()) for some in leaves)
-    u, t = BASE.receiver().extend(0, _native.ot.tree_choices(sizes, holes))
-    q = BASE.sender().extend(0, u)
-    roots, corrections = _native.ot.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, rows, q[: rows * levels])
+    q, t = correlated(_native.ot.tree_choices(sizes, holes), rows * levels, 3)
+    roots, corrections = _native.ot.tree_corrections(SESSION, 1, 2, DELTA, sizes, rows, q)
     assert roots.shape == (len(leaves), rows, 16)
     assert len(corrections) == 16 * rows * (levels - len(leaves))
-    copaths = _native.ot.tree_copaths(SESSION, 1, 2, sizes, holes, t[: rows * levels], corrections)
-    full = numbers(_native.ot.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots))
+    copaths = _native.ot.tree_copaths(SESSION, 1, 2, sizes, holes, t, corrections)
+    full = numbers(_native.ot.tree_leaves(SESSION, 1, 2, DELTA, sizes, roots))
     punctured = numbers(_native.ot.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths))
-    delta = int.from_bytes(BASE.delta, "little")
+    delta = int.from_bytes(DELTA, "little")
     at = 0
     for tree, some in enumerate(leaves):
         for row in range(rows):
@@ -133,12 +103,11 @@ def test_many_leaves() -> None:
     count = 1000
     sizes = np.array([count], dtype=np.int32)
     holes = np.random.default_rng(6).permutation(count).astype(np.uint16)[np.newaxis]
-    u, t = BASE.receiver().extend(0, _native.ot.tree_choices(sizes, holes))
-    q = BASE.sender().extend(0, u)
-    roots, corrections = _native.ot.tree_corrections(SESSION, 1, 2, BASE.delta, sizes, count, q[: 10 * count], 2)
-    copaths = _native.ot.tree_copaths(SESSION, 1, 2, sizes, holes, t[: 10 * count], corrections, 2)
+    q, t = correlated(_native.ot.tree_choices(sizes, holes), 10 * count, 4)
+    roots, corrections = _native.ot.tree_corrections(SESSION, 1, 2, DELTA, sizes, count, q, 2)
+    copaths = _native.ot.tree_copaths(SESSION, 1, 2, sizes, holes, t, corrections, 2)
     # After its leaves each tree has the sum of what was cut off, as a thousand is no power of two.
-    full = _native.ot.tree_leaves(SESSION, 1, 2, BASE.delta, sizes, roots, 2).reshape(count, count + 1, 16)
+    full = _native.ot.tree_leaves(SESSION, 1, 2, DELTA, sizes, roots, 2).reshape(count, count + 1, 16)
     punctured = _native.ot.tree_leaves_punctured(SESSION, 1, 2, sizes, holes, copaths, 2).reshape(count, count + 1, 16)
     known = np.ones((count, count + 1), dtype=bool)
     known[np.arange(count), holes[0]] = False

@@ -23,35 +23,81 @@ def ot_hash(session: bytes, domain: int, block: int, level: int, blocks: Buffer)
     """The hash of each block with the tweak cut_tweak(level), uint8[n, 16], for known-answer tests."""
 
 @final
-class OtSender:
-    """Sender of correlated transfers by extension: q = t ^ choice Delta (cpp/ot/iknp.h).
+class TransferReceiver:
+    """Receiver of correlated transfers by small fields of 2^bits elements, bits 1 to 8 (cpp/ot/soft_spoken.h).
 
-    seeds uint8[128, 16]: of each pair, the one that bit i of delta names.
+    pairs uint8[128, 2, 16]: both seeds of every base transfer. `opening`, 4096 bytes, goes to the sender; a digest of
+    `check_blocks` shows it that the opening is consistent (cpp/ot/seed_trees.h).
     """
 
-    def __init__(self, delta: bytes, seeds: NDArray[np.uint8]) -> None: ...
-    def extend(self, first_group: int, u: Buffer, threads: int = 1) -> NDArray[np.uint8]:
-        """q uint8[128 groups, 16] from the receiver's 2048 bytes a group. Never use a group's number twice."""
+    def __init__(self, bits: int, pairs: NDArray[np.uint8]) -> None: ...
+    @property
+    def opening(self) -> bytes: ...
+    @property
+    def check_blocks(self) -> bytes: ...
+    def extend(
+        self, first_group: int, groups: int, choices: Buffer | None, threads: int = 1
+    ) -> tuple[bytes, NDArray[np.uint8], bytes]:
+        """(c to send, t uint8[128 groups, 16], choices) for 16 bytes of choices a group, lowest bit first.
+
+        Without choices they are random, and c has a block less in each group of 128. Never use a group's number twice.
+        """
 
 @final
-class OtReceiver:
-    """Receiver of correlated transfers by extension; seeds uint8[128, 2, 16]."""
+class TransferSender:
+    """Sender of the same: q = t ^ choice Delta. seeds uint8[128, 16]: of each pair the one that delta's bit names."""
 
-    def __init__(self, seeds: NDArray[np.uint8]) -> None: ...
-    def extend(self, first_group: int, choices: Buffer, threads: int = 1) -> tuple[bytes, NDArray[np.uint8]]:
-        """(u to send, t uint8[128 groups, 16]) for 16 bytes of choices a group, lowest bit first."""
+    def __init__(self, bits: int, delta: bytes, seeds: NDArray[np.uint8], opening: Buffer) -> None: ...
+    @property
+    def check_blocks(self) -> bytes: ...
+    def extend(self, first_group: int, chosen: bool, c: Buffer, threads: int = 1) -> NDArray[np.uint8]:
+        """q uint8[128 groups, 16] from what the receiver sent; `chosen`: it named its choices."""
 
-def weighted_sum(key: bytes, rows: Buffer, threads: int = 1) -> bytes:
-    """The sum in GF(2^128) of AES(key, j) times row j (cpp/ot/consistency.h)."""
+def compress(key: bytes, column: Buffer) -> bytes:
+    """16 bytes: a column of bits, 16 bytes a group, as cpp/ot/consistency.h compresses it under the weights of key."""
 
-def weighted_choices(key: bytes, choices: Buffer) -> bytes:
-    """The sum of AES(key, j) over the bits j that are set."""
+def compress_columns(key: bytes, rows: Buffer, threads: int = 1) -> bytes:
+    """The same of all 128 columns of a matrix of rows, 16 bytes each: 2048 bytes."""
 
-def field_product(a: bytes, b: bytes) -> bytes:
-    """A product in GF(2^128)."""
+def transfer_keys(
+    session: bytes, domain: int, block: int, shift: bytes, first: int, rows: Buffer, threads: int = 1
+) -> NDArray[np.uint8]:
+    """Keys uint8[n, 16] of transfers number first .. of a batch, from rows ^ shift (cpp/ot/transfer_keys.h)."""
+
+def table_entries(
+    session: bytes,
+    domain: int,
+    block: int,
+    delta: bytes,
+    bits: int,
+    width: int,
+    first: int,
+    q: Buffer,
+    threads: int = 1,
+) -> NDArray[np.uint8]:
+    """Tables uint8[n, 2^bits * width / 8] of 2^bits random entries of `width` bits, 1, 2, 4, ... 128; n * bits rows."""
+
+def chosen_entries(
+    session: bytes,
+    domain: int,
+    block: int,
+    bits: int,
+    width: int,
+    first: int,
+    choice: NDArray[np.uint8],
+    t: Buffer,
+    threads: int = 1,
+) -> NDArray[np.uint8]:
+    """Entry choice[i] of each table, uint8[n, width / 8], from the receiver's n * bits rows."""
+
+def leaf_sum_path() -> str:
+    """How key streams are added up: "vaes512", "vaes", "aesni" or "portable"."""
+
+def leaf_blocks_per_second() -> float:
+    """AES blocks a second of these sums on one thread, measured for a millisecond."""
 
 def tree_choices(leaves: NDArray[np.int32], holes: NDArray[np.uint16]) -> bytes:
-    """Choices of rows * T transfers for OtReceiver.extend, then zeros. ValueError for a hole that is no leaf."""
+    """Choices of rows * T transfers for TransferReceiver.extend, then zeros. ValueError for a hole that is no leaf."""
 
 def tree_corrections(
     session: bytes,

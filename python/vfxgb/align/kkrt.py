@@ -20,7 +20,7 @@ from vfxgb import _native
 from vfxgb.align.blocks import Progress, blocks, check_bytes, check_first
 from vfxgb.align.ids import Ids
 from vfxgb.align.messages import AlignKeys, AlignReady, CodeChoices, CodeRows, Hint
-from vfxgb.align.oprf import CHOICE_BYTES, ActiveEnd, PassiveEnd
+from vfxgb.align.oprf import ActiveEnd, PassiveEnd
 from vfxgb.align.params import (
     BLOCK_GROUPS,
     CODE_BYTES,
@@ -62,10 +62,8 @@ def compare_active(
     used = np.flatnonzero(table != _NO_ENTRY)
     sums = np.zeros(len(used), dtype=np.uint64)
     for peer, channel in channels.items():
-        u = channel.recv(CodeChoices).u
-        if len(u) != CHOICE_BYTES:
-            raise MessageError(f"{own} comparing ids with {peer}: found {len(u)} bytes, wanted {CHOICE_BYTES}")
-        sums ^= _send_rows(ends[peer].finish(u), digests, table, channel, threads, progress)[used]
+        receiver = ends[peer].finish(channel.recv(CodeChoices).u, f"{peer}, comparing ids at {own}")
+        sums ^= _send_rows(receiver, digests, table, channel, threads, progress)[used]
     for peer, channel in channels.items():
         sums ^= _receive_store(digests, table[used], ready[peer].n_ids, channel, threads, progress)
     common = np.zeros(len(digests), dtype=np.bool_)
@@ -138,8 +136,8 @@ def compare_passive(
     keys = channel.recv(AlignKeys)
     check_bytes(keys.table_key, KEY_BYTES, f"{step}: key of the bins")
     zero = _zero_shares(ids, keys, n_passives, agreement, step)
-    sender, u = end.finish(keys.reply, step)
-    channel.send(CodeChoices(u=pack_bytes(u)))
+    sender, request = end.finish(keys.reply, channel.peer, step)
+    channel.send(CodeChoices(u=pack_bytes(request)))
     values = np.empty(HASHES * len(ids), dtype=np.uint64)
     bins = bin_count(n_active)
     order, offsets = _native.psi.bin_order(ids.digests, keys.table_key, bins, threads)

@@ -98,7 +98,7 @@ class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class CodeChoices(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active (kkrt): extension of the base transfers to the width of the code, 8 KiB."""
+    """Passive to active (kkrt): extension of the base transfers to the width of the code, 6 KiB."""
 
     TAG: ClassVar[str] = "code-choices"
     REVEALS: ClassVar[Reveals] = NOTHING

@@ -129,6 +129,12 @@ def test_bench_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for operation in numbers["operations"]:
         assert all(len(times) == 2 and min(times) > 0 for times in operation["seconds"].values())
     assert {entry["scheme"] for entry in numbers["memory"]} == {"paillier", "ou"}
+    assert "oblivious transfers, 32,768 a batch" in output
+    assert "1 transfer bits (IKNP)" in output
+    costs = {entry["transfer_bits"]: entry["bytes_each"] for entry in numbers["transfers"]}
+    assert [round(costs[bits], 1) for bits in (1, 2, 4, 8)] == [15.9, 7.9, 3.9, 1.9]
+    for entry in numbers["transfers"]:
+        assert all(len(times) == 2 for times in (entry["receiver_seconds"]["1"], entry["sender_seconds"]["2"]))
 
 
 def test_bench_ops_without_phe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,9 @@ LEVELS = 3 + 6 + 1
 # None of the trees has a power of two: after its leaves comes the sum of the nodes cut off, which both parties know.
 VALUES = LEAVES + 1
 FIRST = Place(0, 0)
-HEADER, DIGEST = 40, 16
+HEADER, DIGEST = 44, 16
+# The seeds of all transfers, in the first request; bits of a transfer in a request.
+OPENING, PIECES = 4096 + 32, 22
 
 Sessions = tuple[HolderSession, OwnerSession]
 
@@ -73,12 +75,12 @@ def test_blocks_on_their_way(sessions: Sessions) -> None:
 
 
 def test_bytes_sent(sessions: Sessions) -> None:
-    """16 bytes a level up, in groups of 128 transfers, and 16 a level but the first down."""
+    """22 bits a level up, in groups of 128 transfers, and 16 bytes a level but the first down."""
     holder, owner = sessions
     request = holder.request(FIRST, LEAVES, random_holes())
     _, corrections = owner.answer(FIRST, LEAVES, ROWS, request)
     groups = -(-ROWS * LEVELS // 128)
-    assert len(request) == groups * 128 * 16 + HEADER + DIGEST
+    assert len(request) == OPENING + groups * PIECES * 16 + HEADER + DIGEST
     assert len(corrections) == 16 * ROWS * (LEVELS - 3) + HEADER + DIGEST
 
 
@@ -107,6 +109,7 @@ def test_hidden_leaves_are_nowhere_with_the_holder(sessions: Sessions) -> None:
 def test_requests_do_not_depend_visibly_on_holes() -> None:
     """Bits of requests for all-zero and for all-last holes are even, and independent of each other."""
     holder, _ = connect()
+    holder.request(Place(1, 0), LEAVES, random_holes())  # the first one carries the seeds
     low = np.zeros((3, ROWS), dtype=np.uint16)
     high = np.broadcast_to((LEAVES - 1).astype(np.uint16)[:, np.newaxis], (3, ROWS)).copy()
     sent = [holder.request(Place(0, i), LEAVES, holes)[HEADER:-DIGEST] for i, holes in enumerate((low, high, low))]
@@ -128,20 +131,21 @@ def change(data: bytes, at: int, how: Callable[[int], int] = lambda byte: byte ^
 @pytest.mark.parametrize(
     ("spoil", "wanted"),
     [
-        (lambda data: data[:-1], "wanted 8248"),
-        (lambda data: data + b"\0", "wanted 8248"),
+        (lambda data: data[:-1], "wanted 5596"),
+        (lambda data: data + b"\0", "wanted 5596"),
         (lambda data: data[:30], "no block of transfers"),
         (lambda data: b"", "no block of transfers"),
         (lambda data: change(data, 0), "no block of transfers"),
-        (lambda data: change(data, 4), "of version 2"),
+        (lambda data: change(data, 4), "of version 3"),
         (lambda data: change(data, 5, lambda _: 2), "found corrections, wanted a request"),
         (lambda data: change(data, 5, lambda _: 9), "unknown kind 9"),
-        (lambda data: change(data, 6), "found block 0 of domain 1"),
-        (lambda data: change(data, 8), "found block 1 of domain 0"),
-        (lambda data: change(data, 16), "from transfer group 1"),
-        (lambda data: change(data, 24), "found a block of session"),
-        (lambda data: change(data, 32), "wanted 8248"),
-        (lambda data: change(data, 40), "does not match"),
+        (lambda data: change(data, 6), "found transfers with transfer_bits=7, wanted 6"),
+        (lambda data: change(data, 8), "found block 0 of domain 1"),
+        (lambda data: change(data, 12), "found block 1 of domain 0"),
+        (lambda data: change(data, 20), "from transfer group 1"),
+        (lambda data: change(data, 28), "found a block of session"),
+        (lambda data: change(data, 36), "wanted 5596"),
+        (lambda data: change(data, 44), "does not match"),
         (lambda data: change(data, 5000), "does not match"),
         (lambda data: change(data, len(data) - 1), "does not match"),
     ],
@@ -168,7 +172,7 @@ def test_other_sizes_and_sessions(sessions: Sessions) -> None:
     holder, owner = sessions
     request = holder.request(FIRST, LEAVES, random_holes())
     for leaves, rows in ((LEAVES, ROWS + 20), (LEAVES[:2], ROWS), (LEAVES * 20, ROWS)):
-        with pytest.raises(TransferError, match="disagree on the number of rows or leaves"):
+        with pytest.raises(TransferError, match="disagree on the number of rows, leaves or transfers"):
             owner.answer(FIRST, leaves, rows, request)
     _, stranger = connect()
     with pytest.raises(TransferError, match="found a block of session"):
@@ -193,6 +197,14 @@ def test_order_and_repetition(sessions: Sessions) -> None:
     holder.finish(FIRST, corrections)
     with pytest.raises(TransferError, match="not open"):
         holder.finish(FIRST, corrections)
+
+
+def test_parties_with_other_transfer_bits() -> None:
+    holder = HolderSession("active", TOY, 1, transfer_bits=4)
+    owner = OwnerSession("passive 0", holder.offer, TOY, 1, transfer_bits=5)
+    holder.accept(owner.reply)
+    with pytest.raises(TransferError, match="passive 0: found transfers with transfer_bits=4, wanted 5; both parties"):
+        owner.answer(FIRST, LEAVES, ROWS, holder.request(FIRST, LEAVES, random_holes()))
 
 
 def test_holes_that_are_no_leaves(sessions: Sessions) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vfxgb.bench.ops import phe_peer
+from vfxgb.bench.ops.transfers import TransferOperation, transfer_operations
 from vfxgb.bench.progress import Progress
 from vfxgb.crypto import CiphertextArray, PrivateKey, generate
 
@@ -89,6 +90,7 @@ class BenchResult:
     operations: list[Operation]
     phe: list[Operation]
     memory: list[Memory]
+    transfers: list[TransferOperation]
 
 
 def measure(settings: BenchSettings) -> BenchResult:
@@ -107,7 +109,8 @@ def measure(settings: BenchSettings) -> BenchResult:
     if phe_peer.is_installed():
         yardstick = keys.get(("paillier", "djn")) or generate("paillier", settings.bits)
         peers = [Operation("phe", *peer) for peer in phe_peer.operations(*yardstick.export_primes())]
-    progress = Progress("measuring", settings.repeats * (len(operations) + len(peers)))
+    transfers = transfer_operations(settings.count)
+    progress = Progress("measuring", settings.repeats * (len(operations) + len(peers) + 1))
     done = 0
     for _ in range(settings.repeats):
         for operation in [*operations, *peers]:
@@ -116,7 +119,12 @@ def measure(settings: BenchSettings) -> BenchResult:
                 operation.measure(threads)
             done += 1
             progress.update(done)
-    return BenchResult(settings, operations, peers, memory)
+        for transfer in transfers:
+            for threads in settings.threads:
+                transfer.measure(threads)
+        done += 1
+        progress.update(done)
+    return BenchResult(settings, operations, peers, memory, transfers)
 
 
 def _scheme_operations(key: PrivateKey, short: PrivateKey, count: int) -> list[Operation]:

@@ -6,6 +6,7 @@ from typing import Any
 from vfxgb.bench.lines import Columns
 from vfxgb.bench.ops import phe_peer
 from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
+from vfxgb.bench.ops.transfers import TransferOperation
 
 COLUMNS = Columns(name_width=32, width=12)
 
@@ -19,7 +20,7 @@ def heading(settings: BenchSettings) -> str:
 
 
 def table_lines(result: BenchResult) -> list[str]:
-    """The printed table: one line per operation, then phe's own times, memory, and how to have phe."""
+    """The printed table: one line per operation, then phe's own times, memory, transfers, and how to have phe."""
     threads = result.settings.threads
     peers = {peer.name: peer.microseconds(threads[0]) for peer in result.phe}
     headings = [f"{count} thread{'s' if count > 1 else ''}" for count in threads]
@@ -32,6 +33,7 @@ def table_lines(result: BenchResult) -> list[str]:
     lines += [COLUMNS.line(f"phe, raw: {peer.name}", [_number(peer.microseconds(threads[0]))]) for peer in result.phe]
     lines.append("")
     lines += [_memory_line(memory) for memory in result.memory]
+    lines += ["", *_transfer_lines(result.transfers, threads)]
     if not result.phe:
         lines += ["", phe_peer.INSTALL_HINT]
     return lines
@@ -45,6 +47,7 @@ def to_json(result: BenchResult, facts: dict[str, str]) -> dict[str, Any]:
         "operations": [_operation_json(operation) for operation in result.operations],
         "phe": [_operation_json(operation) for operation in result.phe],
         "memory": [asdict(memory) for memory in result.memory],
+        "transfers": [asdict(transfer) for transfer in result.transfers],
     }
 
 
@@ -62,6 +65,24 @@ def _cells(operation: Operation, threads: tuple[int, ...], peers: dict[str, floa
 
 def _number(microseconds: float | None) -> str:
     return "" if microseconds is None else f"{microseconds:,.2f}"
+
+
+def _transfer_lines(transfers: list[TransferOperation], threads: tuple[int, ...]) -> list[str]:
+    """Random oblivious transfers: nanoseconds of both parties, and bytes."""
+    headings = ["threads", "receiver, ns", "sender, ns", "million/s", "bytes each"]
+    lines = [COLUMNS.line(f"oblivious transfers, {transfers[0].batch:,} a batch", headings)]
+    for transfer in transfers:
+        for count in threads:
+            receiver, sender = transfer.nanoseconds(count)
+            cells = [
+                f"{receiver:.1f}",
+                f"{sender:.1f}",
+                f"{1e3 / (receiver + sender):.1f}",
+                f"{transfer.bytes_each:.2f}",
+            ]
+            name = f"{transfer.transfer_bits} transfer bits" + (" (IKNP)" if transfer.transfer_bits == 1 else "")
+            lines.append(COLUMNS.line(name, [str(count), *cells]))
+    return lines
 
 
 def _memory_line(memory: Memory) -> str:

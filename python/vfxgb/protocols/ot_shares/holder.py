@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.contract import PassiveContext
 from vfxgb.errors import MessageError, TransferError
-from vfxgb.ot import HolderSession, Place, modp_group
+from vfxgb.ot import MAX_TRANSFER_BITS, HolderSession, Place, modp_group
 from vfxgb.protocols.ot_shares.bound import choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams
@@ -65,6 +65,12 @@ class HolderKeys:
             raise MessageError(f"{self._step}: found run {start.run}, wanted a number of 63 bits")
         if start.trees < 1:
             raise MessageError(f"{self._step}: found a run of {start.trees} trees, wanted at least 1")
+        agreed = self._params.transfer_bits
+        if not 1 <= start.transfer_bits <= MAX_TRANSFER_BITS or agreed not in (None, start.transfer_bits):
+            raise MessageError(
+                f"{self._step}: found transfer_bits={start.transfer_bits}, wanted "
+                f"{f'1 to {MAX_TRANSFER_BITS}' if agreed is None else agreed}; both parties must use the same"
+            )
         return start
 
     def _load(self, store: SetupStore, session: bytes) -> HolderFile | None:
@@ -120,7 +126,8 @@ class HolderKeys:
         session = None
         if not stored:
             group = modp_group(self._params.group_bits, self._params.insecure)
-            session = HolderSession(channel.peer, group, context.threads, self._params.checked)
+            bits = self.start.transfer_bits
+            session = HolderSession(channel.peer, group, context.threads, self._params.checked, bits)
         channel.send(
             OtOffer(
                 offer=pack_bytes(b"" if session is None else session.offer),

@@ -18,6 +18,7 @@ class OtStart(Message, frozen=True, forbid_unknown_fields=True):
 
     `stored`: the name of the set-up that the active party has kept, empty for none. `trees`: the most that the run will
     grow. `some_columns`: trees use some of the columns only, so the passive party names the slots of each (OtSlots).
+    `transfer_bits`: those of the transfers, 1 to 8 (ot/transfer_bits.py).
     """
 
     TAG: ClassVar[str] = "ot-start"
@@ -26,6 +27,7 @@ class OtStart(Message, frozen=True, forbid_unknown_fields=True):
     stored: bytes
     trees: int
     some_columns: bool
+    transfer_bits: int
 
 
 class OtOffer(Message, frozen=True, forbid_unknown_fields=True):

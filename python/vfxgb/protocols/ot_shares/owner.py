@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.errors import MessageError, TransferError
-from vfxgb.ot import OwnerSession, Place, modp_group
+from vfxgb.ot import OwnerSession, Place, choose_k, measured_aes_speed, modp_group
 from vfxgb.protocols.ot_shares.bound import bound_text, choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams
@@ -41,6 +41,7 @@ class OwnerKeys:
         self._threads = threads
         self._store = None if params.setup_dir is None else SetupStore(params.setup_dir, channel.own, channel.peer)
         self._stored = None if self._store is None else self._store.load(OwnerFile)
+        self._transfer_bits = params.transfer_bits or choose_k(measured_aes_speed())
         self._session: OwnerSession | None = None
         self._step = f"setting up with {channel.peer}"
         self.trees: _native.ot_shares.OwnedTrees | None = None
@@ -51,7 +52,15 @@ class OwnerKeys:
         self._check_stored()
         stored = b"" if self._stored is None else self._stored.session
         run = self._run
-        self._channel.send(OtStart(run=run.number, stored=stored, trees=run.trees, some_columns=some_columns))
+        self._channel.send(
+            OtStart(
+                run=run.number,
+                stored=stored,
+                trees=run.trees,
+                some_columns=some_columns,
+                transfer_bits=self._transfer_bits,
+            )
+        )
 
     def _check_stored(self) -> None:
         stored, store = self._stored, self._store
@@ -99,7 +108,9 @@ class OwnerKeys:
             return
         self._block_rows = choose_block_rows(self._params, self.slots, self._n_rows, self._run.trees, what)
         group = modp_group(self._params.group_bits, self._params.insecure)
-        self._session = OwnerSession(self._channel.peer, offer.offer, group, self._threads, self._params.checked)
+        self._session = OwnerSession(
+            self._channel.peer, offer.offer, group, self._threads, self._params.checked, self._transfer_bits
+        )
         self._channel.send(OtReply(reply=pack_bytes(self._session.reply)))
 
     @property

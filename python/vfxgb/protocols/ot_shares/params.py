@@ -11,6 +11,7 @@ from vfxgb.described import documented
 from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, refuse_small_group
 
 Rows = Annotated[int, Meta(ge=1, le=1 << 20)]
+TransferBits = Annotated[int, Meta(ge=1, le=8)]
 Bytes = Annotated[int, Meta(ge=1)]
 
 # With 150,000 rows a masked pair takes 99 bits, which keeps five features below a quarter of the 256 bytes that a row
@@ -68,6 +69,13 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     group_bits: GroupBits = DEFAULT_BITS
     insecure: AllowSmallGroups = False
+    transfer_bits: Annotated[
+        TransferBits | None,
+        Meta(
+            description="k of the transfers of the set-up: a level of a tree takes 128 / k bits there, and 2^k / k times "
+            "the AES of k = 1. None takes what suits the active party's processor (ot/transfer_bits.py)."
+        ),
+    ] = None
     checked: Annotated[
         bool,
         Meta(

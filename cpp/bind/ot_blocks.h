@@ -1,0 +1,60 @@
+// Blocks of 16 bytes as Python's bytes and arrays, for what binds cpp/ot.
+#pragma once
+
+#include <cstring>
+
+#include "bind/arrays.h"
+#include "ot/hash.h"
+
+namespace vfxgb::bind {
+
+using ot::Block;
+using Byte = std::uint8_t;
+inline constexpr py::ssize_t block_bytes = 16;
+
+inline Block block_of(const py::bytes& bytes, const char* name) {
+  const std::string_view view = bytes;
+  if (view.size() != sizeof(Block)) throw std::invalid_argument(std::string(name) + " takes 16 bytes");
+  Block out;
+  std::memcpy(&out, view.data(), sizeof out);
+  return out;
+}
+
+inline ot::Hash hash_of(const py::bytes& session, u32 domain, u64 block) {
+  const std::string_view view = session;
+  if (view.size() != ot::session_bytes) throw std::invalid_argument("session takes 32 bytes");
+  return {reinterpret_cast<const unsigned char*>(view.data()), domain, block};
+}
+
+inline ot::AesKey key_of(const py::bytes& key) {
+  const Block bytes = block_of(key, "key");
+  return ot::AesKey(reinterpret_cast<const unsigned char*>(&bytes));
+}
+
+// Python's bytes need not stand at a multiple of 16: a copy that does, wiped in the end.
+inline ot::Blocks blocks_of(const py::buffer& buffer, std::size_t count, const char* name) {
+  const Bytes bytes(buffer, 1);
+  if (bytes.size() != count * sizeof(Block))
+    throw std::invalid_argument(std::string(name) + " holds " + std::to_string(bytes.size()) + " bytes; wanted " +
+                                std::to_string(count * sizeof(Block)));
+  ot::Blocks out(count);
+  if (count > 0) std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+inline std::size_t block_count(const py::buffer& buffer) { return Bytes(buffer, sizeof(Block)).count(); }
+
+inline Array<Byte> array_of_blocks(const ot::Blocks& blocks, std::vector<py::ssize_t> shape) {
+  shape.push_back(block_bytes);
+  Array<Byte> out(shape);
+  if (!blocks.empty()) std::memcpy(out.mutable_data(), blocks.data(), blocks.size() * sizeof(Block));
+  return out;
+}
+
+inline py::bytes bytes_of_blocks(const ot::Blocks& blocks) {
+  return {reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(Block)};
+}
+
+inline py::ssize_t extent(std::size_t count) { return static_cast<py::ssize_t>(count); }
+
+}  // namespace vfxgb::bind
