@@ -227,8 +227,7 @@ class BressonGroup:
 
     def plaintexts(self, values: Sequence[int]) -> Rows:
         """Integers, reduced modulo N, as uint8[k, number_bytes]."""
-        data = b"".join([(value % self._n).to_bytes(self.number_bytes, "little") for value in values])
-        return np.frombuffer(data, np.uint8).reshape(len(values), self.number_bytes)
+        return self._exponents([value % self._n for value in values])
 
     def numbers(self, rows: Rows) -> list[int]:
         """Inverse of `plaintexts`: integers in [0, N)."""

@@ -6,7 +6,7 @@ equal when their public parameters do. Every way of making a key ends in the sel
 
 from __future__ import annotations
 
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeVar
 
 from vfxgb import _native
 from vfxgb.crypto import wire
@@ -20,6 +20,8 @@ from vfxgb.crypto.selftest import self_test
 from vfxgb.crypto.sizes import DEFAULT_BITS, check_requested_bits
 from vfxgb.errors import KeyMismatchError
 from vfxgb.threads import resolve_threads
+
+K = TypeVar("K", "PublicKey", "PrivateKey")
 
 
 class PublicKey(Pooled):
@@ -42,7 +44,7 @@ class PublicKey(Pooled):
         """
         parameters = wire.load_public(data)
         scheme_by_name(parameters.scheme).check_public(parameters, insecure, "reading a public key")
-        return _tested_public(parameters, insecure)
+        return _tested(PublicKey(parameters), insecure)
 
     @staticmethod
     def from_modulus(n: int, insecure: bool = False) -> PublicKey:
@@ -51,7 +53,7 @@ class PublicKey(Pooled):
         The fingerprint covers h, so it differs between two calls: send to_bytes() to whoever shall add ciphertexts.
         Raises KeySizeError and InvalidKeyError.
         """
-        return _tested_public(PAILLIER.public_from_modulus(n, insecure), insecure)
+        return _tested(PublicKey(PAILLIER.public_from_modulus(n, insecure)), insecure)
 
     @property
     def scheme(self) -> str:
@@ -164,7 +166,7 @@ class PrivateKey(Pooled):
         scheme = scheme_by_name(parameters.public.scheme)
         scheme.check_public(parameters.public, insecure, "reading a private key")
         scheme.check_private(parameters, insecure, "reading a private key")
-        return _tested_private(parameters, insecure)
+        return _tested(PrivateKey(parameters), insecure)
 
     @staticmethod
     def from_primes(scheme: str, p: int, q: int, insecure: bool = False) -> PrivateKey:
@@ -173,7 +175,7 @@ class PrivateKey(Pooled):
         Primes of other libraries need not be 3 mod 4 (README.md says what that changes). Raises InvalidKeyError
         (p = q, even, composite, of very different sizes) and KeySizeError; `insecure` allows small and unequal ones.
         """
-        return _tested_private(scheme_by_name(scheme).from_primes(p, q, insecure), insecure)
+        return _tested(PrivateKey(scheme_by_name(scheme).from_primes(p, q, insecure)), insecure)
 
     @property
     def public_key(self) -> PublicKey:
@@ -261,16 +263,9 @@ def generate(scheme: str, bits: int = DEFAULT_BITS, randomness: str = "djn", ins
     """
     chosen = scheme_by_name(scheme)
     check_requested_bits(bits, insecure)
-    return _tested_private(chosen.generate(bits, randomness), insecure)
+    return _tested(PrivateKey(chosen.generate(bits, randomness)), insecure)
 
 
-def _tested_public(parameters: PublicParameters, insecure: bool) -> PublicKey:
-    key = PublicKey(parameters)
-    self_test(key, insecure)
-    return key
-
-
-def _tested_private(parameters: PrivateParameters, insecure: bool) -> PrivateKey:
-    key = PrivateKey(parameters)
+def _tested(key: K, insecure: bool) -> K:
     self_test(key, insecure)
     return key
