@@ -129,8 +129,8 @@ def test_pack_sums(scheme: str, count: int, per: int) -> None:
     values = [int(v) for v in rng.integers(-(2**30), 2**30, count)]
     packed = _native.he_sums.pack_sums(key.encrypt(values)._native, per, 32, 2)
     assert len(packed) == -(-count // per)
-    width = key._native.plaintext_width
-    data = key._native.decrypt(packed)
+    width = key.native.plaintext_width
+    data = key.native.decrypt(packed)
     found = [int.from_bytes(data[i : i + width], "little", signed=True) for i in range(0, len(data), width)]
     assert found == [sum(v << (32 * j) for j, v in enumerate(values[i : i + per])) for i in range(0, count, per)]
 

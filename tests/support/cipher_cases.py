@@ -30,12 +30,12 @@ def encode(pairs: NDArray[np.int64]) -> bytes:
 
 
 def encrypt(key: PrivateKey, pairs: NDArray[np.int64]) -> _native.crypto.Ciphertexts:
-    return key._native.encrypt(encode(pairs), WIDTH)
+    return key.native.encrypt(encode(pairs), WIDTH)
 
 
 def open_pairs(key: PrivateKey, ciphertexts: _native.crypto.Ciphertexts) -> NDArray[np.int64]:
-    data = key._native.decrypt(ciphertexts, 2)
-    found = _native.codec.decode_slots(data, key._native.plaintext_width, int32([W_H, W_G]), np.array([False, True]))
+    data = key.native.decrypt(ciphertexts, 2)
+    found = _native.codec.decode_slots(data, key.native.plaintext_width, int32([W_H, W_G]), np.array([False, True]))
     return np.ascontiguousarray(found[:, ::-1])
 
 

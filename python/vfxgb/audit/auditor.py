@@ -37,23 +37,7 @@ def audit(transcript: Transcript, attacks: Sequence[str] | None = None, seed: in
                     if isinstance(judged, str):
                         why_not = judged
                         continue
-                    findings.append(
-                        Finding(
-                            attack.name,
-                            party,
-                            claim.victim,
-                            claim.target,
-                            claim.round,
-                            claim.tree,
-                            claim.node,
-                            len(claim.rows),
-                            judged.success,
-                            judged.guess,
-                            judged.count,
-                            detail=judged.detail,
-                            bound=judged.bound,
-                        )
-                    )
+                    findings.append(Finding.of(attack.name, party, claim, judged))
             if why_not and (attack.attacker == "active") == view.active:
                 reasons[why_not] = None
         if len(findings) == before:

@@ -5,11 +5,13 @@ the *guess*: how well a party does that saw nothing of the run.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vfxgb.audit.nodes import NodeSet
 
 # labels        values bool[n]: the row's label is 1 (several outputs: the row is of class `tree`)
 # leaf labels   values int[n]: rows of one number are said to share their label
@@ -47,6 +49,22 @@ class Claim:
     detail: str = ""
     budget: tuple[float, float] | None = None
 
+    @classmethod
+    def of_node(cls, target: Target, victim: str, node: NodeSet, values: Any, **more: Any) -> "Claim":
+        """A claim about the rows of one node; `more`: the other fields."""
+        return cls(target, victim, node.round, node.tree, node.node, node.rows, values, **more)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How right a claim is: see Finding."""
+
+    success: float
+    guess: float
+    count: int
+    detail: str = ""
+    bound: float | None = None
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -81,6 +99,13 @@ class Finding:
     detail: str = ""
     last_round: int = -1
     bound: float | None = None
+
+    @classmethod
+    def of(cls, attack: str, attacker: str, claim: Claim, judged: Judgement) -> "Finding":
+        """The finding that a judged claim is."""
+        place = (claim.victim, claim.target, claim.round, claim.tree, claim.node, len(claim.rows))
+        worth = (judged.success, judged.guess, judged.count)
+        return cls(attack, attacker, *place, *worth, detail=judged.detail, bound=judged.bound)
 
     @property
     def rounds(self) -> str:
@@ -122,20 +147,17 @@ def mean_finding(findings: list[Finding]) -> Finding:
 
     bounds = [finding.bound for finding in findings if finding.bound is not None]
     best = max(findings, key=lambda finding: finding.success - finding.guess)
-    return Finding(
-        first.attack,
-        first.attacker,
-        first.victim,
-        first.target,
-        min(finding.round for finding in findings),
-        common("tree"),
-        common("node"),
-        int(np.max([finding.rows for finding in findings])),
-        float(np.average([finding.success for finding in findings], weights=weights)),
-        float(np.average([finding.guess for finding in findings], weights=weights)),
-        int(weights.sum()),
-        sum(finding.claims for finding in findings),
-        f"best of {len(findings)}: {best.detail}" if best.detail else "",
-        max(finding.round for finding in findings),
-        float(np.average(bounds, weights=weights)) if len(bounds) == len(findings) else None,
+    return replace(
+        first,
+        round=min(finding.round for finding in findings),
+        tree=common("tree"),
+        node=common("node"),
+        rows=max(finding.rows for finding in findings),
+        success=float(np.average([finding.success for finding in findings], weights=weights)),
+        guess=float(np.average([finding.guess for finding in findings], weights=weights)),
+        count=int(weights.sum()),
+        claims=sum(finding.claims for finding in findings),
+        detail=f"best of {len(findings)}: {best.detail}" if best.detail else "",
+        last_round=max(finding.round for finding in findings),
+        bound=float(np.average(bounds, weights=weights)) if len(bounds) == len(findings) else None,
     )

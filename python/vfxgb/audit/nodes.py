@@ -62,16 +62,8 @@ class _Tree:
 
     def add(self, node: int, built: bool, allowed: NDArray[np.bool_] | None, number: int | None = None) -> None:
         shown = node if number is None else number
-        self.sets[node] = NodeSet(
-            self.round,
-            self.tree,
-            shown,
-            self.parent[node],
-            self.depth[node],
-            self.partition.rows(node),
-            built,
-            allowed,
-        )
+        place = (self.round, self.tree, shown, self.parent[node], self.depth[node])
+        self.sets[node] = NodeSet(*place, self.partition.rows(node), built, allowed)
 
     def finish(self) -> list[NodeSet]:
         """All nodes, after the round's last split."""

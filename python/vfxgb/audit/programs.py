@@ -5,6 +5,7 @@ about n/2 rows in general position, x is the only such point (each row of x cuts
 any linear objective finds it; above, a random one finds some other vertex.
 """
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -29,16 +30,11 @@ def by_promise(share: float) -> tuple[bool, float]:
 
 def cube_point(origin: Matrix, directions: Matrix, random: np.random.Generator) -> Matrix | None:
     """A vertex of {x in [0, 1]^n: x = origin + c directions}, float64[n], or None if there is none."""
-    try:
-        from scipy.optimize import linprog
-    except ImportError:
-        raise MissingPackageError(
-            "attacking by linear programs: scipy is not installed; pip install 'vfxgb[audit]'"
-        ) from None
+    optimize = _scipy("linear programs")
     weights = directions @ random.standard_normal(directions.shape[1])
     above = np.concatenate([directions.T, -directions.T])
     limits = np.concatenate([1.0 - origin, origin]) + SLACK
-    solved: Any = linprog(weights, A_ub=above, b_ub=limits, bounds=(None, None), method="highs")
+    solved: Any = optimize.linprog(weights, A_ub=above, b_ub=limits, bounds=(None, None), method="highs")
     return None if solved.x is None else origin + solved.x @ directions
 
 
@@ -47,11 +43,13 @@ def assigned(cost: NDArray[np.float64]) -> NDArray[np.int64]:
 
     Raises MissingPackageError.
     """
-    try:
-        from scipy.optimize import linear_sum_assignment
-    except ImportError:
-        raise MissingPackageError(
-            "attacking by assignments: scipy is not installed; pip install 'vfxgb[audit]'"
-        ) from None
-    columns: NDArray[np.int64] = linear_sum_assignment(cost)[1].astype(np.int64)
+    columns: NDArray[np.int64] = _scipy("assignments").linear_sum_assignment(cost)[1].astype(np.int64)
     return columns
+
+
+def _scipy(what: str) -> Any:
+    """scipy.optimize. Raises MissingPackageError."""
+    try:
+        return importlib.import_module("scipy.optimize")
+    except ImportError:
+        raise MissingPackageError(f"attacking by {what}: scipy is not installed; pip install 'vfxgb[audit]'") from None

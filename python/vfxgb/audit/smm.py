@@ -5,7 +5,8 @@ no other (ERRATA 1.4). So each row a of A is known up to Z c with r' unknown num
 wire: U is float64[r, n], W float64[k, n].
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,11 +23,11 @@ ZERO = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """One node: the vectors that were sent and, where there was one, the answer; `node` knows its rows."""
+    """One node: the vectors that were sent, and the answer, which has no rows where there was none."""
 
     node: NodeSet
     basis: Matrix
-    products: Matrix | None
+    products: Matrix
 
     @property
     def n(self) -> int:
@@ -34,11 +35,15 @@ class Exchange:
         return len(self.node.rows)
 
     def mask(self) -> Matrix:
-        """Z^T: those of the sent vectors that hide the answer, float64[r', n]."""
-        assert self.products is not None  # noqa: S101 - asked of answered nodes only
+        """Z^T: those of the sent vectors that hide the answer, float64[r', n]; of nodes with an answer."""
         size = np.linalg.norm(self.products) or 1.0
         vectors: Matrix = self.basis[np.linalg.norm(self.products @ self.basis.T, axis=0) < ZERO * size]
         return vectors
+
+    @property
+    def hidden(self) -> float:
+        """r'/n: the part of the space that the mask takes up."""
+        return len(self.mask()) / self.n
 
 
 def exchanges(view: AttackerView, peer: str, basis_tag: str, products_tag: str) -> Iterator[Exchange]:
@@ -49,8 +54,20 @@ def exchanges(view: AttackerView, peer: str, basis_tag: str, products_tag: str) 
         place = (node.round, node.tree, node.node)
         if place in bases and len(node.rows):
             n = len(node.rows)
-            answer = _rows(products.get(place, []), n)
-            yield Exchange(node, _rows(bases[place], n), answer if len(answer) else None)
+            yield Exchange(node, _rows(bases[place], n), _rows(products.get(place, []), n))
+
+
+def answered(view: AttackerView, peer: str, tags: tuple[str, str], most_rows: float = math.inf) -> list[Exchange]:
+    """The nodes of at most so many rows with an answer, in order of growth."""
+    return [exchange for exchange in exchanges(view, peer, *tags) if len(exchange.products) and exchange.n <= most_rows]
+
+
+def by_tree(nodes: Iterable[Exchange]) -> list[list[Exchange]]:
+    """The same nodes, tree by tree."""
+    trees: dict[tuple[int, int], list[Exchange]] = {}
+    for exchange in nodes:
+        trees.setdefault((exchange.node.round, exchange.node.tree), []).append(exchange)
+    return list(trees.values())
 
 
 def _stacks(view: AttackerView, peer: str, tag: str, name: str) -> dict[tuple[int, int, int], list[memoryview]]:
@@ -100,14 +117,14 @@ class Accumulated:
         return solution, known, null
 
 
-def in_subtree(node: NodeSet, nodes: list[NodeSet]) -> list[NodeSet]:
-    """The nodes of the same tree at and below `node`, among `nodes` in order of growth."""
-    inside = {node.node}
+def in_subtree(top: Exchange, tree: list[Exchange]) -> list[Exchange]:
+    """The nodes of a tree, in order of growth, at and below `top`."""
+    inside = {top.node.node}
     below = []
-    for other in nodes:
-        if (other.round, other.tree) == (node.round, node.tree) and (other.node in inside or other.parent in inside):
-            inside.add(other.node)
-            below.append(other)
+    for exchange in tree:
+        if exchange.node.node in inside or exchange.node.parent in inside:
+            inside.add(exchange.node.node)
+            below.append(exchange)
     return below
 
 

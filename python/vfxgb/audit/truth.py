@@ -1,7 +1,6 @@
 """The truth of a recorded run, and the judgement of claims against it. Attacks never see this."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.audit.bounds import several_values, two_labels
-from vfxgb.audit.claims import Claim
+from vfxgb.audit.claims import Claim, Judgement, Target
 from vfxgb.audit.nodes import NodeSet
 from vfxgb.audit.view import AttackerView, KnownLabels
 from vfxgb.contract.messages import BeginRound, Ready
@@ -23,17 +22,6 @@ from vfxgb.train.transcript import Transcript
 RELATIVE = 1e-6
 # Random fillings of the leaves that the guess of "leaf labels" is a mean of.
 FILLINGS = 20
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """See Finding."""
-
-    success: float
-    guess: float
-    count: int
-    detail: str = ""
-    bound: float | None = None
 
 
 class Truth:
@@ -74,19 +62,16 @@ class Truth:
         """How right a claim is, or why that cannot be said."""
         if claim.target in ("labels", "leaf labels") and not self.classes:
             return "the labels of this run are numbers, not classes"
-        if claim.target == "labels":
-            return self._judge_labels(claim)
-        if claim.target == "leaf labels":
-            return self._judge_leaves(claim, seed)
-        if claim.target == "gradients":
-            return self._judge_gradients(claim)
-        if claim.target == "split matrix":
-            return self._judge_splits(claim)
-        if claim.target == "values":
-            return self._judge_values(claim)
-        if claim.target == "binned table":
-            return self._judge_table(claim)
-        return self._judge_buckets(claim)
+        judges: dict[Target, Callable[[Claim], Judgement | str]] = {
+            "labels": self._judge_labels,
+            "leaf labels": lambda leaves: self._judge_leaves(leaves, seed),
+            "gradients": self._judge_gradients,
+            "split matrix": self._judge_splits,
+            "buckets": self._judge_buckets,
+            "values": self._judge_values,
+            "binned table": self._judge_table,
+        }
+        return judges[claim.target](claim)
 
     def _is_class(self, rows: NDArray[Any], tree: int) -> NDArray[np.bool_]:
         outputs = len(self.note(self._transcript.active, "base-margin"))

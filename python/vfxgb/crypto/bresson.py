@@ -38,16 +38,17 @@ WIDE_BITS = 128
 class BressonGroup:
     """N and g: what a key centre publishes after it has forgotten the factors (ERRATA E7).
 
-    Made by generate, from_primes or from_bytes, not by calling the class. Holds tables of powers of g and of the public
-    key that was used last.
+    Made by generate, from_primes or from_bytes, not by calling the class. Plaintexts are integers modulo `n`; the base
+    `g` is an integer below n**2; `native` is the native group, for vfxgb's own modules. Holds tables of powers of g and
+    of the public key that was used last.
     """
 
-    __slots__ = ("_g", "_g_base", "_n", "_native", "_public")
+    __slots__ = ("_g_base", "_public", "g", "n", "native")
 
     def __init__(self, n: int, g: int) -> None:
-        self._n, self._g = n, g
-        self._native = _native.crypto.BressonGroup(to_fixed(n))
-        self._g_base = _native.crypto.BressonBase(self._native, self.rows([self.element(g)]))
+        self.n, self.g = n, g
+        self.native = _native.crypto.BressonGroup(to_fixed(n))
+        self._g_base = _native.crypto.BressonBase(self.native, self.rows([self.element(g)]))
         self._public = (b"", self._g_base)
 
     @staticmethod
@@ -88,27 +89,12 @@ class BressonGroup:
 
     def to_bytes(self) -> bytes:
         """The group in the versioned format of wire.py."""
-        return wire.dump_group(self._n, self._g)
-
-    @property
-    def n(self) -> int:
-        """The modulus N; plaintexts are integers modulo N."""
-        return self._n
-
-    @property
-    def g(self) -> int:
-        """The base, an integer below N**2."""
-        return self._g
-
-    @property
-    def native(self) -> _native.crypto.BressonGroup:
-        """The native group, for vfxgb's own modules."""
-        return self._native
+        return wire.dump_group(self.n, self.g)
 
     @property
     def bits(self) -> int:
         """Size of N in bits."""
-        return self._n.bit_length()
+        return self.n.bit_length()
 
     @property
     def number_bytes(self) -> int:
@@ -122,13 +108,13 @@ class BressonGroup:
 
     def random_exponent(self) -> int:
         """A private key or the randomness of an encryption: uniform in [1, N/4] (ERRATA E5)."""
-        return 1 + primes.random_below(self._n // 4)
+        return 1 + primes.random_below(self.n // 4)
 
     def exponent_from_seed(self, seed: bytes, context: bytes) -> int:
         """The exponent in [1, N/4] that a secret seed of 32 bytes stands for in a context; as good as uniform."""
         hashed = hashlib.shake_256(_joined(b"vfxgb Bresson exponent", seed, context))
         wide = hashed.digest(self.number_bytes + WIDE_BITS // 8)
-        return 1 + int.from_bytes(wide, "little") % (self._n // 4)
+        return 1 + int.from_bytes(wide, "little") % (self.n // 4)
 
     def power_of_g(self, exponents: Sequence[int], threads: int | None = None) -> Rows:
         """g**e for exponents in [0, N): public keys of private ones, blinders g**r. uint8[k, element_bytes]."""
@@ -145,7 +131,7 @@ class BressonGroup:
                 f"{step}: found an array of type {elements.dtype} and shape {elements.shape}, wanted uint8 of shape "
                 f"[any, {self.element_bytes}]; they belong to another group"
             )
-        index = self._native.check(elements, resolve_threads(threads))
+        index = self.native.check(elements, resolve_threads(threads))
         if index >= 0:
             raise not_in_group(index, step)
 
@@ -155,8 +141,8 @@ class BressonGroup:
         1 + N and its powers are such units: they would turn an exponent into a plaintext (ERRATA E9).
         """
         base = self._public_base(public, step)
-        power = self.integer(base.powers(self._exponents([self._n]), None, 1)[0].tobytes())
-        if power in (1, self._n**2 - 1):
+        power = self.integer(base.powers(self._exponents([self.n]), None, 1)[0].tobytes())
+        if power in (1, self.n**2 - 1):
             raise InvalidKeyError(
                 f"{step}: the public key has the order of 1 + N, or 2, wanted a power of g; its owner may be after "
                 "private keys, refuse it"
@@ -171,7 +157,7 @@ class BressonGroup:
         """
         self.check_public_key(public, "agreeing on a key")
         shared = self.power_of_public(public, [private], 1)
-        shared = self._native.powers(shared, self._exponents([self._n]), None, 1)
+        shared = self.native.powers(shared, self._exponents([self.n]), None, 1)
         return hashlib.sha256(_joined(b"vfxgb Bresson agreement", context, shared.tobytes())).digest()
 
     def encrypt(self, public: bytes, values: Rows, threads: int | None = None) -> tuple[Rows, Rows]:
@@ -190,7 +176,7 @@ class BressonGroup:
             raise LengthMismatchError(f"decrypting: found {len(c1)} c1 and {len(c2)} c2, wanted one of each")
         for elements in (c1, c2):
             self.check_elements(elements, "decrypting", threads)
-        plain, bad = self._native.open(to_fixed(private), c1, c2, resolve_threads(threads))
+        plain, bad = self.native.open(to_fixed(private), c1, c2, resolve_threads(threads))
         if bad >= 0:
             raise InvalidCiphertextError(
                 f"decrypting: ciphertext {bad} is none of this key, wanted c2 / c1**a = 1 modulo N; it was encrypted "
@@ -206,20 +192,20 @@ class BressonGroup:
                 f"{step}: found plaintexts of type {values.dtype} and shape {values.shape}, wanted uint8 of shape "
                 f"[any, {self.number_bytes}]"
             )
-        top = np.frombuffer(self._n.to_bytes(self.number_bytes, "little"), np.uint8)[-1]
+        top = np.frombuffer(self.n.to_bytes(self.number_bytes, "little"), np.uint8)[-1]
         for index in np.flatnonzero(values[:, -1] >= top).tolist():
-            if int.from_bytes(values[index].tobytes(), "little") >= self._n:
+            if int.from_bytes(values[index].tobytes(), "little") >= self.n:
                 raise PlaintextRangeError(f"{step}: the value at index {index} is not below N; reduce it first")
 
     def element(self, value: int) -> bytes:
         """An integer in [0, N**2) as an element."""
-        high, low = divmod(value, self._n)
+        high, low = divmod(value, self.n)
         return low.to_bytes(self.number_bytes, "little") + high.to_bytes(self.number_bytes, "little")
 
     def integer(self, element: bytes) -> int:
         """Inverse of `element`."""
         width = self.number_bytes
-        return int.from_bytes(element[:width], "little") + self._n * int.from_bytes(element[width:], "little")
+        return int.from_bytes(element[:width], "little") + self.n * int.from_bytes(element[width:], "little")
 
     def rows(self, items: Sequence[bytes]) -> Rows:
         """Elements as an array uint8[k, element_bytes]."""
@@ -227,8 +213,7 @@ class BressonGroup:
 
     def plaintexts(self, values: Sequence[int]) -> Rows:
         """Integers, reduced modulo N, as uint8[k, number_bytes]."""
-        data = b"".join([(value % self._n).to_bytes(self.number_bytes, "little") for value in values])
-        return np.frombuffer(data, np.uint8).reshape(len(values), self.number_bytes)
+        return self._exponents([value % self.n for value in values])
 
     def numbers(self, rows: Rows) -> list[int]:
         """Inverse of `plaintexts`: integers in [0, N)."""
@@ -237,7 +222,7 @@ class BressonGroup:
 
     def centred(self, rows: Rows) -> list[int]:
         """The same as signed integers in (-N/2, N/2]."""
-        return [value - self._n if 2 * value > self._n else value for value in self.numbers(rows)]
+        return [value - self.n if 2 * value > self.n else value for value in self.numbers(rows)]
 
     def _exponents(self, values: Sequence[int]) -> Rows:
         data = b"".join([value.to_bytes(self.number_bytes, "little") for value in values])
@@ -247,22 +232,22 @@ class BressonGroup:
         """The base of a public key; that of the last one is kept, with its table."""
         known, base = self._public
         if known != public:
-            if len(public) != self.element_bytes or self._native.check(self.rows([public]), 1) >= 0:
+            if len(public) != self.element_bytes or self.native.check(self.rows([public]), 1) >= 0:
                 raise InvalidKeyError(
                     f"{step}: found {len(public)} bytes, wanted {self.element_bytes} of a unit of the group; it is "
                     "damaged or of another group"
                 )
-            base = _native.crypto.BressonBase(self._native, self.rows([public]))
+            base = _native.crypto.BressonBase(self.native, self.rows([public]))
             self._public = (public, base)
         return base
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BressonGroup):
             return NotImplemented
-        return (self._n, self._g) == (other._n, other._g)
+        return (self.n, self.g) == (other.n, other.g)
 
     def __hash__(self) -> int:
-        return hash((self._n, self._g))
+        return hash((self.n, self.g))
 
     def __repr__(self) -> str:
         return f"BressonGroup({self.bits} bits)"

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class CiphertextArray:
     """Ciphertexts under `public_key`. Made by encrypt, from_bytes or from_ints, not by calling the class."""
 
-    __slots__ = ("_native", "_public_key")
+    __slots__ = ("_native", "public_key")
     # Makes numpy arrays leave `array + ciphertexts` to this class instead of looping over it.
     __array_ufunc__ = None
 
     def __init__(self, public_key: PublicKey, native: _native.crypto.Ciphertexts) -> None:
-        self._public_key = public_key
+        self.public_key = public_key
         self._native = native
 
     @staticmethod
@@ -73,17 +73,12 @@ class CiphertextArray:
         _refuse(native.check_integers(data, count), step)
         return CiphertextArray(public_key, native.from_integers(data, count))
 
-    @property
-    def public_key(self) -> PublicKey:
-        """The key these ciphertexts were encrypted with."""
-        return self._public_key
-
     def native_under(self, public_key: PublicKey, threads: int) -> _native.crypto.Ciphertexts:
         """The native array under an equal key, for vfxgb's own modules.
 
         Equal keys read twice are two native keys, and native arrays go with one: the bytes then move over.
         """
-        if public_key.native is self._public_key.native:
+        if public_key.native is self.public_key.native:
             return self._native
         return public_key.native.from_wire(self._native.to_wire(threads), threads)
 
@@ -107,7 +102,7 @@ class CiphertextArray:
                 "take() the rows that belong together"
             )
         count = resolve_threads(threads)
-        return self._wrap(self._native.add(other.native_under(self._public_key, count), count))
+        return self._wrap(self._native.add(other.native_under(self.public_key, count), count))
 
     def __add__(self, other: object) -> CiphertextArray:
         if not isinstance(other, CiphertextArray):
@@ -123,7 +118,7 @@ class CiphertextArray:
         Raises IntegerTypeError, PlaintextRangeError, LengthMismatchError.
         """
         step = "adding plain values"
-        packed = pack_signed(values, self._public_key.max_plaintext, step)
+        packed = pack_signed(values, self.public_key.max_plaintext, step)
         self._check_operand_count(packed, step)
         return self._wrap(self._native.add_plain(packed.data, packed.width, resolve_threads(threads)))
 
@@ -135,7 +130,7 @@ class CiphertextArray:
         """
         step = "scaling ciphertexts"
         batch: Integers = [factors] if isinstance(factors, int) else factors
-        packed = pack_signed(batch, self._public_key.max_plaintext, step)
+        packed = pack_signed(batch, self.public_key.max_plaintext, step)
         self._check_operand_count(packed, step)
         return self._wrap(self._native.scale(packed.data, packed.width, resolve_threads(threads)))
 
@@ -165,22 +160,20 @@ class CiphertextArray:
     def concat(self, other: CiphertextArray, threads: int | None = None) -> CiphertextArray:
         """These ciphertexts followed by the other's. Raises KeyMismatchError."""
         self._check_same_key(other, "joining ciphertexts")
-        return self._wrap(self._native.concat(other.native_under(self._public_key, resolve_threads(threads))))
+        return self._wrap(self._native.concat(other.native_under(self.public_key, resolve_threads(threads))))
 
     def to_bytes(self, threads: int | None = None) -> bytes:
         """All ciphertexts in the versioned format of wire.py, each of public_key.wire_bytes bytes."""
-        key = self._public_key
+        key = self.public_key
         data = self._native.to_wire(resolve_threads(threads))
         return wire.dump_ciphertexts(key.scheme_object, key.fingerprint_bytes, len(self), key.wire_bytes, data)
 
     def tolist(self, threads: int | None = None) -> list[int]:
         """The ciphertexts as Python ints modulo n**2 (Paillier) or n (Okamoto-Uchiyama)."""
-        return unpack_unsigned(
-            self._native.to_integers(resolve_threads(threads)), self._public_key.native.integer_bytes
-        )
+        return unpack_unsigned(self._native.to_integers(resolve_threads(threads)), self.public_key.native.integer_bytes)
 
     def __repr__(self) -> str:
-        key = self._public_key
+        key = self.public_key
         return f"CiphertextArray({len(self)} of {key.scheme}, {key.bits} bits, key {key.fingerprint[:16]})"
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str:
@@ -190,14 +183,14 @@ class CiphertextArray:
         )
 
     def _wrap(self, native: _native.crypto.Ciphertexts) -> CiphertextArray:
-        return CiphertextArray(self._public_key, native)
+        return CiphertextArray(self.public_key, native)
 
     def _check_same_key(self, other: CiphertextArray, step: str) -> None:
         if not isinstance(other, CiphertextArray):
             raise TypeError(f"{step}: found {type(other).__name__}, wanted a CiphertextArray")
-        if self._public_key != other._public_key:
+        if self.public_key != other.public_key:
             raise KeyMismatchError(
-                f"{step}: found keys {self._public_key.fingerprint[:16]} and {other._public_key.fingerprint[:16]}, "
+                f"{step}: found keys {self.public_key.fingerprint[:16]} and {other.public_key.fingerprint[:16]}, "
                 "wanted one; encrypt both with the same public key"
             )
 

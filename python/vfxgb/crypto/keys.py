@@ -6,33 +6,37 @@ equal when their public parameters do. Every way of making a key ends in the sel
 
 from __future__ import annotations
 
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeVar
 
-from vfxgb import _native
 from vfxgb.crypto import wire
 from vfxgb.crypto.ciphertexts import CiphertextArray
 from vfxgb.crypto.ints import Integers, from_fixed, pack_signed, unpack_signed
 from vfxgb.crypto.parameters import PrivateParameters, PublicParameters
 from vfxgb.crypto.pool import Pooled, Rerandomizer
-from vfxgb.crypto.schemes import Scheme, scheme_by_name
+from vfxgb.crypto.schemes import scheme_by_name
 from vfxgb.crypto.schemes.paillier import SCHEME as PAILLIER
 from vfxgb.crypto.selftest import self_test
 from vfxgb.crypto.sizes import DEFAULT_BITS, check_requested_bits
 from vfxgb.errors import KeyMismatchError
 from vfxgb.threads import resolve_threads
 
+K = TypeVar("K", "PublicKey", "PrivateKey")
+
 
 class PublicKey(Pooled):
-    """Encrypts. Made by PrivateKey.public_key, from_bytes or from_modulus, not by calling the class."""
+    """Encrypts. Made by PrivateKey.public_key, from_bytes or from_modulus, not by calling the class.
 
-    __slots__ = ("_fingerprint", "_native", "_parameters", "_scheme")
+    `parameters` are the public numbers, `fingerprint_bytes` the 32 bytes that name the key. `scheme_object` is its
+    scheme and `native` the native key, for vfxgb's own modules.
+    """
+
+    __slots__ = ("fingerprint_bytes", "native", "parameters", "scheme_object")
 
     def __init__(self, parameters: PublicParameters) -> None:
-        self._parameters = parameters
-        self._scheme = scheme_by_name(parameters.scheme)
-        self._native = self._scheme.native_public(parameters)
-        self._pool = self._native
-        self._fingerprint = wire.fingerprint(parameters)
+        self.parameters = parameters
+        self.scheme_object = scheme_by_name(parameters.scheme)
+        self.native = self._pool = self.scheme_object.native_public(parameters)
+        self.fingerprint_bytes = wire.fingerprint(parameters)
 
     @staticmethod
     def from_bytes(data: wire.Bytes, insecure: bool = False) -> PublicKey:
@@ -42,7 +46,7 @@ class PublicKey(Pooled):
         """
         parameters = wire.load_public(data)
         scheme_by_name(parameters.scheme).check_public(parameters, insecure, "reading a public key")
-        return _tested_public(parameters, insecure)
+        return _tested(PublicKey(parameters), insecure)
 
     @staticmethod
     def from_modulus(n: int, insecure: bool = False) -> PublicKey:
@@ -51,67 +55,47 @@ class PublicKey(Pooled):
         The fingerprint covers h, so it differs between two calls: send to_bytes() to whoever shall add ciphertexts.
         Raises KeySizeError and InvalidKeyError.
         """
-        return _tested_public(PAILLIER.public_from_modulus(n, insecure), insecure)
+        return _tested(PublicKey(PAILLIER.public_from_modulus(n, insecure)), insecure)
 
     @property
     def scheme(self) -> str:
         """Name of the scheme."""
-        return self._parameters.scheme
-
-    @property
-    def scheme_object(self) -> Scheme:
-        """The scheme itself, for vfxgb's own modules."""
-        return self._scheme
-
-    @property
-    def native(self) -> _native.crypto.PublicKey:
-        """The native key, for vfxgb's own modules."""
-        return self._native
+        return self.parameters.scheme
 
     @property
     def rerandomizer(self) -> Rerandomizer:
         """Where CiphertextArray.rerandomize gets its randomness: tables to prepare, a pool to start."""
-        return Rerandomizer(self._native.rerandomizer)
-
-    @property
-    def parameters(self) -> PublicParameters:
-        """Return the public numbers."""
-        return self._parameters
+        return Rerandomizer(self.native.rerandomizer)
 
     @property
     def n(self) -> int:
         """The modulus: pq (Paillier) or p**2 q (Okamoto-Uchiyama)."""
-        return self._parameters.n
+        return self.parameters.n
 
     @property
     def bits(self) -> int:
         """Size of the modulus in bits."""
-        return self._parameters.n.bit_length()
+        return self.parameters.n.bit_length()
 
     @property
     def max_plaintext(self) -> int:
         """Largest absolute value of a plaintext."""
-        return self._scheme.max_plaintext(self._parameters)
+        return self.scheme_object.max_plaintext(self.parameters)
 
     @property
     def ciphertext_modulus(self) -> int:
         """Ciphertexts are units modulo this: n**2 (Paillier) or n (Okamoto-Uchiyama)."""
-        return self._scheme.ciphertext_modulus(self._parameters)
+        return self.scheme_object.ciphertext_modulus(self.parameters)
 
     @property
     def wire_bytes(self) -> int:
         """Bytes of one ciphertext on the wire."""
-        return self._native.wire_bytes
+        return self.native.wire_bytes
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the canonical public parameters, in hex: the name of the key."""
-        return self._fingerprint.hex()
-
-    @property
-    def fingerprint_bytes(self) -> bytes:
-        """The fingerprint as 32 bytes."""
-        return self._fingerprint
+        return self.fingerprint_bytes.hex()
 
     def encrypt(self, values: Integers, threads: int | None = None) -> CiphertextArray:
         """Encrypt signed integers, each with fresh randomness.
@@ -120,19 +104,19 @@ class PublicKey(Pooled):
         value at most max_plaintext. Raises IntegerTypeError and PlaintextRangeError.
         """
         packed = pack_signed(values, self.max_plaintext, "encrypting")
-        return CiphertextArray(self, self._native.encrypt(packed.data, packed.width, resolve_threads(threads)))
+        return CiphertextArray(self, self.native.encrypt(packed.data, packed.width, resolve_threads(threads)))
 
     def to_bytes(self) -> bytes:
         """The key in the versioned format of wire.py."""
-        return wire.dump_public(self._parameters)
+        return wire.dump_public(self.parameters)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PublicKey):
             return NotImplemented
-        return self._fingerprint == other._fingerprint
+        return self.fingerprint_bytes == other.fingerprint_bytes
 
     def __hash__(self) -> int:
-        return hash(self._fingerprint)
+        return hash(self.fingerprint_bytes)
 
     def __repr__(self) -> str:
         return f"PublicKey({self.scheme}, {self.bits} bits, {self.fingerprint[:16]})"
@@ -145,14 +129,17 @@ class PublicKey(Pooled):
 
 
 class PrivateKey(Pooled):
-    """Encrypts faster than the public key, and decrypts. Made by generate, from_primes or from_bytes."""
+    """Encrypts faster than the public key, and decrypts. Made by generate, from_primes or from_bytes.
 
-    __slots__ = ("_native", "_public_key")
+    `public_key` is the key to give away; `native` is the native key, for vfxgb's own modules.
+    """
+
+    __slots__ = ("native", "public_key")
 
     def __init__(self, parameters: PrivateParameters) -> None:
-        self._public_key = PublicKey(parameters.public)
-        self._native = self._public_key.scheme_object.native_private(parameters, self._public_key.native)
-        self._pool = self._native
+        self.public_key = PublicKey(parameters.public)
+        self.native = self.public_key.scheme_object.native_private(parameters, self.public_key.native)
+        self._pool = self.native
 
     @staticmethod
     def from_bytes(data: wire.Bytes, insecure: bool = False) -> PrivateKey:
@@ -164,7 +151,7 @@ class PrivateKey(Pooled):
         scheme = scheme_by_name(parameters.public.scheme)
         scheme.check_public(parameters.public, insecure, "reading a private key")
         scheme.check_private(parameters, insecure, "reading a private key")
-        return _tested_private(parameters, insecure)
+        return _tested(PrivateKey(parameters), insecure)
 
     @staticmethod
     def from_primes(scheme: str, p: int, q: int, insecure: bool = False) -> PrivateKey:
@@ -173,75 +160,63 @@ class PrivateKey(Pooled):
         Primes of other libraries need not be 3 mod 4 (README.md says what that changes). Raises InvalidKeyError
         (p = q, even, composite, of very different sizes) and KeySizeError; `insecure` allows small and unequal ones.
         """
-        return _tested_private(scheme_by_name(scheme).from_primes(p, q, insecure), insecure)
-
-    @property
-    def public_key(self) -> PublicKey:
-        """The key to give away."""
-        return self._public_key
-
-    @property
-    def native(self) -> _native.crypto.PrivateKey:
-        """The native key, for vfxgb's own modules."""
-        return self._native
+        return _tested(PrivateKey(scheme_by_name(scheme).from_primes(p, q, insecure)), insecure)
 
     @property
     def scheme(self) -> str:
         """Name of the scheme."""
-        return self._public_key.scheme
+        return self.public_key.scheme
 
     @property
     def bits(self) -> int:
         """Size of the modulus in bits."""
-        return self._public_key.bits
+        return self.public_key.bits
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the public key."""
-        return self._public_key.fingerprint
+        return self.public_key.fingerprint
 
     @property
     def max_plaintext(self) -> int:
         """Largest absolute value of a plaintext."""
-        return self._public_key.max_plaintext
+        return self.public_key.max_plaintext
 
     def encrypt(self, values: Integers, threads: int | None = None) -> CiphertextArray:
         """Like PublicKey.encrypt, but by the factors: several times as fast, and just as random."""
         packed = pack_signed(values, self.max_plaintext, "encrypting")
-        native = self._native.encrypt(packed.data, packed.width, resolve_threads(threads))
-        return CiphertextArray(self._public_key, native)
+        native = self.native.encrypt(packed.data, packed.width, resolve_threads(threads))
+        return CiphertextArray(self.public_key, native)
 
     def decrypt(self, ciphertexts: CiphertextArray, threads: int | None = None) -> list[int]:
         """The signed plaintexts, one int per ciphertext. Raises KeyMismatchError for another key's ciphertexts."""
         if not isinstance(ciphertexts, CiphertextArray):
             raise TypeError(f"decrypting: found {type(ciphertexts).__name__}, wanted a CiphertextArray")
-        if ciphertexts.public_key != self._public_key:
+        if ciphertexts.public_key != self.public_key:
             raise KeyMismatchError(
                 f"decrypting: found ciphertexts of key {ciphertexts.public_key.fingerprint[:16]}, wanted "
                 f"{self.fingerprint[:16]}; use the private key they were encrypted for"
             )
         count = resolve_threads(threads)
-        data = self._native.decrypt(ciphertexts.native_under(self._public_key, count), count)
-        return unpack_signed(data, self._native.plaintext_width)
+        data = self.native.decrypt(ciphertexts.native_under(self.public_key, count), count)
+        return unpack_signed(data, self.native.plaintext_width)
 
     def export_primes(self) -> tuple[int, int]:
         """p and q, for use in another library. They are the whole secret, and Python cannot wipe them."""
-        p, q, _, _ = map(from_fixed, self._native.secrets())
+        p, q, _, _ = map(from_fixed, self.native.secrets())
         return p, q
 
     def to_bytes(self) -> bytes:
         """The key in the versioned format of wire.py, unencrypted: whoever reads it can decrypt everything."""
-        return wire.dump_private(
-            PrivateParameters(self._public_key.parameters, *map(from_fixed, self._native.secrets()))
-        )
+        return wire.dump_private(PrivateParameters(self.public_key.parameters, *map(from_fixed, self.native.secrets())))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivateKey):
             return NotImplemented
-        return self._public_key == other._public_key
+        return self.public_key == other.public_key
 
     def __hash__(self) -> int:
-        return hash(("private", self._public_key))
+        return hash(("private", self.public_key))
 
     def __repr__(self) -> str:
         return f"PrivateKey({self.scheme}, {self.bits} bits, {self.fingerprint[:16]})"
@@ -261,16 +236,9 @@ def generate(scheme: str, bits: int = DEFAULT_BITS, randomness: str = "djn", ins
     """
     chosen = scheme_by_name(scheme)
     check_requested_bits(bits, insecure)
-    return _tested_private(chosen.generate(bits, randomness), insecure)
+    return _tested(PrivateKey(chosen.generate(bits, randomness)), insecure)
 
 
-def _tested_public(parameters: PublicParameters, insecure: bool) -> PublicKey:
-    key = PublicKey(parameters)
-    self_test(key, insecure)
-    return key
-
-
-def _tested_private(parameters: PrivateParameters, insecure: bool) -> PrivateKey:
-    key = PrivateKey(parameters)
+def _tested(key: K, insecure: bool) -> K:
     self_test(key, insecure)
     return key

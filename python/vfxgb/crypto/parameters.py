@@ -31,3 +31,8 @@ class PrivateParameters:
     q: int = field(repr=False)
     order_p: int = field(repr=False)
     order_q: int = field(repr=False)
+
+    @property
+    def secrets(self) -> tuple[int, int, int, int]:
+        """p, q and the two orders, as the native key and the wire take them."""
+        return self.p, self.q, self.order_p, self.order_q

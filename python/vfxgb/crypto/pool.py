@@ -6,7 +6,6 @@ something else; encryption with a filled pool is then one product.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from vfxgb import _native
 from vfxgb.checks import is_int
@@ -14,25 +13,12 @@ from vfxgb.errors import PoolError
 from vfxgb.threads import resolve_threads
 
 
-class NativePool(Protocol):
-    """The pool methods of a native key."""
-
-    def start_pool(self, capacity: int, threads: int = 1) -> None:
-        """Start filling."""
-
-    def stop_pool(self) -> None:
-        """Stop filling and forget what is left."""
-
-    def pool_level(self) -> int:
-        """Count the units that are ready now."""
-
-
 class Pooled:
     """Pool methods for a key or a Rerandomizer, which sets `_pool` to its native object."""
 
     __slots__ = ("_pool",)
 
-    _pool: NativePool
+    _pool: _native.crypto.PublicKey | _native.crypto.PrivateKey | _native.crypto.Rerandomizer
 
     def start_pool(self, capacity: int, threads: int | None = None) -> None:
         """Keep up to `capacity` units of fresh randomness ready, made by `threads` background threads.

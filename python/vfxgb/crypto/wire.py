@@ -79,34 +79,24 @@ def dump_public(public: PublicParameters) -> bytes:
 
 def load_public(data: Bytes) -> PublicParameters:
     """Numbers of a public key, not yet checked; FormatError when the bytes are no such envelope."""
-    code, payload = unseal(data, KIND_PUBLIC_KEY)
-    step = "reading a public key"
-    reader = _Reader(payload, step)
-    public = _read_public(reader, scheme_by_code(code, step))
+    code, reader = _open(data, KIND_PUBLIC_KEY)
+    public = _read_public(reader, code)
     reader.finish()
     return public
 
 
 def dump_private(private: PrivateParameters) -> bytes:
     """A private key as an envelope. The bytes are the secret itself: unencrypted."""
-    secrets = (private.p, private.q, private.order_p, private.order_q)
-    width = max(_byte_length(number) for number in secrets)
-    payload = b"".join(
-        [
-            _public_payload(private.public),
-            struct.pack("<I", width),
-            *(number.to_bytes(width, "little") for number in secrets),
-        ]
-    )
-    return seal(KIND_PRIVATE_KEY, scheme_by_name(private.public.scheme).code, payload)
+    width = max(_byte_length(number) for number in private.secrets)
+    numbers = (number.to_bytes(width, "little") for number in private.secrets)
+    code = scheme_by_name(private.public.scheme).code
+    return seal(KIND_PRIVATE_KEY, code, _public_payload(private.public), struct.pack("<I", width), *numbers)
 
 
 def load_private(data: Bytes) -> PrivateParameters:
     """Numbers of a private key, not yet checked; FormatError when the bytes are no such envelope."""
-    code, payload = unseal(data, KIND_PRIVATE_KEY)
-    step = "reading a private key"
-    reader = _Reader(payload, step)
-    public = _read_public(reader, scheme_by_code(code, step))
+    code, reader = _open(data, KIND_PRIVATE_KEY)
+    public = _read_public(reader, code)
     width = reader.width()
     p, q, order_p, order_q = (reader.number(width) for _ in range(4))
     reader.finish()
@@ -120,16 +110,14 @@ def dump_ciphertexts(scheme: Scheme, key_fingerprint: bytes, count: int, width: 
 
 def load_ciphertexts(data: Bytes) -> WireCiphertexts:
     """Contents of a ciphertext envelope; FormatError when the bytes are none or the lengths disagree."""
-    code, payload = unseal(data, KIND_CIPHERTEXTS)
-    step = "reading ciphertexts"
-    scheme = scheme_by_code(code, step)
-    reader = _Reader(payload, step)
+    code, reader = _open(data, KIND_CIPHERTEXTS)
+    scheme = scheme_by_code(code, reader.step)
     key_fingerprint = bytes(reader.take(FINGERPRINT_BYTES))
     count, width = struct.unpack("<QI", reader.take(12))
-    rest = reader.take(len(payload) - reader.position)
+    rest = reader.rest()
     if count * width != len(rest):
         raise FormatError(
-            f"{step}: found {len(rest)} bytes for {count} ciphertexts of {width} bytes, wanted {count * width}; "
+            f"{reader.step}: found {len(rest)} bytes for {count} ciphertexts of {width} bytes, wanted {count * width}; "
             "the bytes are truncated or damaged, send them again"
         )
     return WireCiphertexts(scheme, key_fingerprint, count, width, rest)
@@ -145,11 +133,10 @@ def dump_group(n: int, g: int) -> bytes:
 
 def load_group(data: Bytes) -> tuple[int, int]:
     """n and g of Bresson's group, not yet checked; FormatError when the bytes are no such envelope."""
-    step = "reading a group"
-    code, payload = unseal(data, KIND_GROUP)
+    code, reader = _open(data, KIND_GROUP)
+    step = reader.step
     if code != BRESSON_CODE:
         raise FormatError(f"{step}: found scheme {code}, wanted {BRESSON_CODE}; it was written wrongly, ask its sender")
-    reader = _Reader(payload, step)
     width = reader.width()
     n, low, high = (reader.number(width) for _ in range(3))
     reader.finish()
@@ -202,22 +189,31 @@ def unseal(data: Bytes, kind: int) -> tuple[int, memoryview]:
     return scheme_code, body[HEADER.size :]
 
 
+def _open(data: Bytes, kind: int) -> tuple[int, "_Reader"]:
+    """The number of the scheme and the fields of an envelope."""
+    code, payload = unseal(data, kind)
+    return code, _Reader(payload, f"reading {KIND_NAMES[kind]}")
+
+
 class _Reader:
     """Takes fields off a payload, front to back; FormatError when it runs out."""
 
     def __init__(self, payload: memoryview, step: str) -> None:
         self._payload = payload
-        self._step = step
-        self.position = 0
+        self._position = 0
+        self.step = step
 
     def take(self, count: int) -> memoryview:
-        if self.position + count > len(self._payload):
+        if self._position + count > len(self._payload):
             raise FormatError(
-                f"{self._step}: the payload of {len(self._payload)} bytes ends inside a field, wanted "
-                f"{self.position + count}; it was written wrongly, ask its sender"
+                f"{self.step}: the payload of {len(self._payload)} bytes ends inside a field, wanted "
+                f"{self._position + count}; it was written wrongly, ask its sender"
             )
-        self.position += count
-        return self._payload[self.position - count : self.position]
+        self._position += count
+        return self._payload[self._position - count : self._position]
+
+    def rest(self) -> memoryview:
+        return self.take(len(self._payload) - self._position)
 
     def word(self) -> int:
         return int.from_bytes(self.take(4), "little")
@@ -226,7 +222,7 @@ class _Reader:
         size = self.word()
         if not 1 <= size <= MAX_NUMBER_BYTES:
             raise FormatError(
-                f"{self._step}: found numbers of {size} bytes, wanted 1 to {MAX_NUMBER_BYTES}; "
+                f"{self.step}: found numbers of {size} bytes, wanted 1 to {MAX_NUMBER_BYTES}; "
                 "it was written wrongly, ask its sender"
             )
         return size
@@ -235,24 +231,21 @@ class _Reader:
         return from_fixed(bytes(self.take(width)))
 
     def finish(self) -> None:
-        if self.position != len(self._payload):
+        if self._position != len(self._payload):
             raise FormatError(
-                f"{self._step}: found {len(self._payload) - self.position} bytes after the last field, wanted none; "
+                f"{self.step}: found {len(self._payload) - self._position} bytes after the last field, wanted none; "
                 "it was written wrongly, ask its sender"
             )
 
 
 def _public_payload(public: PublicParameters) -> bytes:
     width = _byte_length(public.n)
-    return b"".join(
-        [
-            struct.pack("<III", public.exponent_bits, public.plaintext_bits, width),
-            *(number.to_bytes(width, "little") for number in (public.n, *public.bases)),
-        ]
-    )
+    numbers = [number.to_bytes(width, "little") for number in (public.n, *public.bases)]
+    return struct.pack("<III", public.exponent_bits, public.plaintext_bits, width) + b"".join(numbers)
 
 
-def _read_public(reader: _Reader, scheme: Scheme) -> PublicParameters:
+def _read_public(reader: _Reader, code: int) -> PublicParameters:
+    scheme = scheme_by_code(code, reader.step)
     exponent_bits, plaintext_bits, width = reader.word(), reader.word(), reader.width()
     n = reader.number(width)
     bases = tuple(reader.number(width) for _ in range(scheme.base_count))

@@ -95,7 +95,12 @@ class Mechanism(ABC):
     def event(self, receiver: str, protects: str, round_: int = 0, **more: Any) -> Event:
         """One release of one value per protected item to `receiver`; `more`: further fields of Event."""
         described = tuple((key, float(value)) for key, value in zip(self.parameter_names, self.parameters, strict=True))
-        return Event(self.name, self.epsilon, receiver, protects, round_, parameters=described, **more)
+        fields = {**self._loss(), **more}
+        return Event(self.name, receiver=receiver, protects=protects, round_=round_, parameters=described, **fields)
+
+    def _loss(self) -> dict[str, Any]:
+        """What is known of the privacy loss of one release, as fields of Event."""
+        return {"epsilon": self.epsilon}
 
     def variance(self, value: float) -> float:
         """Return the variance of one output for this input, as a real number (step**2 times that of the integer)."""
@@ -132,16 +137,10 @@ class Laplace(Mechanism):
     def _index_variance(self, j: int) -> float:  # noqa: ARG002 - the same for every input
         return 1 / (2 * math.sinh(1 / (2 * self.scale)) ** 2)
 
-    def event(self, receiver: str, protects: str, round_: int = 0, **more: Any) -> Event:
-        """One release; its privacy loss is that of Laplace noise up to one step of the lattice."""
-        return super().event(
-            receiver,
-            protects,
-            round_,
-            laplace_scale=self.scale / (2 * self.lattice.bound),
-            slack=2 / self.scale,
-            **more,
-        )
+    def _loss(self) -> dict[str, Any]:
+        """That of Laplace noise, up to one step of the lattice."""
+        scale = self.scale / (2 * self.lattice.bound)
+        return {"epsilon": self.epsilon, "laplace_scale": scale, "slack": 2 / self.scale}
 
 
 @dataclass(frozen=True)
@@ -255,15 +254,7 @@ class Hybrid(Mechanism):
     """
 
     name: ClassVar[str] = "hybrid"
-    parameter_names: ClassVar[tuple[str, ...]] = (
-        "share",
-        "bound",
-        "slope",
-        "slope_bits",
-        "width",
-        "reach",
-        "magnitude",
-    )
+    parameter_names: ClassVar[tuple[str, ...]] = ("share", *Piecewise.parameter_names, "magnitude")
 
     @cached_property
     def piecewise(self) -> Piecewise:
@@ -344,21 +335,14 @@ class Gaussian(Mechanism):
         """Epsilon of a single release at delta / releases."""
         return epsilon_of(self.sigma, self.delta / self.releases, 2 * self.lattice.bound)
 
-    def event(self, receiver: str, protects: str, round_: int = 0, **more: Any) -> Event:
-        """One of the `releases` releases."""
-        described = tuple((key, float(value)) for key, value in zip(self.parameter_names, self.parameters, strict=True))
-        return Event(
-            self.name,
-            self.release_epsilon,
-            receiver,
-            protects,
-            round_,
-            delta=self.delta / self.releases,
-            parameters=described,
-            noise_multiplier=self.noise_multiplier,
-            slack=1 / (self.noise_multiplier * self.sigma),
-            **more,
-        )
+    def _loss(self) -> dict[str, Any]:
+        """That of one of the `releases` releases."""
+        return {
+            "epsilon": self.release_epsilon,
+            "delta": self.delta / self.releases,
+            "noise_multiplier": self.noise_multiplier,
+            "slack": 1 / (self.noise_multiplier * self.sigma),
+        }
 
 
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in (Laplace, Duchi, Piecewise, Hybrid, Gaussian)}

@@ -68,19 +68,20 @@ class UserDoor:
                     self.declined.discard(guest.user)
                     admitted.append(Member(guest.user, guest.channel, link))
             except (PeerError, ChannelClosedError) as error:
-                # It may dial again.
-                self.note(guest.user, f"did not come in: {error}")
-                self._dismiss(guest)
+                self._keep_out(guest, str(error), again=True)
             except (_Objection, FrameError, MessageError) as error:
-                self.note(guest.user, f"did not come in: {error}")
-                self.declined.add(guest.user)
-                self._dismiss(guest)
+                self._keep_out(guest, str(error))
         now = time.monotonic()
         for guest in [guest for guest in self._guests.values() if guest.deadline < now]:
-            self.note(guest.user, f"did not come in: it said nothing for {self.seconds:g} s")
-            self.declined.add(guest.user)
-            self._dismiss(guest)
+            self._keep_out(guest, f"it said nothing for {self.seconds:g} s")
         return admitted
+
+    def _keep_out(self, guest: _Guest, why: str, again: bool = False) -> None:
+        """Send a guest away; `again`: it may dial again."""
+        self.note(guest.user, f"did not come in: {why}")
+        if not again:
+            self.declined.add(guest.user)
+        self._dismiss(guest)
 
     def close(self) -> None:
         """Send away who has not come in."""

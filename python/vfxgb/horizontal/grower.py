@@ -11,6 +11,7 @@ A user that leaves in the middle of a tree cannot be left out of the next level 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from vfxgb.params import TrainParams
 from vfxgb.rows.memory import MemoryRows
 from vfxgb.rows.sampling import ColumnSampler
 from vfxgb.runtime.timings import Timings
-from vfxgb.transport.messages import Bulk, pack_array, pack_bytes
+from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, pack_optional
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.columns import pack_bits
 from vfxgb.tree.grower import best_party
@@ -51,9 +52,21 @@ class Columns:
     bins: _native.gbdt.Bins
 
 
+class NodeAnswer(NamedTuple):
+    """The sums of a node as a call brought them: left of its candidates, and its total; `users` are those in them."""
+
+    left: NDArray[np.int64]
+    total: NDArray[np.int64]
+    users: Users
+
+
 @dataclass
 class Growing:
-    """A tree of the round under way. `users` says who is in the sums of each open node of the level before."""
+    """A tree of the round under way.
+
+    `users` says who is in the sums of each open node of the level before. `answers` are the sums of nodes of the open
+    level, by position, as calls bring them; `allowed` says which features these nodes may use, None for all.
+    """
 
     tree: int
     features: NDArray[np.int32]
@@ -64,19 +77,15 @@ class Growing:
     levels: list[Bulk] = field(default_factory=list)
     users: list[Users] = field(default_factory=list)
     allowed: NDArray[np.bool_] | None = None
+    answers: dict[int, NodeAnswer] = field(default_factory=dict)
 
-    def entries(self, position: int) -> int:
-        """Entries of one node of the open level in a vector."""
-        return self.layout.entries(1, None if self.allowed is None else self.allowed[position : position + 1])
+    def allowed_at(self, positions: Sequence[int]) -> NDArray[np.bool_] | None:
+        """Which features these nodes of the open level may use, None for all."""
+        return None if self.allowed is None else self.allowed[list(positions)]
 
-
-@dataclass
-class _LevelSums:
-    """The sums of nodes of a tree's open level, by position, as calls bring them."""
-
-    left: dict[int, NDArray[np.int64]] = field(default_factory=dict)
-    totals: dict[int, NDArray[np.int64]] = field(default_factory=dict)
-    users: dict[int, Users] = field(default_factory=dict)
+    def entries(self, positions: Sequence[int]) -> int:
+        """Entries of these nodes of the open level in a vector."""
+        return self.layout.entries(len(positions), self.allowed_at(positions))
 
 
 class Grower:
@@ -138,107 +147,70 @@ class Grower:
     def _grow_level(
         self, round_index: int, depth: int, trees: list[Growing], rule: _native.gbdt.SplitRule, fixed: FixedPoint
     ) -> None:
-        level_sums = {tree.tree: _LevelSums() for tree in trees}
         for tree in trees:
-            tree.allowed = self._allowed(round_index, depth, tree)
-        wanted = [(tree, self._smaller(tree)) for tree in trees]
-        self._collect(round_index, depth, wanted, fixed, level_sums)
-        rest = [(tree, self._underivable(tree, level_sums[tree.tree])) for tree in trees]
-        self._collect(round_index, depth, [(tree, more) for tree, more in rest if len(more)], fixed, level_sums)
+            tree.allowed, tree.answers = self._allowed(round_index, depth, tree), {}
+        self._collect(round_index, depth, [(tree, self._smaller(tree)) for tree in trees], fixed)
+        self._collect(round_index, depth, [(tree, _underivable(tree)) for tree in trees], fixed)
         with self._timings.phase("choose splits"):
             for tree in trees:
-                self._split(tree, level_sums[tree.tree], rule, depth + 1 == self._params.max_depth)
+                self._split(tree, rule, depth + 1 == self._params.max_depth)
 
-    def _smaller(self, tree: Growing) -> NDArray[np.int64]:
+    def _smaller(self, tree: Growing) -> list[int]:
         """Positions of the nodes to ask for: of two siblings that of the smaller hessian sum, the left of equals."""
         m = len(tree.skeleton.nodes)
         if self._by_node or m == 1:
-            return np.arange(m, dtype=np.int64)
+            return list(range(m))
         hessians = tree.skeleton.totals[:, 1]
-        return np.arange(0, m, 2, dtype=np.int64) + (hessians[0::2] > hessians[1::2])
-
-    def _underivable(self, tree: Growing, level_sums: _LevelSums) -> list[int]:
-        """Nodes that were left out, and whose siblings' sums are not over the users of their parents'."""
-        parents = tree.skeleton.parents
-        return [
-            position ^ 1
-            for position, users in level_sums.users.items()
-            if position ^ 1 < len(parents)
-            and position ^ 1 not in level_sums.users
-            and users != tree.users[int(parents[position])]
-        ]
+        smaller: list[int] = (np.arange(0, m, 2) + (hessians[0::2] > hessians[1::2])).tolist()
+        return smaller
 
     def _collect(
-        self,
-        round_index: int,
-        depth: int,
-        wanted: Sequence[tuple[Growing, Sequence[int] | NDArray[np.int64]]],
-        fixed: FixedPoint,
-        level_sums: dict[int, _LevelSums],
+        self, round_index: int, depth: int, wanted: Sequence[tuple[Growing, Sequence[int]]], fixed: FixedPoint
     ) -> None:
         """Ask for the sums of the nodes at these positions, in as few calls as their length allows."""
         exponent = int(np.frexp(fixed.scale)[1]) - 1
         for part in _parts(wanted):
-            tasks = [_tree_task(tree, positions, len(self._columns.cuts)) for tree, positions in part]
-            lengths = [tree.layout.entries(len(at), _rows(tree.allowed, at)) for tree, at in part]
-            answer = self._calls.sum(
-                LevelTask(
-                    round=round_index,
-                    depth=depth,
-                    exponent=exponent,
-                    bits=fixed.bits,
-                    n_entries=sum(lengths),
-                    trees=tasks,
-                ),
-                needed=depth == 0,
+            lengths = [tree.entries(positions) for tree, positions in part]
+            task = LevelTask(
+                round=round_index,
+                depth=depth,
+                exponent=exponent,
+                bits=fixed.bits,
+                n_entries=sum(lengths),
+                trees=[_tree_task(tree, positions, len(self._columns.cuts)) for tree, positions in part],
             )
+            answer = self._calls.sum(task, needed=depth == 0)
             with self._timings.phase("choose splits"):
-                begin = 0
-                for (tree, positions), length in zip(part, lengths, strict=True):
-                    self._read(
-                        tree, positions, answer.sums[begin : begin + length], answer.users, level_sums[tree.tree]
-                    )
-                    begin += length
+                vectors = np.split(answer.sums, np.cumsum(lengths)[:-1])
+                for (tree, positions), vector in zip(part, vectors, strict=True):
+                    self._read(tree, positions, vector, answer.users)
 
-    def _read(
-        self,
-        tree: Growing,
-        positions: NDArray[np.int64],
-        vector: NDArray[np.int64],
-        users: Users,
-        level_sums: _LevelSums,
-    ) -> None:
-        sums, totals = tree.layout.unpack(vector, len(positions), _rows(tree.allowed, positions))
-        candidates = tree.candidates
-        left = _native.gbdt.left_sums(
-            sums, np.ascontiguousarray(totals), candidates.n_bins, candidates.has_missing, None, self._threads
-        )
-        for row, position in enumerate(positions.tolist()):
-            level_sums.left[position], level_sums.totals[position], level_sums.users[position] = (
-                left[row],
-                totals[row],
-                users,
-            )
+    def _read(self, tree: Growing, positions: Sequence[int], vector: NDArray[np.int64], users: Users) -> None:
+        sums, totals = tree.layout.unpack(vector, len(positions), tree.allowed_at(positions))
+        n_bins, has_missing = tree.candidates.n_bins, tree.candidates.has_missing
+        left = _native.gbdt.left_sums(sums, np.ascontiguousarray(totals), n_bins, has_missing, None, self._threads)
+        for position, node_left, total in zip(positions, left, totals, strict=True):
+            tree.answers[position] = NodeAnswer(node_left, total, users)
 
-    def _split(self, tree: Growing, level_sums: _LevelSums, rule: _native.gbdt.SplitRule, last: bool) -> None:
+    def _split(self, tree: Growing, rule: _native.gbdt.SplitRule, last: bool) -> None:
         """Score the open level of a tree from its sums, and apply the best splits."""
-        skeleton = tree.skeleton
+        skeleton, answers = tree.skeleton, tree.answers
         m = len(skeleton.nodes)
-        build = np.array(sorted(level_sums.users), dtype=np.int64)
+        build = np.array(sorted(answers), dtype=np.int64)
         sibling = np.full(m, NONE, dtype=np.int64)
         derived = np.setdiff1d(np.arange(m), build)
         sibling[derived] = derived ^ 1
         # Those of a derived node are what is left of its parent's: the skeleton has them.
         totals = skeleton.totals.copy()
-        totals[build] = [level_sums.totals[position] for position in build.tolist()]
+        totals[build] = [answers[position].total for position in build.tolist()]
         skeleton.revise(totals)
         level = OpenNodes(
             tree.tree, skeleton.nodes, skeleton.totals, skeleton.bounds, build, sibling, skeleton.parents, rule
         )
-        proposals = tree.table.propose(level, np.stack([level_sums.left[position] for position in build.tolist()]))
+        proposals = tree.table.propose(level, np.stack([answers[position].left for position in build.tolist()]))
         gain, winners = best_party({SERVER_PARTY: proposals}, self._params.gamma)
         positions = winners.get(SERVER_PARTY, np.zeros(0, dtype=np.int64))
-        tree.users = [level_sums.users.get(position) or level_sums.users[position ^ 1] for position in range(m)]
+        tree.users = [answers[position if position in answers else position ^ 1].users for position in range(m)]
         if len(positions) == 0:
             skeleton.split([], gain, last)
             return
@@ -267,37 +239,42 @@ class Grower:
         ).reshape(len(nodes), len(tree.features))
 
 
-def _rows(allowed: NDArray[np.bool_] | None, positions: NDArray[np.int64]) -> NDArray[np.bool_] | None:
-    return None if allowed is None else allowed[positions]
+def _underivable(tree: Growing) -> list[int]:
+    """Nodes that were left out, and whose siblings' sums are not over the users of their parents'."""
+    parents = tree.skeleton.parents
+    return [
+        position ^ 1
+        for position, answer in tree.answers.items()
+        if position ^ 1 < len(parents)
+        and position ^ 1 not in tree.answers
+        and answer.users != tree.users[int(parents[position])]
+    ]
 
 
-def _parts(
-    wanted: Sequence[tuple[Growing, Sequence[int] | NDArray[np.int64]]],
-) -> Iterator[list[tuple[Growing, NDArray[np.int64]]]]:
+def _parts(wanted: Sequence[tuple[Growing, Sequence[int]]]) -> Iterator[list[tuple[Growing, list[int]]]]:
     """The nodes in lists of at most MAX_ENTRIES entries each, or of one node."""
     part: list[tuple[Growing, list[int]]] = []
     size = 0
     for tree, positions in wanted:
-        for position in sorted(int(node) for node in positions):
-            entries = tree.entries(position)
+        for position in sorted(positions):
+            entries = tree.entries([position])
             if size and size + entries > MAX_ENTRIES:
-                yield [(owner, np.array(at, dtype=np.int64)) for owner, at in part]
+                yield part
                 part, size = [], 0
             if not part or part[-1][0] is not tree:
                 part.append((tree, []))
             part[-1][1].append(position)
             size += entries
     if part:
-        yield [(owner, np.array(at, dtype=np.int64)) for owner, at in part]
+        yield part
 
 
-def _tree_task(tree: Growing, positions: NDArray[np.int64], n_features: int) -> TreeTask:
-    allowed = _rows(tree.allowed, positions)
-    features: Bulk = _EMPTY if len(tree.features) == n_features else pack_bits(tree.features, n_features)
+def _tree_task(tree: Growing, positions: Sequence[int], n_features: int) -> TreeTask:
+    allowed = tree.allowed_at(positions)
     return TreeTask(
         tree=tree.tree,
         levels=tree.levels,
-        nodes=pack_array(np.ascontiguousarray(tree.skeleton.nodes[positions])),
-        features=features,
-        allowed=_EMPTY if allowed is None else pack_array(np.packbits(allowed, bitorder="little")),
+        nodes=pack_array(tree.skeleton.nodes[list(positions)]),
+        features=_EMPTY if len(tree.features) == n_features else pack_bits(tree.features, n_features),
+        allowed=pack_optional(None if allowed is None else np.packbits(allowed, bitorder="little")),
     )

@@ -11,7 +11,7 @@ from vfxgb.errors import KeySizeError, UnknownNameError
 
 
 def secrets(key: PrivateKey) -> tuple[int, int, int, int]:
-    p, q, order_p, order_q = map(from_fixed, key._native.secrets())
+    p, q, order_p, order_q = map(from_fixed, key.native.secrets())
     return p, q, order_p, order_q
 
 

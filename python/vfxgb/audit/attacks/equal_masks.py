@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.audit.attack import Attack
-from vfxgb.audit.claims import Claim, Outcome
+from vfxgb.audit.claims import Outcome
+from vfxgb.audit.repeats import repeat_claims
 from vfxgb.audit.view import AttackerView
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares.messages import OtGradients
@@ -19,21 +20,11 @@ from vfxgb.protocols.ot_shares.shares import pair_codec
 def run(view: AttackerView) -> Outcome:
     """Group the rows of each round by their masked pairs in one feature of the first tree."""
     (active,) = view.peers
-    roots = {node.round: node.rows for node in view.nodes(active) if node.node == 0 and node.tree == 0}
-    claims = []
-    for round_index, pairs in _pairs(view, active).items():
-        rows = roots[round_index]
-        _, group, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
-        again = counts[group.ravel()] > 1
-        if again.any():
-            detail = f"{int(again.sum())} of {len(rows)} masked pairs appear more than once"
-            values = group.ravel()[again]
-            claims.append(Claim("leaf labels", active, round_index, 0, 0, rows[again], values, detail=detail))
-        else:
-            nothing = np.zeros(len(rows), dtype=np.bool_)
-            detail = "all masked pairs differ"
-            claims.append(Claim("labels", active, round_index, 0, 0, rows, nothing, unnamed=True, detail=detail))
-    return Outcome(claims)
+    groups = {
+        round_index: np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+        for round_index, pairs in _pairs(view, active).items()
+    }
+    return Outcome(repeat_claims(view, active, groups, "masked pairs"))
 
 
 def _pairs(view: AttackerView, active: str) -> dict[int, NDArray[np.uint64]]:

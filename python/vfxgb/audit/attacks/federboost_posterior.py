@@ -29,19 +29,8 @@ def run(view: AttackerView) -> Outcome:
             response = params.response(buckets, message.n_features)
             posterior = response.response_matrix() * _shares(response, reported)[:, None]  # true, reported
             guess = posterior.argmax(axis=0)[reported]
-            claims.append(
-                Claim(
-                    "values",
-                    peer,
-                    -1,
-                    -1,
-                    message.feature,
-                    np.arange(n),
-                    guess,
-                    detail=f"{buckets} buckets",
-                    budget=(response.epsilon, 0.0),
-                )
-            )
+            place, stated = (peer, -1, -1, message.feature, np.arange(n)), (response.epsilon, 0.0)
+            claims.append(Claim("values", *place, guess, detail=f"{buckets} buckets", budget=stated))
     return Outcome(claims, why_not="" if claims else "no buckets in this run")
 
 

@@ -50,18 +50,8 @@ def run(view: AttackerView) -> Outcome:
         return Outcome(why_not=NOTHING)
     ones = share_of_ones(odds[rows])
     guess = odds[rows] + np.log(ones / (1 - ones)) > 0
-    claim = Claim(
-        "labels",
-        active,
-        -1,
-        0,
-        0,
-        rows,
-        guess,
-        detail=f"share of ones estimated {ones:.3f}",
-        budget=budget(view, params),
-    )
-    return Outcome([claim])
+    detail = f"share of ones estimated {ones:.3f}"
+    return Outcome([Claim("labels", active, -1, 0, 0, rows, guess, detail=detail, budget=budget(view, params))])
 
 
 def _released_labels(noisy: Iterator[Noisy], n: int, epsilon: float) -> tuple[Floats, Floats]:

@@ -14,8 +14,8 @@ def run(view: AttackerView) -> Outcome:
         if len(root.noise) < 2:
             continue
         g = unmasked(root)[0]
-        place = (active, root.node.round, root.node.tree, 0, root.node.rows)
-        claims += [Claim("gradients", *place, g), Claim("labels", *place, g < 0)]
+        claims.append(Claim.of_node("gradients", active, root.node, g))
+        claims.append(Claim.of_node("labels", active, root.node, g < 0))
     return Outcome(claims, why_not="" if claims else "no node had two candidates")
 
 

@@ -25,8 +25,7 @@ def run(view: AttackerView) -> Outcome:
             continue
         tokens = np.array(sorted(root.noise)[:CANDIDATES])
         values = np.stack([_smallest(root.noise[token][:, 0], random) for token in tokens.tolist()])
-        place = (peer, root.node.round, root.node.tree, 0, root.node.rows)
-        claims.append(Claim("split matrix", *place, values, tokens=tokens))
+        claims.append(Claim.of_node("split matrix", peer, root.node, values, tokens=tokens))
     return Outcome(claims)
 
 

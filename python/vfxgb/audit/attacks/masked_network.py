@@ -43,8 +43,7 @@ def run(view: AttackerView) -> Outcome:
         inputs = np.concatenate([(made + factors @ noise[rows].T).T, noise[rows]], axis=1) * scale
         network.learn(inputs, labels.astype(np.float64))
     guess = network(np.concatenate([answer.T, noise], axis=1) * scale) > 0
-    place = (active, root.node.round, root.node.tree, 0, root.node.rows)
-    return Outcome([Claim("labels", *place, guess)])
+    return Outcome([Claim.of_node("labels", active, root.node, guess)])
 
 
 class _Network:

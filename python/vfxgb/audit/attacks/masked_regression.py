@@ -16,8 +16,8 @@ def run(view: AttackerView) -> Outcome:
         first = min(root.noise)
         noise, answer = root.noise[first], root.masked[first][0]
         left = answer - noise @ np.linalg.lstsq(noise, answer, rcond=None)[0]
-        place = (active, root.node.round, root.node.tree, 0, root.node.rows)
-        claims.append(Claim("labels", *place, left < 0, detail=f"W / n {noise.shape[1] / len(noise):.3f}"))
+        detail = f"W / n {noise.shape[1] / len(noise):.3f}"
+        claims.append(Claim.of_node("labels", active, root.node, left < 0, detail=detail))
     return Outcome(claims)
 
 

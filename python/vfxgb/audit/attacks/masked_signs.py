@@ -21,8 +21,8 @@ def run(view: AttackerView) -> Outcome:
         first = min(root.noise)
         answer, noise = root.masked[first][0], root.noise[first][:, 0]
         g = min((answer - length * noise, answer + length * noise), key=lambda guess: float(np.abs(guess).sum()))
-        place = (active, root.node.round, root.node.tree, 0, root.node.rows)
-        claims += [Claim("gradients", *place, g), Claim("labels", *place, g < 0)]
+        claims.append(Claim.of_node("gradients", active, root.node, g))
+        claims.append(Claim.of_node("labels", active, root.node, g < 0))
     return Outcome(claims)
 
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.nodes import NodeSet
 from vfxgb.audit.view import AttackerView
 from vfxgb.protocols.plain.messages import PlainGradients
 from vfxgb.transport.messages import unpack_array
@@ -16,11 +15,10 @@ def run(view: AttackerView) -> Outcome:
     (active,) = view.peers
     roots = {(node.round, node.tree): node for node in view.nodes(active) if node.node == 0}
     for message in view.messages(active, PlainGradients.TAG, PlainGradients):
-        root: NodeSet = roots[message.round, message.tree]
+        root = roots[message.round, message.tree]
         pairs = unpack_array(message.pairs, np.int64, (len(root.rows), 2), "reading a transcript")
-        place = (active, message.round, message.tree, 0, root.rows)
-        claims.append(Claim("labels", *place, pairs[:, 0] < 0))
-        claims.append(Claim("gradients", *place, pairs[:, 0].astype(np.float64), step=True))
+        claims.append(Claim.of_node("labels", active, root, pairs[:, 0] < 0))
+        claims.append(Claim.of_node("gradients", active, root, pairs[:, 0].astype(np.float64), step=True))
     return Outcome(claims)
 
 

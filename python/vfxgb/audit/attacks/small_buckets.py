@@ -59,7 +59,7 @@ def _search(view: AttackerView, peer: str, node: NodeSet, left: NDArray[np.int64
     subsets = [members for target in targets[:most] if (members := table.only(target)) is not None]
     detail = f"{min(most, len(targets))} of {len(targets)} small differences searched"
     values = [node.rows[members] for members in subsets]
-    return Claim("buckets", peer, node.round, node.tree, node.node, node.rows, values, detail=detail)
+    return Claim.of_node("buckets", peer, node, values, detail=detail)
 
 
 def _targets(left: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:

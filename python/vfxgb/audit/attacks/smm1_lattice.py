@@ -33,18 +33,15 @@ def run(view: AttackerView) -> Outcome:
 
 
 def _solve(exchange: Exchange, active: str) -> Claim:
-    sets = [
-        members
-        for members in orthogonal_sets(exchange.basis[: vectors_wanted(exchange.n)])
-        if len(members) < exchange.n
-    ]
+    sets = orthogonal_sets(exchange.basis[: vectors_wanted(exchange.n)])
+    # The vector of ones is orthogonal, too.
+    parts = [members for members in sets if len(members) < exchange.n]
     values = np.zeros(exchange.n, dtype=np.bool_)
-    if sets:
-        values[sets[0]] = True
-    node = exchange.node
-    detail = f"n {exchange.n}, r {len(exchange.basis)}: {'found' if sets else 'not found'}; up to which class is which"
-    place = (active, node.round, node.tree, node.node, node.rows)
-    return Claim("labels", *place, values, unnamed=True, detail=detail)
+    if parts:
+        values[parts[0]] = True
+    result = "found" if parts else "not found"
+    detail = f"n {exchange.n}, r {len(exchange.basis)}: {result}; up to which class is which"
+    return Claim.of_node("labels", active, exchange.node, values, unnamed=True, detail=detail)
 
 
 ATTACK = Attack("smm1-lattice", "labels of the first round, by LLL on U alone", "passive", NEEDS, run)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.smm import ZERO, Accumulated, Exchange, Matrix, best_top, exchanges, in_subtree
+from vfxgb.audit.smm import ZERO, Accumulated, Exchange, Matrix, answered, best_top, by_tree, in_subtree
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm1-basis", "smm1-products")
@@ -24,14 +24,11 @@ def run(view: AttackerView) -> Outcome:
     claims = []
     cut = False
     for peer in view.peers:
-        by_tree: dict[tuple[int, int], list[Exchange]] = {}
-        for exchange in exchanges(view, peer, *NEEDS):
-            if exchange.products is not None and exchange.n <= MOST_ROWS:
-                by_tree.setdefault((exchange.node.round, exchange.node.tree), []).append(exchange)
-        cut = cut or len(by_tree) > MOST_TREES
+        trees = by_tree(answered(view, peer, NEEDS, MOST_ROWS))
+        cut = cut or len(trees) > MOST_TREES
         # A withheld column is zero in one node and not in another: then only a node by itself can be used.
         whole = view.setup.min_bucket_rows == 1 and all(node.allowed is None for node in view.nodes(peer))
-        claims += _attack(peer, list(by_tree.values())[:MOST_TREES], whole)
+        claims += _attack(peer, trees[:MOST_TREES], whole)
     if not claims:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows; more would take too long")
     return Outcome(claims, f"the first {MOST_TREES} trees" if cut else "")
@@ -42,31 +39,20 @@ def _attack(peer: str, trees: list[list[Exchange]], whole: bool) -> list[Claim]:
     before: tuple[NDArray[np.int32], Accumulated] | None = None
     for number, tree in enumerate(trees):
         top = best_top(tree)
-        sums = _levels(top, tree if whole else [top])
+        sums = Accumulated.over(top.node.rows, len(top.products))
+        for exchange in in_subtree(top, tree) if whole else [top]:
+            sums.add(exchange.node.rows, exchange.mask(), exchange.products)
         joined = 0
         if before is not None and np.array_equal(before[0], top.node.rows):
             joined = _join(sums, before[1])
         before = (top.node.rows, sums)
         solution, known, _ = sums.solve()
-        node = top.node
         detail = (
-            f"r'/n {len(top.mask()) / top.n:.3f} at the top; {known.mean():.0%} of M determined by tree {number + 1}, "
+            f"r'/n {top.hidden:.3f} at the top; {known.mean():.0%} of M determined by tree {number + 1}, "
             f"{joined} columns joined with trees before"
         )
-        place = (peer, node.round, node.tree, node.node, node.rows)
-        claims.append(Claim("split matrix", *place, solution > 0.5, detail=detail))
+        claims.append(Claim.of_node("split matrix", peer, top.node, solution > 0.5, detail=detail))
     return claims
-
-
-def _levels(top: Exchange, tree: list[Exchange]) -> Accumulated:
-    assert top.products is not None  # noqa: S101 - filtered above
-    below = {node.node for node in in_subtree(top.node, [exchange.node for exchange in tree])}
-    sums = Accumulated.over(top.node.rows, len(top.products))
-    for exchange in tree:
-        if exchange.node.node in below:
-            assert exchange.products is not None  # noqa: S101 - filtered above
-            sums.add(exchange.node.rows, exchange.mask(), exchange.products)
-    return sums
 
 
 def _join(sums: Accumulated, before: Accumulated) -> int:

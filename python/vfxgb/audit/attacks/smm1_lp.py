@@ -5,7 +5,7 @@ import numpy as np
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
 from vfxgb.audit.programs import MOST_COLUMNS, MOST_NODES, MOST_ROWS, by_promise, cube_point
-from vfxgb.audit.smm import Exchange, exchanges
+from vfxgb.audit.smm import Exchange, answered
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm1-basis", "smm1-products")
@@ -16,12 +16,8 @@ def run(view: AttackerView) -> Outcome:
     claims = []
     left_out = 0
     for peer in view.peers:
-        fit = [
-            exchange
-            for exchange in exchanges(view, peer, *NEEDS)
-            if exchange.products is not None and exchange.n <= MOST_ROWS
-        ]
-        fit.sort(key=lambda exchange: by_promise(len(exchange.mask()) / exchange.n))
+        fit = answered(view, peer, NEEDS, MOST_ROWS)
+        fit.sort(key=lambda exchange: by_promise(exchange.hidden))
         left_out += max(0, len(fit) - MOST_NODES)
         claims += [_solve(exchange, peer) for exchange in fit[:MOST_NODES]]
     if not claims:
@@ -31,20 +27,17 @@ def run(view: AttackerView) -> Outcome:
 
 
 def _solve(exchange: Exchange, peer: str) -> Claim:
-    assert exchange.products is not None  # noqa: S101 - filtered above
     random = np.random.default_rng(exchange.node.node)
     mask = exchange.mask()
     # Columns that are all zero are withheld or empty.
     tokens = np.flatnonzero(np.abs(exchange.products).max(axis=1) > 1e-9)
     tokens = np.sort(random.permutation(tokens)[:MOST_COLUMNS])
-    solutions = [cube_point(exchange.products[token], mask, random) for token in tokens.tolist()]
-    values = (
-        np.array([np.zeros(exchange.n) if x is None else x for x in solutions]).reshape(len(tokens), exchange.n) > 0.5
-    )
-    node = exchange.node
-    detail = f"r'/n {len(mask) / exchange.n:.3f}"
-    place = (peer, node.round, node.tree, node.node, node.rows)
-    return Claim("split matrix", *place, values, tokens=tokens, detail=detail)
+    values = np.zeros((len(tokens), exchange.n), dtype=np.bool_)
+    for place, token in enumerate(tokens.tolist()):
+        point = cube_point(exchange.products[token], mask, random)
+        values[place] = False if point is None else point > 0.5
+    detail = f"r'/n {exchange.hidden:.3f}"
+    return Claim.of_node("split matrix", peer, exchange.node, values, tokens=tokens, detail=detail)
 
 
 ATTACK = Attack("smm1-lp", "columns of the split matrix, by linear programs on W", "active", NEEDS, run)

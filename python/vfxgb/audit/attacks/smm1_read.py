@@ -4,7 +4,7 @@ import numpy as np
 
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.smm import exchanges
+from vfxgb.audit.smm import answered
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm1-basis", "smm1-products")
@@ -14,13 +14,9 @@ def run(view: AttackerView) -> Outcome:
     """Round W of every node."""
     claims = []
     for peer in view.peers:
-        for exchange in exchanges(view, peer, *NEEDS):
-            if exchange.products is not None:
-                node = exchange.node
-                detail = f"r'/n {len(exchange.mask()) / exchange.n:.3f}"
-                values = np.rint(exchange.products) >= 1
-                place = (peer, node.round, node.tree, node.node, node.rows)
-                claims.append(Claim("split matrix", *place, values, detail=detail))
+        for exchange in answered(view, peer, NEEDS):
+            values, detail = np.rint(exchange.products) >= 1, f"r'/n {exchange.hidden:.3f}"
+            claims.append(Claim.of_node("split matrix", peer, exchange.node, values, detail=detail))
     return Outcome(claims)
 
 

@@ -16,8 +16,8 @@ def run(view: AttackerView) -> Outcome:
     claims = []
     left_out = 0
     for peer in view.peers:
-        fit = [exchange for exchange in exchanges(view, peer, "smm2-basis", "smm2-products") if exchange.n <= MOST_ROWS]
-        fit = [exchange for exchange in fit if len(exchange.basis)]
+        every = exchanges(view, peer, "smm2-basis", "smm2-products")
+        fit = [exchange for exchange in every if exchange.n <= MOST_ROWS and len(exchange.basis)]
         fit.sort(key=lambda exchange: -exchange.n)
         left_out += max(0, len(fit) - MOST_NODES)
         claims += [_solve(exchange, peer) for exchange in fit[:MOST_NODES]]
@@ -27,10 +27,9 @@ def run(view: AttackerView) -> Outcome:
 
 
 def _solve(exchange: Exchange, peer: str) -> Claim:
-    node = exchange.node
-    values = [node.rows[members] for members in orthogonal_sets(exchange.basis)]
-    place = (peer, node.round, node.tree, node.node, node.rows)
-    return Claim("buckets", *place, values, detail=f"n {exchange.n}, r {len(exchange.basis)}")
+    values = [exchange.node.rows[members] for members in orthogonal_sets(exchange.basis)]
+    detail = f"n {exchange.n}, r {len(exchange.basis)}"
+    return Claim.of_node("buckets", peer, exchange.node, values, detail=detail)
 
 
 ATTACK = Attack("smm2-lattice", "buckets, by LLL on U alone", "active", NEEDS, run)

@@ -7,7 +7,7 @@ import numpy as np
 
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.smm import Accumulated, Exchange, best_top, exchanges, in_subtree
+from vfxgb.audit.smm import Accumulated, Exchange, answered, best_top, by_tree, in_subtree
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm2-basis", "smm2-products")
@@ -19,31 +19,24 @@ MOST_TREES = 4
 def run(view: AttackerView) -> Outcome:
     """Add up the equations of the largest node that is small enough, and of all nodes below it, in some trees."""
     (active,) = view.peers
-    by_tree: dict[tuple[int, int], list[Exchange]] = {}
-    for exchange in exchanges(view, active, *NEEDS):
-        if exchange.products is not None and exchange.n <= MOST_ROWS:
-            by_tree.setdefault((exchange.node.round, exchange.node.tree), []).append(exchange)
-    trees = list(by_tree.values())[:MOST_TREES]
-    claims = [_solve(best_top(tree), tree, active) for tree in trees]
+    trees = by_tree(answered(view, active, NEEDS, MOST_ROWS))
+    claims = [_solve(tree, active) for tree in trees[:MOST_TREES]]
     if not claims:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows; more would take too long")
-    remark = "" if len(by_tree) <= MOST_TREES else f"the first {MOST_TREES} of {len(by_tree)} trees"
-    return Outcome(claims, remark)
+    return Outcome(claims, "" if len(trees) <= MOST_TREES else f"the first {MOST_TREES} of {len(trees)} trees")
 
 
-def _solve(top: Exchange, tree: list[Exchange], active: str) -> Claim:
-    below = {node.node for node in in_subtree(top.node, [exchange.node for exchange in tree])}
+def _solve(tree: list[Exchange], active: str) -> Claim:
+    top = best_top(tree)
+    used = in_subtree(top, tree)
     sums = Accumulated.over(top.node.rows, 1)
-    used = [exchange for exchange in tree if exchange.node.node in below]
     for exchange in used:
-        assert exchange.products is not None  # noqa: S101 - filtered above
         sums.add(exchange.node.rows, exchange.mask(), exchange.products[:1])
     solution, known, _ = sums.solve()
     values = np.where(known, solution[0], np.nan)
-    node = top.node
     levels = len({exchange.node.depth for exchange in used})
-    detail = f"r'/n {len(top.mask()) / top.n:.3f} at the top, {len(used)} nodes in {levels} levels"
-    return Claim("gradients", active, node.round, node.tree, node.node, node.rows, values, detail=detail)
+    detail = f"r'/n {top.hidden:.3f} at the top, {len(used)} nodes in {levels} levels"
+    return Claim.of_node("gradients", active, top.node, values, detail=detail)
 
 
 ATTACK = Attack("smm2-linear", "gradients exactly, by equations of several levels", "passive", NEEDS, run)

@@ -11,7 +11,7 @@ import numpy as np
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
 from vfxgb.audit.programs import MOST_NODES, MOST_ROWS, Matrix, by_promise, cube_point
-from vfxgb.audit.smm import Exchange, exchanges
+from vfxgb.audit.smm import Exchange, answered
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm2-basis", "smm2-products")
@@ -20,21 +20,19 @@ NEEDS = ("smm2-basis", "smm2-products")
 def run(view: AttackerView) -> Outcome:
     """Solve for the labels in the nodes of the first round with the most masking that are small enough."""
     (active,) = view.peers
-    first = view.setup.first_round
     fit = [
         exchange
-        for exchange in exchanges(view, active, *NEEDS)
-        if exchange.products is not None and exchange.n <= MOST_ROWS and exchange.node.round == first == 0
+        for exchange in answered(view, active, NEEDS, MOST_ROWS)
+        if exchange.node.round == view.setup.first_round == 0
     ]
     if not fit:
         return Outcome(why_not=f"no node of at most {MOST_ROWS} rows in the first round; more would take too long")
-    fit.sort(key=lambda exchange: by_promise(len(exchange.mask()) / exchange.n))
+    fit.sort(key=lambda exchange: by_promise(exchange.hidden))
     remark = "" if len(fit) <= MOST_NODES else f"{len(fit) - MOST_NODES} small nodes left out for cost"
     return Outcome([_solve(exchange, active) for exchange in fit[:MOST_NODES]], remark)
 
 
 def _solve(exchange: Exchange, active: str) -> Claim:
-    assert exchange.products is not None  # noqa: S101 - filtered above
     mask = exchange.mask()
     random = np.random.default_rng(exchange.node.node)
     w, ones = exchange.products[0], np.ones(exchange.n)
@@ -47,9 +45,7 @@ def _solve(exchange: Exchange, active: str) -> Claim:
     best = min(
         (x for x in points if x is not None), key=lambda x: np.abs(x - np.rint(x)).sum(), default=np.zeros(exchange.n)
     )
-    node = exchange.node
-    detail = f"r'/n {len(mask) / exchange.n:.3f}"
-    return Claim("labels", active, node.round, node.tree, node.node, node.rows, best > 0.5, detail=detail)
+    return Claim.of_node("labels", active, exchange.node, best > 0.5, detail=f"r'/n {exchange.hidden:.3f}")
 
 
 def _base_scores(w_h: Matrix, projected: Matrix) -> list[float]:

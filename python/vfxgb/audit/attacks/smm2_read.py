@@ -2,7 +2,7 @@
 
 from vfxgb.audit.attack import Attack
 from vfxgb.audit.claims import Claim, Outcome
-from vfxgb.audit.smm import exchanges
+from vfxgb.audit.smm import answered
 from vfxgb.audit.view import AttackerView
 
 NEEDS = ("smm2-basis", "smm2-products")
@@ -12,12 +12,9 @@ def run(view: AttackerView) -> Outcome:
     """The sign of W_g in every node."""
     claims = []
     (active,) = view.peers
-    for exchange in exchanges(view, active, *NEEDS):
-        if exchange.products is not None:
-            node = exchange.node
-            detail = f"r'/n {len(exchange.mask()) / exchange.n:.3f}"
-            place = (active, node.round, node.tree, node.node, node.rows)
-            claims.append(Claim("labels", *place, exchange.products[0] < 0, detail=detail))
+    for exchange in answered(view, active, NEEDS):
+        detail = f"r'/n {exchange.hidden:.3f}"
+        claims.append(Claim.of_node("labels", active, exchange.node, exchange.products[0] < 0, detail=detail))
     return Outcome(claims)
 
 

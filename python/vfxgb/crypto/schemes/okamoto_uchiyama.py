@@ -105,8 +105,7 @@ class OkamotoUchiyama:
 
     def native_private(self, private: PrivateParameters, public: _native.crypto.PublicKey) -> _native.crypto.PrivateKey:
         """The owner works modulo p**2 and q."""
-        secrets = (private.p, private.q, private.order_p, private.order_q)
-        return _native.crypto.PrivateKey.okamoto_uchiyama(public, *map(to_fixed, secrets))
+        return _native.crypto.PrivateKey.okamoto_uchiyama(public, *map(to_fixed, private.secrets))
 
 
 def _full_order(p: int, q: int) -> PrivateParameters:

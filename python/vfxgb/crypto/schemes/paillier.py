@@ -93,8 +93,7 @@ class Paillier:
 
     def native_private(self, private: PrivateParameters, public: _native.crypto.PublicKey) -> _native.crypto.PrivateKey:
         """The owner works modulo p**2 and q**2."""
-        secrets = (private.p, private.q, private.order_p, private.order_q)
-        return _native.crypto.PrivateKey.paillier(public, *map(to_fixed, secrets))
+        return _native.crypto.PrivateKey.paillier(public, *map(to_fixed, private.secrets))
 
 
 def _factors_fit(p: int, q: int) -> bool:
