@@ -109,7 +109,6 @@ class Killer(TrainingCallback):
 @pytest.mark.parametrize("stop", [False, True])
 def test_a_passive_party_that_is_gone_is_waited_for(world, shop, tmp_path, undisturbed, stop):
     config = _config(world, shop[0].address, f"patient-{stop}")
-    config.write_text(config.read_text().replace("resume_seconds = 20.0", f"resume_seconds = {DEADLINE}"))
     trainer = Trainer(load_config(config, {}), Log(None))
     killer = Killer(shop, 3, stop)
     trainer.callbacks = [killer]
@@ -123,7 +122,7 @@ def test_a_passive_party_that_is_gone_is_waited_for(world, shop, tmp_path, undis
 def test_without_patience_a_lost_party_ends_the_run(world, shop, tmp_path):
     with Proxy(shop[0].address) as proxy:
         config = _config(world, proxy.address, "hasty")
-        config.write_text(config.read_text().replace("resume_seconds = 20.0", "resume_seconds = 0.0"))
+        config.write_text(config.read_text().replace(f"resume_seconds = {DEADLINE}", "resume_seconds = 0.0"))
         process = start("train", config, log=tmp_path / "out")
         try:
             proxy.before = once(lambda: begun(config), shop[0].kill)

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from interrupts import interruptible
 from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.model.file import load_share
@@ -122,7 +122,7 @@ class World:
             "train": {**SIZES, **TRAIN[task]},
             "protocol": {"name": "plain"},
             "align": QUICK_ALIGN,
-            "resume": {"resume_seconds": 20.0},
+            "resume": {"resume_seconds": DEADLINE},
             "network": {"reconnect_seconds": 0.0, **CALM},
         }
         assert task not in others
@@ -178,7 +178,7 @@ def start(*arguments: str | Path, log: Path, env: Mapping[str, str] | None = Non
     """`vfxgb` as a process; its output goes to `log`."""
     with log.open("wb") as file:
         return subprocess.Popen(
-            [sys.executable, "-m", "vfxgb", *map(str, arguments)],
+            interruptible("-m", "vfxgb", *map(str, arguments)),
             stdout=file,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(env or {})},

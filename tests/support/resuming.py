@@ -32,7 +32,7 @@ from vfxgb.transport.channel import Channel, Tap
 from vfxgb.transport.link import Frame, Link, LinkClosed, Screen, memory_links
 from vfxgb.transport.messages import Catalogue
 
-DEADLINE = 60.0
+DEADLINE = 180.0
 N_TRAIN, N_ROWS = 70, 100
 
 

@@ -80,6 +80,29 @@ def test_shares_and_products_against_dense() -> None:
         assert (found[~hidden[first : first + count]] == 0.0).all()
 
 
+@pytest.mark.parametrize("cover", [Cover(0, 0, 0, 1), Cover(6, 3, 0, 1)])
+def test_what_two_vectors_have_at_a_row_follows_the_law_of_its_leverage(cover) -> None:
+    """|Z_i|^2 / (1 - h_i) is Beta(1, (d - 2)/2): below x with probability 1 - (1 - x)^((d - 2)/2).
+
+    So how well an answer hides a row depends on 1 - h_i alone, and next to nothing hides an ordinary one rarely.
+    """
+    rng = np.random.default_rng(7)
+    n, draws = 90, 600
+    matrix, _ = make(n, n_bins=(4, 6))
+    ranks = np.zeros((draws, n))
+    for ranked in ranks:
+        kernel = SecureKernel(matrix, cover, rng.bytes)
+        span, sizes, _ = np.linalg.svd(kernel.columns(), full_matrices=False)
+        span = span[:, sizes > 1e-9 * sizes[0]]
+        free, dimensions = 1.0 - (span**2).sum(axis=1), n - span.shape[1]
+        share = (kernel.null_vectors(5)[1:3] ** 2).sum(axis=0) / free
+        ranked[:] = 1.0 - (1.0 - share) ** ((dimensions - 2) / 2)
+    # Uniform at every row: shares of the draws below some bounds, each within five standard deviations.
+    for bound in (0.01, 0.1, 0.5, 0.9):
+        found = (ranks < bound).mean(axis=0)
+        assert np.abs(found - bound).max() < 5 * np.sqrt(bound * (1 - bound) / draws)
+
+
 def test_a_row_alone_in_its_cell_cannot_be_hidden() -> None:
     """Its indicator is a difference of two columns of M: every null vector is zero there."""
     matrix, _ = make(300, n_bins=(6,))

@@ -65,7 +65,7 @@ def _why_no_session(connection: socket.socket, identity: Identity, peer: Peer, d
             return f"the certificate of {peer.party} expired on {said.ends:%Y-%m-%d %H:%M} UTC; it needs a new one"
         # Under TLS 1.3 the other side's verdict on our certificate comes after the handshake: an alert or the end. Who
         # accepts it greets at once, as HTTP/2 wants it.
-        secure.settimeout(max(0.1, min(1.0, deadline - time.monotonic())))
+        secure.settimeout(max(0.1, deadline - time.monotonic()))
         with suppress(TimeoutError):
             if not secure.recv(1):
                 return _not_accepted(peer)

@@ -285,17 +285,17 @@ class _Sessions:
             return
         session.gone.clear()
         session.stream = Stream(link, context.read, context.write, self._limits)
-        settled = False
         try:
             await context.send_initial_metadata(write_answer(link.terms(self._zstd)))
             if not session.arrived:
                 session.arrived = True
                 self._arrivals.put(Arrival(link.peer, link))
-            settled = await session.stream.run()
+            await session.stream.run()
         finally:
             session.stream = None
             session.gone.set()
-            if settled or not session.arrived:
+            # A peer that has heard all may end its call first, and gRPC then ends this one by an error.
+            if link.settled or not session.arrived:
                 self._end(said.session)
             elif said.session in self._sessions:
                 loop = asyncio.get_running_loop()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from network_runs import DEADLINE, QUICK, Town, made_days_ago
+from network_runs import CALM, DEADLINE, Town, made_days_ago
 from vfxgb.errors import CertificateError, ConfigError, PeerError
 from vfxgb.transport.network import Identity, Listener, NetworkLink, Peer, dial
 from vfxgb.transport.network.certificates import check_peer, issue
@@ -34,7 +34,7 @@ def shop(town, tmp_path) -> Party:
 
 
 def listening(identity: Identity, peer: Peer) -> Listener:
-    return Listener(identity, {peer.party: peer}, "127.0.0.1:0", QUICK)
+    return Listener(identity, {peer.party: peer}, "127.0.0.1:0", CALM)
 
 
 def talk(here: NetworkLink, there: NetworkLink) -> bool:
@@ -46,38 +46,38 @@ def test_both_pins_of_a_caller_are_let_in_and_no_other(bank, shop) -> None:
     with listening(shop.old, bank.pinned(bank.old, bank.new)) as here:
         target = shop.pinned(shop.old, address=here.address)
         for identity in (bank.old, bank.new):
-            with dial(identity, target, QUICK) as link:
+            with dial(identity, target, CALM) as link:
                 assert talk(link, here.accept(DEADLINE).link)
         with pytest.raises(PeerError, match="does not accept this side's certificate"):
-            dial(bank.stray, target, QUICK)
+            dial(bank.stray, target, CALM)
 
 
 def test_either_certificate_of_the_listening_side_is_accepted_and_no_other(bank, shop) -> None:
     for identity in (shop.old, shop.new):
         with (
             listening(identity, bank.pinned(bank.old)) as here,
-            dial(bank.old, shop.pinned(shop.old, shop.new, address=here.address), QUICK) as link,
+            dial(bank.old, shop.pinned(shop.old, shop.new, address=here.address), CALM) as link,
         ):
             assert talk(link, here.accept(DEADLINE).link)
     with listening(shop.stray, bank.pinned(bank.old)) as here:
         pins = [check_peer(shop.pinned(identity)).fingerprint[:16] for identity in (shop.old, shop.new)]
         with pytest.raises(PeerError, match=rf"wanted the one pinned for shop \({pins[0]}\.\.\. or {pins[1]}\.\.\.\)"):
-            dial(bank.old, shop.pinned(shop.old, shop.new, address=here.address), QUICK)
+            dial(bank.old, shop.pinned(shop.old, shop.new, address=here.address), CALM)
 
 
 def test_new_connections_use_new_files_and_open_ones_go_on(bank, shop) -> None:
     with listening(shop.old, bank.pinned(bank.old)) as here:
         both = shop.pinned(shop.old, shop.new, address=here.address)
-        with dial(bank.old, both, QUICK) as link:
+        with dial(bank.old, both, CALM) as link:
             there = here.accept(DEADLINE).link
             here.reload(shop.new, {"bank": bank.pinned(bank.new)})
             assert talk(link, there)
             assert talk(there, link)
             with pytest.raises(PeerError, match="does not accept this side's certificate"):
-                dial(bank.old, both, QUICK)
+                dial(bank.old, both, CALM)
             with pytest.raises(PeerError, match="found the certificate with fingerprint"):
-                dial(bank.new, shop.pinned(shop.old, address=here.address), QUICK)
-            with dial(bank.new, shop.pinned(shop.new, address=here.address), QUICK) as second:
+                dial(bank.new, shop.pinned(shop.old, address=here.address), CALM)
+            with dial(bank.new, shop.pinned(shop.new, address=here.address), CALM) as second:
                 assert talk(second, here.accept(DEADLINE).link)
             assert talk(link, there)
 
@@ -98,10 +98,10 @@ def test_wrong_files_at_a_reload_change_nothing(bank, shop, tmp_path) -> None:
         for identity, peers in ((shop.new, {}), (shop.new, {"mill": bank.pinned(bank.new)}), (bank.new, {})):
             with pytest.raises(ConfigError):
                 here.reload(identity, peers)
-        with dial(bank.old, target, QUICK) as link:
+        with dial(bank.old, target, CALM) as link:
             assert talk(link, here.accept(DEADLINE).link)
         with pytest.raises(PeerError):
-            dial(bank.new, target, QUICK)
+            dial(bank.new, target, CALM)
 
 
 def test_one_of_two_pins_may_have_expired_or_not_begun(town, bank, tmp_path, monkeypatch) -> None:

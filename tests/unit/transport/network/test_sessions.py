@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from network_runs import DEADLINE, Town
+from processes import wait_until
 from vfxgb.errors import ChannelClosedError, FrameError, PeerError
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.frame import write_header
@@ -69,6 +70,18 @@ def test_a_frame_that_may_not_come_is_refused_by_its_first_chunk(ends, tag, size
     # At most the window that was under way came, and nothing of it was kept.
     assert shop._inbox.received == 1
     assert not shop._inbox.frames
+
+
+def test_a_session_that_was_refused_leaves_its_place(town) -> None:
+    """Whichever side ends the call first; a session that is only lost would keep its place for an hour here."""
+    with town.listener("shop", "bank", limits=Limits(reconnect_seconds=3600)) as here:
+        for _ in range(20):
+            bank = town.dial("bank", "shop", here.address)
+            bank.put((bytes(2000), b""))
+            with pytest.raises(LinkClosed, match="shop gave the session up"):
+                bank.get(DEADLINE)
+            bank.close()
+        wait_until(lambda: here._sessions.links() == [])
 
 
 def test_a_side_that_refused_can_still_say_goodbye(ends) -> None:
@@ -164,12 +177,12 @@ from vfxgb.transport.network import Identity, Limits, Listener, Peer
 folder = Path(sys.argv[1])
 def peak():
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-limits = Limits(heartbeat_seconds=2, max_session_bytes=64 << 20, close_seconds=0.2)
+limits = Limits(heartbeat_seconds=60, max_session_bytes=64 << 20, close_seconds=0.2)
 shop = Identity("shop", folder / "shop.pem", folder / "shop.key")
 with Listener(shop, {"bank": Peer("bank", folder / "bank.pem")}, "127.0.0.1:0", limits) as here:
     before = peak()
     print(here.address, flush=True)
-    link = here.accept(20).link
+    link = here.accept(120).link
     for _ in sys.stdin:
         held = sum(len(payload) for _, payload in list(link._inbox.frames))
         print(link._inbox.received, held, peak() - before, flush=True)
