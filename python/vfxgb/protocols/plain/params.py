@@ -17,8 +17,8 @@ class PlainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         msgspec.Meta(
             description="Passive parties keep no rows of nodes and are told of no split but their own. Gradients "
-            "travel in clear all the same, one vector for each open node: this is a twin for protocols that hide nodes, "
-            "and protects nothing."
+            "travel in clear all the same, one vector for each open node: this is a twin for protocols that hide "
+            "nodes, and protects nothing."
         ),
     ] = False
 
