@@ -282,8 +282,10 @@ void register_histograms(py::module_& module) {
 }
 
 bool encode_pairs(const py::array& g, const py::array& h, double scale, double step,
-                  const std::optional<Array<i32>>& rows, py::array_t<i64> out, py::ssize_t threads) {
+                  const std::optional<Array<i32>>& rows, py::array_t<i64> out, py::ssize_t threads,
+                  const std::optional<Array<u64>>& words) {
   const std::size_t team = positive(threads);
+  const u64* random = words ? shaped(*words, {g.size()}, "words") : nullptr;
   const i64* known = shaped(Array<i64>(out), {g.size(), 2}, "out");
   if (known != out.data()) throw std::invalid_argument("out must be C-ordered");
   if (g.ndim() != 1 || h.ndim() != 1 || g.size() != h.size())
@@ -296,7 +298,7 @@ bool encode_pairs(const py::array& g, const py::array& h, double scale, double s
     if (!py::isinstance<py::array_t<T>>(h)) throw py::type_error("gradients and hessians must be of one type");
     const auto gradients = strided<T>(g), hessians = strided<T>(h);
     const py::gil_scoped_release release;
-    return gbdt::encode(gradients, hessians, size, rows ? &chosen : nullptr, scale, step, place, team);
+    return gbdt::encode(gradients, hessians, size, rows ? &chosen : nullptr, scale, step, random, place, team);
   });
 }
 
@@ -319,7 +321,7 @@ void register_gradients(py::module_& module) {
       },
       py::arg("margins"), py::arg("labels"), py::arg("weights") = py::none(), py::arg("threads") = 1);
   module.def("encode_pairs", &encode_pairs, py::arg("gradients"), py::arg("hessians"), py::arg("scale"),
-             py::arg("step"), py::arg("rows"), py::arg("out").noconvert(), py::arg("threads") = 1);
+             py::arg("step"), py::arg("rows"), py::arg("out").noconvert(), py::arg("threads") = 1, py::arg("words") = py::none());
 }
 
 }  // namespace

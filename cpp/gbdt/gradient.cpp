@@ -17,6 +17,12 @@ constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves 
 
 i64 rounded(double value) { return static_cast<i64>((value + rounder) - rounder); }
 
+// value is at most 2^50 in magnitude, so that its fraction is exact.
+i64 rounded_at_random(double value, std::uint32_t half_word) {
+  const double below = std::floor(value);
+  return static_cast<i64>(below) + (half_word * 0x1p-32 < value - below);
+}
+
 }  // namespace
 
 void logistic(const float* margins, const float* labels, const float* weights, std::size_t count, float* g, float* h,
@@ -34,7 +40,7 @@ void logistic(const float* margins, const float* labels, const float* weights, s
 
 template <class T>
 bool encode(Strided<T> g, Strided<T> h, std::size_t size, const std::vector<i32>* rows, double scale, double step,
-            i64* out, std::size_t threads) {
+            const u64* words, i64* out, std::size_t threads) {
   if (!(step > 0 && scale <= step * 0x1p50)) throw std::invalid_argument("scale must be at most 2**50 steps");
   if (rows)
     for (const i32 row : *rows)
@@ -51,17 +57,22 @@ bool encode(Strided<T> g, Strided<T> h, std::size_t size, const std::vector<i32>
         inside = false;
         break;
       }
-      out[2 * row] = rounded(gradient * per_step);
-      out[2 * row + 1] = rounded(hessian * per_step);
+      if (words) {
+        out[2 * row] = rounded_at_random(gradient * per_step, static_cast<std::uint32_t>(words[row]));
+        out[2 * row + 1] = rounded_at_random(hessian * per_step, static_cast<std::uint32_t>(words[row] >> 32));
+      } else {
+        out[2 * row] = rounded(gradient * per_step);
+        out[2 * row + 1] = rounded(hessian * per_step);
+      }
     }
     if (!inside) good = false;
   });
   return good;
 }
 
-template bool encode(Strided<float>, Strided<float>, std::size_t, const std::vector<i32>*, double, double, i64*,
-                     std::size_t);
-template bool encode(Strided<double>, Strided<double>, std::size_t, const std::vector<i32>*, double, double, i64*,
-                     std::size_t);
+template bool encode(Strided<float>, Strided<float>, std::size_t, const std::vector<i32>*, double, double,
+                     const u64*, i64*, std::size_t);
+template bool encode(Strided<double>, Strided<double>, std::size_t, const std::vector<i32>*, double, double,
+                     const u64*, i64*, std::size_t);
 
 }  // namespace vfxgb::gbdt

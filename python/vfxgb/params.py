@@ -33,6 +33,9 @@ ALIASES = {
 
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[float, Meta(ge=0)]
+Bins = Annotated[int, Meta(ge=2, le=65_534)]
+# Bins of a feature where neither the user nor the protocol says how many.
+DEFAULT_BINS = 256
 
 
 @documented()
@@ -62,7 +65,13 @@ class TrainParams:
             "the objective sets: 0.7 for count:poisson, 0 for the others that vfxgb ships."
         ),
     ] = None
-    max_bin: Annotated[int, Meta(ge=2, le=65_534, description="The most bins of a feature.")] = 256
+    max_bin: Annotated[
+        Bins | None,
+        Meta(
+            description="The most bins of a feature. None takes the protocol's own number: 64 for ot_shares, whose bytes "
+            "and time grow with the bins, and 256 for the others."
+        ),
+    ] = None
     subsample: Annotated[
         float, Meta(gt=0, le=1, description="The probability with which a row takes part in a round.")
     ] = 1.0
@@ -160,6 +169,14 @@ class TrainParams:
     n_jobs: Annotated[
         Positive | None, Meta(description="The number of threads. None takes VFXGB_THREADS, or all cores.")
     ] = None
+    rounding: Annotated[
+        Literal["nearest", "stochastic"],
+        Meta(
+            description="How gradients become numbers of the protocol's precision_bits. 'stochastic': up or down at "
+            "random, right on average; leaf weights are made of gradients that are not rounded so. With it, 8 bits are "
+            "enough."
+        ),
+    ] = "nearest"
     min_bucket_rows: Annotated[
         int, Meta(ge=1, description="Adjacent buckets of a node are merged until each holds at least so many rows.")
     ] = 1
@@ -225,6 +242,11 @@ class TrainParams:
             _check_base_score(self.base_score, spec)
         elif not callable(objective):
             raise bad_value("objective", objective, "a name or a callable (labels, margins) -> (gradients, hessians)")
+
+    @property
+    def bins(self) -> int:
+        """`max_bin`, with the common default in place of None. A RunPlan has put in the protocol's own before."""
+        return DEFAULT_BINS if self.max_bin is None else int(self.max_bin)
 
     @property
     def delta_step(self) -> float:

@@ -359,15 +359,27 @@ void test_encode() {
   const Strided<double> g{reinterpret_cast<const char*>(values), sizeof(double)};
   const std::vector<i32> some = {1}, beyond = {3}, negative = {-1};
   std::vector<i64> out(6, 7);
-  CHECK(encode(g, g, 3, &some, 2.0, 0.25, out.data(), 1));
+  CHECK(encode(g, g, 3, &some, 2.0, 0.25, nullptr, out.data(), 1));
   CHECK((out == std::vector<i64>{7, 7, -5, -5, 7, 7}));
-  CHECK(!encode(g, g, 3, nullptr, 2.0, 0.25, out.data(), 1));  // 8 is above the scale
-  CHECK(encode(g, g, 2, nullptr, 2.0, 0.25, out.data(), 1));
+  CHECK(!encode(g, g, 3, nullptr, 2.0, 0.25, nullptr, out.data(), 1));  // 8 is above the scale
+  CHECK(encode(g, g, 2, nullptr, 2.0, 0.25, nullptr, out.data(), 1));
   CHECK(out[0] == 2);
-  CHECK_THROWS(encode(g, g, 3, &beyond, 2.0, 0.25, out.data(), 1));
-  CHECK_THROWS(encode(g, g, 3, &negative, 2.0, 0.25, out.data(), 1));
-  CHECK_THROWS(encode(g, g, 3, nullptr, 2.0, 0x1p-50, out.data(), 1));
-  CHECK_THROWS(encode(g, g, 3, nullptr, 2.0, 0.0, out.data(), 1));
+  CHECK_THROWS(encode(g, g, 3, &beyond, 2.0, 0.25, nullptr, out.data(), 1));
+  CHECK_THROWS(encode(g, g, 3, &negative, 2.0, 0.25, nullptr, out.data(), 1));
+  CHECK_THROWS(encode(g, g, 3, nullptr, 2.0, 0x1p-50, nullptr, out.data(), 1));
+  CHECK_THROWS(encode(g, g, 3, nullptr, 2.0, 0.0, nullptr, out.data(), 1));
+  // 2 and -5 steps are whole numbers, which no word moves; 2.5 and -6.25 steps go either way.
+  const u64 lowest = 0, highest = ~u64{0}, words[] = {lowest, highest};
+  CHECK(encode(g, g, 2, nullptr, 2.0, 0.25, words, out.data(), 1));
+  CHECK(out[0] == 2 && out[1] == 2 && out[2] == -5 && out[3] == -5);
+  const double fractions[] = {0.625, -1.5625};
+  const Strided<double> f{reinterpret_cast<const char*>(fractions), sizeof(double)};
+  CHECK(encode(f, f, 2, nullptr, 2.0, 0.25, words, out.data(), 1));
+  CHECK(out[0] == 3 && out[1] == 3 && out[2] == -7 && out[3] == -7);
+  // Each half of a word decides for itself.
+  const u64 halves[] = {highest << 32, highest >> 32};
+  CHECK(encode(f, f, 2, nullptr, 2.0, 0.25, halves, out.data(), 1));
+  CHECK(out[0] == 3 && out[1] == 2 && out[2] == -7 && out[3] == -6);
 }
 
 void goss() {

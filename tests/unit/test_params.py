@@ -13,7 +13,7 @@ def test_defaults_are_xgboosts() -> None:
     params = TrainParams()
     assert (params.n_estimators, params.max_depth, params.learning_rate) == (100, 6, 0.3)
     assert (params.reg_lambda, params.reg_alpha, params.gamma, params.min_child_weight) == (1.0, 0.0, 0.0, 1.0)
-    assert (params.max_bin, params.subsample, params.colsample_bytree) == (256, 1.0, 1.0)
+    assert (params.bins, params.subsample, params.colsample_bytree) == (256, 1.0, 1.0)
     assert math.isnan(params.missing)
     assert params.base_score is None
 

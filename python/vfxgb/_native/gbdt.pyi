@@ -139,10 +139,12 @@ def encode_pairs(
     rows: NDArray[np.int32] | None,
     out: NDArray[np.int64],
     threads: int = 1,
+    words: NDArray[np.uint64] | None = None,
 ) -> bool:
-    """Writes the integers next to gradients / step and hessians / step to `out`, int64[n, 2], for `rows` or all.
+    """Writes gradients / step and hessians / step as integers to `out`, int64[n, 2], for `rows` or all.
 
-    Both float32[n] or both float64[n], possibly strided. False, with `out` undefined, when a magnitude is above scale.
+    Both float32[n] or both float64[n], possibly strided. The integers are the nearest ones, or with `words`, uint64[n],
+    one of the two neighbours at random. False, with `out` undefined, when a magnitude is above scale.
     """
 
 def goss_rows(

@@ -9,6 +9,7 @@ import msgspec
 from vfxgb.contract.contexts import ActiveContext, PassiveContext, ReleaseContext
 from vfxgb.contract.roles import ActiveRole, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
 from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
+from vfxgb.params import DEFAULT_BINS
 from vfxgb.transport.messages import Message
 
 # Parameters that several protocols have: their types, and what they mean unless a protocol says something else.
@@ -64,6 +65,7 @@ class ProtocolSpec:
     words. `dp_events`: what it releases under differential privacy. `messages`: every class it sends. `quick_params`:
     the protocol_params under which the conformance suite runs it, fast rather than safe. `options`: what its
     parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
+    `default_bins`: how many bins a feature has where the user does not say; fewer where bytes and time grow with them.
     `shows_sums`: the active party sees the sums of candidates. `shows_nodes`: passive parties keep the partition of
     rows and are told of every split; without it the roles are HiddenActiveRole and HiddenPassiveRole, and only the
     active party knows which rows are in a node. `variant(params)`: the fields that are others under such parameters, by
@@ -90,6 +92,7 @@ class ProtocolSpec:
     quick_params: Mapping[str, Any] = field(default_factory=dict)
     options: Callable[[Any], EngineOptions] = no_options
     release: Callable[[ReleaseContext], Release] | None = None
+    default_bins: int = DEFAULT_BINS
     shows_sums: bool = True
     shows_nodes: bool = True
     variant: Callable[[Any], Mapping[str, Any]] = lambda params: {}  # noqa: ARG005

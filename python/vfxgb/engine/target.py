@@ -20,8 +20,8 @@ from vfxgb.numeric.exact_sums import ExactSums
 from vfxgb.numeric.fixed_point import FixedPoint
 from vfxgb.objective import Objective
 from vfxgb.params import TrainParams
-from vfxgb.rows.gradients import Gradients
-from vfxgb.rows.sampling import chosen_rows, lowest_word, told_rows
+from vfxgb.rows.gradients import Gradients, LeafGradients
+from vfxgb.rows.sampling import StochasticRounding, chosen_rows, lowest_word, told_rows
 
 Float32Array = NDArray[np.float32]
 
@@ -134,12 +134,31 @@ class ShardedTarget:
         scale = max(engine.get(scales))
         fixed = FixedPoint.for_rows(division.n_train, scale, self._precision_bits)
         within = division.hold(engine, sampled)
-        encoded = [engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads) for s, pair in enumerate(made)]
-        pairs = [
-            ShardedPairs(engine, tuple(engine.run(s, pick, part, output) for s, part in enumerate(encoded)))
-            for output in range(objective.n_outputs)
+        rounding = StochasticRounding.of(self._params, round_index)
+        leaves = None
+        if rounding is not None:
+            exact = FixedPoint.for_rows(division.n_train, scale)
+            leaves = LeafGradients(self._encoded(made, exact, within, None), exact.step)
+        pairs = self._encoded(made, fixed, within, rounding)
+        return Gradients(round_index, pairs, told_rows(self._params, sampled), fixed.step, leaves=leaves)
+
+    def _encoded(
+        self,
+        made: list[ShardHandle],
+        fixed: FixedPoint,
+        within: list[ShardHandle],
+        rounding: StochasticRounding | None,
+    ) -> list[ShardedPairs]:
+        """Gradients in fixed point, per output."""
+        engine, first = self._engine, self._division.edges.tolist()
+        encoded = [
+            engine.run(s, encode_pairs, pair, fixed, within[s], engine.threads, rounding, first[s])
+            for s, pair in enumerate(made)
         ]
-        return Gradients(round_index, pairs, told_rows(self._params, sampled), fixed.step)
+        return [
+            ShardedPairs(engine, tuple(engine.run(s, pick, part, output) for s, part in enumerate(encoded)))
+            for output in range(self._objective.n_outputs)
+        ]
 
     def _sample(self, round_index: int) -> NDArray[np.int32] | None:
         params, engine = self._params, self._engine
@@ -218,11 +237,17 @@ def scale_of(made: tuple[Float32Array, Float32Array], objective: Objective) -> f
 
 
 def encode_pairs(
-    made: tuple[Float32Array, Float32Array], fixed: FixedPoint, rows: NDArray[np.int32] | None, threads: int
+    made: tuple[Float32Array, Float32Array],
+    fixed: FixedPoint,
+    rows: NDArray[np.int32] | None,
+    threads: int,
+    rounding: StochasticRounding | None = None,
+    first: int = 0,
 ) -> list[NDArray[np.int64]]:
-    """Fixed point, per output."""
+    """Fixed point, per output, of a shard whose first row is row `first` of all."""
     g, h = made
-    return [fixed.encode_pairs(g[:, k], h[:, k], rows, threads) for k in range(g.shape[1])]
+    words = [None if rounding is None else rounding.words(k, first, len(g)) for k in range(g.shape[1])]
+    return [fixed.encode_pairs(g[:, k], h[:, k], rows, threads, words[k]) for k in range(g.shape[1])]
 
 
 def pick(parts: list[NDArray[np.int64]], output: int) -> NDArray[np.int64]:

@@ -96,7 +96,7 @@ class UserEstimator(EstimatorBase):
         gamma: float = D.gamma,
         min_child_weight: float = D.min_child_weight,
         max_delta_step: float | None = D.max_delta_step,
-        max_bin: int = D.max_bin,
+        max_bin: int | None = D.max_bin,
         subsample: float = D.subsample,
         colsample_bytree: float = D.colsample_bytree,
         colsample_bylevel: float = D.colsample_bylevel,

@@ -141,7 +141,7 @@ class Server:
 
     def _find_cuts(self, has_missing: NDArray[np.bool_]) -> list[Float32Array]:
         """The cuts of every column; the users look for them together unless they are given."""
-        rules, max_bin = self._job.rules, self._params.max_bin
+        rules, max_bin = self._job.rules, self._params.bins
         if rules.given is not None:
             given = check_cuts(rules.given, self._names)
             return [given[name] for name in self._names]

@@ -1,9 +1,10 @@
 """Fixed-point gradients: the one rounding after which every sum is exact.
 
 Notation: n training rows, S the gradient scale (a power of two with |g|, |h| <= S in this round), f fractional bits.
-An encoded value is rint(v * 2**f / S), so |encoded| <= 2**f. With f = min(40, 52 - ceil(log2 n)) a sum over any
-rows is at most n * 2**f <= 2**52 in magnitude: it fits int64, converts to float64 exactly, and does not depend on the
-order of addition. Every exact protocol returns these very integers.
+An encoded value is v * 2**f / S, rounded to the nearest integer or at random to one of its neighbours, so
+|encoded| <= 2**f. With f = min(40, 52 - ceil(log2 n)) a sum over any rows is at most n * 2**f <= 2**52 in magnitude: it
+fits int64, converts to float64 exactly, and does not depend on the order of addition. Every exact protocol returns
+these very integers.
 """
 
 import math
@@ -78,14 +79,16 @@ class FixedPoint:
         hessians: NDArray[np.floating],
         rows: NDArray[np.int32] | None = None,
         threads: int = 1,
+        words: NDArray[np.uint64] | None = None,
     ) -> NDArray[np.int64]:
-        """(rint(g / step), rint(h / step)) of one output, int64[n_train, 2], zero outside `rows` when given.
+        """(g / step, h / step) of one output as integers, int64[n_train, 2], zero outside `rows` when given.
 
-        `gradients`, `hessians`: [n_train], of one floating type. Raises GradientError for NaN and for magnitudes above
-        the scale.
+        `gradients`, `hessians`: [n_train], of one floating type. They are rounded to the nearest integer, or with
+        `words`, uint64[n_train] of random words, up or down at random so that the expected value is the true one.
+        Raises GradientError for NaN and for magnitudes above the scale.
         """
         pairs = (np.empty if rows is None else np.zeros)((len(gradients), 2), dtype=np.int64)
-        if not _native.gbdt.encode_pairs(gradients, hessians, self.scale, self.step, rows, pairs, threads):
+        if not _native.gbdt.encode_pairs(gradients, hessians, self.scale, self.step, rows, pairs, threads, words):
             raise GradientError(
                 f"encoding gradients: found a magnitude above the scale {self.scale:g} of this round, or NaN"
             )

@@ -299,7 +299,7 @@ def _estimate(config: PartyConfig, params: TrainParams, own: tuple[int, int], we
     rows = min(own[0], *(answer.n_rows for answer in welcomes))
     others = sum(answer.n_features for answer in welcomes)
     trees = params.n_estimators * params.num_class
-    shape = Shape(rows, own[1], others, params.max_bin, params.max_depth, trees)
+    shape = Shape(rows, own[1], others, params.bins, params.max_depth, trees)
     spec = protocol_by_name(config.protocol.name)
     given = {**config.protocol.params, **config.protocol.local}
     costs = estimate(spec.name, make_protocol_params(spec, given), shape)

@@ -10,6 +10,17 @@ from vfxgb.rows.parts import Pairs
 
 
 @dataclass(frozen=True)
+class LeafGradients:
+    """Gradients that were not rounded at random, for the weights of leaves; they never leave the active party.
+
+    `pairs` and `step` are as in Gradients, with as many bits as stay exact.
+    """
+
+    pairs: Sequence[Pairs]
+    step: float
+
+
+@dataclass(frozen=True)
 class Gradients:
     """A round's gradients, at the active party only.
 
@@ -17,6 +28,7 @@ class Gradients:
     `sampled`, and within it for rows that GOSS left out and nobody is told of. `sampled`: int32, ascending, the
     training rows in use as all parties know them, or None for all. `step`: the value of the integer 1. `centres`: makes
     `Objective.centres` of the round, for a Release; None where there are none.
+    `leaves`: what the weights of leaves are made of, None for `pairs`.
     """
 
     round: int
@@ -24,6 +36,7 @@ class Gradients:
     sampled: NDArray[np.int32] | None
     step: float
     centres: Callable[[], NDArray[np.float64] | None] | None = None
+    leaves: LeafGradients | None = None
 
     @property
     def arrays(self) -> list[NDArray[np.int64]]:

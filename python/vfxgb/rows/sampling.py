@@ -78,6 +78,23 @@ def lowest_word(params: TrainParams, round_index: int, first: int, count: int) -
     return int(words[place]), first + place
 
 
+@dataclass(frozen=True)
+class StochasticRounding:
+    """By which words the gradients of a round are rounded up or down."""
+
+    seed: int
+    round: int
+
+    @classmethod
+    def of(cls, params: TrainParams, round_index: int) -> "StochasticRounding | None":
+        """The rounding of a round; None where the nearest integer is taken."""
+        return cls(params.random_state, round_index) if params.rounding == "stochastic" else None
+
+    def words(self, output: int, first: int, count: int) -> NDArray[np.uint64]:
+        """Those of one output, for the rows first to first + count - 1."""
+        return random_words(self.seed, count, "rounding", self.round, output, first=first)
+
+
 def goss_sizes(params: TrainParams, n: int) -> tuple[int, int]:
     """How many of n rows are kept for their gradients, and how many are drawn from the rest."""
     n_top = min(n, int(np.floor(params.top_rate * n + 0.5)))

@@ -149,7 +149,7 @@ class ActiveParty:
         how = Placing(
             self.party,
             given.n_train,
-            params.max_bin,
+            params.bins,
             params.missing_strategy,
             given.threads,
             given.engine,
@@ -181,7 +181,7 @@ class ActiveParty:
             rows_digest=rows_digest(given.table.ids),
             n_outputs=self._objective.n_outputs,
             max_depth=params.max_depth,
-            max_bin=params.max_bin,
+            max_bin=params.bins,
             missing_strategy=params.missing_strategy,
             min_bucket_rows=params.min_bucket_rows,
             told_sample=params.told_sample,

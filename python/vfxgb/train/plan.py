@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from vfxgb.contract import EngineOptions, ProtocolSpec, TranscriptSink
-from vfxgb.errors import ProtocolParameterError
+from vfxgb.errors import ParameterError, ProtocolParameterError
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
@@ -29,7 +29,8 @@ class RunPlan:
     """One run as the active party plans it. A passive party is told its part of the plan by the first message.
 
     `party` is the active party. `parties` names all of them, in the order that global feature ids follow. `run_id` is
-    hexadecimal and the same at every party. `params` are the parameters of the trees. `spec` is the protocol, and
+    hexadecimal and the same at every party. `params` are the parameters of the trees, with the protocol's own
+    `max_bin` where the user gave none. `spec` is the protocol, and
     `protocol_params` are its parameters in the protocol's own class, with every default filled in.
     """
 
@@ -52,11 +53,18 @@ class RunPlan:
     ) -> "RunPlan":
         """The plan for a protocol that is given by its name, with parameters as a user writes them.
 
-        Raises UnknownNameError, RegistrationError, and ProtocolParameterError, also for a broken protocol that nobody
-        agreed to and for what hidden nodes do not allow.
+        Raises UnknownNameError, RegistrationError, ParameterError for a rounding that the protocol cannot have, and
+        ProtocolParameterError, also for a broken protocol that nobody agreed to and for what hidden nodes do not allow.
         """
         spec, own_params = resolve_protocol(protocol, protocol_params)
         check_hidden_nodes(spec, params.min_bucket_rows, params.told_sample)
+        if params.rounding != "nearest" and not spec.exact:
+            raise ParameterError(
+                f"planning a run: rounding={params.rounding!r} with protocol {spec.name!r}, wanted 'nearest': "
+                "leaf weights from the true gradients would undo what the protocol replaces; leave rounding out"
+            )
+        if params.max_bin is None:
+            params = replace(params, max_bin=spec.default_bins)
         return cls(party, tuple(parties), run_id, params, spec, own_params)
 
     @property

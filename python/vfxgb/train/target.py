@@ -13,9 +13,9 @@ from vfxgb.contract import EngineOptions
 from vfxgb.numeric.fixed_point import FixedPoint, power_of_two_above
 from vfxgb.objective import Objective, start_margin
 from vfxgb.params import TrainParams
-from vfxgb.rows.gradients import Gradients
+from vfxgb.rows.gradients import Gradients, LeafGradients
 from vfxgb.rows.parts import OwnPartition, Partition
-from vfxgb.rows.sampling import sample_rows, told_rows
+from vfxgb.rows.sampling import RowSample, StochasticRounding, sample_rows, told_rows
 
 Float32Array = NDArray[np.float32]
 
@@ -128,11 +128,29 @@ class MemoryTarget:
             else power_of_two_above(max(1.0, bound))
         )
         fixed = FixedPoint.for_rows(n, scale, options.precision_bits)
-        pairs = [
-            fixed.encode_pairs(sample.gradients[:, k], sample.hessians[:, k], sample.rows, self._threads)
-            for k in range(objective.n_outputs)
+        rounding = StochasticRounding.of(self._params, round_index)
+        leaves = None
+        if rounding is not None:
+            exact = FixedPoint.for_rows(n, scale)
+            leaves = LeafGradients(self._encoded(exact, sample, None), exact.step)
+        pairs = self._encoded(fixed, sample, rounding)
+        return Gradients(round_index, pairs, told_rows(self._params, sample.rows), fixed.step, self._centres, leaves)
+
+    def _encoded(
+        self, fixed: FixedPoint, sample: RowSample, rounding: StochasticRounding | None
+    ) -> list[NDArray[np.int64]]:
+        """Gradients in fixed point, per output."""
+        g, h = sample.gradients, sample.hessians
+        return [
+            fixed.encode_pairs(
+                g[:, k],
+                h[:, k],
+                sample.rows,
+                self._threads,
+                None if rounding is None else rounding.words(k, 0, self._n_train),
+            )
+            for k in range(self._objective.n_outputs)
         ]
-        return Gradients(round_index, pairs, told_rows(self._params, sample.rows), fixed.step, self._centres)
 
     def _centres(self) -> NDArray[np.float64] | None:
         return self._objective.centres(self._margins[: self._n_train], self.train_weights)

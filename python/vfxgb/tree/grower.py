@@ -89,6 +89,10 @@ class Grower:
             )
         if passives is not None:
             passives.end()
+        if gradients.leaves is not None:
+            leaf_rule = how.rule(gradients.leaves.step)
+            for tree, pairs in zip(trees, gradients.leaves.pairs, strict=True):
+                tree.weigh_leaves(self._own.rows, pairs, leaf_rule)
         return trees
 
     def _grow_level(self, level: ActiveLevel, trees: list[GrowingTree], passives: PassiveParties | None) -> None:

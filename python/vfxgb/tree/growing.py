@@ -111,6 +111,11 @@ class GrowingTree:
         sibling[build ^ 1] = build
         return build, sibling
 
+    def weigh_leaves(self, rows: RowStore, pairs: Pairs, rule: _native.gbdt.SplitRule) -> None:
+        """Make the weights of the leaves from other gradients than those that chose the splits."""
+        leaves = self.partition.nodes()
+        self._skeleton.set_weights(leaves, rows.node_sums(self.partition, leaves, pairs), rule)
+
     def shape(self, learning_rate: float) -> TreeShape:
         """Return the finished tree."""
         return self._skeleton.shape(learning_rate)

@@ -52,6 +52,8 @@ class TreeSkeleton:
         self._children = [np.array([[NONE, NONE]], dtype=np.int32)]
         self._parent = [np.array([NONE], dtype=np.int32)]
         self._weight = [rule.weights(totals, self.bounds)]
+        # The limits that the weights were made under, where there are any.
+        self._limits = [self.bounds]
         self._gain = [np.zeros(1)]
         self._totals = [totals]
 
@@ -119,6 +121,7 @@ class TreeSkeleton:
             self._children.append(np.full((2 * k, 2), NONE, dtype=np.int32))
             self._parent.append(np.repeat(self.nodes[parents], 2))
             self._weight.append(weights)
+            self._limits.append(inherited)
             self._gain.append(np.zeros(2 * k))
             self._totals.append(totals)
         if last:
@@ -126,6 +129,14 @@ class TreeSkeleton:
             bounds = None if bounds is None else bounds[:0]
         self.nodes, self.totals, self.bounds = nodes, totals, bounds
         self.parents = np.repeat(parents, 2).astype(np.int64)
+
+    def set_weights(self, nodes: NDArray[np.int32], totals: NDArray[np.int64], rule: _native.gbdt.SplitRule) -> None:
+        """Give nodes of the finished tree the weights of other sums, int64[k, 2], by `rule` and within their limits."""
+        weight, limits = np.concatenate(self._weight), None
+        if self._limits[0] is not None:
+            limits = np.concatenate([part for part in self._limits if part is not None])[nodes]
+        weight[nodes] = rule.weights(totals, limits)
+        self._weight = [weight]
 
     def shape(self, learning_rate: float) -> TreeShape:
         """The finished tree. Values are float32 products, as XGBoost's."""

@@ -1,6 +1,7 @@
 """Fixed point: sums that fit, convert exactly, and do not depend on order."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -58,6 +59,45 @@ def test_naive_rounding_agrees(kind: type[np.floating], threads: int) -> None:
     table = np.stack([values, np.abs(values)], axis=1)
     naive = [[round(float(value) * 2**30 / 8.0) for value in row] for row in table]
     assert fixed.encode_pairs(table[:, 0], table[:, 1], None, threads).tolist() == naive
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("bits", [1, 8, 40])
+def test_naive_stochastic_rounding_agrees(kind: type[np.floating], threads: int, bits: int) -> None:
+    rng = np.random.default_rng(2)
+    # Whole numbers of steps and the ends of the range, too.
+    values = np.concatenate([rng.uniform(-8, 8, 50_000), [-8.0, 8.0, 0.0, 4.0, -4.0]]).astype(kind)
+    words = rng.integers(0, 2**64, len(values), dtype=np.uint64)
+    words[-5:] = 2**64 - 1
+    table = np.stack([values, np.abs(values)], axis=1)
+    naive = []
+    for row, word in zip(table.tolist(), words.tolist(), strict=True):
+        exact = [Fraction(value) * 2**bits / 8 for value in row]
+        halves = [word % 2**32, word // 2**32]
+        naive.append(
+            [
+                math.floor(value) + (Fraction(half, 2**32) < value - math.floor(value))
+                for value, half in zip(exact, halves, strict=True)
+            ]
+        )
+    codes = FixedPoint(bits, 8.0).encode_pairs(table[:, 0], table[:, 1], None, threads, words)
+    assert codes.tolist() == naive
+    assert np.abs(codes).max() <= 2**bits
+
+
+def test_stochastic_rounding_is_right_on_average() -> None:
+    """The mean of many roundings is the value, within five deviations of the mean."""
+    n, value = 400_000, 0.3
+    words = np.random.default_rng(3).integers(0, 2**64, n, dtype=np.uint64)
+    codes = FixedPoint(1, 1.0).encode_pairs(np.full(n, value), np.full(n, value / 2), None, 1, words)
+    assert set(codes.ravel().tolist()) == {0, 1}
+    means = codes.mean(axis=0)
+    for mean, wanted in zip(means, (2 * value, value), strict=True):
+        assert abs(mean - wanted) < 5 * math.sqrt(wanted * (1 - wanted) / n)
+    # The two halves of a word are independent: both rise as often as the product says.
+    both = codes.all(axis=1).mean()
+    assert abs(both - 2 * value * value) < 5 * math.sqrt(0.18 * 0.82 / n)
 
 
 @pytest.mark.parametrize("bad", [1.5, -1.5, np.nan, np.inf])

@@ -49,6 +49,7 @@ SPEC = ProtocolSpec(
         OtSums,
     ),
     exact=True,
+    default_bins=64,
     security="semi-honest",
     attacks=(SOLVED_TABLE, SMALL_BUCKETS, NODE_SETS, MARKED_ROWS, CROOKED_TRANSFERS, SHAPES),
     # Fast rather than safe; small chunks and blocks, so that there are several.
