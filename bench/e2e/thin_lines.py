@@ -1,0 +1,196 @@
+"""What a tree costs over a line of given bandwidth and delay: seconds, megabytes, and those of the set-up.
+
+    python bench/e2e/thin_lines.py [--protocols ot_shares] [--mbit 100] [--delay-ms 10] [--rows 284807]
+        [--features 15 15] [--bins 32] [--depth 5] [--trees 3] [--precision-bits 31 8] [--json FILE]
+
+Both parties run in this process and talk over mutual TLS. Between them stands a shaper, a process of its own on the
+loopback address: in each direction it passes `--mbit` megabits a second and holds every byte back for `--delay-ms`. A
+training of one tree and one of 1 + `--trees` trees are timed; what the second takes beyond the first is the cost of
+`--trees` trees, and the first without it is the set-up and the first tree. Precisions below 31 bits are rounded at
+random (rounding="stochastic"). Every training must have trees with splits.
+"""
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from network import Loopback
+
+from vfxgb import VFXGBClassifier
+from vfxgb.bench.datasets import Loaded, load
+from vfxgb.bench.machine import machine_facts
+from vfxgb.bench.real_trees import assert_real_trees
+from vfxgb.train import simulate
+from vfxgb.transport.network import Limits, Listener, NetworkLink, Peer, dial
+
+CHUNK = 32 << 10
+# What a line holds beyond what is under way on it; more would be a router's buffer that hides the line's delay.
+BUFFER_BYTES = 1 << 20
+SECONDS = 3600.0
+EXACT_BITS = 31
+
+
+class Direction:
+    """One direction of a line. Times are those of the event loop."""
+
+    def __init__(self, bytes_per_second: float, delay: float) -> None:
+        self._rate = bytes_per_second
+        self._delay = delay
+        self._free = 0.0
+        self._room = asyncio.Semaphore(max(1, int((BUFFER_BYTES + bytes_per_second * delay) // CHUNK)))
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on what `reader` has, late, until it ends."""
+        loop = asyncio.get_running_loop()
+        under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+        async def read() -> None:
+            data = b"begin"
+            while data:
+                await self._room.acquire()
+                data = await reader.read(CHUNK)
+                self._free = max(loop.time(), self._free) + len(data) / self._rate
+                under_way.put_nowait((self._free + self._delay, data))
+
+        reading = asyncio.ensure_future(read())
+        try:
+            while True:
+                due, data = await under_way.get()
+                await asyncio.sleep(max(0.0, due - loop.time()))
+                self._room.release()
+                if not data:
+                    return
+                writer.write(data)
+                await writer.drain()
+        finally:
+            reading.cancel()
+            writer.close()
+
+
+def shape(target: str, mbit: float, delay: float, tell: Connection) -> None:
+    """Pass connections on to `target` ("host:port") as a line would; `tell` gets the address to dial."""
+    host, _, port = target.rpartition(":")
+
+    async def serve() -> None:
+        there, back = (Direction(mbit * 1e6 / 8, delay) for _ in range(2))
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            far_reader, far_writer = await asyncio.open_connection(host, int(port))
+            await asyncio.gather(
+                there.carry(reader, far_writer), back.carry(far_reader, writer), return_exceptions=True
+            )
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        tell.send(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await server.serve_forever()
+
+    asyncio.run(serve())
+
+
+class ShapedLoopback(Loopback):
+    """Links through a shaper."""
+
+    def __init__(self, folder: Path, stack: ExitStack, mbit: float, delay: float) -> None:
+        super().__init__(folder, stack)
+        self._line = (mbit, delay)
+
+    def links(self) -> tuple[NetworkLink, NetworkLink]:
+        bank, shop = self._parties["bank"], self._parties["shop"]
+        limits = Limits()
+        peers = {"bank": Peer("bank", bank.certificate)}
+        listener = self._stack.enter_context(Listener(shop, peers, "127.0.0.1:0", limits))
+        spawn = multiprocessing.get_context("spawn")
+        hear, tell = spawn.Pipe(False)
+        shaper = spawn.Process(target=shape, args=(listener.address, *self._line, tell), daemon=True)
+        shaper.start()
+        self._stack.callback(shaper.terminate)
+        dialled = self._stack.enter_context(dial(bank, Peer("shop", shop.certificate, hear.recv()), limits))
+        return dialled, listener.accept(SECONDS).link
+
+
+def train(args: argparse.Namespace, data: Loaded, protocol: str, bits: int, trees: int) -> dict[str, float]:
+    """Seconds, bytes and round trips of one training over a line of its own."""
+    model = VFXGBClassifier(
+        n_estimators=trees,
+        max_depth=args.depth,
+        max_bin=args.bins,
+        n_jobs=args.threads,
+        parties=data.parties,
+        active="bank",
+        protocol=protocol,
+        protocol_params={"precision_bits": bits},
+        rounding="nearest" if bits == EXACT_BITS else "stochastic",
+    )
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        line = ShapedLoopback(Path(folder), stack, args.mbit, args.delay_ms / 1000)
+        stack.enter_context(mock.patch.object(simulate, "memory_channels", line.channels))
+        begin = time.perf_counter()
+        model.fit(data.X, data.y, verbose=False)
+        seconds = time.perf_counter() - begin
+    assert_real_trees(model.model_.active_share, f"training with {protocol} on {data.source}")
+    traffic = model.traffic_["shop"]
+    return {
+        "seconds": seconds,
+        "bytes": float(traffic.sent_bytes + traffic.received_bytes),
+        "round_trips": float(traffic.round_trips),
+    }
+
+
+def measure(args: argparse.Namespace, data: Loaded, protocol: str, bits: int) -> dict[str, Any]:
+    """Cost of the set-up with the first tree, and of each further tree."""
+    first, whole = (train(args, data, protocol, bits, trees) for trees in (1, 1 + args.trees))
+    a_tree = {name: (whole[name] - first[name]) / args.trees for name in first}
+    return {
+        "protocol": protocol,
+        "precision_bits": bits,
+        "tree": a_tree,
+        "setup": {name: first[name] - a_tree[name] for name in first},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--protocols", default="ot_shares", help="names, separated by commas")
+    parser.add_argument("--mbit", type=float, default=100.0)
+    parser.add_argument("--delay-ms", type=float, default=10.0)
+    parser.add_argument("--rows", type=int, default=284_807)
+    parser.add_argument("--features", type=int, nargs=2, default=(15, 15))
+    parser.add_argument("--bins", type=int, default=32)
+    parser.add_argument("--depth", type=int, default=5)
+    parser.add_argument("--trees", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision-bits", type=int, nargs="+", default=[EXACT_BITS, 8])
+    parser.add_argument("--json", type=Path, default=None, help="write the result to this file too")
+    args = parser.parse_args()
+    data = load("synthetic", args.rows, tuple(args.features))
+    results = [
+        measure(args, data, protocol, bits) for protocol in args.protocols.split(",") for bits in args.precision_bits
+    ]
+    result = {
+        "machine": machine_facts(),
+        "load": os.getloadavg(),
+        "line": {"mbit": args.mbit, "delay_ms": args.delay_ms},
+        "rows": args.rows,
+        "features": args.features,
+        "bins": args.bins,
+        "depth": args.depth,
+        "trees": args.trees,
+        "results": results,
+    }
+    text = json.dumps(result, indent=2, default=str)
+    print(text)
+    if args.json is not None:
+        args.json.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
