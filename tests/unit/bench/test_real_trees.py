@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -31,7 +32,7 @@ def test_trees_of_parties() -> None:
     assert [sum(tree.values()) for tree in splits_by_party(good.trees, good.parties)] == [3, 3]
     with pytest.raises(BenchmarkError, match=r"plain: found 2 of 2 trees without a split, first \[0\], wanted none"):
         assert_real_trees(share(gamma=1e9), "plain")
-    idle = [replace(tree, party=np.minimum(tree.party, 0).astype(np.int16)) for tree in good.trees]
+    idle = [msgspec.structs.replace(tree, party=np.minimum(tree.party, 0).astype(np.int16)) for tree in good.trees]
     with pytest.raises(BenchmarkError, match="found no split of shop in 2 trees, wanted at least one"):
         assert_real_trees(replace(good, trees=tuple(idle)), "plain")
     with pytest.raises(BenchmarkError, match="0 of 0 trees"):
