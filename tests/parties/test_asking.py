@@ -1,28 +1,21 @@
 """What a pinned peer may ask about ids and rows: claims, look-ups and paths, held against peers that deviate."""
 
-import json
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 import pytest
 
-from processes import DEADLINE, QUICK_ALIGN, Served, World, at_rest, last_run
+from deviating_bank import DeviatingBank
+from processes import QUICK_ALIGN, Served, at_rest, last_run
 from vfxgb.align import Asker, align_active, make_ids
 from vfxgb.align.messages import AlignReady, OpenAlign
 from vfxgb.align.normalise import steps_digest
 from vfxgb.align.params import AlignParams
 from vfxgb.errors import ConsentError, PeerError
 from vfxgb.model.file import load_share
-from vfxgb.party.messages import PredictRequest, TrainRequest, Welcome
-from vfxgb.party.session import Session, hello, prediction_talk, training_talk
-from vfxgb.predict.messages import OpenPrediction, PredictionReady, Route, Routed
-from vfxgb.runtime.ledger import Ledger
+from vfxgb.predict.messages import Route, Routed
 from vfxgb.transport.messages import pack_array, pack_bytes
-from vfxgb.transport.network import Identity, Limits, Peer, dial
-from vfxgb.transport.rows import rows_digest
 
 FEW, LIMIT = 2, 30
 CONSENT = {
@@ -35,58 +28,15 @@ CONSENT = {
 ALIGN = AlignParams(**QUICK_ALIGN)
 
 
-@dataclass
-class Guarded:
-    """A shop with limits, and a model that was trained with it. `run`: the model's."""
-
-    world: World
-    served: Served
-    run: str
-
-    def session(self) -> Session:
-        folder = self.world.folder
-        identity = Identity("bank", folder / "bank.pem", folder / "bank.key")
-        # Closed, not lost: the shop need not wait for anybody to come back.
-        limits = Limits(close_seconds=DEADLINE)
-        link = dial(identity, Peer("shop", folder / "shop.pem", self.served.address), limits)
-        return Session.over("bank", link, Ledger())
-
-    def training(self) -> Session:
-        """A session that has been welcomed for a run, and says nothing of how many ids there are."""
-        session = self.session()
-        request = TrainRequest("plain", {}, 1, 1, 1, ("bank", "shop"))
-        session.channel.send(hello("train", os.urandom(16).hex(), "test", request))
-        session.channel.recv(Welcome)
-        session.speak(training_talk("plain"))
-        return session
-
-    def predicting(self, matching: str) -> Session:
-        session = self.session()
-        session.channel.send(hello("predict", self.run, "test", predict=PredictRequest(0, matching)))
-        session.channel.recv(Welcome)
-        session.speak(prediction_talk())
-        return session
-
-    def account(self) -> dict:
-        """What the shop has shown the bank, when no session is open: what was charged too much has been given back."""
-        at_rest(self.served.folder)
-        return json.loads((self.served.folder / "accounts" / "bank.json").read_text().splitlines()[0])
-
-    def logged(self, event: str, text: str = "") -> dict:
-        """The last event of a name in the shop's log, which may be written after the answer has left."""
-        found = [one for one in at_rest(self.served.folder) if one["event"] == event and text in one["text"]]
-        return found[-1]
-
-
 @pytest.fixture(scope="module")
-def guarded(world) -> Iterator[Guarded]:
+def guarded(world) -> Iterator[DeviatingBank]:
     from vfxgb.cli import main
 
     one = Served(world.passive("shop", name="guarded", folder="guarded-folder", consent=CONSENT))
     try:
         config = world.active({"shop": one.address}, name="guarded-bank", folder="guarded-bank-folder")
         assert main(["train", str(config), "--quiet"]) == 0
-        yield Guarded(world, one, last_run(config).run)
+        yield DeviatingBank(world, one, last_run(config).run)
     finally:
         one.stop()
 
@@ -159,14 +109,8 @@ def test_lookups_are_limited_and_counted_whether_their_rows_are_used_or_not(guar
 
 def test_rows_that_were_looked_up_are_not_asked_about_beside_their_path(guarded) -> None:
     before = guarded.account()
-    session = guarded.predicting("lookup")
-    people = guarded.world.ids[np.flatnonzero(guarded.world.has["shop"])][:3]
-    assert Asker("bank", {"shop": session.channel}, ()).ask(make_ids(list(people), "bank")).all()
-    share = load_share(guarded.world.folder / "guarded-folder" / "runs" / guarded.run / "share.json")
-    digest = rows_digest((np.array([""]),))
-    session.channel.send(OpenPrediction(guarded.run, share.seal.model, 3, digest, False))
-    session.channel.recv(PredictionReady)
-    records = np.arange(len(share.records), dtype=np.int32)
+    session, splits = guarded.looked_up(3)
+    records = np.arange(splits, dtype=np.int32)
     sizes = np.full(len(records), 3, dtype=np.int32)
     session.channel.send(Route(0, 0, 3, pack_array(records), pack_array(sizes), pack_bytes(b"")))
     with pytest.raises(PeerError, match="received something that does not fit the state of the run"):

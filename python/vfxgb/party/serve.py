@@ -110,7 +110,15 @@ class Server:
         with self._lock:
             self._live.append(live)
         name = f"vfxgb-{self.party.name}-{arrival.peer}"
-        threading.Thread(target=self._serve, args=(live,), name=name, daemon=True).start()
+        try:
+            threading.Thread(target=self._serve, args=(live,), name=name, daemon=True).start()
+        except RuntimeError as error:
+            # Python's error where the system gives no more threads: one session less, and serving goes on.
+            self.log.error("failed", text=f"no thread for a session: {error}", peer=arrival.peer, kind="RuntimeError")
+            with self._lock:
+                self._live.remove(live)
+            reason = f"{self.party.name} has no means to serve another session now; try again later"
+            arrival.link.fail(LinkClosed(reason), tell=reason)
 
     def _end_all(self) -> bool:
         with self._lock:
