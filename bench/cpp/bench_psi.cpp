@@ -24,7 +24,7 @@ struct Run {
         digests(random(16 * count)),
         key(random(16)),
         session(random(session_bytes)),
-        seeds(random(32 * code_bits)),
+        pairs(2 * secret_bits, Block{3, 4}),
         ids(digests.data(), count),
         hash(key.data(), (127 * count / 100 + 384) / group_bins * group_bins),
         groups(hash.bins() / group_bins) {}
@@ -32,7 +32,8 @@ struct Run {
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(count));
   }
   std::size_t count;
-  Bytes digests, key, session, seeds;
+  Bytes digests, key, session;
+  ot::Blocks pairs;
   Ids ids;
   BinHash hash;
   std::size_t groups;
@@ -53,7 +54,7 @@ void order(benchmark::State& state) {
 void receive(benchmark::State& state) {
   const Run run(state);
   const std::vector<u32> table = cuckoo_table(run.hash, run.ids, 1);
-  const OprfReceiver receiver(run.session.data(), run.seeds.data());
+  const OprfReceiver receiver(run.session.data(), run.pairs.data());
   ot::Blocks u(code_bits * run.groups);
   std::vector<u64> values(table.size());
   for (auto _ : state) receiver.mask(0, run.groups, run.ids, table.data(), u.data(), values.data(), 1);
@@ -63,7 +64,7 @@ void receive(benchmark::State& state) {
 void send(benchmark::State& state) {
   const Run run(state);
   const BinOrder bins = bin_order(run.hash, run.ids, 1);
-  const OprfSender sender(run.session.data(), run.seeds.data(), run.seeds.data());
+  const OprfSender sender(run.session.data(), run.pairs.data(), run.pairs.data(), run.pairs.data());
   const ot::Blocks u(code_bits * run.groups, Block{1, 2});
   std::vector<u64> values(3 * run.count);
   for (auto _ : state)

@@ -4,16 +4,13 @@
 #include <cstring>
 #include <span>
 
-#include "bind/arrays.h"
+#include "bind/ot_blocks.h"
 #include "psi/bins.h"
 #include "psi/oprf.h"
 #include "psi/store.h"
 
 namespace vfxgb::bind {
 namespace {
-
-using ot::Block;
-using Byte = std::uint8_t;
 
 psi::Ids ids_of(const Array<Byte>& ids) {
   const Byte* data = shaped(ids, {-1, 16}, "ids");
@@ -49,13 +46,18 @@ py::tuple bin_order(const Array<Byte>& ids, const py::bytes& key, py::ssize_t bi
                         array_of(made.offsets.data(), made.offsets.size()));
 }
 
-psi::OprfReceiver make_receiver(const py::bytes& session, const Array<Byte>& seeds) {
-  return {bytes_of(session, psi::session_bytes, "session"), shaped(seeds, {psi::code_bits, 2, 16}, "seeds")};
+std::unique_ptr<psi::OprfReceiver> make_receiver(const py::bytes& session, const Array<Byte>& pairs) {
+  const ot::Blocks seeds = blocks_of_array(pairs, {psi::secret_bits, 2, block_bytes}, "pairs");
+  return std::make_unique<psi::OprfReceiver>(bytes_of(session, psi::session_bytes, "session"), seeds.data());
 }
 
-psi::OprfSender make_sender(const py::bytes& session, const py::bytes& choices, const Array<Byte>& seeds) {
-  return {bytes_of(session, psi::session_bytes, "session"), bytes_of(choices, psi::code_bits / 8, "choices"),
-          shaped(seeds, {psi::code_bits, 16}, "seeds")};
+std::unique_ptr<psi::OprfSender> make_sender(const py::bytes& session, const py::buffer& choices,
+                                             const Array<Byte>& seeds, const py::buffer& opening) {
+  const ot::Blocks secret = blocks_of(choices, psi::row_blocks, "choices"),
+                   own = blocks_of_array(seeds, {psi::secret_bits, block_bytes}, "seeds"),
+                   sent = blocks_of(opening, 2 * psi::secret_bits, "opening");
+  return std::make_unique<psi::OprfSender>(bytes_of(session, psi::session_bytes, "session"), secret.data(), own.data(),
+                                           sent.data());
 }
 
 py::tuple receiver_mask(const psi::OprfReceiver& receiver, u64 first_group, const Array<Byte>& ids,
@@ -72,7 +74,7 @@ py::tuple receiver_mask(const psi::OprfReceiver& receiver, u64 first_group, cons
     receiver.mask(first_group, groups, own, in_bins, u.data(), out, team);
     return true;
   });
-  return py::make_tuple(py::bytes(reinterpret_cast<const char*>(u.data()), u.size() * sizeof(Block)), values);
+  return py::make_tuple(bytes_of_blocks(u), values);
 }
 
 void sender_evaluate(const psi::OprfSender& sender, u64 first_group, const py::buffer& u, const Array<Byte>& ids,
@@ -130,10 +132,11 @@ void register_psi(py::module_& module) {
   module.def("cuckoo_table", cuckoo_table, arg("ids"), arg("key"), arg("bins"), arg("threads") = 1);
   module.def("bin_order", bin_order, arg("ids"), arg("key"), arg("bins"), arg("threads") = 1);
   py::class_<psi::OprfReceiver>(module, "OprfReceiver")
-      .def(py::init(&make_receiver), arg("session"), arg("seeds"))
+      .def(py::init(&make_receiver), arg("session"), arg("pairs"))
+      .def_property_readonly("opening", [](const psi::OprfReceiver& self) { return bytes_of_blocks(self.opening()); })
       .def("mask", receiver_mask, arg("first_group"), arg("ids"), arg("entries"), arg("threads") = 1);
   py::class_<psi::OprfSender>(module, "OprfSender")
-      .def(py::init(&make_sender), arg("session"), arg("choices"), arg("seeds"))
+      .def(py::init(&make_sender), arg("session"), arg("choices"), arg("seeds"), arg("opening"))
       .def("evaluate", sender_evaluate, arg("first_group"), arg("u"), arg("ids"), arg("order"), arg("offsets"),
            arg("values").noconvert(), arg("threads") = 1);
   module.def("store_size", [](py::ssize_t keys) { return psi::store_size(not_negative(keys, "keys")); }, arg("keys"));

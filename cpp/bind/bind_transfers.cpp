@@ -24,17 +24,10 @@ struct Sender {
   ot::Blocks check_blocks;
 };
 
-ot::Blocks blocks_of_array(const Array<Byte>& array, std::initializer_list<py::ssize_t> shape, const char* name) {
-  const Byte* data = shaped(array, shape, name);
-  ot::Blocks out(static_cast<std::size_t>(array.size()) / sizeof(Block));
-  std::memcpy(out.data(), data, static_cast<std::size_t>(array.size()));
-  return out;
-}
-
 std::unique_ptr<Receiver> make_receiver(unsigned bits, const Array<Byte>& pairs) {
   const ot::Pieces pieces(bits);
   const ot::Blocks seeds = blocks_of_array(pairs, {128, 2, block_bytes}, "pairs");
-  ot::Blocks leaves(pieces.leaves()), checks(2 * pieces.leaves()), opening(ot::opening_blocks);
+  ot::Blocks leaves(pieces.leaves()), checks(2 * pieces.leaves()), opening(pieces.opening_blocks());
   ot::grow_seed_trees(pieces, seeds.data(), leaves.data(), checks.data(), opening.data());
   return std::make_unique<Receiver>(pieces, leaves, opening, checks);
 }
@@ -44,9 +37,9 @@ std::unique_ptr<Sender> make_sender(unsigned bits, const py::bytes& delta, const
   const ot::Pieces pieces(bits);
   const Block secret = block_of(delta, "delta");
   const ot::Blocks own = blocks_of_array(seeds, {128, block_bytes}, "seeds"),
-                   sent = blocks_of(opening, ot::opening_blocks, "opening");
+                   sent = blocks_of(opening, pieces.opening_blocks(), "opening");
   ot::Blocks leaves(pieces.leaves()), checks(2 * pieces.leaves());
-  ot::grow_punctured_seed_trees(pieces, secret, own.data(), sent.data(), leaves.data(), checks.data());
+  ot::grow_punctured_seed_trees(pieces, &secret, own.data(), sent.data(), leaves.data(), checks.data());
   return std::make_unique<Sender>(pieces, secret, leaves, checks);
 }
 

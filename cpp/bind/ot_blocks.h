@@ -42,6 +42,14 @@ inline ot::Blocks blocks_of(const py::buffer& buffer, std::size_t count, const c
   return out;
 }
 
+inline ot::Blocks blocks_of_array(const Array<Byte>& array, std::initializer_list<py::ssize_t> shape,
+                                  const char* name) {
+  const Byte* data = shaped(array, shape, name);
+  ot::Blocks out(static_cast<std::size_t>(array.size()) / sizeof(Block));
+  std::memcpy(out.data(), data, static_cast<std::size_t>(array.size()));
+  return out;
+}
+
 inline std::size_t block_count(const py::buffer& buffer) { return Bytes(buffer, sizeof(Block)).count(); }
 
 inline Array<Byte> array_of_blocks(const ot::Blocks& blocks, std::vector<py::ssize_t> shape) {

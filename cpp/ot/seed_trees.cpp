@@ -47,7 +47,7 @@ std::size_t bit_of_level(const Pieces& pieces, std::size_t piece, unsigned level
 
 }  // namespace
 
-Pieces::Pieces(unsigned bits) : bits_(bits) {
+Pieces::Pieces(unsigned bits, std::size_t length) : bits_(bits), length_(length) {
   if (bits < 1 || bits > max_field_bits)
     throw std::invalid_argument("pieces of " + std::to_string(bits) + " bits; wanted 1 to " +
                                 std::to_string(max_field_bits));
@@ -60,7 +60,7 @@ AesKey leaf_key(const Block& leaf) {
 }
 
 void grow_seed_trees(const Pieces& pieces, const Block* pairs, Block* leaves, Block* check_blocks, Block* opening) {
-  Block* sums = opening + 2 * (base_transfers - pieces.count());
+  Block* sums = opening + 2 * (pieces.length() - pieces.count());
   for (std::size_t piece = 0; piece < pieces.count(); ++piece) {
     Block* nodes = leaves + pieces.first_leaf(piece);
     const Block* pair = pairs + 2 * bit_of_level(pieces, piece, 1);
@@ -80,16 +80,16 @@ void grow_seed_trees(const Pieces& pieces, const Block* pairs, Block* leaves, Bl
   }
 }
 
-void grow_punctured_seed_trees(const Pieces& pieces, const Block& delta, const Block* seeds, const Block* opening,
+void grow_punctured_seed_trees(const Pieces& pieces, const Block* delta, const Block* seeds, const Block* opening,
                                Block* leaves, Block* check_blocks) {
-  const Block* sums = opening + 2 * (base_transfers - pieces.count());
+  const Block* sums = opening + 2 * (pieces.length() - pieces.count());
   for (std::size_t piece = 0; piece < pieces.count(); ++piece) {
     Block* nodes = leaves + pieces.first_leaf(piece);
     nodes[0] = zero;
     nodes[1] = seeds[bit_of_level(pieces, piece, 1)];
     for (unsigned level = 2; level <= pieces.bits(piece); ++level) {
       const std::size_t made = std::size_t{1} << level, bit = bit_of_level(pieces, piece, level);
-      const u64 mask = bit_mask(delta, bit);
+      const u64 mask = bit_mask(delta[bit / 128], bit % 128);
       grow_level(nodes, made / 2);
       for (std::size_t i = 0; i < made; i += 2) swap_if(mask, nodes[i], nodes[i + 1]);
       // Odd places hold the side that is not Delta's, and place 1 the node beside the path: in its stand is a child of
@@ -105,7 +105,8 @@ void grow_punctured_seed_trees(const Pieces& pieces, const Block& delta, const B
     for (std::size_t k = 0; k < 2; ++k) checks[k] = sums[2 * piece + k] ^ every_other(checks, 2 + k, 2 * count);
     // From the sender's order to the receiver's: x = y ^ Delta_i, one bit after the other.
     for (unsigned b = 0; b < pieces.bits(piece); ++b) {
-      const u64 mask = bit_mask(delta, pieces.first_bit(piece) + b);
+      const std::size_t bit = pieces.first_bit(piece) + b;
+      const u64 mask = bit_mask(delta[bit / 128], bit % 128);
       for (std::size_t y = 0; y < count; ++y)
         if ((y >> b & 1) == 0)
           for (std::size_t k = 0; k < 2; ++k)

@@ -9,8 +9,10 @@ from vfxgb import _native
 
 K, S = bytes(16), bytes(32)
 IDS = np.zeros((2, 16), dtype=np.uint8)
-RECEIVER = _native.psi.OprfReceiver(S, np.zeros((512, 2, 16), dtype=np.uint8))
-SENDER = _native.psi.OprfSender(S, bytes(64), np.zeros((512, 16), dtype=np.uint8))
+PAIRS, SEEDS = np.zeros((768, 2, 16), dtype=np.uint8), np.zeros((768, 16), dtype=np.uint8)
+OPENING = bytes(2 * 768 * 16)
+RECEIVER = _native.psi.OprfReceiver(S, PAIRS)
+SENDER = _native.psi.OprfSender(S, bytes(96), SEEDS, OPENING)
 EMPTY = np.full(128, 2**32 - 1, dtype=np.uint32)
 ORDER = np.arange(6, dtype=np.uint32)
 OFFSETS = np.full(129, 6, dtype=np.uint32)
@@ -20,7 +22,7 @@ STORE = np.zeros(_native.psi.store_size(6), dtype=np.uint64)
 
 
 def evaluate(
-    group: int = 0, u: bytes = bytes(8192), order: object = ORDER, offsets: object = OFFSETS, values: object = VALUES
+    group: int = 0, u: bytes = bytes(3072), order: object = ORDER, offsets: object = OFFSETS, values: object = VALUES
 ) -> None:
     SENDER.evaluate(group, u, IDS, order, offsets, values)
 
@@ -33,10 +35,11 @@ def evaluate(
         (lambda: _native.psi.cuckoo_table(IDS, K, 2), "bins must be from 3"),
         (lambda: _native.psi.bin_order(IDS, K, 2**32), "bins must be from 3"),
         (lambda: _native.psi.bin_order(IDS, K, 3, 0), "threads must be at least 1"),
-        (lambda: _native.psi.OprfReceiver(bytes(31), np.zeros((512, 2, 16), dtype=np.uint8)), "session takes 32 bytes"),
-        (lambda: _native.psi.OprfReceiver(S, np.zeros((128, 2, 16), dtype=np.uint8)), "seeds must have shape"),
-        (lambda: _native.psi.OprfSender(S, bytes(63), np.zeros((512, 16), dtype=np.uint8)), "choices takes 64 bytes"),
-        (lambda: _native.psi.OprfSender(S, bytes(64), np.zeros((512, 2, 16), dtype=np.uint8)), "seeds must have shape"),
+        (lambda: _native.psi.OprfReceiver(bytes(31), PAIRS), "session takes 32 bytes"),
+        (lambda: _native.psi.OprfReceiver(S, PAIRS[:128]), "pairs must have shape"),
+        (lambda: _native.psi.OprfSender(S, bytes(95), SEEDS, OPENING), "choices holds 95 bytes; wanted 96"),
+        (lambda: _native.psi.OprfSender(S, bytes(96), PAIRS, OPENING), "seeds must have shape"),
+        (lambda: _native.psi.OprfSender(S, bytes(96), SEEDS, OPENING[1:]), "opening holds 24575 bytes; wanted 24576"),
         (lambda: RECEIVER.mask(0, IDS, EMPTY[:127]), "whole groups"),
         (lambda: RECEIVER.mask(0, IDS, EMPTY - np.uint32(1)), "entries must be below"),
         (lambda: evaluate(u=bytes(8191)), "whole items"),

@@ -23,6 +23,12 @@ Bytes random_bytes(std::size_t count) {
   return out;
 }
 
+ot::Blocks random_blocks(std::size_t count) {
+  ot::Blocks out(count);
+  for (Block& block : out) block = {test::generator()(), test::generator()()};
+  return out;
+}
+
 u64 first_of(const Bytes& message, std::size_t digest_bytes) {
   u64 block[16] = {};
   if (!message.empty()) std::memcpy(block, message.data(), message.size());
@@ -39,6 +45,7 @@ void blake2b() {
                            {1, 0x4882ead1cdd9f694, 0x956987df86f6a32f},
                            {3, 0x36a4a06801c279e8, 0xa4d902737274a340},
                            {104, 0xfdded5c2f4250737, 0xc8ef9e255b14d8af},
+                           {120, 0xaee5aaa25505b8e5, 0xe3a7a4ce6a17553d},
                            {128, 0x827e61b6f13dd1c2, 0xdae2479c78e31923}};
   for (const Known& known : answers) {
     Bytes message(known.bytes);
@@ -71,17 +78,17 @@ void bins(std::size_t count, std::size_t threads) {
 
 void oprf(std::size_t count, std::size_t threads) {
   const std::size_t groups = (2 * count + 384) / group_bins;
-  const Bytes digests = random_bytes(32 * count), key = random_bytes(16), session = random_bytes(32),
-              pairs = random_bytes(2 * 16 * code_bits), choices = random_bytes(code_bits / 8);
-  Bytes chosen(16 * code_bits);
-  for (std::size_t i = 0; i < code_bits; ++i)
-    std::copy_n(pairs.data() + 32 * i + 16 * (choices[i / 8] >> i % 8 & 1), 16, chosen.data() + 16 * i);
+  const Bytes digests = random_bytes(32 * count), key = random_bytes(16), session = random_bytes(32);
+  const ot::Blocks pairs = random_blocks(2 * secret_bits), choices = random_blocks(row_blocks);
+  ot::Blocks chosen(secret_bits);
+  for (std::size_t i = 0; i < secret_bits; ++i)
+    chosen[i] = pairs[2 * i + (ot::bit_mask(choices[i / 128], i % 128) & 1)];
   const Ids own(digests.data(), count), theirs(digests.data() + 16, count);
   const BinHash hash(key.data(), groups * group_bins);
   const std::vector<u32> table = cuckoo_table(hash, own, threads);
   const BinOrder order = bin_order(hash, theirs, threads);
   const OprfReceiver receiver(session.data(), pairs.data());
-  const OprfSender sender(session.data(), choices.data(), chosen.data());
+  const OprfSender sender(session.data(), choices.data(), chosen.data(), receiver.opening().data());
   ot::Blocks u(code_bits * groups);
   std::vector<u64> values(table.size()), found(3 * count);
   receiver.mask(0, groups, own, table.data(), u.data(), values.data(), threads);
@@ -121,8 +128,8 @@ void all() {
 }
 
 void refusals() {
-  const Bytes digests = random_bytes(16 * 4), key = random_bytes(16), session = random_bytes(32),
-              seeds = random_bytes(2 * 16 * code_bits);
+  const Bytes digests = random_bytes(16 * 4), key = random_bytes(16), session = random_bytes(32);
+  const ot::Blocks seeds = random_blocks(2 * secret_bits);
   const Ids ids(digests.data(), 4);
   CHECK_THROWS(Ids(digests.data(), max_ids + 1));
   CHECK_THROWS(BinHash(key.data(), 2));
@@ -133,7 +140,7 @@ void refusals() {
   CHECK_THROWS(check_entries(ids, empty, false));
   CHECK_THROWS(check_entries(ids, beyond, true));
   const OprfReceiver receiver(session.data(), seeds.data());
-  const OprfSender sender(session.data(), seeds.data(), seeds.data());
+  const OprfSender sender(session.data(), seeds.data(), seeds.data(), seeds.data());
   ot::Blocks u(code_bits);
   std::vector<u64> values(group_bins);
   const std::vector<u32> wrong(group_bins, 12);

@@ -22,7 +22,7 @@ struct Base {
         chosen(128),
         leaves(pieces.leaves()),
         checks(2 * pieces.leaves()),
-        opening(opening_blocks),
+        opening(pieces.opening_blocks()),
         punctured(pieces.leaves()),
         found_checks(2 * pieces.leaves()) {
     for (std::size_t i = 0; i < 128; ++i) chosen[i] = pairs[2 * i + bit(delta, i)];
@@ -30,7 +30,7 @@ struct Base {
     open(opening);
   }
   void open(const Blocks& sent) {
-    grow_punctured_seed_trees(pieces, delta, chosen.data(), sent.data(), punctured.data(), found_checks.data());
+    grow_punctured_seed_trees(pieces, &delta, chosen.data(), sent.data(), punctured.data(), found_checks.data());
   }
   std::size_t hole(std::size_t piece) const {
     std::size_t out = 0;
@@ -93,7 +93,7 @@ void seeds(unsigned bits) {
 void spoiled_openings(unsigned bits) {
   Base base(bits);
   std::size_t found = 0;
-  for (std::size_t at = 0; at < opening_blocks; ++at) {
+  for (std::size_t at = 0; at < base.pieces.opening_blocks(); ++at) {
     Blocks sent = base.opening;
     sent[at] ^= Block{4, 0};
     base.open(sent);

@@ -1,12 +1,15 @@
 """Bins, the OPRF and the store against forms of their definitions in Python, over AES of `cryptography` and hashlib."""
 
 import hashlib
+from functools import reduce
+from operator import xor
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+import transfer_twin as twin
 from vfxgb import _native
 
 SESSION = bytes(range(32))
@@ -37,18 +40,19 @@ def naive_bins(identity: bytes, bins: int) -> list[int]:
 
 
 def naive_code(identity: bytes, which: int) -> int:
-    """C_w(x): 512 bits."""
+    """C_w(x): 192 bits."""
     stream = _native.rand.chacha20_block(SESSION, which + 1, bytes(12))
-    return int.from_bytes(b"".join(aes(stream[i : i + 16], identity) for i in range(0, 64, 16)), "little")
+    return int.from_bytes(b"".join(aes(stream[i : i + 16], identity) for i in (0, 16))[:24], "little")
 
 
 def naive_hash(place: int, row: int) -> int:
-    data = SESSION + place.to_bytes(8, "little") + row.to_bytes(64, "little")
+    data = SESSION[:16] + place.to_bytes(8, "little") + row.to_bytes(96, "little")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
-def column(seed: bytes, group: int) -> int:
-    return int.from_bytes(aes(seed, group.to_bytes(16, "little")), "little")
+def times_secret(code: int, secret: int) -> int:
+    """The pieces of the secret where the code has a bit: bit 0 of all pieces, then bit 1 of all, and so on."""
+    return sum((secret >> 4 * i + b & 1) << 192 * b + i for i in range(192) if code >> i & 1 for b in range(4))
 
 
 def row_of(columns: list[int], place: int) -> int:
@@ -84,12 +88,16 @@ def test_oprf(threads: int) -> None:
     bins = 384
     ids = random_bytes(250, 16, 5)
     own, theirs = ids[:150], np.ascontiguousarray(ids[100:])
-    pairs = random_bytes(1024, 16, 6).reshape(512, 2, 16)
-    choices = random_bytes(1, 64, 7).tobytes()
+    pairs = random_bytes(2 * 768, 16, 6).reshape(768, 2, 16)
+    choices = random_bytes(1, 96, 7).tobytes()
     secret = int.from_bytes(choices, "little")
-    bits = [secret >> i & 1 for i in range(512)]
+    bits = [secret >> i & 1 for i in range(768)]
     receiver = _native.psi.OprfReceiver(SESSION, pairs)
-    sender = _native.psi.OprfSender(SESSION, choices, np.ascontiguousarray(pairs[np.arange(512), bits]))
+    seeds = np.ascontiguousarray(pairs[np.arange(768), bits])
+    sender = _native.psi.OprfSender(SESSION, choices, seeds, receiver.opening)
+    numbers = [(twin.number(zero.tobytes()), twin.number(one.tobytes())) for zero, one in pairs]
+    trees = twin.grow(numbers, 4)
+    assert receiver.opening == twin.opening(trees)
     table = _native.psi.cuckoo_table(own, KEY, bins)
     order, offsets = _native.psi.bin_order(theirs, KEY, bins)
     assert table is not None
@@ -104,22 +112,24 @@ def test_oprf(threads: int) -> None:
 
     q: list[int] = []
     for group in range(3):
-        zero = [column(pairs[i, 0].tobytes(), group) for i in range(512)]
-        one = [column(pairs[i, 1].tobytes(), group) for i in range(512)]
+        streams = [[tree.stream(y, group) for y in range(16)] for tree in trees]
+        columns = [
+            reduce(xor, (stream for y, stream in enumerate(some) if y >> b & 1)) for b in range(4) for some in streams
+        ]
         entries = table[128 * group : 128 * (group + 1)].tolist()
         codes = [0 if e == NO_ENTRY else naive_code(own[e // 3].tobytes(), e % 3) for e in entries]
-        for i in range(512):
+        for i in range(192):
             code_column = sum((code >> i & 1) << j for j, code in enumerate(codes))
-            at = 16 * (512 * group + i)
-            assert int.from_bytes(sent[at : at + 16], "little") == zero[i] ^ one[i] ^ code_column
+            at = 16 * (192 * group + i)
+            assert int.from_bytes(sent[at : at + 16], "little") == reduce(xor, streams[i]) ^ code_column
         for place in range(128):
-            t = row_of(zero, place)
+            t = row_of(columns, place)
             assert found[128 * group + place] == naive_hash(128 * group + place, t)
-            q.append(t ^ (codes[place] & secret))
+            q.append(t ^ times_secret(codes[place], secret))
     by_entry = {}
     for number, row in enumerate(theirs):
         for which, place in enumerate(naive_bins(row.tobytes(), bins)):
-            wanted = naive_hash(place, q[place] ^ (naive_code(row.tobytes(), which) & secret))
+            wanted = naive_hash(place, q[place] ^ times_secret(naive_code(row.tobytes(), which), secret))
             assert values[3 * number + which] == wanted
             by_entry[row.tobytes(), which] = wanted
     agreed = 0

@@ -29,9 +29,9 @@ def aes(key: int, value: int) -> int:
     return number(encryptor.update(block(value)))
 
 
-def piece_bits(k: int) -> list[int]:
+def piece_bits(k: int, length: int = 128) -> list[int]:
     """The bits of each piece of Delta."""
-    return [min(k, 128 - first) for first in range(0, 128, k)]
+    return [min(k, length - first) for first in range(0, length, k)]
 
 
 def product(a: int, b: int) -> int:
@@ -64,7 +64,7 @@ class Tree:
 def grow(pairs: list[tuple[int, int]], k: int) -> list[Tree]:
     """The receiver's trees; pairs: of each base transfer seed zero and seed one."""
     trees, first = [], 0
-    for bits in piece_bits(k):
+    for bits in piece_bits(k, len(pairs)):
         zero, one = pairs[first + bits - 1]
         level, sums = [one, zero], []
         for depth in range(2, bits + 1):

@@ -17,22 +17,27 @@ def bin_order(
 
 @final
 class OprfReceiver:
-    """Receiver of an OPRF in every bin (cpp/psi/oprf.h); session 32 bytes, seeds uint8[512, 2, 16]."""
+    """Receiver of an OPRF in every bin (cpp/psi/oprf.h); session 32 bytes, pairs uint8[768, 2, 16].
 
-    def __init__(self, session: bytes, seeds: NDArray[np.uint8]) -> None: ...
+    `opening`, 24,576 bytes, goes to the sender.
+    """
+
+    def __init__(self, session: bytes, pairs: NDArray[np.uint8]) -> None: ...
+    @property
+    def opening(self) -> bytes: ...
     def mask(
         self, first_group: int, ids: NDArray[np.uint8], entries: NDArray[np.uint32], threads: int = 1
     ) -> tuple[bytes, NDArray[np.uint64]]:
-        """(8192 bytes a group for the sender, the values) of whole groups of 128 bins, which hold `entries`.
+        """(3072 bytes a group for the sender, the values) of whole groups of 128 bins, which hold `entries`.
 
         Values of empty bins mean nothing. Never use a group's number twice.
         """
 
 @final
 class OprfSender:
-    """Sender of an OPRF in every bin; choices 64 bytes, seeds uint8[512, 16]: of each pair, the one a bit names."""
+    """Sender of an OPRF in every bin; choices 96 bytes, seeds uint8[768, 16]: of each pair, the one a bit names."""
 
-    def __init__(self, session: bytes, choices: bytes, seeds: NDArray[np.uint8]) -> None: ...
+    def __init__(self, session: bytes, choices: Buffer, seeds: NDArray[np.uint8], opening: Buffer) -> None: ...
     def evaluate(
         self,
         first_group: int,

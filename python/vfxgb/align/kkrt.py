@@ -8,7 +8,7 @@ So the active party gets z_k(x) = F_k(x) ^ (the store's value) where k has x, an
 add up to 0 only if all passive parties have x. With one of them z is 0.
 
     passive -> offer      active -> reply, table key, public keys      passive -> choices
-    active  -> rows of all bins, in blocks                             passive -> the store, in blocks
+    active  -> seeds; rows of all bins, in blocks                      passive -> the store, in blocks
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.align.blocks import Progress, blocks, check_bytes, check_first
 from vfxgb.align.ids import Ids
-from vfxgb.align.messages import AlignKeys, AlignReady, CodeChoices, CodeRows, Hint
+from vfxgb.align.messages import AlignKeys, AlignReady, CodeChoices, CodeRows, CodeSeeds, Hint
 from vfxgb.align.oprf import ActiveEnd, PassiveEnd
 from vfxgb.align.params import (
     BLOCK_GROUPS,
@@ -63,6 +63,7 @@ def compare_active(
     sums = np.zeros(len(used), dtype=np.uint64)
     for peer, channel in channels.items():
         receiver = ends[peer].finish(channel.recv(CodeChoices).u, f"{peer}, comparing ids at {own}")
+        channel.send(CodeSeeds(opening=pack_bytes(receiver.opening)))
         sums ^= _send_rows(receiver, digests, table, channel, threads, progress)[used]
     for peer, channel in channels.items():
         sums ^= _receive_store(digests, table[used], ready[peer].n_ids, channel, threads, progress)
@@ -136,8 +137,8 @@ def compare_passive(
     keys = channel.recv(AlignKeys)
     check_bytes(keys.table_key, KEY_BYTES, f"{step}: key of the bins")
     zero = _zero_shares(ids, keys, n_passives, agreement, step)
-    sender, request = end.finish(keys.reply, channel.peer, step)
-    channel.send(CodeChoices(u=pack_bytes(request)))
+    channel.send(CodeChoices(u=pack_bytes(end.request(keys.reply, channel.peer, step))))
+    sender = end.open(channel.recv(CodeSeeds).opening, step)
     values = np.empty(HASHES * len(ids), dtype=np.uint64)
     bins = bin_count(n_active)
     order, offsets = _native.psi.bin_order(ids.digests, keys.table_key, bins, threads)

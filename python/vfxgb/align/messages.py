@@ -98,7 +98,7 @@ class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class CodeChoices(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active (kkrt): extension of the base transfers to the width of the code, 6 KiB."""
+    """Passive to active (kkrt): extension of the base transfers to the secret of the OPRF, 7 KiB."""
 
     TAG: ClassVar[str] = "code-choices"
     REVEALS: ClassVar[Reveals] = NOTHING
@@ -106,8 +106,17 @@ class CodeChoices(Message, frozen=True, forbid_unknown_fields=True):
     u: Bulk
 
 
+class CodeSeeds(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive (kkrt): what opens all but one of the seeds of each piece of the OPRF's secret, 24 KiB."""
+
+    TAG: ClassVar[str] = "code-seeds"
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    opening: Bulk
+
+
 class CodeRows(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive (kkrt), in blocks: the masked code words of bins from group `first` on, 8 KiB a group."""
+    """Active to passive (kkrt), in blocks: the masked code words of bins from group `first` on, 3 KiB a group."""
 
     TAG: ClassVar[str] = "code-rows"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
@@ -267,6 +276,7 @@ ALIGN_MESSAGES: tuple[type[Message], ...] = (
     TwiceBlindedIds,
     AlignKeys,
     CodeChoices,
+    CodeSeeds,
     CodeRows,
     Hint,
     CommonRows,

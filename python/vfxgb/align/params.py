@@ -23,10 +23,13 @@ HASHES = 3
 BINS_PER_ID = 1.27
 EXTRA_BINS = 256
 GROUP = 128
-CODE_BITS = 512
+# The code of the OPRF, its secret of four bits for each of the code's, and the bytes that open its seeds.
+CODE_BITS = 192
 CODE_BYTES = CODE_BITS // 8
+SECRET_BITS = 4 * CODE_BITS
+OPENING_BYTES = 2 * 16 * SECRET_BITS
 # Groups of 128 bins in a message: 1 MiB.
-BLOCK_GROUPS = 128
+BLOCK_GROUPS = 341
 # Numbers of a store in a message: 1 MiB.
 STORE_BLOCK = 1 << 17
 # Keys of a table and seeds of a store that are tried, each of which fails with negligible probability.
