@@ -50,7 +50,7 @@ def test_a_schedule_by_id() -> None:
     away = absences(dropout, 2, 3)
     place = STAGES.index(UNMASK)
     assert away == [set()] * place + [{2}] * (len(away) - place)
-    assert all(one == {2} for one in absences(dropout, 3, 3))
+    assert all(absence == {2} for absence in absences(dropout, 3, 3))
     assert not any(absences(dropout, 4, 3))
 
 
