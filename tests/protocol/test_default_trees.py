@@ -92,14 +92,16 @@ def test_smm2_keeps_the_splits_of_both_parties(make) -> None:
     assert "refused nodes" not in model.timings_.operations
     truth = Truth(model.transcript_)
     view = view_of(model.transcript_, "shop", truth)
-    answered = [one for one in exchanges(view, "bank", "smm2-basis", "smm2-products") if one.products is not None]
-    assert {one.node.depth for one in answered} == {0, 1, 2}
-    for one in answered:
-        pairs = truth.note("bank", "pairs", one.node.round, one.node.tree)
-        gradients = pairs[one.node.rows, 0] * float(truth.note("bank", "step", one.node.round)[0])
-        vectors = one.mask()
+    answered = [
+        exchange for exchange in exchanges(view, "bank", "smm2-basis", "smm2-products") if exchange.products is not None
+    ]
+    assert {exchange.node.depth for exchange in answered} == {0, 1, 2}
+    for exchange in answered:
+        pairs = truth.note("bank", "pairs", exchange.node.round, exchange.node.tree)
+        gradients = pairs[exchange.node.rows, 0] * float(truth.note("bank", "step", exchange.node.round)[0])
+        vectors = exchange.mask()
         hiding = vectors @ gradients
-        np.testing.assert_allclose(one.products[0], gradients - hiding @ vectors, atol=1e-9)
+        np.testing.assert_allclose(exchange.products[0], gradients - hiding @ vectors, atol=1e-9)
         left_open = np.linalg.norm(vectors, axis=0) * np.linalg.norm(hiding)
         assert left_open.min() > RELATIVE * np.abs(gradients).max()
 
@@ -112,8 +114,8 @@ def test_merged_cells_give_no_gradient_to_the_attacks() -> None:
         if not lone:
             X[0] = X[1]
         report = fit(X, y, "smm2", SMM2, record=True, max_depth=1).audit(["smm2-read", "smm2-linear"])
-        assert all(one.success == 0.0 for one in report.of("smm2-linear"))
-        found[name] = max(one.success for one in report.of("smm2-read"))
+        assert all(finding.success == 0.0 for finding in report.of("smm2-linear"))
+        found[name] = max(finding.success for finding in report.of("smm2-read"))
     assert found["lone"] <= found["ordinary"] == 1.0
 
 
@@ -133,14 +135,14 @@ def test_a_refused_root_warns_and_keeps_the_active_party_at_work() -> None:
     X, y = lone_row_table(110)
     with pytest.warns(RefusedRootWarning, match="shop proposes no split at the root of tree 0 of round 0") as raised:
         model = fit(X, y, "smm2", {"insecure": True}, record=True)
-    (warning,) = [one for one in raised if issubclass(one.category, RefusedRootWarning)]
+    (warning,) = [warning for warning in raised if issubclass(warning.category, RefusedRootWarning)]
     assert "small_nodes='batch_he'" in str(warning.message)
     assert all(tree["bank"] > 0 and tree["shop"] == 0 for tree in splits(model))
     # Nor is the shop told the sums of nodes in which it takes no part.
     view = view_of(model.transcript_, "shop", Truth(model.transcript_))
     totals = [tree.totals for message in view.tagged("bank", ScoreLevel.TAG) for tree in message.trees]
     assert totals
-    assert not any(np.frombuffer(one, dtype=np.int64).any() for one in totals)
+    assert not any(np.frombuffer(total, dtype=np.int64).any() for total in totals)
 
 
 def test_models_of_smm2_do_not_depend_on_secret_draws() -> None:

@@ -99,13 +99,13 @@ def test_corrected_sums_of_every_kind_are_plains(kind, make_problem) -> None:
 
 def test_buckets_go_out_once_and_as_often_true_as_epsilon_says(shops, sent) -> None:
     fit({"epsilon": 1.0}, n_train=380)
-    assert [one.feature for one in sent] == [0, 1, 2]
+    assert [message.feature for message in sent] == [0, 1, 2]
     true = shops[0]._binned
-    for one in sent:
-        column = np.frombuffer(one.buckets, dtype="<u2")
-        own = true.bins.column(one.feature)[:380]
+    for message in sent:
+        column = np.frombuffer(message.buckets, dtype="<u2")
+        own = true.bins.column(message.feature)[:380]
         assert len(column) == 380
-        buckets = one.n_bins + 1
+        buckets = message.n_bins + 1
         keep = np.e / (np.e + buckets - 1)
         assert abs((column == own).mean() - keep) < 5 * np.sqrt(keep * (1 - keep) / 380)
         assert column.max() < buckets
@@ -133,7 +133,7 @@ def test_whether_values_are_missing_does_not_show(shops, sent) -> None:
         return [getattr(message, name) for name in message.__struct_fields__ if name != "buckets"]
 
     assert told(missing=True) == told(missing=False)
-    (with_missing,), (without,) = (one.events for one in shops)
+    (with_missing,), (without,) = (shop.events for shop in shops)
     assert with_missing == without
 
 
@@ -207,7 +207,7 @@ def test_corrected_sums_have_the_true_mean() -> None:
 
     def left(buckets: np.ndarray) -> list[np.ndarray]:
         goes = [(buckets <= cut) | (missing & (buckets == 3)) for cut, missing in zip(split, default_left, strict=True)]
-        return [pairs[one].sum(axis=0) for one in goes]
+        return [pairs[goe].sum(axis=0) for goe in goes]
 
     noisy = np.array([left(row) for row in draws])
     totals = np.repeat(pairs.sum(axis=0)[None, :], 3000, axis=0)

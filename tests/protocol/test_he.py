@@ -376,11 +376,11 @@ def test_operations_are_counted(make_problem, encrypted, messages) -> None:
     gradients = 2 * N_TRAIN
     totals = sum(message.count for message in messages if isinstance(message, HeTotals)) // 2
     assert own["encryptions"] == gradients + totals
-    assert own["decryptions"] == sum(one["rerandomisations"] for one in theirs)
-    for one in theirs:
-        assert one["additions"] > 0
-        assert one["row additions"] >= gradients
-        assert one["packing"] >= one["rerandomisations"]
+    assert own["decryptions"] == sum(their["rerandomisations"] for their in theirs)
+    for their in theirs:
+        assert their["additions"] > 0
+        assert their["row additions"] >= gradients
+        assert their["packing"] >= their["rerandomisations"]
     assert {"encrypt", "send gradients", "decrypt", "wait"} <= set(result.timings.seconds)
     for party in result.timings.parties.values():
         assert {"read gradients", "sums", "left sums", "pack", "wait"} <= set(party.seconds)

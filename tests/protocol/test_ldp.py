@@ -74,8 +74,8 @@ def release(train: TrainParams, n: int = 100, outputs: int = 1, weights: Any = N
 def true_gradients(n: int, outputs: int = 1, sampled: Any = None, round_index: int = 0) -> Gradients:
     rng = np.random.default_rng(1)
     pairs = [rng.integers(-(2**30), 2**30, size=(n, 2)) for _ in range(outputs)]
-    for one in pairs:
-        one[:, 1] = np.abs(one[:, 1]) // 4
+    for pair in pairs:
+        pair[:, 1] = np.abs(pair[:, 1]) // 4
     return Gradients(round_index, pairs, sampled, 2.0**-30, lambda: np.zeros((n, outputs)))
 
 
@@ -140,16 +140,16 @@ def test_one_release_a_tree_and_all_sums_and_leaves_from_it(given, order, sent) 
     params = settings(n_estimators=2, max_bin=8)
     tables, _ = table()
     result = fit(params, {**given, "order": order})
-    released = [one for one in sent if isinstance(one, LdpGradients)]
-    assert [one.round for one in released] == [0, 1]
-    assert all(one.n_rows == 300 for one in released)
+    released = [message for message in sent if isinstance(message, LdpGradients)]
+    assert [message.round for message in released] == [0, 1]
+    assert all(message.n_rows == 300 for message in released)
     leaves = predict_leaves(result.active_share, result.passive_shares, tables).astype(np.int64)
     for round_index, message in enumerate(released):
         g = values(message, order)[:, 0]
-        levels = [one for one in sent if isinstance(one, ScoreLevel) and one.round == round_index]
-        totals = [np.frombuffer(one.trees[0].totals, dtype="<i8").reshape(-1, 2) for one in levels]
+        levels = [message for message in sent if isinstance(message, ScoreLevel) and message.round == round_index]
+        totals = [np.frombuffer(level.trees[0].totals, dtype="<i8").reshape(-1, 2) for level in levels]
         assert totals[0][0, 0] == g.sum()
-        rule = next(one for one in sent if one.TAG == "score-rule" and one.round == round_index)
+        rule = next(message for message in sent if message.TAG == "score-rule" and message.round == round_index)
         tree = result.active_share.trees[round_index]
         for leaf in np.unique(leaves[:, round_index]):
             total = g[leaves[:, round_index] == leaf].sum() * rule.step
@@ -283,8 +283,8 @@ def test_a_label_changes_nothing_that_is_seen_but_its_own_noisy_gradient(monkeyp
         # p is .2 in the first round: the gradient of row 7 is .6 or -2.4, on either side of a power of two.
         train = settings(n_estimators=1, base_score=0.2)
         fit_tables(tables, "bank", neighbour, weights, 300, train, protocol="ldp", protocol_params=given)
-        (rule,) = [one for one in sent if one.TAG == "score-rule"]
-        (message,) = [one for one in sent if isinstance(one, LdpGradients)]
+        (rule,) = [message for message in sent if message.TAG == "score-rule"]
+        (message,) = [message for message in sent if isinstance(message, LdpGradients)]
         seen.append((rule.step, values(message)[:, 1].tolist(), message.n_rows))
         sent.clear()
     assert seen[0] == seen[1]
@@ -337,7 +337,7 @@ def test_one_outlier_does_not_change_the_rounding_of_others(sent) -> None:
         y[0] = outlier
         params = settings(objective="reg:squarederror", n_estimators=1)
         fit(params, {"mechanism": "laplace", "epsilon": 1.0, "clip": 2.0}, y=y)
-        steps.append([one.step for one in sent if one.TAG == "score-rule"][-1])
+        steps.append([message.step for message in sent if message.TAG == "score-rule"][-1])
     assert steps[0] == steps[1]
 
 
@@ -400,7 +400,7 @@ def test_the_ledger_leads_with_the_total_that_was_asked_for(name, given) -> None
     tables, y = table()
     train = settings(n_estimators=30, max_depth=1)
     ledger = fit_tables(tables, "bank", y, None, 300, train, protocol=name, protocol_params=given).ledger
-    (line,) = [one for one in ledger.text().splitlines() if " saw " in one and "epsilon" in one]
+    (line,) = [line for line in ledger.text().splitlines() if " saw " in line and "epsilon" in line]
     found = re.search(r": epsilon ([0-9.]+) at delta 0.001 in total \(by \w+ composition\), epsilon ", line)
     assert found, line
     assert float(found[1]) <= 4.0
@@ -557,20 +557,24 @@ def test_as_printed_averages_out(sent) -> None:
     _, y = table()
     params = settings(n_estimators=12, max_depth=3, learning_rate=1e-9)
     fit(params, {**PRINTED, "epsilon": 3.0})
-    roots = [np.frombuffer(one.values, dtype="<i8") for one in sent if one.TAG == "ldp-printed" and one.depth == 0]
+    roots = [
+        np.frombuffer(message.values, dtype="<i8")
+        for message in sent
+        if message.TAG == "ldp-printed" and message.depth == 0
+    ]
     assert len(roots) == 12
     guess = (np.mean(roots, axis=0) < 0) == y
     assert ((roots[0] < 0) == y).mean() < 0.85 < 0.93 < guess.mean()
     sent.clear()
     fit(params, {"mechanism": "label_rr", "epsilon": 1.0})
-    released = [values(one)[:, 0] for one in sent if isinstance(one, LdpGradients)]
+    released = [values(message)[:, 0] for message in sent if isinstance(message, LdpGradients)]
     guess = (np.mean(released, axis=0) < 0) == y
     assert abs(guess.mean() - 1 / (1 + np.exp(-1.0))) < 5 * 0.45 / np.sqrt(300)
 
 
 def test_as_printed_sends_true_sums_and_reports_no_epsilon(sent, leaders) -> None:
     fit(settings(n_estimators=1), {**PRINTED, "epsilon": 1.0})
-    level = next(one for one in sent if isinstance(one, ScoreLevel))
+    level = next(message for message in sent if isinstance(message, ScoreLevel))
     total = np.frombuffer(level.trees[0].totals, dtype="<i8")[0] * 2.0**-20
     # The start is the mean label, so the true gradients sum up to nothing.
     assert abs(total) < 300 * 2.0**-20

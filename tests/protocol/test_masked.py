@@ -85,8 +85,10 @@ def test_plains_trees_without_sigma2(name, changes, W, chunk, make_problem, mask
 def test_first_order(make_problem, masked, messages) -> None:
     """Remark 2: gradients alone are masked."""
     found = masked(make_problem("binary", n_estimators=2), order=1)
-    sizes = {(len(one.noise) / one.candidates, 0) for one in messages if isinstance(one, MaskedNoise)}
-    sizes |= {(0, len(one.values) / one.candidates) for one in messages if isinstance(one, MaskedGradients)}
+    sizes = {(len(message.noise) / message.candidates, 0) for message in messages if isinstance(message, MaskedNoise)}
+    sizes |= {
+        (0, len(message.values) / message.candidates) for message in messages if isinstance(message, MaskedGradients)
+    }
     assert sizes == {(8 * N_TRAIN, 0), (0, 8 * N_TRAIN)}
     (losses,) = found.evals_result["valid"].values()
     assert losses[-1] < losses[0]
@@ -117,11 +119,11 @@ def test_too_few_rows_on_the_left(make_problem, masked) -> None:
 def test_messages_hold_chunk_bytes_of_noise(make_problem, masked, messages) -> None:
     """All candidates come, in order; those with several noise vectors, or with many rows, one by one."""
     masked(make_problem("binary", n_estimators=1, max_depth=3), chunk_bytes=5 * 8 * N_TRAIN + 7)
-    noise = [one for one in messages if isinstance(one, MaskedNoise)]
-    assert max(one.candidates for one in noise) == 5
-    for start in (one for one in messages if isinstance(one, MaskedStart)):
-        here = [one for one in noise if (one.depth, one.tree) == (start.depth, start.tree)]
-        listed = [one.first + j for one in here if one.vector == 0 for j in range(one.candidates)]
+    noise = [message for message in messages if isinstance(message, MaskedNoise)]
+    assert max(message.candidates for message in noise) == 5
+    for start in (message for message in messages if isinstance(message, MaskedStart)):
+        here = [message for message in noise if (message.depth, message.tree) == (start.depth, start.tree)]
+        listed = [message.first + j for message in here if message.vector == 0 for j in range(message.candidates)]
         assert listed == list(range(start.candidates))
     for W, rows, sizes in ((1, 100, [2, 2, 1]), (1, 5000, [1] * 5), (2, 100, [1] * 5)):
         params = make_protocol_params(protocol_by_name("masked"), {"W": W, "chunk_bytes": 8 * 200})
@@ -179,8 +181,10 @@ def test_one_noise_vector_gives_every_gradient(make_problem, masked, messages) -
     """E41: with W = 1 the factor is +-sqrt(C), and only one of the two leaves gradients in (-1, 1)."""
     problem = make_problem("binary", n_estimators=1)
     masked(problem, sigma1=30.0, sigma2=50.0, C=1e6, W=1)
-    noise = next(np.frombuffer(one.noise) for one in messages if isinstance(one, MaskedNoise))[:N_TRAIN]
-    answer = next(np.frombuffer(one.values) for one in messages if isinstance(one, MaskedGradients))[:N_TRAIN]
+    noise = next(np.frombuffer(message.noise) for message in messages if isinstance(message, MaskedNoise))[:N_TRAIN]
+    answer = next(np.frombuffer(message.values) for message in messages if isinstance(message, MaskedGradients))[
+        :N_TRAIN
+    ]
     g = min((answer - sign * 1e3 * noise for sign in (1, -1)), key=lambda guess: np.abs(guess).max())
     assert np.array_equal(g < 0, problem.y[:N_TRAIN] == 1)
 

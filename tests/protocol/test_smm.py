@@ -68,7 +68,7 @@ def test_sums_are_those_of_plain(smm, n, monkeypatch) -> None:
 
         def keep(self, level, built):
             rows = built.reshape(len(built), -1, 2)
-            seen[run_name].append(np.stack([one[np.lexsort(one.T)] for one in rows]))
+            seen[run_name].append(np.stack([row[np.lexsort(row.T)] for row in rows]))
             return propose(self, level, built)
 
         monkeypatch.setattr(SumTable, "propose", keep)

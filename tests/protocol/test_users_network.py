@@ -90,8 +90,10 @@ def test_the_model_of_one_process(crowd, aggregator: str, tmp_path: Path) -> Non
     assert result.traffic == expected.traffic
     meeting = {kind.TAG for kind in MEETING}
     entries = [vars(entry) for entry in result.ledger.entries]
-    assert [one for one in entries if one["message"] not in meeting] == [vars(one) for one in expected.ledger.entries]
-    met = {one["message"]: one["messages"] for one in entries if one["message"] in meeting}
+    assert [entry for entry in entries if entry["message"] not in meeting] == [
+        vars(entry) for entry in expected.ledger.entries
+    ]
+    met = {entry["message"]: entry["messages"] for entry in entries if entry["message"] in meeting}
     assert met == dict.fromkeys(meeting - {TurnsAway.TAG, Declines.TAG}, USERS)
     assert run.notes == []
     # Users have the trees, and not the sums behind them.
@@ -109,8 +111,12 @@ def test_the_model_of_one_process(crowd, aggregator: str, tmp_path: Path) -> Non
 def test_weights_and_several_outputs(crowd) -> None:
     rng = np.random.default_rng(1)
     rows = [
-        UserRows(one.X, rng.integers(0, 3, len(one.X)).astype(np.float32), rng.random(len(one.X)).astype(np.float32))
-        for one in make_rows(USERS)
+        UserRows(
+            make_row.X,
+            rng.integers(0, 3, len(make_row.X)).astype(np.float32),
+            rng.random(len(make_row.X)).astype(np.float32),
+        )
+        for make_row in make_rows(USERS)
     ]
     run = crowd("plain", rows=rows, objective="multi:softprob", num_class=3, subsample=0.7)
     run.job = replace(run.job, weighted=True)

@@ -1,6 +1,6 @@
 """The exchange of a simulation: what it counts, and replies of another type."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -16,7 +16,7 @@ from vfxgb.transport.messages import Catalogue, Message, encode, pack_bytes
 class Other(Message, frozen=True, forbid_unknown_fields=True):
     """A reply that nobody asked for."""
 
-    TAG: ClassVar[str] = "other"
+    TAG = "other"
 
 
 def make_exchange(**more: Any) -> Loopback:

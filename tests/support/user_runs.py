@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from vfxgb.horizontal.directory import UserDirectory, read_identity, read_users, user_names, write_users
-from vfxgb.horizontal.dropout import Nobody
 from vfxgb.horizontal.job import CutRules, EvalRows, Job
 from vfxgb.horizontal.network import Deadlines, serve_users
 from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide, take_part
@@ -62,7 +61,7 @@ def make_job(aggregator: str, own: dict[str, Any] | None = None, **settings: Any
 
 def simulated(job: Job, rows: Sequence[UserRows]) -> UsersResult:
     """The same in one process."""
-    return fit_users(rows, job, Nobody(), ())
+    return fit_users(rows, job, None, ())
 
 
 @dataclass

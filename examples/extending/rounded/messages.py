@@ -1,7 +1,5 @@
 """What `rounded` adds to the messages of training. Each says what its receiver learns, and how much of it."""
 
-from typing import ClassVar
-
 import msgspec
 
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
@@ -10,9 +8,9 @@ from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
 class RoundedGradients(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, one per output and round: (g, h) of the sampled rows, ascending, int[rows, 2]."""
 
-    TAG: ClassVar[str] = "rounded-gradients"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the rounded gradients of single rows, and with them the labels", "rows")
+    TAG = "rounded-gradients"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("the rounded gradients of single rows, and with them the labels", "rows")
 
     round: int
     tree: int
@@ -35,9 +33,9 @@ class TreeSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RoundedSums(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: the answer to a level."""
 
-    TAG: ClassVar[str] = "rounded-sums"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "rounded-sums"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "gradient sums left of each candidate split; names of features and thresholds stay hidden, but the order of "
         "cuts can be worked out",
         "sums",

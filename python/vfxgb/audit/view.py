@@ -30,7 +30,10 @@ class KnownLabels:
 
 
 class AttackerView:
-    """One party's side of a run. `params`: the parameters of training, which only the active party knows."""
+    """The side of `party` in a run; `active`: whether it is the one with the labels.
+
+    `params` are the parameters of training, which only the active party knows.
+    """
 
     def __init__(
         self,
@@ -41,21 +44,12 @@ class AttackerView:
         known_labels: KnownLabels | None = None,
     ) -> None:
         self._record = record
+        self.party, self.active = record.party, record.active
         self._catalogue = catalogue
         self._nodes: dict[str, list[NodeSet]] = {}
         self.protocol = protocol
         self.params = params if record.active else None
         self.known_labels = known_labels
-
-    @property
-    def party(self) -> str:
-        """This party attacks."""
-        return self._record.party
-
-    @property
-    def active(self) -> bool:
-        """Whether it is the party with the labels."""
-        return self._record.active
 
     @cached_property
     def peers(self) -> tuple[str, ...]:
@@ -74,11 +68,9 @@ class AttackerView:
 
     def messages(self, peer: str, tag: str, kind: type[M]) -> Iterator[M]:
         """The messages of one type exchanged with `peer`, in order, decoded one at a time."""
-        for entry in self._record.messages:
-            if entry.peer == peer and entry.tag == tag:
-                message = self._catalogue.decode(entry.tag, entry.payload, peer)
-                assert isinstance(message, kind)  # noqa: S101 - the class of a tag
-                yield message
+        for message in self.tagged(peer, tag):
+            assert isinstance(message, kind)  # noqa: S101 - the class of a tag
+            yield message
 
     def tagged(self, peer: str, *tags: str) -> Iterator[Any]:
         """The messages of some types exchanged with `peer`, in order, for attacks that know a type by its tag alone."""

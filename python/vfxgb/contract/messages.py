@@ -4,7 +4,7 @@ Arrays: node ids and records are int32, tokens and positions int64, sets of rows
 a byte first. `round` counts boosting rounds, `depth` levels; both are checked on receipt.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -20,8 +20,8 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     `state_digest` what the receiver sent with its last RoundKept, both empty if it has taken part in no round.
     """
 
-    TAG: ClassVar[str] = "setup"
-    REVEALS: ClassVar[Reveals] = Reveals("the size of the run (rows, outputs, depth) and the settings of the protocol")
+    TAG = "setup"
+    REVEALS = Reveals("the size of the run (rows, outputs, depth) and the settings of the protocol")
 
     protocol: str
     protocol_params: dict[str, Any]
@@ -46,8 +46,8 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
 class Ready(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: the party agrees; how many features it brings, and the digest of the state it goes on from."""
 
-    TAG: ClassVar[str] = "ready"
-    REVEALS: ClassVar[Reveals] = Reveals("how many features the passive party holds", "features")
+    TAG = "ready"
+    REVEALS = Reveals("how many features the passive party holds", "features")
 
     n_features: int
     state_digest: bytes
@@ -60,9 +60,9 @@ class Ready(Message, frozen=True, forbid_unknown_fields=True):
 class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: a new round, its rows (empty: all training rows) and, per output, features (empty: all)."""
 
-    TAG: ClassVar[str] = "begin-round"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "begin-round"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "which rows a round uses; under GOSS this is sent only with told_sample, and says much about labels, because "
         "rows with large gradients are kept",
         "sampled rows",
@@ -103,11 +103,9 @@ class TreeLevel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Level(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: the next level of every tree that still grows."""
 
-    TAG: ClassVar[str] = "level"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
-        "which rows are together in each node of a tree that is still growing", "row memberships"
-    )
+    TAG = "level"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("which rows are together in each node of a tree that is still growing", "row memberships")
 
     round: int
     depth: int
@@ -130,9 +128,9 @@ class TreeChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Choose(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: nodes that the receiver's splits have won."""
 
-    TAG: ClassVar[str] = "choose"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which of the receiver's candidate splits are the best of their node", "nodes")
+    TAG = "choose"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("which of the receiver's candidate splits are the best of their node", "nodes")
 
     round: int
     depth: int
@@ -155,9 +153,9 @@ class TreeRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SplitRows(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: the answer to Choose."""
 
-    TAG: ClassVar[str] = "split-rows"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "split-rows"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "which rows go left at the sender's splits: one comparison per row; its feature and threshold stay hidden",
         "row memberships",
     )
@@ -178,9 +176,9 @@ class BeginHiddenRound(Message, frozen=True, forbid_unknown_fields=True):
     them, whichever the round uses.
     """
 
-    TAG: ClassVar[str] = "begin-hidden-round"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("that a round begins, and which features column sampling draws for it")
+    TAG = "begin-hidden-round"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("that a round begins, and which features column sampling draws for it")
 
     round: int
     features: list[Bulk]
@@ -203,9 +201,9 @@ class OpenSlots(Message, frozen=True, forbid_unknown_fields=True):
     A slot stands for an open node. Which node that is, only the active party knows: it draws the order of slots.
     """
 
-    TAG: ClassVar[str] = "open-slots"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("how many nodes of each tree are open, and nothing of the rows in them")
+    TAG = "open-slots"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("how many nodes of each tree are open, and nothing of the rows in them")
 
     round: int
     depth: int
@@ -230,9 +228,9 @@ class WonSlots(Message, frozen=True, forbid_unknown_fields=True):
     The protocol's roles then bring left bits to the active party.
     """
 
-    TAG: ClassVar[str] = "won-slots"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which of the receiver's candidate splits are the best of their node", "nodes")
+    TAG = "won-slots"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("which of the receiver's candidate splits are the best of their node", "nodes")
 
     round: int
     depth: int
@@ -261,9 +259,9 @@ class PlaceSplits(Message, frozen=True, forbid_unknown_fields=True):
     Their records are numbered on in the order of this message.
     """
 
-    TAG: ClassVar[str] = "place-splits"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "place-splits"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals(
         "which of the receiver's best splits stay in the tree, and below which of its own splits each one stands",
         "splits",
     )
@@ -283,8 +281,8 @@ class EndRound(Message, frozen=True, forbid_unknown_fields=True):
     `trees_digest`: a salted digest of all trees so far (digests.py).
     """
 
-    TAG: ClassVar[str] = "end-round"
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "end-round"
+    REVEALS = NOTHING
 
     round: int
     trees_digest: bytes
@@ -296,8 +294,8 @@ class RoundKept(Message, frozen=True, forbid_unknown_fields=True):
     `state_digest`: a salted digest of its records so far and of the active party's digests.
     """
 
-    TAG: ClassVar[str] = "round-kept"
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "round-kept"
+    REVEALS = NOTHING
 
     round: int
     state_digest: bytes
@@ -306,8 +304,8 @@ class RoundKept(Message, frozen=True, forbid_unknown_fields=True):
 class Finish(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: no more rounds; commit to the records."""
 
-    TAG: ClassVar[str] = "finish"
-    REVEALS: ClassVar[Reveals] = Reveals("how many rounds the model has")
+    TAG = "finish"
+    REVEALS = Reveals("how many rounds the model has")
 
     n_rounds: int
 
@@ -315,8 +313,8 @@ class Finish(Message, frozen=True, forbid_unknown_fields=True):
 class Commit(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: a salted hash of the sender's records."""
 
-    TAG: ClassVar[str] = "commit"
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "commit"
+    REVEALS = NOTHING
 
     n_records: int
     digest: str
@@ -325,9 +323,9 @@ class Commit(Message, frozen=True, forbid_unknown_fields=True):
 class Sealed(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: the digest that ties the shares together, and what it was made of."""
 
-    TAG: ClassVar[str] = "sealed"
-    MAX_BYTES: ClassVar[int] = TABLE_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the names of the parties")
+    TAG = "sealed"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("the names of the parties")
 
     parties: list[tuple[str, str]]
     trees: str
@@ -337,8 +335,8 @@ class Sealed(Message, frozen=True, forbid_unknown_fields=True):
 class Stored(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, last: the sender has stored its share. Until then the run can be resumed and sealed again."""
 
-    TAG: ClassVar[str] = "stored"
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "stored"
+    REVEALS = NOTHING
 
 
 TRAINING_MESSAGES: tuple[type[Message], ...] = (

@@ -6,7 +6,7 @@ level they are for. A user that drops at a stage is away from that stage of that
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from vfxgb.errors import ParameterError
 from vfxgb.rows.sampling import random_words
 from vfxgb.secagg.base import JOIN, STAGES
 
-# (round, depth, stage, user) -> whether the user fails to answer
-Absent: TypeAlias = Callable[[int, int, str, Any], bool]
+# (round, depth, stage, number of the user) -> whether the user fails to answer now
+Dropout: TypeAlias = Callable[[int, int, str, int], bool]
 
 # Stages of which a user may miss the beginning only.
 _RANK = {stage: rank for rank, stage in enumerate(STAGES)}
@@ -38,35 +38,8 @@ class Drop:
     until: int | None = None
 
 
-class Dropout(Protocol):
-    """Says who is away."""
-
-    def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:
-        """Whether user number `user` fails to answer now."""
-
-
-class Nobody:
-    """Everybody always answers."""
-
-    def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:  # noqa: ARG002
-        """Nobody is ever absent."""
-        return False
-
-
-class Asked:
-    """Users are absent when a function of the caller's says so; it is asked for every stage anew."""
-
-    def __init__(self, function: Absent, ids: Sequence[Any]) -> None:
-        self._function = function
-        self._ids = ids
-
-    def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:
-        """What the function says of the user's id."""
-        return bool(self._function(round_index, depth, stage, self._ids[user]))
-
-
 class Scheduled:
-    """Users are absent by a schedule: `drops(round)` gives user number -> its Drop in that round, if any."""
+    """A Dropout. Users are absent by a schedule: `drops(round)` gives user number -> its Drop in that round, if any."""
 
     def __init__(self, drops: Callable[[int], Mapping[int, Drop]]) -> None:
         self._drops = drops
@@ -75,7 +48,7 @@ class Scheduled:
         # user -> the round it is back in
         self._away: dict[int, int] = {}
 
-    def absent(self, round_index: int, depth: int, stage: str, user: int) -> bool:
+    def __call__(self, round_index: int, depth: int, stage: str, user: int) -> bool:
         """Whether the user is away, or leaves just now."""
         if round_index != self._round:
             # A stage that its round never came to is behind.
@@ -91,16 +64,16 @@ class Scheduled:
         return True
 
 
-def make_dropout(given: Any, ids: Sequence[Any], max_depth: int, seed: int) -> Dropout:
-    """The `dropout` parameter of an estimator, read for users of these ids. Raises ParameterError.
+def make_dropout(given: Any, ids: Sequence[Any], max_depth: int, seed: int) -> Dropout | None:
+    """The `dropout` parameter of an estimator, read for users of these ids; None: nobody drops. Raises ParameterError.
 
     None: nobody. {"rate": r, "every": k}: in each k-th round a share r of all users, drawn at random, at a random stage
     of a random level, until the round ends. A sequence of Drop. Or a callable (round, depth, stage, user id) -> bool.
     """
     if given is None:
-        return Nobody()
+        return None
     if callable(given):
-        return Asked(given, ids)
+        return lambda round_index, depth, stage, user: bool(given(round_index, depth, stage, ids[user]))
     if isinstance(given, Mapping):
         return Scheduled(_by_rate(given, len(ids), max_depth, seed))
     if isinstance(given, Sequence) and not isinstance(given, str | bytes):

@@ -2,8 +2,9 @@
 
 An honest server counts, asks for start sums, searches cut points cell by cell down to a known depth, then asks for each
 node of each tree once. What goes beyond that is refused before a vector is made: cells finer than agreed on, another
-look at cells of a column that was searched already, a node a second time, a level below the deepest. The same task may
-be asked again word by word, because a call can fail; which *users* may be in its sum is for secagg/guard.py to say.
+look at cells of a column that was searched already, a node a second time, a level below the deepest. Cells that overlap
+are refused, too (quantiles.py). The same task may be asked again word by word, because a call can fail; which *users*
+may be in its sum is for secagg/guard.py to say.
 """
 
 import hashlib

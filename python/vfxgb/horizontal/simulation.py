@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vfxgb.errors import ParameterError
-from vfxgb.horizontal.dropout import Dropout, Nobody
+from vfxgb.horizontal.dropout import Dropout
 from vfxgb.horizontal.guard import topic_of
 from vfxgb.horizontal.job import Job
 from vfxgb.horizontal.messages import PUBLISHED, Plan, Trees
@@ -36,13 +36,13 @@ class UserRows:
 
 
 def fit_users(
-    users: Sequence[UserRows], job: Job, dropout: Dropout, callbacks: Sequence[TrainingCallback]
+    users: Sequence[UserRows], job: Job, dropout: Dropout | None, callbacks: Sequence[TrainingCallback]
 ) -> UsersResult:
     """Train on the rows of all users, numbered in their order; see lead_users."""
     params = job.params
     spec, own_params = job.read_aggregator()
     job.least(len(users))
-    if not spec.survives_drops and not isinstance(dropout, Nobody):
+    if not spec.survives_drops and dropout is not None:
         raise ParameterError(
             f"reading parameters: dropout with aggregator={spec.name!r}, which needs every user in every call; choose "
             "another aggregator, or dropout=None"
@@ -61,12 +61,15 @@ def fit_users(
             return people[user].read_with(guards[user], message)
         return aggregate(message)
 
+    def absent(stage: str, user: int) -> bool:
+        return dropout is not None and dropout(watch.clock.round, watch.clock.depth, stage, user)
+
     parties = simulate(
         spec,
         own_params,
         range(len(people)),
         lambda user, task: people[user].vector(task),
-        absent=lambda stage, user: dropout.absent(watch.clock.round, watch.clock.depth, stage, user),
+        absent=absent,
         threads=resolve_threads(params.n_jobs),
         shared_checks=True,
         messages=PUBLISHED,

@@ -65,7 +65,7 @@ class User:
         weights: Float32Array | None,
         settings: UserSettings,
     ) -> None:
-        self._number = number
+        self._number, self._name = number, f"user {number}"
         # Raw values are for the search of cut points only.
         self._X: Float32Array | None = X
         self._keys: NDArray[np.uint64] | None = None
@@ -73,7 +73,7 @@ class User:
         self._labels = labels
         self._weights = weights
         self._settings = settings
-        self._objective = settings.objective
+        self._objective, self._threads = settings.objective, settings.threads
         self._guard = TaskGuard(self._name, settings.limits)
         self._rounds = -1
         self._rows: BinnedRows | None = None
@@ -124,10 +124,6 @@ class User:
         if isinstance(task, MetricTask):
             return self._losses(task)
         return self._scale(task)
-
-    @property
-    def _name(self) -> str:
-        return f"user {self._number}"
 
     def _raw(self, what: str) -> Float32Array:
         if self._X is None:
@@ -308,10 +304,6 @@ class User:
                 f"float32 and 0 to {MAX_FRACTION_BITS} bits"
             )
         return FixedPoint(bits, 2.0**exponent)
-
-    @property
-    def _threads(self) -> int:
-        return self._settings.threads
 
 
 def _vote(magnitude: float) -> NDArray[np.int64]:

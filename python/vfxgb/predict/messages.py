@@ -1,7 +1,5 @@
 """The messages of joint prediction."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from vfxgb.transport.messages import BULK_BYTES, NOTHING, Bulk, Message, Reveals
@@ -13,8 +11,8 @@ class OpenPrediction(Message, frozen=True, forbid_unknown_fields=True):
     `missing`: answers say where a value is missing, too; the receiver compares it with its own share of the model.
     """
 
-    TAG: ClassVar[str] = "open-prediction"
-    REVEALS: ClassVar[Reveals] = Reveals("how many rows are scored, and by which model", "rows")
+    TAG = "open-prediction"
+    REVEALS = Reveals("how many rows are scored, and by which model", "rows")
 
     run: str
     model: str
@@ -30,8 +28,8 @@ class OpenPrediction(Message, frozen=True, forbid_unknown_fields=True):
 class PredictionReady(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: same model, same rows."""
 
-    TAG: ClassVar[str] = "prediction-ready"
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "prediction-ready"
+    REVEALS = NOTHING
 
 
 class Route(Message, frozen=True, forbid_unknown_fields=True):
@@ -43,9 +41,9 @@ class Route(Message, frozen=True, forbid_unknown_fields=True):
     ascending, int32.
     """
 
-    TAG: ClassVar[str] = "route"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("which rows reach each of the receiver's splits", "row memberships")
+    TAG = "route"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("which rows reach each of the receiver's splits", "row memberships")
 
     depth: int
     first: int
@@ -66,9 +64,9 @@ class Routed(Message, frozen=True, forbid_unknown_fields=True):
     Where the model sends rows with missing values both ways, one more bit for each: is missing.
     """
 
-    TAG: ClassVar[str] = "routed"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "routed"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "which rows go left at the sender's splits: one comparison per row; its feature and threshold stay hidden",
         "comparisons",
     )
@@ -86,8 +84,8 @@ class Routed(Message, frozen=True, forbid_unknown_fields=True):
 class ClosePrediction(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, last."""
 
-    TAG: ClassVar[str] = "close-prediction"
-    REVEALS: ClassVar[Reveals] = NOTHING
+    TAG = "close-prediction"
+    REVEALS = NOTHING
 
 
 PREDICTION_MESSAGES: tuple[type[Message], ...] = (OpenPrediction, PredictionReady, Route, Routed, ClosePrediction)

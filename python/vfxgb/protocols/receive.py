@@ -28,9 +28,9 @@ def receive_level(context: Context, channel: Channel, kind: type[M], what: str, 
     """The same for a message about a level: it is of that round and depth, and its `trees` are those of the level."""
     message = receive(context, channel, kind, what)
     about: Any = message
-    found = {"round": about.round, "depth": about.depth, "trees": [part.tree for part in about.trees]}
+    actual = {"round": about.round, "depth": about.depth, "trees": [part.tree for part in about.trees]}
     wanted = {"round": level.round, "depth": level.depth, "trees": [nodes.tree for nodes in level.trees]}
-    require(what, _words(found), _words(wanted))
+    require(what, _words(actual), _words(wanted))
     return message
 
 
@@ -42,10 +42,10 @@ def require_fields(message: Message, what: str, /, **wanted: object) -> None:
         raise MessageError(f"{what}: found {_words(found)}, wanted {_words(wanted)}")
 
 
-def require(what: str, found: str, wanted: str) -> None:
+def require(what: str, actual: str, wanted: str) -> None:
     """Raise MessageError unless two descriptions, of what was found and of what was wanted, are the same."""
-    if found != wanted:
-        raise MessageError(f"{what}: found {found}, wanted {wanted}")
+    if actual != wanted:
+        raise MessageError(f"{what}: found {actual}, wanted {wanted}")
 
 
 def _words(values: Mapping[str, object]) -> str:

@@ -59,8 +59,8 @@ class Abort(Message, frozen=True, forbid_unknown_fields=True):
     (last_words.py); `kind`: the class of the error.
     """
 
-    TAG: ClassVar[str] = "abort"
-    REVEALS: ClassVar[Reveals] = Reveals("that the sender stopped, and why, in general words")
+    TAG = "abort"
+    REVEALS = Reveals("that the sender stopped, and why, in general words")
 
     reason: str
     kind: str = ""

@@ -45,7 +45,7 @@ def run(protocol: str, given: dict[str, Any], n: int = N, rounds: int = 4, ones:
 
 
 def found(transcript: Any, attacks: list[str]) -> dict[str, Finding]:
-    return {one.attack: one for one in audit(transcript, attacks).summary}
+    return {finding.attack: finding for finding in audit(transcript, attacks).summary}
 
 
 def within(one: Finding) -> bool:
@@ -71,12 +71,12 @@ def within(one: Finding) -> bool:
 def test_nobody_beats_epsilon_on_ldp(given: dict[str, Any], total: float, ones: float) -> None:
     results = found(run("ldp", given, ones=ones, subsample=0.9), LDP)
     assert set(results) == set(LDP)
-    for one in results.values():
+    for result in results.values():
         wanted = two_labels(max(ones, 1 - ones), total, given.get("delta", 0.0))
-        assert one.bound == pytest.approx(wanted, abs=0.02)  # the rows judged are a sample
-        assert f"epsilon {total:g}" in one.detail
-        assert "allows at most" in one.detail
-        assert within(one)
+        assert result.bound == pytest.approx(wanted, abs=0.02)  # the rows judged are a sample
+        assert f"epsilon {total:g}" in result.detail
+        assert "allows at most" in result.detail
+        assert within(result)
     if ones == 0.5:  # else the share of ones, estimated through the noise as well, may mislead it
         likely = results["ldp-likelihood"]
         assert likely.success > likely.guess - 4 * math.sqrt(0.25 / N)
@@ -94,7 +94,7 @@ def test_noise_is_planned_for_the_rounds_of_the_run_however_early_it_stops(given
     view = view_of(transcript, "shop", Truth(transcript))
     params = parameters(view)
     assert params is not None
-    assert [one.round for one in releases(view)] == [0, 1, 2]
+    assert [release.round for release in releases(view)] == [0, 1, 2]
     noise = noise_of(view, params)
     assert noise.gradient.epsilon == each
     # The scale in the transcript: |noise| of a Laplace draw has its scale as mean.
@@ -112,8 +112,8 @@ def test_a_delta_of_1_bounds_nothing() -> None:
     params = parameters(view)
     assert params is not None
     assert budget(view, params) is None
-    for one in found(transcript, LDP).values():
-        assert one.bound is None
+    for finding in found(transcript, LDP).values():
+        assert finding.bound is None
 
 
 def test_the_bound_of_label_rr_is_reached() -> None:
@@ -128,9 +128,9 @@ def test_as_printed_gives_labels_away() -> None:
     """E51: 20 trees with two levels, epsilon 3 each time; no bound is claimed for it."""
     given = {"mechanism": "laplace", "epsilon": 3.0, "as_printed": True, "insecure": True}
     results = found(run("ldp", given, n=500, rounds=20, learning_rate=0.01), LDP)
-    for one in results.values():
-        assert one.bound is None
-        assert one.success > 0.97
+    for result in results.values():
+        assert result.bound is None
+        assert result.success > 0.97
     few = found(run("ldp", given, n=500, rounds=1, max_depth=1), LDP)
     assert few["ldp-average"].success < 0.85
 
@@ -143,9 +143,9 @@ def test_nobody_beats_epsilon_on_masked_with_active_noise(epsilon: float, W: int
     noise = {"active_noise": "gaussian", "active_epsilon": epsilon, "active_delta": 1e-3}
     results = found(run("masked", given | noise), LDP)
     assert set(results) == set(LDP)
-    for one in results.values():
-        assert one.bound == pytest.approx(two_labels(0.5, epsilon, 1e-3))
-        assert within(one)
+    for result in results.values():
+        assert result.bound == pytest.approx(two_labels(0.5, epsilon, 1e-3))
+        assert within(result)
 
 
 def test_masked_gives_gradients_to_1e_8() -> None:
@@ -164,22 +164,22 @@ def test_masked_gives_gradients_to_1e_8() -> None:
             seen += 1
     assert seen == 4
     findings = audit(transcript, ["masked-difference", *LDP])
-    assert {(one.target, one.success) for one in findings.findings} == {("gradients", 1.0), ("labels", 1.0)}
-    assert {one.attack for one in findings.not_run} == set(LDP)
+    assert {(finding.target, finding.success) for finding in findings.findings} == {("gradients", 1.0), ("labels", 1.0)}
+    assert {attack.attack for attack in findings.not_run} == set(LDP)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 1000.0])
 def test_buckets_of_federboost(epsilon: float) -> None:
     report = audit(run("federboost", {"epsilon": epsilon}), ["federboost-posterior"])
-    assert {one.node for one in report.findings} == {0, 1}
-    for one in report.findings:
-        assert within(one)
-        assert one.bound == pytest.approx(several_values(np.full(6, 1 / 6), epsilon), abs=0.02)
+    assert {finding.node for finding in report.findings} == {0, 1}
+    for finding in report.findings:
+        assert within(finding)
+        assert finding.bound == pytest.approx(several_values(np.full(6, 1 / 6), epsilon), abs=0.02)
         # Buckets of quantiles are equally common: the randomised one is the best guess, and right as often as the
         # response over all 8 buckets is, unless noise makes some seem more common than others. Two of them are empty
         # here, that of missing values and the one before it, so that the bound for 6 is not quite reached.
         if epsilon > 1:
-            assert one.success > 1.0 / (1.0 + 7.0 * math.exp(-epsilon)) - 4 * math.sqrt(0.25 / N)
+            assert finding.success > 1.0 / (1.0 + 7.0 * math.exp(-epsilon)) - 4 * math.sqrt(0.25 / N)
 
 
 def test_bounds() -> None:

@@ -29,8 +29,8 @@ def findings(attacks, n=N, rounds=2, depth=2, **params) -> dict[tuple[str, str],
     given = {"insecure": True, "sigma1": 3.0, "sigma2": 5.0, "C": 16.0, **params}
     result = fit_tables(tables, "bank", y, None, n, settings, protocol="masked", protocol_params=given, record=True)
     found: dict[tuple[str, str], Finding] = {}
-    for one in audit(result.transcript, attacks).findings:
-        found.setdefault((one.attack, one.target), one)
+    for finding in audit(result.transcript, attacks).findings:
+        found.setdefault((finding.attack, finding.target), finding)
     return found
 
 

@@ -21,9 +21,9 @@ def test_an_attack_of_another_package_is_part_of_an_audit(registry: Registry, at
     registry.register(SPEC)
     register(ATTACK)
     assert attack_by_name("rounded-sign") is ATTACK
-    findings = [one for one in recorded("rounded").audit().findings if one.attack == "rounded-sign"]
-    assert {one.attacker for one in findings} == {"shop", "club"}
-    assert all(one.success == 1.0 > one.guess for one in findings)
+    findings = [finding for finding in recorded("rounded").audit().findings if finding.attack == "rounded-sign"]
+    assert {finding.attacker for finding in findings} == {"shop", "club"}
+    assert all(finding.success == 1.0 > finding.guess for finding in findings)
 
 
 def nothing(view: AttackerView) -> Outcome:

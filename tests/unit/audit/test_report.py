@@ -106,7 +106,7 @@ def test_mistakes_are_one_line(
 ) -> None:
     recorded().transcript_.save(tmp_path / "run.vfxt")
     (tmp_path / "other.txt").write_text("hello" * 100)
-    assert main([one.format(folder=tmp_path) for one in arguments]) == 2
+    assert main([argument.format(folder=tmp_path) for argument in arguments]) == 2
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1

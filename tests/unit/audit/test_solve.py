@@ -27,7 +27,7 @@ ENOUGH = {"n_estimators": 40, "max_depth": 5, "max_bin": 16, "learning_rate": 0.
 
 def found(transcript: Transcript) -> dict[str, Finding]:
     """The finding about every passive party."""
-    return {one.victim: one for one in audit(transcript, ["solve"]).findings}
+    return {finding.victim: finding for finding in audit(transcript, ["solve"]).findings}
 
 
 def view_of_bank(transcript: Transcript) -> AttackerView:
@@ -70,14 +70,14 @@ def test_the_table_is_computed_once_there_are_as_many_equations_as_rows(recorded
 
 def test_it_is_computed_where_candidates_stand_in_one_order(recorded: Any) -> None:
     transcript = in_true_order(recorded(rows=250, **ENOUGH).transcript_)
-    assert all(one.success >= 0.95 for one in found(transcript).values())
+    assert all(finding.success >= 0.95 for finding in found(transcript).values())
 
 
 def test_larger_buckets_do_not_prevent_it(recorded: Any) -> None:
     """`min_bucket_rows` withholds sums, equations in other words: what is left is enough if there are more trees."""
     floor = {**ENOUGH, "n_estimators": 80, "min_bucket_rows": 10}
     transcript = in_true_order(recorded(rows=250, **floor).transcript_)
-    assert all(one.success >= 0.9 for one in found(transcript).values())
+    assert all(finding.success >= 0.9 for finding in found(transcript).values())
 
 
 def test_missing_values_are_one_more_bin(recorded: Any) -> None:
@@ -100,8 +100,8 @@ def test_features_withheld_by_level_do_not_prevent_it_in_one_order(recorded: Any
 def test_one_small_tree_gives_little(recorded: Any) -> None:
     """A dozen equations for 250 rows: what a tree says about who shares a node, and no more."""
     few = {**ENOUGH, "n_estimators": 1, "max_depth": 2}
-    for one in found(recorded(rows=250, **few).transcript_).values():
-        assert one.success <= one.guess + 0.1, one.detail
+    for finding in found(recorded(rows=250, **few).transcript_).values():
+        assert finding.success <= finding.guess + 0.1, finding.detail
 
 
 def test_protocols_that_open_nothing_give_it_nothing(recorded: Any) -> None:
@@ -109,7 +109,7 @@ def test_protocols_that_open_nothing_give_it_nothing(recorded: Any) -> None:
         clf = recorded(protocol, own, rows=120)
         report = audit(clf.transcript_, ["solve"])
         assert not report.findings
-        assert [one.why for one in report.not_run] == ["no sums were opened"]
+        assert [attack.why for attack in report.not_run] == ["no sums were opened"]
         assert not clf.ledger_.opened
 
 

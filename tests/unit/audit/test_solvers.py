@@ -32,7 +32,7 @@ def test_lattices_give_labels(n: int) -> None:
     rng = np.random.default_rng(n)
     y = (rng.random(n) < 0.3).astype(float)
     vectors = null_vectors(np.stack([0.3 - y, np.full(n, 0.21)]), vectors_wanted(n), rng)
-    found = [set(one.tolist()) for one in orthogonal_sets(vectors)]
+    found = [set(orthogonal_set.tolist()) for orthogonal_set in orthogonal_sets(vectors)]
     ones, zeros = set(np.flatnonzero(y == 1).tolist()), set(np.flatnonzero(y == 0).tolist())
     assert ones in found or zeros in found
 

@@ -23,7 +23,7 @@ def test_nothing_is_recorded_unless_asked() -> None:
     with pytest.raises(UnfittedError, match="record=True"):
         clf.audit()
     clf.set_params(record=True).fit(X, y)
-    assert [len(one.messages) for one in clf.transcript_.records.values()] == [0]
+    assert [len(record.messages) for record in clf.transcript_.records.values()] == [0]
     assert "no attack applies" in clf.audit().text()
     clf.set_params(record=False).fit(X, y)
     assert not hasattr(clf, "transcript_")
@@ -33,15 +33,19 @@ def test_nothing_is_recorded_unless_asked() -> None:
 
 def test_both_ends_see_the_same_bytes(recorded: Any) -> None:
     records = recorded().transcript_.records
-    assert [(name, one.active) for name, one in records.items()] == [("bank", True), ("shop", False), ("club", False)]
+    assert [(name, record.active) for name, record in records.items()] == [
+        ("bank", True),
+        ("shop", False),
+        ("club", False),
+    ]
     for party in ("shop", "club"):
         for sent in (True, False):
-            there = [one for one in records["bank"].messages if one.peer == party and one.sent is sent]
-            here = [one for one in records[party].messages if one.sent is not sent]
-            assert [one.tag for one in there] == [one.tag for one in here]
+            there = [message for message in records["bank"].messages if message.peer == party and message.sent is sent]
+            here = [message for message in records[party].messages if message.sent is not sent]
+            assert [message.tag for message in there] == [message.tag for message in here]
             # The very same objects: recording copies nothing.
-            assert all(one.payload is other.payload for one, other in zip(there, here, strict=True))
-        assert {one.peer for one in records[party].messages} == {"bank"}
+            assert all(message.payload is other.payload for message, other in zip(there, here, strict=True))
+        assert {message.peer for message in records[party].messages} == {"bank"}
 
 
 def test_recording_does_not_change_the_model(recorded: Any) -> None:
@@ -57,7 +61,7 @@ def test_recording_does_not_change_the_model(recorded: Any) -> None:
 
 def test_notes(recorded: Any) -> None:
     records = recorded().transcript_.records
-    names = {party: {one.name for one in record.notes} for party, record in records.items()}
+    names = {party: {note.name for note in record.notes} for party, record in records.items()}
     assert names["shop"] == {"bins", "n-bins", "has-missing", "order"}
     assert {"labels", "base-margin", "pairs", "step", "left-sums:0:shop"} <= names["bank"]
 
@@ -74,8 +78,8 @@ def test_a_file_gives_back_the_transcript(recorded: Any, tmp_path: Path) -> None
     assert repr(again) == repr(transcript)
     for party, record in transcript.records.items():
         other = again.records[party]
-        assert [(one.peer, one.sent, one.tag, bytes(one.payload)) for one in record.messages] == [
-            (one.peer, one.sent, one.tag, bytes(one.payload)) for one in other.messages
+        assert [(message.peer, message.sent, message.tag, bytes(message.payload)) for message in record.messages] == [
+            (message.peer, message.sent, message.tag, bytes(message.payload)) for message in other.messages
         ]
         for one, copy in zip(record.notes, other.notes, strict=True):
             assert (one.name, one.round, one.tree, one.array.dtype) == (

@@ -41,12 +41,12 @@ def test_a_view_reaches_nothing_of_other_parties(recorded: Any, party: str) -> N
     for peer in view.peers:
         view.nodes(peer)
     inside = reachable(view)
-    assert transcript.records[party] in [one for one in inside if isinstance(one, PartyRecord)]
-    assert sum(isinstance(one, PartyRecord) for one in inside) == 1
-    assert not any(isinstance(one, Transcript | Truth) for one in inside)
+    assert transcript.records[party] in [thing for thing in inside if isinstance(thing, PartyRecord)]
+    assert sum(isinstance(thing, PartyRecord) for thing in inside) == 1
+    assert not any(isinstance(thing, Transcript | Truth) for thing in inside)
     others = {id(note.array) for name, record in transcript.records.items() if name != party for note in record.notes}
     assert others
-    assert not others & {id(one) for one in inside}
+    assert not others & {id(thing) for thing in inside}
     assert (view.params is not None) == (party == "bank")
     assert view.note("labels") is None or party == "bank"
 
@@ -82,25 +82,25 @@ def test_nodes_are_those_of_the_model(recorded: Any) -> None:
     for party, peer in (("bank", "shop"), ("shop", "bank")):
         view = view_of(transcript, party, Truth(transcript))
         nodes = view.nodes(peer)
-        assert {(one.round, one.depth) for one in nodes if one.built} == {(r, d) for r in (0, 1) for d in (0, 1, 2)}
-        for one in nodes:
+        assert {(node.round, node.depth) for node in nodes if node.built} == {(r, d) for r in (0, 1) for d in (0, 1, 2)}
+        for node in nodes:
             # Above the last level, where splits are known to their owner only.
-            if one.leaf and one.node >= 0 and one.depth < 2:
-                assert (leaves[one.rows, one.round] == one.node).all()
+            if node.leaf and node.node >= 0 and node.depth < 2:
+                assert (leaves[node.rows, node.round] == node.node).all()
         # What a party takes for leaves are leaves of the model, or several of them together.
         for round_index in (0, 1):
-            known = [one for one in nodes if one.leaf and one.round == round_index]
-            inside = [set(leaves[one.rows, round_index].tolist()) for one in known]
+            known = [node for node in nodes if node.leaf and node.round == round_index]
+            inside = [set(leaves[node.rows, round_index].tolist()) for node in known]
             assert len(set().union(*inside)) == sum(map(len, inside))
-            assert sorted(np.concatenate([one.rows for one in known])) == sorted(
-                next(one.rows for one in nodes if one.node == 0 and one.round == round_index)
+            assert sorted(np.concatenate([node.rows for node in known])) == sorted(
+                next(node.rows for node in nodes if node.node == 0 and node.round == round_index)
             )
-        roots = [one.rows for one in nodes if one.node == 0]
+        roots = [node.rows for node in nodes if node.node == 0]
         assert all(0.5 * 120 < len(rows) < 120 for rows in roots)
     ours = view_of(transcript, "bank", Truth(transcript)).nodes("shop")
     theirs = view_of(transcript, "shop", Truth(transcript)).nodes("bank")
-    assert [(one.round, one.node, one.rows.tolist()) for one in ours] == [
-        (one.round, one.node, one.rows.tolist()) for one in theirs
+    assert [(our.round, our.node, our.rows.tolist()) for our in ours] == [
+        (their.round, their.node, their.rows.tolist()) for their in theirs
     ]
 
 
@@ -115,13 +115,13 @@ def test_the_split_matrix_gives_the_sums_that_were_sent(recorded: Any, params: d
     view = view_of(transcript, "bank", truth)
     seen = 0
     for party in ("shop", "club"):
-        built = [one for one in view.nodes(party) if one.built]
-        for one in built:
-            columns = truth.columns(party, one.round, one.tree)
-            level = [x for x in built if (x.round, x.tree, x.depth) == (one.round, one.tree, one.depth)]
-            sums = truth.note("bank", f"left-sums:{one.depth}:{party}", one.round, one.tree)[level.index(one)]
-            pairs = truth.note("bank", "pairs", one.round, one.tree)
-            wanted = columns.matrix(one.rows).astype(np.int64) @ pairs[one.rows]
-            np.testing.assert_array_equal(np.where(columns.available(one)[:, None], wanted, 0), sums)
+        built = [node for node in view.nodes(party) if node.built]
+        for node in built:
+            columns = truth.columns(party, node.round, node.tree)
+            level = [x for x in built if (x.round, x.tree, x.depth) == (node.round, node.tree, node.depth)]
+            sums = truth.note("bank", f"left-sums:{node.depth}:{party}", node.round, node.tree)[level.index(node)]
+            pairs = truth.note("bank", "pairs", node.round, node.tree)
+            wanted = columns.matrix(node.rows).astype(np.int64) @ pairs[node.rows]
+            np.testing.assert_array_equal(np.where(columns.available(node)[:, None], wanted, 0), sums)
             seen += 1
     assert seen > 8

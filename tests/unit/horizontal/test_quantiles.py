@@ -130,8 +130,8 @@ def test_counts_that_change_from_call_to_call_do_no_harm() -> None:
     search = ColumnSearch(0, 16, 22)
     turn = 0
     while (asked := search.ask()) is not None:
-        there = [one for i, one in enumerate(columns) if i != turn % 6]
-        search.tell(sum(count_cells(column_keys(one[:, None]), pack_cells([asked], []), 1, "") for one in there))
+        there = [column for i, column in enumerate(columns) if i != turn % 6]
+        search.tell(sum(count_cells(column_keys(column[:, None]), pack_cells([asked], []), 1, "") for column in there))
         turn += 1
     cuts = search.cuts()
     assert 10 <= len(cuts) <= 15

@@ -29,7 +29,7 @@ def test_shares_of_given_polynomials(data: st.DataObject, prime: int, threshold:
     points = data.draw(st.lists(point, min_size=threshold, max_size=12 if prime > 20 else 10, unique=True))
     polynomial = st.lists(st.integers(0, prime - 1), min_size=threshold, max_size=threshold)
     polynomials = data.draw(st.lists(polynomial, min_size=1, max_size=3))
-    rows = np.stack([as_rows(one, prime) for one in polynomials])
+    rows = np.stack([as_rows(polynomial, prime) for polynomial in polynomials])
     shares = _native.crypto.shamir_share(
         prime.to_bytes(shamir.share_bytes(prime), "little"),
         rows[:, 0],
@@ -42,7 +42,7 @@ def test_shares_of_given_polynomials(data: st.DataObject, prime: int, threshold:
         assert np.array_equal(found, as_rows([naive_value(one, x, prime) for x in points], prime))
     chosen = data.draw(st.permutations(range(len(points))))[:threshold]
     secrets = shamir.reconstruct([points[i] for i in chosen], shares[:, list(chosen)], threshold, prime, threads)
-    assert secrets == [one[0] for one in polynomials]
+    assert secrets == [polynomial[0] for polynomial in polynomials]
 
 
 @pytest.mark.parametrize("prime", FIELDS)

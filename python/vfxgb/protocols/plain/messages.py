@@ -1,7 +1,5 @@
 """What `plain` adds to the messages of training."""
 
-from typing import ClassVar
-
 import msgspec
 
 from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
@@ -10,9 +8,9 @@ from vfxgb.transport.messages import BULK_BYTES, Bulk, Message, Reveals
 class PlainGradients(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, one per output and round: (g, h) of the sampled rows, ascending, int64[rows, 2]."""
 
-    TAG: ClassVar[str] = "plain-gradients"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals("the gradients of single rows, and with them the labels", "gradient pairs")
+    TAG = "plain-gradients"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals("the gradients of single rows, and with them the labels", "gradient pairs")
 
     round: int
     tree: int
@@ -26,9 +24,9 @@ class PlainGradients(Message, frozen=True, forbid_unknown_fields=True):
 class PlainSlot(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, where nodes are hidden, one per slot: (g, h) of all training rows, 0 outside of the node."""
 
-    TAG: ClassVar[str] = "plain-slot"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "plain-slot"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "the gradients of the rows of an open node, and with them these rows and their labels", "gradient pairs"
     )
 
@@ -57,9 +55,9 @@ class TreeSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PlainSums(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: the answer to a Level."""
 
-    TAG: ClassVar[str] = "plain-sums"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "plain-sums"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "gradient sums left of each candidate split; names of features and thresholds stay hidden, but the order of "
         "cuts can be worked out",
         "sums",
@@ -85,9 +83,9 @@ class TreeLeft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PlainLeft(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, where nodes are hidden: the answer to WonSlots."""
 
-    TAG: ClassVar[str] = "plain-left"
-    MAX_BYTES: ClassVar[int] = BULK_BYTES
-    REVEALS: ClassVar[Reveals] = Reveals(
+    TAG = "plain-left"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
         "for every row, also outside of the node, whether it goes left at the sender's splits; feature and threshold "
         "stay hidden",
         "row memberships",

@@ -20,12 +20,15 @@ def key_statement(run: bytes, user: int, key: bytes) -> bytes:
 
 
 class Peers:
-    """The other users, as one of them knows them. Empty until the directory is accepted."""
+    """The other users, as one of them knows them.
+
+    `users` are those of the directory, this one among them, with their encryption keys; empty until it is accepted.
+    """
 
     def __init__(self, context: UserContext) -> None:
         self._context = context
         self._own = AgreementKey()
-        self._public: dict[int, bytes] = {}
+        self.users: dict[int, bytes] = {}
         self._sealing: dict[int, bytes] = {}
 
     def own_key(self) -> EncryptionKey:
@@ -51,13 +54,8 @@ class Peers:
                     f"{step}: the encryption key of user {user} is not signed with its identity; it was exchanged on "
                     "the way, or belongs to another run"
                 )
-        self._public = public
+        self.users = public
         return len(users)
-
-    @property
-    def users(self) -> dict[int, bytes]:
-        """Users of the directory, this one among them, with their encryption keys."""
-        return self._public
 
     def seal_for(self, peer: int, call: int, record: bytes) -> bytes:
         """A record that only `peer` can open, and only as one of this call from this user."""
@@ -78,7 +76,7 @@ class Peers:
         if key is None:
             user = self._context.user
             context = context_of("sealing", self._context.run, min(user, peer), max(user, peer))
-            key = self._sealing[peer] = self._own.agree(self._public[peer], context)
+            key = self._sealing[peer] = self._own.agree(self.users[peer], context)
         return key
 
 
