@@ -114,23 +114,19 @@ def _what(record: RunRecord) -> list[str]:
         f"run {record.run} as {record.party} ({record.role}) saw it{with_others}",
         f"{record.state}: {record.rounds} of {record.planned_rounds} rounds, {begun}",
     ]
-    if record.error:
-        lines.append(f"ended by: {record.error}")
-    if record.purpose:
-        lines.append(f"purpose: {record.purpose}")
-    if record.protocol:
-        safety = f", security: {record.security}" if record.security else ""
-        lines.append(f"protocol {record.protocol}{safety}")
-    if record.rows:
-        lines.append("rows: " + ", ".join(f"{count:,} {what}" for what, count in record.rows.items()))
-    if record.features:
-        lines.append(f"own features ({len(record.features)}): {', '.join(record.features)}")
-    lines += [f"{name}: {shown(value)}" for name, value in record.facts.items()]
-    if record.sessions > 1:
-        lines.append(f"the parties met {record.sessions} times for this run")
-    if record.model:
-        lines.append(f"model {record.model}")
-    return lines
+    safety = f", security: {record.security}" if record.security else ""
+    sizes = ", ".join(f"{count:,} {what}" for what, count in record.rows.items())
+    optional = (
+        (record.error, f"ended by: {record.error}"),
+        (record.purpose, f"purpose: {record.purpose}"),
+        (record.protocol, f"protocol {record.protocol}{safety}"),
+        (record.rows, f"rows: {sizes}"),
+        (record.features, f"own features ({len(record.features)}): {', '.join(record.features)}"),
+        *((True, f"{name}: {shown(value)}") for name, value in record.facts.items()),
+        (record.sessions > 1, f"the parties met {record.sessions} times for this run"),
+        (record.model, f"model {record.model}"),
+    )
+    return lines + [line for given, line in optional if given]
 
 
 def _evals(record: RunRecord) -> list[str]:
