@@ -74,9 +74,9 @@ FITS: dict[str, Callable[[Data, int, argparse.Namespace], Any]] = {"vfxgb": fit_
 def seconds(fit: Callable[[Data, int, argparse.Namespace], Any], data: Data, rounds: int, args: Any) -> float:
     start = time.perf_counter()
     model = fit(data, rounds, args)
-    seconds = time.perf_counter() - start
+    taken = time.perf_counter() - start
     check(model)
-    return seconds
+    return taken
 
 
 def check(model: Any) -> None:

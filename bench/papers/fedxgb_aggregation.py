@@ -108,21 +108,23 @@ def memory_part(bench: Bench, args: argparse.Namespace, rows: dict[str, Row]) ->
 
 def goals(document: dict[str, Any]) -> dict[str, bool]:
     """What was to be shown, as far as it was measured."""
-    goals = {}
+    reached = {}
     for bits, rows in document.get("table", {}).get("results", {}).items():
         seconds = {label: result["server seconds"] for label, result in rows.items()}
         if "masks" in seconds:
-            goals[f"{bits} bits: server of masks within {MOST_MASKS_SECONDS:g} s"] = (
+            reached[f"{bits} bits: server of masks within {MOST_MASKS_SECONDS:g} s"] = (
                 seconds["masks"] <= MOST_MASKS_SECONDS
             )
         if "bcp" in seconds and int(bits) == 512:
-            goals[f"{bits} bits: server of bcp within {MOST_BCP_SECONDS:g} s"] = seconds["bcp"] <= MOST_BCP_SECONDS
+            reached[f"{bits} bits: server of bcp within {MOST_BCP_SECONDS:g} s"] = seconds["bcp"] <= MOST_BCP_SECONDS
         if {"bcp", "ibmhom, printed"} <= set(seconds):
-            goals[f"{bits} bits: server of bcp below ibmhom's as printed"] = seconds["bcp"] < seconds["ibmhom, printed"]
+            reached[f"{bits} bits: server of bcp below ibmhom's as printed"] = (
+                seconds["bcp"] < seconds["ibmhom, printed"]
+            )
     for label, result in document.get("memory", {}).get("results", {}).items():
         what = f"{label}: {result['users']:,} users and {result['entries']:,} entries below 4 GiB"
-        goals[what] = result["peak bytes"] < MOST_BYTES
-    return goals
+        reached[what] = result["peak bytes"] < MOST_BYTES
+    return reached
 
 
 def report(run: common.Run, document: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ def style(line: str) -> dict[str, Any]:
     if line == PLAIN:
         return {"color": "black", "linewidth": 2}
     mechanism, epsilon = line.rsplit(", ", 1)
-    place = list(dict.fromkeys(line.rsplit(", ", 1)[0] for line in lines() if line != PLAIN)).index(mechanism)
+    place = list(dict.fromkeys(name.rsplit(", ", 1)[0] for name in lines() if name != PLAIN)).index(mechanism)
     dash = ":" if float(epsilon) == EPSILONS[0] else "-"
     return common.line_style(place) | {"linestyle": dash, "markersize": 2.5, "linewidth": 1.1}
 

@@ -62,9 +62,9 @@ def noise(rows: int, epsilons: Sequence[float]) -> dict[str, dict[str, dict[str,
 def noise_rows(results: dict[str, dict[str, dict[str, float]]], rows: int) -> list[list[str]]:
     """The table of `noise`, next to the largest sum there can be."""
     return [
-        [reading, epsilon, f"{noise['rho']:.3f}", f"{noise['sigma2']:.2f}", f"{noise['sum']:,.0f}", f"{rows // 2:,}"]
+        [reading, epsilon, f"{entry['rho']:.3f}", f"{entry['sigma2']:.2f}", f"{entry['sum']:,.0f}", f"{rows // 2:,}"]
         for reading, by in results.items()
-        for epsilon, noise in by.items()
+        for epsilon, entry in by.items()
     ]
 
 

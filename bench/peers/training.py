@@ -52,19 +52,19 @@ def jobs(trainers: dict[str, dict[str, dict[str, Any]]], plan: Plan) -> list[Job
         for peer, known in trainers.items()
         for name, trainer in known.items()
     ]
-    jobs = []
+    asked = []
     for data in plan.tables:
         for peer, name, key, slow in every:
             if not slow:
                 bits = plan.key_bits if key == ANY_KEY else key
-                jobs.append(Job("whole", peer, name, data, plan.rows, bits))
+                asked.append(Job("whole", peer, name, data, plan.rows, bits))
     fixed = sorted({key for _, _, key, _ in every if key not in (NO_KEY, ANY_KEY)})
     if not fixed:
-        return jobs
+        return asked
     data, rows = plan.small
     for bits in sorted({*fixed, plan.key_bits}):
-        jobs += [Job("small", peer, name, data, rows, bits) for peer, name, key, _ in every if key in (bits, ANY_KEY)]
-    return jobs
+        asked += [Job("small", peer, name, data, rows, bits) for peer, name, key, _ in every if key in (bits, ANY_KEY)]
+    return asked
 
 
 def measure(folder: Path, asked: list[Job], plan: Plan, say: Say) -> tuple[list[dict[str, Any]], dict[str, str]]:
