@@ -48,7 +48,7 @@ def results(folder: Path) -> dict[str, Any]:
     """The parts that were measured with keys that protect something."""
     if not (folder / FILE).is_file():
         return {}
-    return {part: one for part, one in load(FILE, folder).items() if not one["settings"]["insecure"]}
+    return {part: measured for part, measured in load(FILE, folder).items() if not measured["settings"]["insecure"]}
 
 
 def missing(part: str) -> str:
@@ -155,11 +155,11 @@ def large_section(folder: Path = RESULTS) -> str:
 
 def checked_section(folder: Path = RESULTS) -> str:
     """The model next to what was measured."""
-    found = points(results(folder))
-    if not found:
+    compared = points(results(folder))
+    if not compared:
         return missing("costs,shards,memory")
     lines = ["| | | predicted | measured | measured / predicted |", "|---|---|---:|---:|---:|"]
-    lines += [_point(point) for point in found]
+    lines += [_point(point) for point in compared]
     return "\n".join(lines)
 
 
@@ -174,22 +174,32 @@ def projected_section(folder: Path = RESULTS) -> str:
     if "costs" not in document:
         return missing("costs")
     bits = document["costs"]["settings"]["key_bits"]
-    found = projections(document, bits)
+    projected = projections(document, bits)
     text = (
         f"One tree, {bits}-bit keys, {PROJECTED_FEATURES}+{PROJECTED_FEATURES} features, {PROJECTED_BINS} bins, depth "
         f"{PROJECTED_DEPTH}; each party with so many workers of {WORKER_CORES} cores, {SHARDS_PER_WORKER} shards on "
         "each, keys on the workers. A tree takes what is slowest of encryption, the line and the first sums, and then "
         "the rest; reading and binning, once per training, apart."
     )
-    lines_of = list(found[0].trees)
+    lines_of = list(projected[0].trees)
     heads = ["rows", "workers", "read, once", "encrypt", "sums", "GB on the line"]
-    heads += [*(f"tree, {one}" for one in lines_of), "GB on a worker: bank", "shop", "GB in the shop's folder"]
+    heads += [*(f"tree, {line}" for line in lines_of), "GB on a worker: bank", "shop", "GB in the shop's folder"]
     lines = [f"| scheme | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
-    for one in found:
-        cells = [f"{one.rows:,}", str(one.workers), duration(one.once), duration(one.encrypt), duration(one.sums)]
-        cells += [f"{one.sent / GIGA:,.0f}", *(duration(one.trees[line]) for line in lines_of)]
-        cells += [number(one.bank_worker / GIGA), number(one.shop_worker / GIGA), f"{one.files / GIGA:,.0f}"]
-        lines.append(f"| {SCHEMES[one.scheme]} | " + " | ".join(cells) + " |")
+    for projection in projected:
+        cells = [
+            f"{projection.rows:,}",
+            str(projection.workers),
+            duration(projection.once),
+            duration(projection.encrypt),
+            duration(projection.sums),
+        ]
+        cells += [f"{projection.sent / GIGA:,.0f}", *(duration(projection.trees[line]) for line in lines_of)]
+        cells += [
+            number(projection.bank_worker / GIGA),
+            number(projection.shop_worker / GIGA),
+            f"{projection.files / GIGA:,.0f}",
+        ]
+        lines.append(f"| {SCHEMES[projection.scheme]} | " + " | ".join(cells) + " |")
     return f"{text}\n\n" + "\n".join(lines)
 
 

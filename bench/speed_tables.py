@@ -40,16 +40,16 @@ def number(value: float) -> str:
 def operation_lines(results: dict[str, Any]) -> list[str]:
     bits = results["settings"]["bits"]
     peers = {peer["name"]: microseconds(peer) for peer in results["phe"]}
-    found = {(operation["scheme"], operation["name"]): operation for operation in results["operations"]}
+    operations = {(operation["scheme"], operation["name"]): operation for operation in results["operations"]}
     lines = [
         f"| {bits}-bit keys, one thread | phe | Paillier | | Okamoto-Uchiyama | |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for name, title in OPERATIONS:
-        peer = peers[found["paillier", name]["peer"]]
+        peer = peers[operations["paillier", name]["peer"]]
         cells = [number(peer)]
         for scheme in ("paillier", "ou"):
-            time = microseconds(found[scheme, name])
+            time = microseconds(operations[scheme, name])
             cells += [number(time), f"**{number(peer / time)}x**"]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     return lines
@@ -116,12 +116,12 @@ def from_file(path: Path, write: Callable[[dict[str, Any]], list[str]]) -> list[
 
 
 def training_parts(results: dict[str, Any]) -> list[str]:
-    found = results["configurations"]
+    measured = results["configurations"]
     lines = [
         "| per tree | seconds | arithmetic alone | ratio | MB sent | MB received | peak MB |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for line in found:
+    for line in measured:
         peak = "" if line["peak_bytes"] is None else f"{line['peak_bytes'] / 1e6:,.0f}"
         cells = [number(line["seconds"]), "", ""]
         if line["floor"] is not None:
@@ -130,11 +130,11 @@ def training_parts(results: dict[str, Any]) -> list[str]:
         lines.append(f"| {line['name']} | " + " | ".join([*cells, *sent, peak]) + " |")
     once = [
         f"{line['name']} takes {number(line['once_seconds'])} s and {number(line['once_bytes'] / 1e6)} MB"
-        for line in found
+        for line in measured
         if line.get("once_bytes")
     ]
     text = [f"Set-up, once per training and not in the table: {'; '.join(once)}."] if once else []
-    return [about(results, found[0]), "\n".join(lines), *text]
+    return [about(results, measured[0]), "\n".join(lines), *text]
 
 
 def about(results: dict[str, Any], first: dict[str, Any]) -> str:
@@ -195,17 +195,21 @@ def linear_size(line: dict[str, Any], config: str) -> str:
 
 def protocol_parts(results: dict[str, Any]) -> list[str]:
     """Protocols side by side; the first is the measure."""
-    found = results["protocols"]
+    measured = results["protocols"]
     lines = [
-        f"| per tree | seconds | x {found[0]['name']} | CPU seconds | MB | peak MB |",
+        f"| per tree | seconds | x {measured[0]['name']} | CPU seconds | MB | peak MB |",
         "|---|---:|---:|---:|---:|---:|",
     ]
-    for line in found:
+    for line in measured:
         peak = "" if line["peak_bytes"] is None else f"{line['peak_bytes'] / 1e6:,.0f}"
-        cells = [f"{line['seconds']:.3f}", f"{line['seconds'] / found[0]['seconds']:.2f}", f"{line['cpu_seconds']:.3f}"]
+        cells = [
+            f"{line['seconds']:.3f}",
+            f"{line['seconds'] / measured[0]['seconds']:.2f}",
+            f"{line['cpu_seconds']:.3f}",
+        ]
         cells += [f"{(line['sent'] + line['received']) / 1e6:.1f}", peak]
         lines.append(f"| {line['name']} | " + " | ".join(cells) + " |")
-    return [about(results, found[0]), "\n".join(lines)]
+    return [about(results, measured[0]), "\n".join(lines)]
 
 
 def accuracy_parts(results: dict[str, Any]) -> list[str]:
@@ -256,16 +260,16 @@ def alignment_parts(results: dict[str, Any]) -> list[str]:
         "| ids at each party | parties | seconds | MB | peak MB | load average |",
         "|---:|---:|---:|---:|---:|---:|",
     ]
-    for one in results["alignments"]:
-        peak = "" if one["peak_bytes"] is None else f"{one['peak_bytes'] / 1e6:,.0f}"
+    for alignment in results["alignments"]:
+        peak = "" if alignment["peak_bytes"] is None else f"{alignment['peak_bytes'] / 1e6:,.0f}"
         cells = [
-            f"{one['ids']:,}",
-            str(one["parties"]),
-            number(median(one["seconds"])),
-            number(one["bytes"] / 1e6),
+            f"{alignment['ids']:,}",
+            str(alignment["parties"]),
+            number(median(alignment["seconds"])),
+            number(alignment["bytes"] / 1e6),
             peak,
         ]
-        lines.append("| " + " | ".join([*cells, f"{one['load']:.1f}"]) + " |")
+        lines.append("| " + " | ".join([*cells, f"{alignment['load']:.1f}"]) + " |")
     about = "Alignment, all parties in one process, half of the ids common, with ids already read:"
     return [about, "\n".join(lines)]
 

@@ -76,19 +76,19 @@ def peers_section(folder: Path = RESULTS) -> str:
         return "`vfxgb bench peers` has not been run at full size yet."
     parts = [part for bits in results["settings"]["bits"] for part in peer_operations(results, bits)]
     about = "In brackets: how many times as fast vfxgb is. Trainings, settings and notes: [peers.md](results/peers.md)."
-    named = dict.fromkeys(one["peer"] for one in results["operations"])
+    named = dict.fromkeys(line["peer"] for line in results["operations"])
     notes = [f"- {results['peers'][peer]['title']}: {'; '.join(results['peers'][peer]['notes'])}." for peer in named]
     return "\n\n".join([about, *parts, "\n".join(notes), origin("peers.json", results)])
 
 
 def peer_operations(results: dict[str, Any], bits: int) -> list[str]:
     """Microseconds with keys of so many bits; in brackets how many times as fast vfxgb is."""
-    found = {
-        (one["peer"], one["scheme"], one["operation"]): one["microseconds"]
-        for one in results["operations"]
-        if one["bits"] == bits and not one["wrong"]
+    times_by_peer = {
+        (line["peer"], line["scheme"], line["operation"]): line["microseconds"]
+        for line in results["operations"]
+        if line["bits"] == bits and not line["wrong"]
     }
-    others = list(dict.fromkeys(peer for peer, *_ in found if peer != OURS))
+    others = list(dict.fromkeys(peer for peer, *_ in times_by_peer if peer != OURS))
     titles = [f"{results['peers'][peer]['title']} {results['peers'][peer]['version']}" for peer in others]
     lines = [
         f"| microseconds, {bits}-bit keys, one thread | vfxgb | " + " | ".join(titles) + " |",
@@ -96,8 +96,8 @@ def peer_operations(results: dict[str, Any], bits: int) -> list[str]:
     ]
     for scheme, name in SCHEMES.items():
         for title, _, operation in SHORT_OPERATIONS:
-            ours = found[OURS, scheme, operation]
-            times = [found.get((peer, scheme, COUNTERPART.get(operation, operation))) for peer in others]
+            ours = times_by_peer[OURS, scheme, operation]
+            times = [times_by_peer.get((peer, scheme, COUNTERPART.get(operation, operation))) for peer in others]
             cells = ["" if time is None else f"{number(time)} ({number(time / ours)}x)" for time in times]
             lines.append(f"| {name}: {title} | **{number(ours)}** | " + " | ".join(cells) + " |")
     return ["\n".join(lines)]
@@ -107,12 +107,12 @@ def phe_operations(folder: Path) -> list[str]:
     """Microseconds of vfxgb and phe; in brackets how many times as fast vfxgb is."""
     results = load("ops_2048.json", folder)
     peers = {peer["name"]: microseconds(peer) for peer in results["phe"]}
-    found = {(one["scheme"], one["name"]): one for one in results["operations"]}
+    operations = {(operation["scheme"], operation["name"]): operation for operation in results["operations"]}
     head = f"| microseconds, {results['settings']['bits']}-bit keys, one thread | phe {results['machine']['phe']} |"
     lines = [head + " Paillier | Okamoto-Uchiyama |", "|---|---:|---:|---:|"]
     for title, name, _ in SHORT_OPERATIONS:
-        peer = peers[found["paillier", name]["peer"]]
-        times = [microseconds(found[scheme, name]) for scheme in SCHEMES]
+        peer = peers[operations["paillier", name]["peer"]]
+        times = [microseconds(operations[scheme, name]) for scheme in SCHEMES]
         ours = " | ".join(f"{number(time)} ({number(peer / time)}x)" for time in times)
         lines.append(f"| {title} | {number(peer)} | {ours} |")
     return ["\n".join(lines)]
@@ -141,7 +141,7 @@ def _training_cell(line: dict[str, Any]) -> str:
 def costs_section(folder: Path = RESULTS) -> str:
     """What a training costs by protocol and line: computing, then sending, one after the other."""
     results = load("train_give_credit.json", folder)
-    found = {line["name"]: line for line in results["configurations"]}
+    by_name = {line["name"]: line for line in results["configurations"]}
     source, settings = results["configurations"][0]["result"]["source"], results["settings"]
     about = (
         f"{TREES} trees of {source}; depth {settings['depth']}, {settings['bins']} bins, {settings['key_bits']}-bit "
@@ -153,7 +153,7 @@ def costs_section(folder: Path = RESULTS) -> str:
         "|---|---:|---:|" + "---:|" * len(LINES),
     ]
     for name, title in SHORT_TRAINING[1:]:
-        line = found[name]
+        line = by_name[name]
         seconds = TREES * line["seconds"] + line["once_seconds"]
         traffic = TREES * (line["sent"] + line["received"]) + line["once_bytes"]
         cells = [duration(seconds), f"{traffic / 1e6:,.0f} MB"]
@@ -175,15 +175,17 @@ def noise_section(folder: Path = RESULTS) -> str:
         data, method, epsilon, _ = key.split("|")
         values.setdefault((data, method, epsilon), []).append(cell["auc"])
     epsilons = sorted({epsilon for _, _, epsilon in values}, key=float)
-    heads = " | ".join(f"epsilon {one}" for one in epsilons)
+    heads = " | ".join(f"epsilon {epsilon}" for epsilon in epsilons)
     lines = [f"| AUC | | {heads} |", "|---|---|" + "---:|" * len(epsilons)]
     for data in results["data"]:
         for method in NOISE_METHODS:
-            cells = [values.get((data, method, one)) or values.get((data, method, epsilons[0])) for one in epsilons]
+            cells = [
+                values.get((data, method, epsilon)) or values.get((data, method, epsilons[0])) for epsilon in epsilons
+            ]
             shown = [f"{mean(cell):.3f}" if cell else "" for cell in cells]
             lines.append(f"| {data} | {method} | " + " | ".join(shown) + " |")
     settings = results["settings"]
-    sizes = ", ".join(f"{one['train']:,} of {name}" for name, one in results["data"].items())
+    sizes = ", ".join(f"{rows['train']:,} of {name}" for name, rows in results["data"].items())
     return (
         f"Test AUC, mean over {settings['seeds']} draws of the noise. Training rows: {sizes}. "
         f"{settings['n_estimators']} trees, `max_depth = {settings['max_depth']}`, "
@@ -199,16 +201,16 @@ def solve_section(folder: Path = RESULTS) -> str:
     """How much of the passive party's binned table was computed, by rows, trees and protocol."""
     results = load("solve.json", folder)
     settings = results["settings"]
-    found = {(run["rows"], run["trees"], run["protocol"]): run for run in results["runs"]}
-    protocols = list(dict.fromkeys(protocol for _, _, protocol in found))
+    by_run = {(run["rows"], run["trees"], run["protocol"]): run for run in results["runs"]}
+    protocols = list(dict.fromkeys(protocol for _, _, protocol in by_run))
     lines = [
         "| rows | trees | equations | equations per row | "
         + " | ".join(f"bins found, `{protocol}`" for protocol in protocols)
         + " | guess |",
         "|---:|---:|---:|---:|" + "---:|" * (len(protocols) + 1),
     ]
-    for rows, trees in dict.fromkeys((rows, trees) for rows, trees, _ in found):
-        runs = [found.get((rows, trees, protocol)) for protocol in protocols]
+    for rows, trees in dict.fromkeys((rows, trees) for rows, trees, _ in by_run):
+        runs = [by_run.get((rows, trees, protocol)) for protocol in protocols]
         equations, guess = next((run["equations"], f"{100 * run['guess']:.1f} %") for run in runs if run is not None)
         shares = " | ".join("" if run is None else f"{100 * run['found']:.1f} %" for run in runs)
         lines.append(f"| {rows:,} | {trees} | {equations:,} | {equations / rows:.2f} | {shares} | {guess} |")

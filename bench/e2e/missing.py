@@ -76,12 +76,12 @@ def main() -> None:
     ]
     print("\n".join(lines))
     for share in SHARES:
-        found = np.empty((args.repeats if share else 1, len(STRATEGIES)))
-        for repeat in range(len(found)):
+        aucs = np.empty((args.repeats if share else 1, len(STRATEGIES)))
+        for repeat in range(len(aucs)):
             holes = X.copy()
             holes[np.random.default_rng(repeat).random(X.shape) < share] = np.nan
-            found[repeat] = [auc(holes, y, test, strategy, args) for strategy in STRATEGIES]
-        cells = (f"{m:.4f} +- {s:.4f}" for m, s in zip(found.mean(axis=0), found.std(axis=0), strict=True))
+            aucs[repeat] = [auc(holes, y, test, strategy, args) for strategy in STRATEGIES]
+        cells = (f"{m:.4f} +- {s:.4f}" for m, s in zip(aucs.mean(axis=0), aucs.std(axis=0), strict=True))
         lines.append(f"| {share:.0%} | " + " | ".join(cells) + " |")
         print(lines[-1], flush=True)
     args.out.mkdir(parents=True, exist_ok=True)

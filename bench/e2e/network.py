@@ -60,8 +60,8 @@ class Loopback:
         listener = self._stack.enter_context(
             Listener(shop, {"bank": Peer("bank", bank.certificate)}, "127.0.0.1:0", limits)
         )
-        one = self._stack.enter_context(dial(bank, Peer("shop", shop.certificate, listener.address), limits))
-        return one, listener.accept(SECONDS).link
+        near = self._stack.enter_context(dial(bank, Peer("shop", shop.certificate, listener.address), limits))
+        return near, listener.accept(SECONDS).link
 
     def channels(
         self,
@@ -74,16 +74,16 @@ class Loopback:
         taps: Any = (None, None),
     ) -> tuple[Channel, Channel]:
         """In place of vfxgb.transport.channel.memory_channels."""
-        one, other = self.links()
+        near, other = self.links()
         return (
-            Channel(active, passive, one, catalogue, one.session, observer, timeout, tap=taps[0]),
+            Channel(active, passive, near, catalogue, near.session, observer, timeout, tap=taps[0]),
             Channel(passive, active, other, catalogue, other.session, None, timeout, tap=taps[1]),
         )
 
 
 def throughput(loopback: Loopback) -> float:
     """Bytes per second, one way."""
-    one, other = loopback.links()
+    near, other = loopback.links()
     payload = os.urandom(LARGE)
 
     def read() -> None:
@@ -94,14 +94,14 @@ def throughput(loopback: Loopback) -> float:
     begin = time.perf_counter()
     reader.start()
     for _ in range(FRAMES):
-        one.put((b"frame", payload))
+        near.put((b"frame", payload))
     reader.join()
     return LARGE * FRAMES / (time.perf_counter() - begin)
 
 
 def latency(loopback: Loopback) -> list[float]:
     """Seconds of round trips, sorted."""
-    one, other = loopback.links()
+    near, other = loopback.links()
 
     def echo() -> None:
         for _ in range(ROUND_TRIPS):
@@ -109,14 +109,14 @@ def latency(loopback: Loopback) -> list[float]:
 
     answering = threading.Thread(target=echo)
     answering.start()
-    found = []
+    laps = []
     for _ in range(ROUND_TRIPS):
         begin = time.perf_counter()
-        one.put((b"frame", bytes(100)))
-        one.get(SECONDS)
-        found.append(time.perf_counter() - begin)
+        near.put((b"frame", bytes(100)))
+        near.get(SECONDS)
+        laps.append(time.perf_counter() - begin)
     answering.join()
-    return sorted(found)
+    return sorted(laps)
 
 
 def train(args: argparse.Namespace, loopback: Loopback | None) -> tuple[float, float]:
@@ -159,11 +159,11 @@ def predict(loopback: Loopback, repeats: int) -> dict[str, Any]:
     bank, shop = (Table.read(X[:, columns], names=[names[c] for c in columns]) for columns in parties.values())
     seconds = []
     for _ in range(repeats):
-        one, other = loopback.channels("bank", "shop", Catalogue(PREDICTION_MESSAGES), b"")
+        own, other = loopback.channels("bank", "shop", Catalogue(PREDICTION_MESSAGES), b"")
         answering = threading.Thread(target=follow_prediction, args=(fitted.passive_shares["shop"], shop, other))
         begin = time.perf_counter()
         answering.start()
-        margins = lead_prediction(fitted.active_share, bank, {"shop": one})
+        margins = lead_prediction(fitted.active_share, bank, {"shop": own})
         answering.join()
         seconds.append(time.perf_counter() - begin)
         if not np.array_equal(margins, fitted.pooled.margins(X)):
@@ -173,9 +173,9 @@ def predict(loopback: Loopback, repeats: int) -> dict[str, Any]:
         "trees": PREDICTED_TREES,
         "depth": DEPTH,
         "seconds": seconds,
-        "round_trips": one.traffic.round_trips,
-        "sent_bytes": one.traffic.sent_bytes,
-        "received_bytes": one.traffic.received_bytes,
+        "round_trips": own.traffic.round_trips,
+        "sent_bytes": own.traffic.sent_bytes,
+        "received_bytes": own.traffic.received_bytes,
         "equal_to_pooled": True,
     }
 
@@ -200,7 +200,7 @@ def main() -> None:
             memory.append(train(args, None))
             network.append(train(args, loopback))
     ratio, cpu_ratio = (
-        statistics.median(one[i] for one in network) / statistics.median(one[i] for one in memory) for i in (0, 1)
+        statistics.median(run[i] for run in network) / statistics.median(run[i] for run in memory) for i in (0, 1)
     )
     result = {
         "machine": machine_facts(),

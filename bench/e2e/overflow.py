@@ -80,11 +80,11 @@ def outcome(code: PairCode, lane: Lane, pairs: NDArray[np.int64], step: float, s
         left += int(overflown.sum())
         missed += int((overflown & (read >> R != (1 << PADDING) - 1)).sum())
         try:
-            found = code.decode(read, counts, step)
+            decoded = code.decode(read, counts, step)
         except CapacityError:
             false_alarm += not overflown.any()
         else:
-            silent += not np.array_equal(found, truth)
+            silent += not np.array_equal(decoded, truth)
     slots_used = 2 * PER_PLAINTEXT * trials
     return Outcome(left / slots_used, missed / left if left else None, false_alarm / trials, silent / trials)
 
@@ -150,11 +150,11 @@ def main() -> None:
                 "|" + 5 * "---:|",
             ]
             for size in SIZES:
-                found = outcome(code, lane, pairs, step, size, args.trials)
-                results[title][str(size)] = vars(found)
-                missed = "" if found.missed is None else f"{found.missed:.1%}"
+                counted = outcome(code, lane, pairs, step, size, args.trials)
+                results[title][str(size)] = vars(counted)
+                missed = "" if counted.missed is None else f"{counted.missed:.1%}"
                 lines.append(
-                    f"| {size:,} | {found.left:.1%} | {missed} | {found.false_alarm:.1%} | {found.silent:.1%} |"
+                    f"| {size:,} | {counted.left:.1%} | {missed} | {counted.false_alarm:.1%} | {counted.silent:.1%} |"
                 )
     text = "\n".join(lines) + "\n"
     print(text)

@@ -74,9 +74,9 @@ FITS: dict[str, Callable[[Data, int, argparse.Namespace], Any]] = {"vfxgb": fit_
 def seconds(fit: Callable[[Data, int, argparse.Namespace], Any], data: Data, rounds: int, args: Any) -> float:
     start = time.perf_counter()
     model = fit(data, rounds, args)
-    found = time.perf_counter() - start
+    taken = time.perf_counter() - start
     check(model)
-    return found
+    return taken
 
 
 def check(model: Any) -> None:
@@ -92,12 +92,12 @@ def per_tree(args: argparse.Namespace) -> dict[str, list[float]]:
     data = make_data(args.rows, args.features)
     for fit in FITS.values():
         fit(data, 2, args)
-    found: dict[str, list[float]] = {name: [] for name in FITS}
+    per_fit: dict[str, list[float]] = {name: [] for name in FITS}
     for _ in range(args.repeats):
         for name, fit in FITS.items():
             few, many = (seconds(fit, data, rounds, args) for rounds in (FEW, MANY))
-            found[name].append(1000 * (many - few) / (MANY - FEW))
-    return found
+            per_fit[name].append(1000 * (many - few) / (MANY - FEW))
+    return per_fit
 
 
 def status(field: str) -> int:
@@ -138,13 +138,13 @@ def main() -> None:
         print(json.dumps(peak_memory(args.memory, args)))
         return
     load = os.getloadavg()[0]
-    found = per_tree(args)
+    per_fit = per_tree(args)
     print(
         f"{args.rows} rows x {args.features} features, two parties, depth {args.depth}, {args.bins} bins, "
         f"{args.threads} threads, {args.repeats} repeats"
     )
-    middle = {name: statistics.median(values) for name, values in found.items()}
-    for name, values in found.items():
+    middle = {name: statistics.median(values) for name, values in per_fit.items()}
+    for name, values in per_fit.items():
         print(f"{name:8} {middle[name]:7.2f} ms per tree (from {min(values):.2f} to {max(values):.2f})")
     print(f"ratio    {middle['vfxgb'] / middle['xgboost']:7.2f} (goal: at most {RATIO_GOAL:g}, idle machine)")
     bound = 1.5 * args.rows * args.features + 64 * args.rows

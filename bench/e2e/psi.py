@@ -47,7 +47,7 @@ def align(parties: list[Ids], params: AlignParams, threads: int) -> tuple[float,
     """Seconds, and bytes in both directions."""
     active, *others = parties
     pairs = {ids.party: memory_channels("0", ids.party, Catalogue(ALIGN_MESSAGES), bytes(16)) for ids in others}
-    channels = {party: one for party, (one, _) in pairs.items()}
+    channels = {party: channel for party, (channel, _) in pairs.items()}
     workers = [
         threading.Thread(target=align_passive, args=(ids.party, ids, pairs[ids.party][1], params, threads))
         for ids in others
@@ -61,7 +61,7 @@ def align(parties: list[Ids], params: AlignParams, threads: int) -> tuple[float,
     seconds = time.perf_counter() - start
     if alignment.sizes != (len(active) // 2,):
         raise SystemExit(f"found {alignment.sizes} common ids, wanted {len(active) // 2}")
-    return seconds, sum(one.traffic.sent_bytes + one.traffic.received_bytes for one in channels.values())
+    return seconds, sum(channel.traffic.sent_bytes + channel.traffic.received_bytes for channel in channels.values())
 
 
 def resident(field: str) -> int:
@@ -94,16 +94,16 @@ def measure(count: int, passives: int, args: argparse.Namespace) -> dict[str, An
     }
 
 
-def line(found: dict[str, Any]) -> str:
+def line(alignment: dict[str, Any]) -> str:
     """One measurement in words, next to its goals."""
-    count, seconds, peak = found["ids"], found["seconds"], found["peak_bytes"]
-    goal = f" (goal: at most {GOALS[count]:g} s)" if count in GOALS and found["parties"] == 2 else ""
+    count, seconds, peak = alignment["ids"], alignment["seconds"], alignment["peak_bytes"]
+    goal = f" (goal: at most {GOALS[count]:g} s)" if count in GOALS and alignment["parties"] == 2 else ""
     memory = "unknown" if peak is None else f"{peak / 2**20:.0f} MiB"
     return (
-        f"{count} ids at {found['parties']} parties, {found['method']}, {found['threads']} threads: "
+        f"{count} ids at {alignment['parties']} parties, {alignment['method']}, {alignment['threads']} threads: "
         f"{statistics.median(seconds):.2f} s{goal}, from {min(seconds):.2f} to {max(seconds):.2f}; "
-        f"{found['bytes'] / 1e6:.1f} MB; peak {memory} (goal: {MEMORY_GOAL >> 20}); reading ids "
-        f"{found['reading_seconds']:.2f} s a party; load average before {found['load']:.2f}"
+        f"{alignment['bytes'] / 1e6:.1f} MB; peak {memory} (goal: {MEMORY_GOAL >> 20}); reading ids "
+        f"{alignment['reading_seconds']:.2f} s a party; load average before {alignment['load']:.2f}"
     )
 
 
@@ -116,17 +116,17 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, default=None, help="write the result to this file too")
     args = parser.parse_args()
-    found = []
+    measured = []
     for passives in args.passives:
         for count in args.ids:
             # A process each: memory that an earlier measurement has freed would hide what this one takes.
             with ProcessPoolExecutor(1, get_context("spawn")) as child:
-                found.append(child.submit(measure, count, passives, args).result())
-            print(line(found[-1]), flush=True)
+                measured.append(child.submit(measure, count, passives, args).result())
+            print(line(measured[-1]), flush=True)
     facts = machine_facts()
     print("; ".join(f"{name} {value}" for name, value in facts.items()))
     if args.json is not None:
-        args.json.write_text(json.dumps({"machine": facts, "alignments": found}, indent=1) + "\n")
+        args.json.write_text(json.dumps({"machine": facts, "alignments": measured}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ def main() -> None:
         parties = Parties(Path(folder))
         try:
             parties.train(args.trees)
-            found = measure(parties, args.clients, args.requests)
+            measured = measure(parties, args.clients, args.requests)
         finally:
             parties.end()
     result = {
@@ -239,7 +239,7 @@ def main() -> None:
         "trees": args.trees,
         "depth": DEPTH,
         "columns": 2 * COLUMNS,
-        **found,
+        **measured,
     }
     text = json.dumps(result, indent=2, default=str)
     print(text)

@@ -56,7 +56,7 @@ def gradients(rows: int) -> np.ndarray:
     return np.stack([p - (rng.random(rows) < p), p * (1 - p)])
 
 
-def one(step: str, rows: int, rank: int, threads: int) -> tuple[float, int | None]:
+def measure_here(step: str, rows: int, rank: int, threads: int) -> tuple[float, int | None]:
     """Seconds and peak bytes of a step."""
     matrix, pairs = node(rows, threads), gradients(rows)
     received = None if step.startswith("U") else random_vectors(rank, rows, _native.rand.random_bytes, threads)
@@ -84,16 +84,16 @@ def one(step: str, rows: int, rank: int, threads: int) -> tuple[float, int | Non
 
 
 def measure(step: str, args: argparse.Namespace) -> dict[str, object]:
-    found = []
+    runs = []
     for _ in range(args.repeats):
         command = [sys.executable, __file__, "--step", step]
         command += [f"--{name}={getattr(args, name)}" for name in ("rows", "rank", "threads")]
-        found.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
-    peaks = [peak for _, peak in found if peak is not None]
-    return {"step": step, "seconds": [seconds for seconds, _ in found], "peak_bytes": max(peaks) if peaks else None}
+        runs.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+    peaks = [peak for _, peak in runs if peak is not None]
+    return {"step": step, "seconds": [seconds for seconds, _ in runs], "peak_bytes": max(peaks) if peaks else None}
 
 
-def table(found: list[dict[str, object]], args: argparse.Namespace, machine: dict[str, str]) -> list[str]:
+def table(measured: list[dict[str, object]], args: argparse.Namespace, machine: dict[str, str]) -> list[str]:
     u_bytes = 8 * args.rank * args.rows
     lines = [
         (
@@ -106,12 +106,12 @@ def table(found: list[dict[str, object]], args: argparse.Namespace, machine: dic
         "| step | seconds | bar | peak MB | U plus a block, MB |",
         "|---|---|---|---|---|",
     ]
-    for one_step in found:
-        step, peak = str(one_step["step"]), one_step["peak_bytes"]
+    for entry in measured:
+        step, peak = str(entry["step"]), entry["peak_bytes"]
         bar = STEPS[step]
         # For W of smm1 the vectors are there before; for that of smm2 a subset of them is copied.
         allowed = DEFAULT_CHUNK_BYTES + (0 if step == "W of smm1" else u_bytes)
-        cells = [f"{min(one_step['seconds']):.2f}", "" if bar is None else f"{bar:g}"]
+        cells = [f"{min(entry['seconds']):.2f}", "" if bar is None else f"{bar:g}"]
         cells += ["" if peak is None else f"{peak / 1e6:.1f}", f"{allowed / 1e6:.1f}"]
         lines.append(f"| {step} | " + " | ".join(cells) + " |")
     return lines
@@ -125,16 +125,16 @@ def main() -> None:
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.step:
-        print(json.dumps(one(args.step, args.rows, args.rank, args.threads)))
+        print(json.dumps(measure_here(args.step, args.rows, args.rank, args.threads)))
         return
-    found = [measure(step, args) for step in STEPS]
+    measured = [measure(step, args) for step in STEPS]
     machine = machine_facts()
-    lines = table(found, args, machine)
+    lines = table(measured, args, machine)
     print("\n".join(lines))
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "smm.md").write_text("\n".join(lines) + "\n")
     settings = {name: getattr(args, name) for name in ("rows", "rank", "threads", "repeats")}
-    raw = {"machine": machine, "settings": settings, "steps": found}
+    raw = {"machine": machine, "settings": settings, "steps": measured}
     (args.out / "smm.json").write_text(json.dumps(raw, indent=1) + "\n")
 
 

@@ -52,16 +52,16 @@ def measure(protocol: str, rows: int, trees: int) -> dict[str, Any]:
         record=True,
     ).fit(*problem(rows), verbose=False)
     begun = time.perf_counter()
-    (found,) = clf.audit(["solve"]).findings
+    (finding,) = clf.audit(["solve"]).findings
     opened = clf.ledger_.opened["shop"]
     return {
         "protocol": protocol,
         "rows": rows,
         "trees": trees,
         "equations": opened.equations,
-        "found": found.success,
-        "guess": found.guess,
-        "detail": found.detail,
+        "found": finding.success,
+        "guess": finding.guess,
+        "detail": finding.detail,
         "seconds": time.perf_counter() - begun,
     }
 

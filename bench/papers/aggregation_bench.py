@@ -72,9 +72,9 @@ class Bench:
             trace=self._trace,
             rows=self._rows,
         )
-        found = measure(job)
+        timings = measure(job)
         print(f"    {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-        return [middle(found[place :: len(calls)]) for place in range(len(calls))]
+        return [middle(timings[place :: len(calls)]) for place in range(len(calls))]
 
     def _factors(self, bits: int) -> tuple[int, int]:
         if bits not in self._primes:

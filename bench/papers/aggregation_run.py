@@ -108,7 +108,7 @@ def run(job: Job) -> list[dict[str, Any]]:
     if job.warm_up:
         parties.server.aggregate(b"", 1, range(job.users))
     set_up = time.perf_counter() - start
-    found = []
+    results = []
     for call in job.calls:
         plan.call = call
         left = job.users - round(call.dropout * job.users)
@@ -122,8 +122,8 @@ def run(job: Job) -> list[dict[str, Any]]:
         if not np.array_equal(result.sums, expected) or result.users != tuple(range(left)):
             raise RuntimeError(f"{job.aggregator}, {call}: wrong sums")
         cost = costs(parties, watch, wall)
-        found.append({"users": job.users, **asdict(call), **cost, "set-up seconds": set_up})
-    return found
+        results.append({"users": job.users, **asdict(call), **cost, "set-up seconds": set_up})
+    return results
 
 
 @dataclass

@@ -112,12 +112,12 @@ def fit_xgboost(case: Case, threads: int) -> tuple[Any, Any]:
 
 def metrics(case: Case, predict: Any) -> dict[str, float]:
     """auc and ks of training and test rows."""
-    found = {}
+    scores = {}
     for part, data in (("train", case.split.train), ("test", case.split.test)):
         predictions = predict(data.X)
         for name in METRICS:
-            found[f"{name} {part}"] = make_metric(name)(data.y, predictions)
-    return found
+            scores[f"{name} {part}"] = make_metric(name)(data.y, predictions)
+    return scores
 
 
 def run_case(case: Case, threads: int, steps: common.Steps) -> dict[str, dict[str, float]]:
@@ -132,13 +132,13 @@ def run_case(case: Case, threads: int, steps: common.Steps) -> dict[str, dict[st
         "shift": ("batch_he", {**key, "encoding": "shift", **case.shift}, cuts),
         "own cuts": ("plain", {}, None),
     }
-    found = {"xgboost": metrics(case, predict)}
+    columns = {"xgboost": metrics(case, predict)}
     for column, (protocol, params, given) in asked.items():
         start = time.perf_counter()
         model = fit(case, threads, protocol, params, given)
         seconds = time.perf_counter() - start
-        found[column] = {**metrics(case, lambda X, model=model: model.predict_proba(X)[:, 1]), "seconds": seconds}
-    return found
+        columns[column] = {**metrics(case, lambda X, model=model: model.predict_proba(X)[:, 1]), "seconds": seconds}
+    return columns
 
 
 def case_cost(case: Case) -> float:
@@ -167,20 +167,20 @@ def tables(quick: bool) -> dict[str, list[Case]]:
 
 def largest_differences(results: Results) -> dict[str, float]:
     """The largest difference of any metric in any line, for each two columns that should be equal."""
-    found = {}
-    for one, other in (*EQUAL, ("shift", "batch"), ("own cuts", "xgboost")):
-        found[f"{one} against {other}"] = max(
-            abs(line[one][metric] - line[other][metric])
+    worst = {}
+    for left, right in (*EQUAL, ("shift", "batch"), ("own cuts", "xgboost")):
+        worst[f"{left} against {right}"] = max(
+            abs(line[left][metric] - line[right][metric])
             for lines in results.values()
             for line in lines.values()
             for metric in line["xgboost"]
         )
-    return found
+    return worst
 
 
 def report(run: common.Run, results: Results, worst: dict[str, float]) -> None:
     """Tables and findings."""
-    equal = {f"{one} against {other}" for one, other in EQUAL}
+    equal = {f"{left} against {right}" for left, right in EQUAL}
     differences = [[pair, f"{value:.6f}", str(GOAL) if pair in equal else ""] for pair, value in worst.items()]
     run.table("", ["largest difference of any number below", "", "goal"], differences)
     for title, entries in results.items():
@@ -243,7 +243,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     worst = largest_differences(results)
     report(run, results, worst)
     run.write({"differences": worst, "tables": results})
-    return int(any(worst[f"{one} against {other}"] > GOAL for one, other in EQUAL))
+    return int(any(worst[f"{left} against {right}"] > GOAL for left, right in EQUAL))
 
 
 if __name__ == "__main__":

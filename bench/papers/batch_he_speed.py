@@ -84,7 +84,7 @@ def now() -> tuple[float, float]:
 def run_point(point: Point, threads: int, at: Sequence[int] = ()) -> list[dict[str, Any]]:
     """Per number of trees in `at` (default: all): kind -> seconds, total and per tree; megabytes sent per tree."""
     at = at or [point.trees]
-    found: list[dict[str, Any]] = [{"rows": len(point.data.y), "key_bits": point.key_bits, "trees": n} for n in at]
+    entries: list[dict[str, Any]] = [{"rows": len(point.data.y), "key_bits": point.key_bits, "trees": n} for n in at]
     for kind, protocol in KINDS.items():
         clock, start = Clock(), now()
         model = VFXGBClassifier(
@@ -100,7 +100,7 @@ def run_point(point: Point, threads: int, at: Sequence[int] = ()) -> list[dict[s
         ).fit(point.data.X, point.data.y, verbose=False, callbacks=[clock])
         assert_real_trees(model.model_.active_share, f"{kind} with {point.key_bits} bits on {point.data.source}")
         (traffic,) = model.traffic_.values()
-        for entry in found:
+        for entry in entries:
             n = entry["trees"]
             wall, cpu = clock.rounds[n - 1]
             entry[kind] = {
@@ -110,7 +110,7 @@ def run_point(point: Point, threads: int, at: Sequence[int] = ()) -> list[dict[s
                 "per tree CPU": (cpu - clock.begin[1]) / n,
                 "MB per tree": (traffic.sent_bytes + traffic.received_bytes) / point.trees / 1e6,
             }
-    return found
+    return entries
 
 
 def ratio(entry: dict[str, Any], what: str) -> float:
@@ -125,8 +125,10 @@ def mean_of(runs: Sequence[dict[str, dict[str, Any]]]) -> dict[str, dict[str, An
         points = {}
         for label, entry in figure["points"].items():
             same = [run[number]["points"][label] for run in runs]
-            means = {k: {what: sum(one[k][what] for one in same) / len(same) for what in entry[k]} for k in KINDS}
-            ratios = {what: [ratio(one, what) for one in same] for what in entry["batch"]}
+            means = {
+                k: {what: sum(repeated[k][what] for repeated in same) / len(same) for what in entry[k]} for k in KINDS
+            }
+            ratios = {what: [ratio(repeated, what) for repeated in same] for what in entry["batch"]}
             points[label] = {**entry, **means, "ratios": ratios}
         figures[number] = {"axis": figure["axis"], "points": points}
     return figures
@@ -179,8 +181,8 @@ def measure(args: Any, use: Callable[[Loaded], None]) -> dict[str, dict[str, Any
             steps.begin(f"figure {number}: {point.label} {figures[number]['axis']}", point.cost)
             (figures[number]["points"][point.label],) = run_point(point, args.threads)
     steps.begin(f"figure 6: {longest.trees} trees", longest.cost)
-    found = run_point(longest, args.threads, counts)
-    points_of_trees = {str(n): entry for n, entry in zip(counts, found, strict=True)}
+    measured = run_point(longest, args.threads, counts)
+    points_of_trees = {str(n): entry for n, entry in zip(counts, measured, strict=True)}
     return {**figures, "6": {"axis": "trees", "points": points_of_trees}}
 
 
@@ -237,8 +239,8 @@ def trend(first: float, last: float) -> str:
 def conclude(run: common.Run, figures: dict[str, dict[str, Any]]) -> None:
     def span(numbers: Sequence[str], what: str) -> tuple[float, float]:
         entries = [entry for number in numbers for entry in figures[number]["points"].values()]
-        found = [one for entry in entries for one in entry["ratios"][what]]
-        return min(found), max(found)
+        every = [value for entry in entries for value in entry["ratios"][what]]
+        return min(every), max(every)
 
     low, high = span("456", "per tree CPU")
     run.found(

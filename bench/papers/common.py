@@ -50,14 +50,14 @@ DASHES = ("-", "--", "-.", ":")
 
 def parser(about: str | None, seeds: int | None = None) -> argparse.ArgumentParser:
     """The arguments of every script; `seeds`: how many runs of each kind by default, None if one is enough."""
-    found = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("--quick", action="store_true", help="small sizes, for a first look; minutes instead of hours")
-    found.add_argument("--threads", type=int, default=2, help="of each party (%(default)s)")
+    options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="small sizes, for a first look; minutes instead of hours")
+    options.add_argument("--threads", type=int, default=2, help="of each party (%(default)s)")
     out = f"folder of the results (./{USER_RESULTS}; without --quick, in a source tree: docs/results)"
-    found.add_argument("--out", type=Path, default=None, help=out)
+    options.add_argument("--out", type=Path, default=None, help=out)
     if seeds is not None:
-        found.add_argument("--seeds", type=int, default=seeds, help="runs of each kind (%(default)s)")
-    return found
+        options.add_argument("--seeds", type=int, default=seeds, help="runs of each kind (%(default)s)")
+    return options
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -241,8 +241,8 @@ def shown(value: Any) -> str:
 def read_document(out: Path, name: str) -> dict[str, Any]:
     """The JSON file of an earlier run, so that its numbers need not be measured again; empty if there is none."""
     path = out / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return found
+    document: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return document
 
 
 def write_document(out: Path, name: str, document: Mapping[str, Any]) -> None:

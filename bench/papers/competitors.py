@@ -42,8 +42,8 @@ class Method:
 
 def masked(epsilon: float, settings: Settings) -> Params:
     """Parameters by the paper's theorems, for one message; epsilon of the passive party 1, as the paper has it."""
-    found = calibrate(epsilon, DELTA, EPSILON_PASSIVE, 1.0 / settings.rows, settings.rows)
-    return {**found.params(), "insecure": True}
+    noise = calibrate(epsilon, DELTA, EPSILON_PASSIVE, 1.0 / settings.rows, settings.rows)
+    return {**noise.params(), "insecure": True}
 
 
 def masked_whole(epsilon: float, rows: int, passive: float = EPSILON_PASSIVE, delta: float = DELTA) -> Params:
@@ -51,8 +51,8 @@ def masked_whole(epsilon: float, rows: int, passive: float = EPSILON_PASSIVE, de
 
     With that many rows on the right sigma2 depends on the passive party's epsilon; where all may go left it does not.
     """
-    found = calibrate(epsilon, delta, passive, 1.0 / rows, rows, n_left=max(3, rows // 2))
-    return {**found.params(), "insecure": True}
+    noise = calibrate(epsilon, delta, passive, 1.0 / rows, rows, n_left=max(3, rows // 2))
+    return {**noise.params(), "insecure": True}
 
 
 def masked_per_row(epsilon: float, rows: int, passive: float = EPSILON_PASSIVE, delta: float = DELTA) -> Params:

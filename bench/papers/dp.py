@@ -56,10 +56,10 @@ def still_good(document: dict[str, Any], settings: Settings) -> Cells:
     }
 
 
-def summary(found: Cells) -> Summary:
+def summary(measured: Cells) -> Summary:
     """data -> method -> epsilon -> mean AUC, its standard deviation, number of seeds."""
     grouped: dict[str, dict[str, dict[str, list[float]]]] = {}
-    for key, cell in found.items():
+    for key, cell in measured.items():
         name, method, epsilon, _ = key.split("|")
         grouped.setdefault(name, {}).setdefault(method, {}).setdefault(epsilon, []).append(cell["auc"])
     return {
@@ -72,11 +72,11 @@ def summary(found: Cells) -> Summary:
     }
 
 
-def tables(run: common.Run, found: Summary) -> None:
+def tables(run: common.Run, by_table: Summary) -> None:
     """What epsilon is spent on, and a table of AUC for each of the data."""
     spent = [[name, method.epsilon] for name, method in METHODS.items()]
     run.table("What epsilon is spent on", ["method", ""], spent, left=2)
-    for name, methods in found.items():
+    for name, methods in by_table.items():
         epsilons = sorted({e for by in methods.values() for e in by}, key=float)
         rows = []
         for method, by in methods.items():
@@ -85,11 +85,11 @@ def tables(run: common.Run, found: Summary) -> None:
         run.table(f"{name}: AUC by epsilon, mean ± deviation (seeds)", ["", *epsilons], rows)
 
 
-def draw(run: common.Run, found: Summary) -> None:
+def draw(run: common.Run, by_table: Summary) -> None:
     """AUC against epsilon, a panel for each of the data."""
     place = {method: i for i, method in enumerate(METHODS)}
-    with run.plot(f"{run.name}_auc", 1, len(found), (4.2, 3.6)) as axes:
-        for axis, (name, methods) in zip(axes[0], found.items(), strict=True):
+    with run.plot(f"{run.name}_auc", 1, len(by_table), (4.2, 3.6)) as axes:
+        for axis, (name, methods) in zip(axes[0], by_table.items(), strict=True):
             for method, by in methods.items():
                 known = sorted((float(e), v) for e, v in by.items())
                 means, spread = [v[0] for _, v in known], [v[1] for _, v in known]
@@ -107,13 +107,13 @@ def shows_loss(epsilon: str, seed: str) -> bool:
     return epsilon in SHOWN and seed == "0"
 
 
-def draw_losses(run: common.Run, found: Cells, names: Sequence[str]) -> None:
+def draw_losses(run: common.Run, measured: Cells, names: Sequence[str]) -> None:
     """Loss of the first seed tree by tree, a panel for each of the data."""
     with run.plot(f"{run.name}_loss", 1, len(names), (4.2, 3.6)) as axes:
         for axis, name in zip(axes[0], names, strict=True):
             for place, (method, known) in enumerate(METHODS.items()):
                 for epsilon in SHOWN:
-                    cell = found.get(f"{name}|{method}|{epsilon}|0")
+                    cell = measured.get(f"{name}|{method}|{epsilon}|0")
                     if cell is None or "logloss" not in cell:
                         continue
                     label = f"{method}, {epsilon}" if known.varies else method
@@ -124,14 +124,14 @@ def draw_losses(run: common.Run, found: Cells, names: Sequence[str]) -> None:
         axes[0][-1].legend(fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def conclude(run: common.Run, found: Summary) -> None:
+def conclude(run: common.Run, by_table: Summary) -> None:
     """What the AUCs say about the paper's sentences; only methods that were run are compared."""
 
     def means(method: str, epsilon: str) -> dict[str, float]:
-        return {name: by[method][epsilon][0] for name, by in found.items() if epsilon in by.get(method, {})}
+        return {name: by[method][epsilon][0] for name, by in by_table.items() if epsilon in by.get(method, {})}
 
-    def differences(one: str, other: str, first: str, second: str) -> dict[str, float]:
-        left, right = means(one, first), means(other, second)
+    def differences(method: str, other: str, first: str, second: str) -> dict[str, float]:
+        left, right = means(method, first), means(other, second)
         return {name: left[name] - right[name] for name in left if name in right}
 
     def answer(values: dict[str, float], least: float) -> bool | str:
@@ -177,8 +177,8 @@ def listed(values: dict[str, float]) -> str:
 
 def measure(args: Any, settings: Settings, epsilons: Sequence[float], document: dict[str, Any], path: Path) -> Cells:
     """Run the cells that are missing, writing after each."""
-    found = still_good(document, settings)
-    wanted = [cell for cell in cells(args.data, args.methods, args.seeds, epsilons) if "|".join(cell) not in found]
+    measured = still_good(document, settings)
+    wanted = [cell for cell in cells(args.data, args.methods, args.seeds, epsilons) if "|".join(cell) not in measured]
     data = {name: part(name, settings.rows) for name in {cell[0] for cell in wanted}}
     steps = common.Steps(len(wanted))
     deadline = time.monotonic() + 60 * args.minutes
@@ -189,12 +189,12 @@ def measure(args: Any, settings: Settings, epsilons: Sequence[float], document: 
         steps.begin(key)
         params = METHODS[method].params(float(epsilon), settings)
         run = curves(data[name], METHODS[method].protocol, params, settings.trees, int(seed), args.threads)
-        found[key] = {"params": params, **run, "auc": run["auc"][-1]}
+        measured[key] = {"params": params, **run, "auc": run["auc"][-1]}
         if not shows_loss(epsilon, seed):
-            del found[key]["logloss"]
-        known = {"machine": common.facts(), "settings": asdict(settings), "cells": found}
+            del measured[key]["logloss"]
+        known = {"machine": common.facts(), "settings": asdict(settings), "cells": measured}
         path.write_text(json.dumps(known, indent=0) + "\n", encoding="utf-8")
-    return found
+    return measured
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -220,17 +220,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         "numbers, ten runs each, on all rows; its Bank and Nomao are not at hand.",
     )
     document = common.read_document(args.out, "dp")
-    found = measure(args, settings, epsilons, document, args.out / "dp.json")
+    measured = measure(args, settings, epsilons, document, args.out / "dp.json")
     run.machine = common.read_document(args.out, "dp").get("machine", run.machine)
     run.set(**asdict(settings), depth=DEPTH, learning_rate=RATE, bins=BINS)
-    for name in dict.fromkeys(key.split("|")[0] for key in found):
+    for name in dict.fromkeys(key.split("|")[0] for key in measured):
         run.use(common.rows_of(name))
-    known = summary(found)
+    known = summary(measured)
     tables(run, known)
     draw(run, known)
-    draw_losses(run, found, list(known))
+    draw_losses(run, measured, list(known))
     conclude(run, known)
-    whole = {**run.document({"cells": found}), "seconds": sum(cell["seconds"] for cell in found.values())}
+    whole = {**run.document({"cells": measured}), "seconds": sum(cell["seconds"] for cell in measured.values())}
     text = run.markdown(whole)
     print(text)
     (args.out / "dp.json").write_text(json.dumps(whole, indent=0) + "\n", encoding="utf-8")

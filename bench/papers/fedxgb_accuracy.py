@@ -78,8 +78,8 @@ def load(name: str, quick: bool) -> Data:
     """A table of VFXGB_DATA, or a generated one of its shape; quick: the first rows."""
     folder = os.environ.get(DATA_VARIABLE)
     paths = [Path(folder) / f"{file}.csv.gz" for file in FILES[name]] if folder else []
-    found = read(name, paths) if paths and all(path.is_file() for path in paths) else generate(name)
-    return found.head(3_000, 1_000) if quick else found
+    loaded = read(name, paths) if paths and all(path.is_file() for path in paths) else generate(name)
+    return loaded.head(3_000, 1_000) if quick else loaded
 
 
 def read(name: str, paths: Sequence[Path]) -> Data:
@@ -142,9 +142,9 @@ def run_users(
     model.fit(data.X, data.y, users=ids, ranges=ranges, eval_set=[(data.X_test, data.y_test)], verbose=False)
     seconds = time.perf_counter() - begin
     assert_real_trees(model.model_.active_share, f"{aggregator} with {users} users on {data.source}")
-    found = curves(model.evals_result_["validation_0"], task, seconds)
+    result = curves(model.evals_result_["validation_0"], task, seconds)
     spent = {"aggregator": aggregator, "megabytes": model.traffic_["users"].total_bytes / 1e6}
-    return found | spent | {"notes": model.ledger_.notes}
+    return result | spent | {"notes": model.ledger_.notes}
 
 
 def curves(log: dict[str, list[float]], task: Task, seconds: float) -> dict[str, Any]:
@@ -155,35 +155,35 @@ def curves(log: dict[str, list[float]], task: Task, seconds: float) -> dict[str,
     }
 
 
-def seeds_of(found: dict[str, Any], name: str, kind: str) -> list[dict[str, Any]]:
-    return [run for key, run in sorted(found.items()) if key.split("|")[:2] == [name, kind]]
+def seeds_of(known: dict[str, Any], name: str, kind: str) -> list[dict[str, Any]]:
+    return [run for key, run in sorted(known.items()) if key.split("|")[:2] == [name, kind]]
 
 
-def kinds_of(found: dict[str, Any], name: str) -> list[str]:
+def kinds_of(known: dict[str, Any], name: str) -> list[str]:
     """The rates of dropping users that were measured."""
-    return sorted({key.split("|")[1] for key in found if key.startswith(f"{name}|")} - {XGBOOST}, key=float)
+    return sorted({key.split("|")[1] for key in known if key.startswith(f"{name}|")} - {XGBOOST}, key=float)
 
 
 def report(run: common.Run, document: dict[str, Any]) -> None:
     """Tables, plot and findings."""
-    found = document["runs"]
-    names = [name for name in document["tasks"] if seeds_of(found, name, XGBOOST)]
+    known = document["runs"]
+    names = [name for name in document["tasks"] if seeds_of(known, name, XGBOOST)]
     gained: dict[str, float] = {}
     for name in names:
         task = document["tasks"][name]
-        reference = seeds_of(found, name, XGBOOST)[0]
+        reference = seeds_of(known, name, XGBOOST)[0]
         rows = [[XGBOOST, f"{reference['accuracy'][-1]:.4f}", "", f"{reference['loss'][-1]:.4f}", ""]]
-        for kind in kinds_of(found, name):
-            runs = seeds_of(found, name, kind)
-            last = [one["accuracy"][-1] for one in runs]
+        for kind in kinds_of(known, name):
+            runs = seeds_of(known, name, kind)
+            last = [seed["accuracy"][-1] for seed in runs]
             gained[f"{name}|{kind}"] = float(np.mean(last)) - reference["accuracy"][-1]
             cells = [f"{float(kind):.0%}", f"{np.mean(last):.4f} ({min(last):.4f} to {max(last):.4f})"]
-            cells += [f"{gained[f'{name}|{kind}']:+.4f}", f"{np.mean([one['loss'][-1] for one in runs]):.4f}"]
+            cells += [f"{gained[f'{name}|{kind}']:+.4f}", f"{np.mean([seed['loss'][-1] for seed in runs]):.4f}"]
             rows.append([*cells, str(len(runs))])
         title = f"{task['rounds']} rounds of depth {task['max_depth']}, learning rate {task['learning_rate']}"
         head = ["users that drop", "accuracy", "difference", "loss", "seeds"]
         run.table(f"{name}: {title}, {task['max_bin']} bins", head, rows)
-    plot(run, found, names)
+    plot(run, known, names)
     worst = min(gained, key=lambda key: gained[key], default="")
     if worst:
         name, kind = worst.split("|")
@@ -195,16 +195,16 @@ def report(run: common.Run, document: dict[str, Any]) -> None:
         )
 
 
-def plot(run: common.Run, found: dict[str, Any], names: list[str]) -> None:
+def plot(run: common.Run, known: dict[str, Any], names: list[str]) -> None:
     with run.plot(NAME, 2, max(1, len(names)), (4.6, 3.2)) as axes:
         for column, name in enumerate(names):
             for row, what in enumerate(("accuracy", "loss")):
                 axis = axes[row][column]
-                for place, kind in enumerate(kinds_of(found, name)):
-                    curve = seeds_of(found, name, kind)[0][what]
+                for place, kind in enumerate(kinds_of(known, name)):
+                    curve = seeds_of(known, name, kind)[0][what]
                     style = common.line_style(place) | {"markevery": max(1, len(curve) // 10), "linewidth": 1}
                     axis.plot(range(1, len(curve) + 1), curve, label=f"{float(kind):.0%} drop", **style)
-                curve = seeds_of(found, name, XGBOOST)[0][what]
+                curve = seeds_of(known, name, XGBOOST)[0][what]
                 axis.plot(range(1, len(curve) + 1), curve, "k--", label=XGBOOST, linewidth=1)
                 axis.set(title=f"figure 4{'abcd'[2 * column + row]}: {name}", xlabel="round", ylabel=f"test {what}")
         axes[0][-1].legend(fontsize=8)

@@ -98,31 +98,33 @@ def growth_of(results: Results, size: str) -> dict[str, dict[str, float]]:
 
 def memory_part(bench: Bench, args: argparse.Namespace, rows: dict[str, Row]) -> dict[str, Any]:
     """`bcp` with a safe key and packed, as anybody would use it."""
-    found = {}
+    costs = {}
     for label in ("masks", "bcp, packed"):
         if label in rows:
             call = [Call(args.memory_entries)]
-            found[label] = bench.ask(rows[label], args.bits[-1], args.memory_users, call, warm_up=False)[0]
-    return found
+            costs[label] = bench.ask(rows[label], args.bits[-1], args.memory_users, call, warm_up=False)[0]
+    return costs
 
 
 def goals(document: dict[str, Any]) -> dict[str, bool]:
     """What was to be shown, as far as it was measured."""
-    found = {}
+    reached = {}
     for bits, rows in document.get("table", {}).get("results", {}).items():
         seconds = {label: result["server seconds"] for label, result in rows.items()}
         if "masks" in seconds:
-            found[f"{bits} bits: server of masks within {MOST_MASKS_SECONDS:g} s"] = (
+            reached[f"{bits} bits: server of masks within {MOST_MASKS_SECONDS:g} s"] = (
                 seconds["masks"] <= MOST_MASKS_SECONDS
             )
         if "bcp" in seconds and int(bits) == 512:
-            found[f"{bits} bits: server of bcp within {MOST_BCP_SECONDS:g} s"] = seconds["bcp"] <= MOST_BCP_SECONDS
+            reached[f"{bits} bits: server of bcp within {MOST_BCP_SECONDS:g} s"] = seconds["bcp"] <= MOST_BCP_SECONDS
         if {"bcp", "ibmhom, printed"} <= set(seconds):
-            found[f"{bits} bits: server of bcp below ibmhom's as printed"] = seconds["bcp"] < seconds["ibmhom, printed"]
+            reached[f"{bits} bits: server of bcp below ibmhom's as printed"] = (
+                seconds["bcp"] < seconds["ibmhom, printed"]
+            )
     for label, result in document.get("memory", {}).get("results", {}).items():
         what = f"{label}: {result['users']:,} users and {result['entries']:,} entries below 4 GiB"
-        found[what] = result["peak bytes"] < MOST_BYTES
-    return found
+        reached[what] = result["peak bytes"] < MOST_BYTES
+    return reached
 
 
 def report(run: common.Run, document: dict[str, Any]) -> None:
@@ -144,8 +146,8 @@ def report(run: common.Run, document: dict[str, Any]) -> None:
         conclude_figures(run, document["figures"]["results"])
 
 
-def write_table(run: common.Run, found: dict[str, Any]) -> None:
-    for bits, rows in found.items():
+def write_table(run: common.Run, by_bits: dict[str, Any]) -> None:
+    for bits, rows in by_bits.items():
         size = next(iter(rows.values()))
         lines = []
         for label, result in rows.items():
@@ -163,9 +165,10 @@ def is_papers(result: dict[str, Any], bits: str) -> bool:
     return int(bits) == PAPER_BITS and (result["users"], result["entries"]) == PAPER_SIZE
 
 
-def write_figures(run: common.Run, found: dict[str, Any]) -> None:
+def write_figures(run: common.Run, figures: dict[str, Any]) -> None:
     points = {
-        (result["users"], result["entries"], result["dropout"]): result for result in found["users"] + found["entries"]
+        (result["users"], result["entries"], result["dropout"]): result
+        for result in figures["users"] + figures["entries"]
     }
     lines = []
     for (users, entries, dropout), result in sorted(points.items()):
@@ -173,21 +176,21 @@ def write_figures(run: common.Run, found: dict[str, Any]) -> None:
         cells += [f"{result['server received'] / 1e6:.2f}", f"{result['user seconds']:.3f}"]
         lines.append([*cells, f"{result['user sent'] / 1e6:.3f}", f"{result['user memory'] / 1e6:.2f}"])
     head = ["users", "entries", "dropped", "server s", "server MB in", "user s", "user MB out", "user memory MB"]
-    run.table(f"Figures 5 to 7: `bcp`, {found['bits']} bits", head, lines, left=0)
+    run.table(f"Figures 5 to 7: `bcp`, {figures['bits']} bits", head, lines, left=0)
     growth = ["Straight lines through what a user spends without dropouts:", ""]
-    for size, fits in found["growth"].items():
+    for size, fits in figures["growth"].items():
         time_fit, memory_fit = fits["user seconds"], fits["user memory"]
         growth.append(
             f"- against {size}: {1e6 * time_fit['slope']:.1f} µs and {memory_fit['slope'] / 1e3:.2f} kB for each more; "
             f"the worst point is {time_fit['worst']:.0%} and {memory_fit['worst']:.0%} off"
         )
     run.text("\n".join(growth))
-    plot(run, found)
+    plot(run, figures)
 
 
-def write_memory(run: common.Run, found: dict[str, Any]) -> None:
+def write_memory(run: common.Run, costs: dict[str, Any]) -> None:
     lines = []
-    for label, result in found.items():
+    for label, result in costs.items():
         cells = [label, f"{result['users']:,}", f"{result['entries']:,}", f"{result['peak bytes'] / 1e6:,.0f}"]
         cells += [f"{result[key]:.1f}" for key in ("wall seconds", "server seconds")]
         lines.append([*cells, f"{result['user memory'] / 1e6:.2f}"])
@@ -195,19 +198,19 @@ def write_memory(run: common.Run, found: dict[str, Any]) -> None:
     run.table("Memory: all users and the server in one process", head, lines)
 
 
-def plot(run: common.Run, found: dict[str, Any]) -> None:
+def plot(run: common.Run, figures: dict[str, Any]) -> None:
     panels = (
         ("server seconds", 1, "server, s", "5a", "6a"),
         ("server received", 1e-6, "server, MB in", "5b", "6b"),
         ("user seconds", 1e3, "user, ms", "7a", "7a"),
         ("user sent", 1e-6, "user, MB out", "7b", "7b"),
     )
-    dropouts = sorted({result["dropout"] for result in found["users"]})
+    dropouts = sorted({result["dropout"] for result in figures["users"]})
     with run.plot(NAME, 2, 4, (3.7, 3.2)) as axes:
         for line, size in zip(axes, ("users", "entries"), strict=True):
             for axis, (key, scale, label, *names) in zip(line, panels, strict=True):
                 for place, dropout in enumerate(dropouts):
-                    points = [result for result in found[size] if result["dropout"] == dropout]
+                    points = [result for result in figures[size] if result["dropout"] == dropout]
                     if not points or (dropout and key.startswith("user")):
                         continue
                     x, y = [point[size] for point in points], [scale * point[key] for point in points]
@@ -217,10 +220,10 @@ def plot(run: common.Run, found: dict[str, Any]) -> None:
         axes[0][0].legend(fontsize=7)
 
 
-def conclude_table(run: common.Run, found: dict[str, Any]) -> None:
+def conclude_table(run: common.Run, by_bits: dict[str, Any]) -> None:
     """What the paper concludes from table III, at its own size of N where that was measured."""
-    bits = str(PAPER_BITS) if str(PAPER_BITS) in found else next(iter(found))
-    rows = found[bits]
+    bits = str(PAPER_BITS) if str(PAPER_BITS) in by_bits else next(iter(by_bits))
+    rows = by_bits[bits]
     server = {label: result["server seconds"] for label, result in rows.items()}
     if {"bcp", "ibmhom, printed", "ibmhom, reduced"} <= set(rows):
         run.found(
@@ -248,11 +251,11 @@ def conclude_table(run: common.Run, found: dict[str, Any]) -> None:
         )
 
 
-def conclude_figures(run: common.Run, found: dict[str, Any]) -> None:
+def conclude_figures(run: common.Run, figures: dict[str, Any]) -> None:
     """What the paper concludes from figures 5 to 7."""
-    least, most = (pick(d for d in {r["dropout"] for r in found["users"]}) for pick in (min, max))
-    largest = max(result["users"] for result in found["users"])
-    at = {result["dropout"]: result for result in found["users"] if result["users"] == largest}
+    least, most = (pick(d for d in {r["dropout"] for r in figures["users"]}) for pick in (min, max))
+    largest = max(result["users"] for result in figures["users"])
+    at = {result["dropout"]: result for result in figures["users"] if result["users"] == largest}
     seconds, received = ({d: at[d][key] for d in (least, most)} for key in ("server seconds", "server received"))
     words = [f"{seconds[d]:.2f} s and {received[d] / 1e6:.1f} MB with {d:.0%} dropped" for d in (least, most)]
     run.found(
@@ -260,7 +263,7 @@ def conclude_figures(run: common.Run, found: dict[str, Any]) -> None:
         seconds[most] > seconds[least] and received[most] < 1.1 * received[least],
         f"{', '.join(words)}, of {largest} users.",
     )
-    for size, fits in found["growth"].items():
+    for size, fits in figures["growth"].items():
         worst = max(fit["worst"] for fit in fits.values())
         run.found(
             f"What a user spends grows in a straight line with {size}.",

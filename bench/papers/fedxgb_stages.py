@@ -68,10 +68,10 @@ def stage_costs(result: dict[str, Any]) -> dict[str, dict[str, float]]:
     return dict(zip(STAGES, (keys, finding, total), strict=True))
 
 
-def report(run: common.Run, found: dict[str, dict[str, dict[str, float]]]) -> None:
+def report(run: common.Run, by_label: dict[str, dict[str, dict[str, float]]]) -> None:
     """Tables, plot and findings."""
     head = ["stage", *COSTS, *(f"paper: {cost}" for cost in COSTS)]
-    for label, stages in found.items():
+    for label, stages in by_label.items():
         printed = label == next(iter(CHOSEN)) and not run.quick
         rows = []
         for stage, costs in stages.items():
@@ -80,22 +80,22 @@ def report(run: common.Run, found: dict[str, dict[str, dict[str, float]]]) -> No
         run.table(label, head, rows)
     with run.plot(NAME, 1, 4, (3.2, 3.2)) as axes:
         for axis, cost in zip(axes[0], COSTS, strict=True):
-            base = np.zeros(len(found))
+            base = np.zeros(len(by_label))
             for place, stage in enumerate(STAGES[:-1]):
-                heights = np.array([stages[stage][cost] for stages in found.values()])
+                heights = np.array([stages[stage][cost] for stages in by_label.values()])
                 color, hatch = common.COLORS[place], ("", "//")[place]
                 axis.bar(
-                    range(len(found)), heights, 0.6, base, label=stage, color=color, hatch=hatch, edgecolor="white"
+                    range(len(by_label)), heights, 0.6, base, label=stage, color=color, hatch=hatch, edgecolor="white"
                 )
                 base += heights
-            axis.set_xticks(range(len(found)), [label.replace(", ", "\n") for label in found], fontsize=7)
+            axis.set_xticks(range(len(by_label)), [label.replace(", ", "\n") for label in by_label], fontsize=7)
             axis.set(title=cost)
         axes[0][0].legend(fontsize=7)
-    conclude(run, found)
+    conclude(run, by_label)
 
 
-def conclude(run: common.Run, found: dict[str, dict[str, dict[str, float]]]) -> None:
-    label, stages = next(iter(found.items()))
+def conclude(run: common.Run, by_label: dict[str, dict[str, dict[str, float]]]) -> None:
+    label, stages = next(iter(by_label.items()))
     finding, total = stages[STAGES[1]], stages[STAGES[2]]
     share = {cost: finding[cost] / total[cost] for cost in COSTS}
     run.found(
@@ -142,9 +142,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for label in args.rows:
         row, bits = CHOSEN[label]
         (results[label],) = bench.ask(ROWS[row], bits, args.users, [Call(rows.entries)])
-    found = {label: stage_costs(result) for label, result in results.items()}
-    report(run, found)
-    run.write({"stages": found, "results": results})
+    by_label = {label: stage_costs(result) for label, result in results.items()}
+    report(run, by_label)
+    run.write({"stages": by_label, "results": results})
     return 0
 
 

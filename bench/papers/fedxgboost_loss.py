@@ -33,28 +33,28 @@ CLOSE = 0.05
 
 def lines() -> dict[str, tuple[str, dict[str, Any]]]:
     """Line of the figures -> protocol and its parameters."""
-    found: dict[str, tuple[str, dict[str, Any]]] = {PLAIN: ("plain", {})}
+    protocols: dict[str, tuple[str, dict[str, Any]]] = {PLAIN: ("plain", {})}
     for epsilon in EPSILONS:
         for short, mechanism, order in (("LM", "laplace", 2), ("DM", "duchi", 2), ("DM first order", "duchi", 1)):
             params = {"mechanism": mechanism, "epsilon": epsilon, "order": order}
-            found[f"{short}, {epsilon:g}"] = ("ldp", params)
+            protocols[f"{short}, {epsilon:g}"] = ("ldp", params)
         printed = {"mechanism": "duchi", "epsilon": epsilon, "as_printed": True, "insecure": True}
-        found[f"DM as printed, {epsilon:g}"] = ("ldp", printed)
-        found[f"{LABELS}, {epsilon:g}"] = ("ldp", {"epsilon": epsilon})
-    return found
+        protocols[f"DM as printed, {epsilon:g}"] = ("ldp", printed)
+        protocols[f"{LABELS}, {epsilon:g}"] = ("ldp", {"epsilon": epsilon})
+    return protocols
 
 
 def measure(data: dict[str, Part], trees: int, seeds: int, threads: int) -> dict[str, dict[str, list[list[float]]]]:
     """Table -> line -> loss after each tree, by seed."""
     asked = lines()
     steps = common.Steps(len(data) * len(asked) * seeds)
-    found: dict[str, dict[str, list[list[float]]]] = {name: {line: [] for line in asked} for name in data}
+    by_table: dict[str, dict[str, list[list[float]]]] = {name: {line: [] for line in asked} for name in data}
     for name, rows in data.items():
         for line, (protocol, params) in asked.items():
             for seed in range(seeds if line != PLAIN else 1):
                 steps.begin(f"{name}: {line}, seed {seed}")
-                found[name][line].append(curves(rows, protocol, params, trees, seed, threads)["logloss"])
-    return found
+                by_table[name][line].append(curves(rows, protocol, params, trees, seed, threads)["logloss"])
+    return by_table
 
 
 def table(losses: dict[str, list[list[float]]]) -> list[list[str]]:
@@ -72,15 +72,15 @@ def style(line: str) -> dict[str, Any]:
     if line == PLAIN:
         return {"color": "black", "linewidth": 2}
     mechanism, epsilon = line.rsplit(", ", 1)
-    place = list(dict.fromkeys(one.rsplit(", ", 1)[0] for one in lines() if one != PLAIN)).index(mechanism)
+    place = list(dict.fromkeys(name.rsplit(", ", 1)[0] for name in lines() if name != PLAIN)).index(mechanism)
     dash = ":" if float(epsilon) == EPSILONS[0] else "-"
     return common.line_style(place) | {"linestyle": dash, "markersize": 2.5, "linewidth": 1.1}
 
 
-def draw(run: common.Run, found: dict[str, dict[str, list[list[float]]]]) -> None:
+def draw(run: common.Run, by_table: dict[str, dict[str, list[list[float]]]]) -> None:
     """A row of panels for each table: overall, and from the fifth tree."""
-    with run.plot(run.name, len(found), 2, (5.2, 3.6)) as axes:
-        for row, (name, losses) in zip(axes, found.items(), strict=True):
+    with run.plot(run.name, len(by_table), 2, (5.2, 3.6)) as axes:
+        for row, (name, losses) in zip(axes, by_table.items(), strict=True):
             for axis, first in zip(row, (0, FROM_TREE - 1), strict=True):
                 for line, runs in losses.items():
                     mean = np.mean(runs, axis=0)
@@ -91,44 +91,44 @@ def draw(run: common.Run, found: dict[str, dict[str, list[list[float]]]]) -> Non
             row[-1].legend(fontsize=6.5, loc="center left", bbox_to_anchor=(1, 0.5), title="method, epsilon")
 
 
-def conclude(run: common.Run, found: dict[str, dict[str, list[list[float]]]]) -> None:
+def conclude(run: common.Run, by_table: dict[str, dict[str, list[list[float]]]]) -> None:
     """What the curves say about the paper's sentences."""
 
     def last(name: str, line: str) -> float:
-        return float(np.mean([one[-1] for one in found[name][line]]))
+        return float(np.mean([curve[-1] for curve in by_table[name][line]]))
 
     def over_plain(line: str) -> str:
-        return ", ".join(f"{last(name, line) - last(name, PLAIN):+.3f} on {name}" for name in found)
+        return ", ".join(f"{last(name, line) - last(name, PLAIN):+.3f} on {name}" for name in by_table)
 
     repaired = [line for line in lines() if line.startswith(("LM", "DM")) and "printed" not in line]
     rising = {
-        line: all(last(name, line) > float(np.mean([one[0] for one in found[name][line]])) for name in found)
+        line: all(last(name, line) > float(np.mean([curve[0] for curve in by_table[name][line]])) for name in by_table)
         for line in repaired
     }
     risen = [line for line, up in rising.items() if up]
     rising_again = sum(
-        float(np.min(np.mean(found[name][line], axis=0))) < last(name, line) - 1e-3
-        for name in found
+        float(np.min(np.mean(by_table[name][line], axis=0))) < last(name, line) - 1e-3
+        for name in by_table
         for line in repaired
     )
-    close = all(last(name, line) - last(name, PLAIN) < CLOSE for name in found for line in repaired)
+    close = all(last(name, line) - last(name, PLAIN) < CLOSE for name in by_table for line in repaired)
     run.found(
         "Noise costs little, and losses fall as without it.",
         close,
         "With noise that keeps its epsilon the loss after the last tree differs from plain's by "
         f"{over_plain('LM, 1')} (LM, 1) and {over_plain('DM, 3')} (DM, 3). "
         + (f"On both tables it ends higher than it began with {'; '.join(risen)}. " if risen else "")
-        + f"It rises again after its least in {rising_again} of {len(repaired) * len(found)} curves: leaves of a "
+        + f"It rises again after its least in {rising_again} of {len(repaired) * len(by_table)} curves: leaves of a "
         "tree add the noise of its gradients.",
     )
     printed = [line for line in lines() if "printed" in line]
     run.found(
         "The same, as printed.",
-        all(last(name, line) - last(name, PLAIN) < CLOSE for name in found for line in printed) or "in part",
+        all(last(name, line) - last(name, PLAIN) < CLOSE for name in by_table for line in printed) or "in part",
         "; ".join(f"{line}: {over_plain(line)}" for line in printed)
         + ". Leaves of true gradients keep the loss low, and are why its epsilon does not hold (E50, E52).",
     )
-    better = [last(name, f"DM, {e:g}") - last(name, f"DM first order, {e:g}") for name in found for e in EPSILONS]
+    better = [last(name, f"DM, {e:g}") - last(name, f"DM first order, {e:g}") for name in by_table for e in EPSILONS]
     run.found(
         "First order reduces what noise costs.",
         min(better) > 0 or ("no" if max(better) < 0 else "in part"),
@@ -137,14 +137,14 @@ def conclude(run: common.Run, found: dict[str, dict[str, list[list[float]]]]) ->
     )
     once = all(
         last(name, f"{LABELS}, {e:g}") < min(last(name, line) for line in repaired if line.endswith(f", {e:g}"))
-        for name in found
+        for name in by_table
         for e in EPSILONS
     )
     run.found(
         "Not in the paper: labels randomised once, epsilon for the whole training.",
         "better than any of these" if once else "not always better",
         f"Loss differs from plain's by {over_plain(f'{LABELS}, 1')} at 1 and {over_plain(f'{LABELS}, 3')} at 3, where "
-        f"the other lines have spent {len(found[next(iter(found))][PLAIN][0])} times their epsilon (E55).",
+        f"the other lines have spent {len(by_table[next(iter(by_table))][PLAIN][0])} times their epsilon (E55).",
     )
 
 
@@ -161,17 +161,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     rows, trees, seeds = (3_000, TREES, 1) if args.quick else (100_000, TREES, args.seeds)
     data = {name: part(name, rows) for name in FIGURES}
-    sizes = {name: len(one.train.y) for name, one in data.items()}
+    sizes = {name: len(loaded.train.y) for name, loaded in data.items()}
     run.set(rows=sizes, trees=trees, depth=DEPTH, learning_rate=RATE, bins=BINS, seeds=seeds)
-    for one in data.values():
-        run.use(one.train)
-    found = measure(data, trees, seeds, args.threads)
+    for loaded in data.values():
+        run.use(loaded.train)
+    by_table = measure(data, trees, seeds, args.threads)
     head = ["method, epsilon", "after 1 tree", "least", "at tree", f"after {trees}"]
-    for name, losses in found.items():
+    for name, losses in by_table.items():
         run.table(f"{FIGURES[name]}: {name}, log loss on test rows", head, table(losses))
-    draw(run, found)
-    conclude(run, found)
-    run.write({"losses": found})
+    draw(run, by_table)
+    conclude(run, by_table)
+    run.write({"losses": by_table})
     return 0
 
 

@@ -90,22 +90,22 @@ def methods(key_bits: int) -> dict[str, Method]:
 
 def measure(data: dict[str, Loaded], asked: dict[str, Method], threads: int) -> dict[str, dict[str, Any]]:
     """Table -> line -> seconds and megabytes per tree."""
-    steps = common.Steps(len(data) * sum(one.trees * one.cost for one in asked.values()))
-    found: dict[str, dict[str, Any]] = {}
+    steps = common.Steps(len(data) * sum(method.trees * method.cost for method in asked.values()))
+    by_table: dict[str, dict[str, Any]] = {}
     for name, table in data.items():
         time_per_tree(table, "plain", {}, 2, threads)  # libraries loaded, threads started
         for line, method in asked.items():
             steps.begin(f"{name}: {line}", method.trees * method.cost)
             times = time_per_tree(table, method.protocol, method.params, method.trees, threads)
-            found.setdefault(name, {})[line] = times
-    return found
+            by_table.setdefault(name, {})[line] = times
+    return by_table
 
 
-def table(found: dict[str, Any], paper: dict[str, int]) -> list[list[str]]:
+def table(by_line: dict[str, Any], paper: dict[str, int]) -> list[list[str]]:
     """Rows of one table."""
-    base = found[PLAIN]["cpu"]
+    base = by_line[PLAIN]["cpu"]
     rows = []
-    for line, times in found.items():
+    for line, times in by_line.items():
         printed = paper.get(line)
         ours = [f"{times['seconds']:.3f}", f"{times['cpu']:.3f}", f"{times['cpu'] / base:.2f}"]
         theirs = [f"{printed:,}", f"{printed / paper[PLAIN]:.2f}"] if printed else ["", ""]
@@ -113,13 +113,13 @@ def table(found: dict[str, Any], paper: dict[str, int]) -> list[list[str]]:
     return rows
 
 
-def conclude(run: common.Run, found: dict[str, dict[str, Any]]) -> None:
+def conclude(run: common.Run, by_table: dict[str, dict[str, Any]]) -> None:
     """What the tables say about the paper's sentences."""
 
     def ratios(lines: Sequence[str], base: str = PLAIN) -> list[float]:
-        return [tables[line]["cpu"] / tables[base]["cpu"] for tables in found.values() for line in lines]
+        return [tables[line]["cpu"] / tables[base]["cpu"] for tables in by_table.values() for line in lines]
 
-    noisy = [line for line in next(iter(found.values())) if line.startswith(("LM", "DM"))]
+    noisy = [line for line in next(iter(by_table.values())) if line.startswith(("LM", "DM"))]
     first = [line for line in noisy if "first" in line]
     second = [line.removesuffix(", first order") for line in first]
     slow = ratios(noisy)
@@ -130,9 +130,9 @@ def conclude(run: common.Run, found: dict[str, dict[str, Any]]) -> None:
         "noise shows; in seconds it is next to nothing. Trees grown from noise have other shapes, which is part of it.",
     )
     saved = [
-        tables[one]["cpu"] / tables[two]["cpu"]
-        for tables in found.values()
-        for one, two in zip(first, second, strict=True)
+        tables[lower]["cpu"] / tables[higher]["cpu"]
+        for tables in by_table.values()
+        for lower, higher in zip(first, second, strict=True)
     ]
     run.found(
         "First order is faster.",
@@ -140,7 +140,7 @@ def conclude(run: common.Run, found: dict[str, dict[str, Any]]) -> None:
         f"{min(saved):.2f} to {max(saved):.2f} times the second order: half of the bytes, but other trees.",
     )
     ciphers = ratios(["Paillier"])
-    fast = [tables["Paillier"]["cpu"] / max(tables[line]["cpu"] for line in noisy) for tables in found.values()]
+    fast = [tables["Paillier"]["cpu"] / max(tables[line]["cpu"] for line in noisy) for tables in by_table.values()]
     run.found(
         "Noise is far faster than encryption.",
         min(fast) > 1,
@@ -148,7 +148,7 @@ def conclude(run: common.Run, found: dict[str, dict[str, Any]]) -> None:
         f"{min(ciphers):.0f} to {max(ciphers):.0f} times plain here and 5 to 6 times there. Their plain training over "
         "Spark is slow, so that encryption weighs less; ours is not.",
     )
-    null = {name: [t[name]["cpu"] / t["Paillier, batched"]["cpu"] for t in found.values()] for name in SMM}
+    null = {name: [t[name]["cpu"] / t["Paillier, batched"]["cpu"] for t in by_table.values()] for name in SMM}
     run.found(
         "SMM costs less than encryption (left to future work).",
         all(max(values) < 1 for values in null.values()) or "in part",
@@ -184,14 +184,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     key_bits = 512 if args.quick else KEY_BITS
     run.set(depth=DEPTH, bins=BINS, key_bits=key_bits)
     data = {name: common.rows_of(name, QUICK_ROWS if args.quick else None) for name in PAPER}
-    for one in data.values():
-        run.use(one)
-    found = measure(data, methods(key_bits), args.threads)
+    for loaded in data.values():
+        run.use(loaded)
+    by_table = measure(data, methods(key_bits), args.threads)
     head = ["", "s per tree", "CPU s", "x plain", "MB per tree", "paper: s in all", "x plain"]
-    for place, (name, lines) in enumerate(found.items(), 1):
+    for place, (name, lines) in enumerate(by_table.items(), 1):
         run.table(f"Table {place}: {name}", head, table(lines, PAPER[name]))
-    conclude(run, found)
-    run.write({"tables": found, "paper": PAPER})
+    conclude(run, by_table)
+    run.write({"tables": by_table, "paper": PAPER})
     return 0
 
 

@@ -26,12 +26,12 @@ EPSILONS: Sequence[float] = (1.0, 2.0, 4.0, 8.0)
 EPSILON_ACTIVE = 2.0
 TREES, EARLY = 30, 10
 READINGS: dict[str, Callable[..., dict[str, Any]]] = {"theorem 2": masked_whole, "per row": masked_per_row}
-Found = dict[str, dict[str, dict[str, list[list[float]]]]]
+Results = dict[str, dict[str, dict[str, list[list[float]]]]]
 
 
-def measure(data: dict[str, Part], epsilons: Sequence[float], trees: int, seeds: int, threads: int) -> Found:
+def measure(data: dict[str, Part], epsilons: Sequence[float], trees: int, seeds: int, threads: int) -> Results:
     """Table -> reading -> epsilon of the passive party -> AUC after each tree, by seed."""
-    found: Found = {}
+    results: Results = {}
     steps = common.Steps(len(data) * len(READINGS) * len(epsilons) * seeds)
     for table, rows in data.items():
         for reading, calibrated in READINGS.items():
@@ -40,38 +40,38 @@ def measure(data: dict[str, Part], epsilons: Sequence[float], trees: int, seeds:
                 for seed in range(seeds):
                     steps.begin(f"{table}: {reading}, epsilon {epsilon:g}, seed {seed}")
                     run = curves(rows, "masked", params, trees, seed, threads)
-                    by = found.setdefault(table, {}).setdefault(reading, {})
+                    by = results.setdefault(table, {}).setdefault(reading, {})
                     by.setdefault(f"{epsilon:g}", []).append(run["auc"])
-    return found
+    return results
 
 
 def noise(rows: int, epsilons: Sequence[float]) -> dict[str, dict[str, dict[str, float]]]:
     """Reading -> epsilon of the passive party -> rho, sigma2, and the noise of a sum over half of the rows."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    results: dict[str, dict[str, dict[str, float]]] = {}
     for reading, calibrated in READINGS.items():
         for epsilon in epsilons:
             params = calibrated(EPSILON_ACTIVE, rows, epsilon)
-            found.setdefault(reading, {})[f"{epsilon:g}"] = {
+            results.setdefault(reading, {})[f"{epsilon:g}"] = {
                 "rho": (params["sigma1"] / params["sigma2"]) ** 2,
                 "sigma2": params["sigma2"],
                 "sum": noise_of_sum(params, rows // 2),
             }
-    return found
+    return results
 
 
-def noise_rows(found: dict[str, dict[str, dict[str, float]]], rows: int) -> list[list[str]]:
+def noise_rows(results: dict[str, dict[str, dict[str, float]]], rows: int) -> list[list[str]]:
     """The table of `noise`, next to the largest sum there can be."""
     return [
-        [reading, epsilon, f"{one['rho']:.3f}", f"{one['sigma2']:.2f}", f"{one['sum']:,.0f}", f"{rows // 2:,}"]
-        for reading, by in found.items()
-        for epsilon, one in by.items()
+        [reading, epsilon, f"{entry['rho']:.3f}", f"{entry['sigma2']:.2f}", f"{entry['sum']:,.0f}", f"{rows // 2:,}"]
+        for reading, by in results.items()
+        for epsilon, entry in by.items()
     ]
 
 
-def auc_rows(found: Found, epsilons: Sequence[float]) -> list[list[str]]:
+def auc_rows(results: Results, epsilons: Sequence[float]) -> list[list[str]]:
     """AUC after the last tree: mean and deviation over seeds."""
     rows = []
-    for table, readings in found.items():
+    for table, readings in results.items():
         for reading, by in readings.items():
             cells = []
             for epsilon in epsilons:
@@ -81,12 +81,12 @@ def auc_rows(found: Found, epsilons: Sequence[float]) -> list[list[str]]:
     return rows
 
 
-def draw(run: common.Run, found: Found) -> None:
+def draw(run: common.Run, results: Results) -> None:
     """For each table: the final AUC against epsilon, and tree by tree for both readings."""
-    with run.plot(run.name, len(found), 3, (4.2, 3.0)) as axes:
-        for row, (table, readings) in zip(axes, found.items(), strict=True):
+    with run.plot(run.name, len(results), 3, (4.2, 3.0)) as axes:
+        for row, (table, readings) in zip(axes, results.items(), strict=True):
             for place, (reading, by) in enumerate(readings.items()):
-                last = {float(e): [one[-1] for one in runs] for e, runs in by.items()}
+                last = {float(e): [curve[-1] for curve in runs] for e, runs in by.items()}
                 style = common.line_style(place)
                 spread = [np.std(v) for v in last.values()]
                 row[0].errorbar(
@@ -102,13 +102,13 @@ def draw(run: common.Run, found: Found) -> None:
             row[0].legend(fontsize=7)
 
 
-def conclude(run: common.Run, found: Found, noises: dict[str, Any], epsilons: Sequence[float]) -> None:
+def conclude(run: common.Run, results: Results, noises: dict[str, Any], epsilons: Sequence[float]) -> None:
     """What the curves say about the paper's sentence."""
     low, high = f"{epsilons[0]:g}", f"{epsilons[-1]:g}"
     for reading in READINGS:
         gains, spreads = {}, []
-        for table, readings in found.items():
-            last = {e: [one[-1] for one in readings[reading][e]] for e in (low, high)}
+        for table, readings in results.items():
+            last = {e: [curve[-1] for curve in readings[reading][e]] for e in (low, high)}
             gains[table] = float(np.mean(last[high]) - np.mean(last[low]))
             spreads += [float(np.std(last[low])), float(np.std(last[high]))]
         less = 1 - noises[reading][high]["sigma2"] / noises[reading][low]["sigma2"]
@@ -122,7 +122,7 @@ def conclude(run: common.Run, found: Found, noises: dict[str, Any], epsilons: Se
         )
     early = [
         (np.mean(runs, axis=0)[EARLY - 1] - 0.5) / (np.mean(runs, axis=0)[-1] - 0.5)
-        for readings in found.values()
+        for readings in results.values()
         for by in readings.values()
         for runs in by.values()
     ]
@@ -153,17 +153,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     data = {name: part(name, rows) for name in names}
     run.set(rows=rows, trees=trees, depth=DEPTH, learning_rate=RATE, bins=BINS, seeds=seeds)
     run.set(active_epsilon=EPSILON_ACTIVE, active_delta=DELTA)
-    for one in data.values():
-        run.use(one.train)
-    found = measure(data, epsilons, trees, seeds, args.threads)
+    for loaded in data.values():
+        run.use(loaded.train)
+    results = measure(data, epsilons, trees, seeds, args.threads)
     noises = noise(rows, epsilons)
     shown = [f"{epsilon:g}" for epsilon in epsilons]
-    run.table(f"AUC after {trees} trees, by epsilon", ["table", "noise", *shown], auc_rows(found, epsilons), left=2)
+    run.table(f"AUC after {trees} trees, by epsilon", ["table", "noise", *shown], auc_rows(results, epsilons), left=2)
     head = ["noise", "epsilon", "rho", "sigma2", "deviation of a sum over half of the rows", "largest such sum"]
     run.table("What that epsilon changes", head, noise_rows(noises, rows))
-    draw(run, found)
-    conclude(run, found, noises, epsilons)
-    run.write({"auc": found, "noise": noises})
+    draw(run, results)
+    conclude(run, results, noises, epsilons)
+    run.write({"auc": results, "noise": noises})
     return 0
 
 

@@ -37,7 +37,7 @@ ATTACKS = {
 }
 # The paper's figures have no numbers; these are in its text.
 PAPER_ACCURACY = 0.51
-Found = dict[str, dict[str, dict[str, list[float]]]]
+Results = dict[str, dict[str, dict[str, list[float]]]]
 
 
 def key_of(reading: str, epsilon: float, delta: float) -> str:
@@ -47,22 +47,22 @@ def key_of(reading: str, epsilon: float, delta: float) -> str:
 
 def measure(
     data: dict[str, Loaded], epsilons: Sequence[float], deltas: Sequence[float], seeds: int, threads: int
-) -> Found:
+) -> Results:
     """Table -> reading, epsilon and delta -> attack -> balanced accuracy of each run."""
-    found: Found = {}
+    results: Results = {}
     steps = common.Steps(len(data) * len(READINGS) * len(epsilons) * len(deltas) * seeds)
     for name, table in data.items():
         for reading, calibrated in READINGS.items():
             for epsilon in epsilons:
                 for delta in deltas:
                     params = calibrated(epsilon, len(table.y), EPSILON_PASSIVE, delta)
-                    cell = found.setdefault(name, {}).setdefault(key_of(reading, epsilon, delta), {})
+                    cell = results.setdefault(name, {}).setdefault(key_of(reading, epsilon, delta), {})
                     for seed in range(seeds):
                         steps.begin(f"{name}: {reading}, epsilon {epsilon:g}, delta {delta:g}, run {seed + 1}")
                         recorded = attacked.record(table, params, 1, BINS, threads)
                         for attack in ATTACKS:
                             cell.setdefault(attack, []).append(success(recorded, attack))
-    return found
+    return results
 
 
 def success(recorded: attacked.Recorded, attack: str) -> float:
@@ -76,10 +76,10 @@ def accuracy_rows(cells: dict[str, dict[str, list[float]]]) -> list[list[str]]:
     return [[*key.split("|"), *(f"{np.mean(runs):.3f}" for runs in cell.values())] for key, cell in cells.items()]
 
 
-def draw(run: common.Run, found: Found, epsilons: Sequence[float], delta: float) -> None:
+def draw(run: common.Run, results: Results, epsilons: Sequence[float], delta: float) -> None:
     """A panel for each table."""
-    with run.plot(run.name, 1, len(found), (3.8, 3.2)) as axes:
-        for axis, (name, cells) in zip(axes[0], found.items(), strict=True):
+    with run.plot(run.name, 1, len(results), (3.8, 3.2)) as axes:
+        for axis, (name, cells) in zip(axes[0], results.items(), strict=True):
             lines = [(r, a) for r in READINGS for a in (NETWORK, "masked-regression", "masked-difference")]
             for place, (reading, attack) in enumerate(lines):
                 values = [np.mean(cells[key_of(reading, e, delta)][attack]) for e in epsilons]
@@ -91,13 +91,13 @@ def draw(run: common.Run, found: Found, epsilons: Sequence[float], delta: float)
         axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def conclude(run: common.Run, found: Found) -> None:
+def conclude(run: common.Run, results: Results) -> None:
     """What the attacks say about the paper's sentences."""
 
     def span(attack: str, reading: str) -> tuple[float, float]:
         every = [
             float(np.mean(cell[attack]))
-            for cells in found.values()
+            for cells in results.values()
             for key, cell in cells.items()
             if key.split("|")[0] == reading
         ]
@@ -142,16 +142,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         names, epsilons, deltas, rows, seeds = TABLES[:2], EPSILONS[::4], DELTAS[:1], 500, 1
     data = {name: part(name, rows).train for name in names}
     run.set(rows=rows, trees=1, depth=1, bins=BINS, W=1, passive_epsilon=EPSILON_PASSIVE, runs=seeds)
-    for one in data.values():
-        run.use(one)
-    found = measure(data, epsilons, deltas, seeds, args.threads)
+    for loaded in data.values():
+        run.use(loaded)
+    results = measure(data, epsilons, deltas, seeds, args.threads)
     run.table("The attacks", ["name", "uses"], [[name, uses] for name, uses in ATTACKS.items()], left=2)
-    for name, cells in found.items():
+    for name, cells in results.items():
         head = ["noise", "epsilon", "delta", *(attack.removeprefix("masked-") for attack in ATTACKS)]
         run.table(f"{name}: balanced accuracy of labels", head, accuracy_rows(cells))
-    draw(run, found, epsilons, deltas[0])
-    conclude(run, found)
-    run.write({"balanced_accuracy": found})
+    draw(run, results, epsilons, deltas[0])
+    conclude(run, results)
+    run.write({"balanced_accuracy": results})
     return 0
 
 

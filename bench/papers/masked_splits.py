@@ -37,7 +37,7 @@ BINS, TREES = 8, 60
 CANDIDATES, EXCHANGES = 8, 400
 PAPER_MOST = 0.6
 SMALLEST, LIKELIHOOD = "smallest sum", "likelihood"
-Found = dict[str, dict[str, dict[str, float]]]
+Results = dict[str, dict[str, dict[str, float]]]
 
 
 def smallest_sum(noise: NDArray[np.float64], left: int, random: np.random.Generator) -> NDArray[np.bool_]:
@@ -65,26 +65,26 @@ def attack(recorded: attacked.Recorded) -> dict[str, float]:
     # Candidates that halve the rows tell least to who only knows how many go left.
     nearest = np.argsort(np.abs(truth.mean(axis=1) - 0.5), kind="stable")
     matches, chance = [], []
-    for token in [int(one) for one in nearest if available[one]][:CANDIDATES]:
+    for token in [int(candidate) for candidate in nearest if available[candidate]][:CANDIDATES]:
         share = truth[token].mean()
         guess = smallest_sum(root.noise[token][:, 0], int(truth[token].sum()), random)
         matches.append(np.mean(guess == truth[token]))
         chance.append(share**2 + (1 - share) ** 2)
     (claim,) = attacked.claims_of(recorded, "masked-likelihood", "split matrix")
     sides = columns.matrix(claim.rows)[claim.tokens]
-    found = [attacked.balanced_accuracy(*pair) for pair in zip(claim.values, sides, strict=True)]
+    accuracies = [attacked.balanced_accuracy(*pair) for pair in zip(claim.values, sides, strict=True)]
     return {
         SMALLEST: float(np.mean(matches)),
         "chance": float(np.mean(chance)),
-        LIKELIHOOD: float(np.mean(found)),
+        LIKELIHOOD: float(np.mean(accuracies)),
     }
 
 
 def budgets(table_rows: int, passive: Sequence[float], active: Sequence[float]) -> dict[str, dict[str, Any]]:
     """Passive and active epsilon -> parameters; and example 2."""
-    found = {f"{p:g}|{a:g}": masked_whole(a, table_rows, p) for a in active for p in passive}
+    params = {f"{p:g}|{a:g}": masked_whole(a, table_rows, p) for a in active for p in passive}
     example = {"sigma1": 1.0, "sigma2": 1.0 / math.sqrt(EXAMPLE_RATIO), "C": 1.0, "W": 1, "insecure": True}
-    return {**found, f"{EXAMPLE}|": example}
+    return {**params, f"{EXAMPLE}|": example}
 
 
 def ratio(params: dict[str, Any]) -> float:
@@ -94,16 +94,16 @@ def ratio(params: dict[str, Any]) -> float:
 
 def measure(
     data: dict[str, Loaded], passive: Sequence[float], active: Sequence[float], trees: int, threads: int
-) -> Found:
+) -> Results:
     """Table -> budget -> who -> share of right entries."""
     steps = common.Steps(len(data) * (len(passive) * len(active) + 1))
-    found: Found = {}
+    results: Results = {}
     for name, table in data.items():
         for budget, params in budgets(DATA_SETS[name].rows, passive, active).items():
             steps.begin(f"{name}: passive and active epsilon {budget.replace('|', ', ')}")
             recorded = attacked.record(table, params, trees, BINS, threads)
-            found.setdefault(name, {})[budget] = {"rho": ratio(params), **attack(recorded)}
-    return found
+            results.setdefault(name, {})[budget] = {"rho": ratio(params), **attack(recorded)}
+    return results
 
 
 def match_rows(cells: dict[str, dict[str, float]]) -> list[list[str]]:
@@ -114,10 +114,10 @@ def match_rows(cells: dict[str, dict[str, float]]) -> list[list[str]]:
     ]
 
 
-def draw(run: common.Run, found: Found, passive: Sequence[float], active: Sequence[float]) -> None:
+def draw(run: common.Run, results: Results, passive: Sequence[float], active: Sequence[float]) -> None:
     """A panel for each table: both attackers against the passive party's epsilon."""
-    with run.plot(run.name, 1, len(found), (3.8, 3.2)) as axes:
-        for axis, (name, cells) in zip(axes[0], found.items(), strict=True):
+    with run.plot(run.name, 1, len(results), (3.8, 3.2)) as axes:
+        for axis, (name, cells) in zip(axes[0], results.items(), strict=True):
             lines = [(who, epsilon) for who in (SMALLEST, LIKELIHOOD) for epsilon in active]
             for place, (who, epsilon) in enumerate(lines):
                 values = [cells[f"{p:g}|{epsilon:g}"][who] for p in passive]
@@ -129,10 +129,10 @@ def draw(run: common.Run, found: Found, passive: Sequence[float], active: Sequen
         axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def conclude(run: common.Run, found: Found, trees: int) -> None:
+def conclude(run: common.Run, results: Results, trees: int) -> None:
     """What the attacks say about the paper's sentences."""
-    kept = [cell for cells in found.values() for budget, cell in cells.items() if not budget.startswith(EXAMPLE)]
-    example = [cells[f"{EXAMPLE}|"] for cells in found.values()]
+    kept = [cell for cells in results.values() for budget, cell in cells.items() if not budget.startswith(EXAMPLE)]
+    example = [cells[f"{EXAMPLE}|"] for cells in results.values()]
     sums = [cell[SMALLEST] for cell in (*kept, *example)]
     beyond = max(cell[SMALLEST] - cell["chance"] for cell in (*kept, *example))
     run.found(
@@ -180,15 +180,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         names, rows, trees, passive, active = TABLES[:2], 150, 20, PASSIVE_EPSILONS[::3], ACTIVE_EPSILONS[:1]
     data = {name: part(name, rows).train for name in names}
     run.set(rows=rows, trees=trees, depth=1, bins=BINS, W=1)
-    for one in data.values():
-        run.use(one)
-    found = measure(data, passive, active, trees, args.threads)
+    for loaded in data.values():
+        run.use(loaded)
+    results = measure(data, passive, active, trees, args.threads)
     head = ["passive epsilon", "active epsilon", "rho", SMALLEST, "chance", LIKELIHOOD]
-    for name, cells in found.items():
+    for name, cells in results.items():
         run.table(f"{name}: share of right entries", head, match_rows(cells))
-    draw(run, found, passive, active)
-    conclude(run, found, trees)
-    run.write({"entries_right": found})
+    draw(run, results, passive, active)
+    conclude(run, results, trees)
+    run.write({"entries_right": results})
     return 0
 
 

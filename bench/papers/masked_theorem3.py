@@ -24,19 +24,19 @@ ROWS = 30_000
 # Rows on the left; beyond the last nothing changes any more.
 LEFT = (3, 4, 6, 12, 64)
 LEAST, MOST, POINTS = 0.01, 10.0, 25
-Found = dict[str, dict[str, list[float]]]
+Results = dict[str, dict[str, list[float]]]
 
 
-def measure(epsilons: Sequence[float], ratios: Sequence[float], left: Sequence[int]) -> Found:
+def measure(epsilons: Sequence[float], ratios: Sequence[float], left: Sequence[int]) -> Results:
     """Epsilon -> "bound" and rows on the left -> delta for each ratio."""
     steps = common.Steps(len(epsilons))
-    found: Found = {}
+    results: Results = {}
     for epsilon in epsilons:
         steps.begin(f"epsilon {epsilon:g}")
         lines = {"bound": [theorem3_delta(rho, epsilon, ROWS) for rho in ratios]}
         lines |= {f"{rows}": [exact_delta(rho, epsilon, rows) for rho in ratios] for rows in left}
-        found[f"{epsilon:g}"] = lines
-    return found
+        results[f"{epsilon:g}"] = lines
+    return results
 
 
 def largest(delta: float, epsilon: float, exact: bool, left: Sequence[int]) -> float:
@@ -54,10 +54,10 @@ def largest(delta: float, epsilon: float, exact: bool, left: Sequence[int]) -> f
     return low
 
 
-def draw(run: common.Run, found: Found, ratios: Sequence[float]) -> None:
+def draw(run: common.Run, results: Results, ratios: Sequence[float]) -> None:
     """A panel for each epsilon."""
-    with run.plot(run.name, 1, len(found), (3.6, 3.2)) as axes:
-        for axis, (epsilon, lines) in zip(axes[0], found.items(), strict=True):
+    with run.plot(run.name, 1, len(results), (3.6, 3.2)) as axes:
+        for axis, (epsilon, lines) in zip(axes[0], results.items(), strict=True):
             for place, (line, deltas) in enumerate(lines.items()):
                 label = "theorem 3" if line == "bound" else f"exact, {line} rows left"
                 style = common.line_style(place) | {"marker": ""}
@@ -75,33 +75,33 @@ def limits(epsilons: Sequence[float], left: Sequence[int]) -> dict[str, dict[str
     `violated`: the exact delta at the bound's own limit, over that delta. Above 1 the theorem is false there.
     """
     delta = 1.0 / ROWS
-    found = {}
+    known = {}
     for epsilon in epsilons:
         by_bound = largest(delta, epsilon, exact=False, left=left)
-        found[f"{epsilon:g}"] = {
+        known[f"{epsilon:g}"] = {
             "bound": by_bound,
             "exact": largest(delta, epsilon, exact=True, left=left),
             "used": largest_ratio(epsilon, delta, ROWS),
             "violated": max(exact_delta(by_bound, epsilon, rows) for rows in left) / delta,
         }
-    return found
+    return known
 
 
-def conclude(run: common.Run, found: Found, known: dict[str, dict[str, float]]) -> None:
+def conclude(run: common.Run, results: Results, known: dict[str, dict[str, float]]) -> None:
     """What the curves say about the paper's sentences."""
-    rising = all(np.all(np.diff(deltas) >= -1e-9) for lines in found.values() for deltas in lines.values())
+    rising = all(np.all(np.diff(deltas) >= -1e-9) for lines in results.values() for deltas in lines.values())
     run.found(
         "The larger sigma1 against sigma2, the more leaks: delta rises with the ratio.",
         rising,
         "By the bound and exactly, at every epsilon and however many rows go left.",
     )
-    false = [epsilon for epsilon, one in known.items() if one["violated"] > 1]
+    false = [epsilon for epsilon, limit in known.items() if limit["violated"] > 1]
     run.found(
         "With that delta the noise is (epsilon, delta)-differentially private.",
         not false,
         (f"False at epsilon {', '.join(false)}: the exact delta is up to " if false else "The exact delta is up to ")
-        + f"{max(one['violated'] for one in known.values()):.0f} times the bound's (E45). `masked` takes the smaller "
-        "ratio of the two.",
+        + f"{max(limit['violated'] for limit in known.values()):.0f} times the bound's (E45). `masked` takes the "
+        "smaller ratio of the two.",
     )
     first = next(iter(known))
     share = 2 * known[first]["used"] / (2 * known[first]["used"] + 1)
@@ -127,17 +127,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     epsilons, points, left = (EPSILONS[::3], 7, LEFT[::4]) if args.quick else (EPSILONS, POINTS, LEFT)
     run.set(rows=ROWS, rows_left=left)
     ratios = np.geomspace(LEAST, MOST, points).tolist()
-    found = measure(epsilons, ratios, left)
+    results = measure(epsilons, ratios, left)
     known = limits(epsilons, left)
     head = ["epsilon", "by theorem 3", "exact", "`masked` uses", "exact delta at theorem 3's limit, over its delta"]
     rows = [
-        [e, *(f"{one[k]:.3f}" for k in ("bound", "exact", "used")), f"{one['violated']:.1f}"]
-        for e, one in known.items()
+        [e, *(f"{limit[k]:.3f}" for k in ("bound", "exact", "used")), f"{limit['violated']:.1f}"]
+        for e, limit in known.items()
     ]
     run.table(f"Largest sigma1² / sigma2² at delta 1/{ROWS:,}", head, rows)
-    draw(run, found, ratios)
-    conclude(run, found, known)
-    run.write({"ratios": ratios, "delta": found, "limits": known})
+    draw(run, results, ratios)
+    conclude(run, results, known)
+    run.write({"ratios": ratios, "delta": results, "limits": known})
     return 0
 
 

@@ -54,7 +54,7 @@ def lines(rows: int, trees: int, key_bits: int) -> dict[str, tuple[str, dict[str
     """Method -> protocol, parameters, trees to time, and roughly the seconds of one per 30,000 rows."""
     settings = Settings(rows, trees)
     key = {"scheme": "paillier", "key_bits": key_bits, "insecure": key_bits < 2048}
-    found: dict[str, tuple[str, dict[str, Any], int, float]] = {
+    methods: dict[str, tuple[str, dict[str, Any], int, float]] = {
         PLAIN: ("plain", {}, trees, 0.02),
         MASKED: ("masked", METHODS["masked"].params(EPSILON, settings), 2, 0.5),
         HE: ("secureboost", key, 2, 5.0),
@@ -62,8 +62,8 @@ def lines(rows: int, trees: int, key_bits: int) -> dict[str, tuple[str, dict[str
     }
     for name in ("XGBoost-LDP", "FedXGBoost-LDP", "FederBoost"):
         method = METHODS[name]
-        found[name] = (method.protocol, method.params(EPSILON, settings), trees, 0.03)
-    return found
+        methods[name] = (method.protocol, method.params(EPSILON, settings), trees, 0.03)
+    return methods
 
 
 def measure(data: dict[str, Loaded], key_bits: int, threads: int) -> dict[str, dict[str, Any]]:
@@ -71,19 +71,19 @@ def measure(data: dict[str, Loaded], key_bits: int, threads: int) -> dict[str, d
     asked = {name: lines(len(table.y), 10, key_bits) for name, table in data.items()}
     every = [(len(data[name].y) * cost * trees) for name, by in asked.items() for _, _, trees, cost in by.values()]
     steps = common.Steps(sum(every))
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, table in data.items():
         time_per_tree(table, "plain", {}, 2, threads)  # libraries loaded, threads started
         for line, (protocol, params, trees, cost) in asked[name].items():
             steps.begin(f"{name}: {line}", len(table.y) * cost * trees)
-            found.setdefault(name, {})[line] = time_per_tree(table, protocol, params, trees, threads)
-    return found
+            results.setdefault(name, {})[line] = time_per_tree(table, protocol, params, trees, threads)
+    return results
 
 
-def time_rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
+def time_rows(results: dict[str, dict[str, Any]]) -> list[list[str]]:
     """A line for each table and method: ours, the paper's, and both against encryption."""
     rows = []
-    for name, by in found.items():
+    for name, by in results.items():
         for line, times in by.items():
             printed = PAPER[name].get(line)
             theirs = [f"{printed:.2f}", f"{printed / PAPER[name][HE]:.3f}"] if printed else ["", ""]
@@ -103,27 +103,27 @@ def example_rows() -> list[list[str]]:
     return [[name, f"{size / 1e6:.3f} MB", EXAMPLE_PRINTED[name]] for name, size in by_formula.items()]
 
 
-def conclude(run: common.Run, found: dict[str, dict[str, Any]]) -> None:
+def conclude(run: common.Run, results: dict[str, dict[str, Any]]) -> None:
     """What the times say about the paper's sentences."""
-    faster = {name: by[HE]["cpu"] / by[MASKED]["cpu"] for name, by in found.items()}
-    theirs = {name: PAPER[name][HE] / PAPER[name][MASKED] for name in found}
+    faster = {name: by[HE]["cpu"] / by[MASKED]["cpu"] for name, by in results.items()}
+    theirs = {name: PAPER[name][HE] / PAPER[name][MASKED] for name in results}
     run.found(
         "MaskedXGBoost is 4.82 to 6.72 times as fast as encryption (text; its table has 3.56 to 6.73).",
         min(faster.values()) > 1,
         "; ".join(f"{name}: {value:.1f} times here, {theirs[name]:.1f} there" for name, value in faster.items())
         + ". Against batched encryption: "
-        + ", ".join(f"{by[BATCHED]['cpu'] / by[MASKED]['cpu']:.1f} on {name}" for name, by in found.items())
+        + ", ".join(f"{by[BATCHED]['cpu'] / by[MASKED]['cpu']:.1f} on {name}" for name, by in results.items())
         + ".",
     )
-    slower = [by[MASKED]["cpu"] / by[PLAIN]["cpu"] for by in found.values()]
+    slower = [by[MASKED]["cpu"] / by[PLAIN]["cpu"] for by in results.values()]
     run.found(
         "It is slower than the other noisy methods and than no protection.",
-        all(by[MASKED]["cpu"] > by["XGBoost-LDP"]["cpu"] for by in found.values()),
+        all(by[MASKED]["cpu"] > by["XGBoost-LDP"]["cpu"] for by in results.values()),
         f"{min(slower):.0f} to {max(slower):.0f} times plain here, 10 to 19 in the paper's table, whose noisy methods "
         "are slow too.",
     )
-    more = [by[MASKED]["megabytes"] / by[HE]["megabytes"] for by in found.values()]
-    packed = [by[MASKED]["megabytes"] / by[BATCHED]["megabytes"] for by in found.values()]
+    more = [by[MASKED]["megabytes"] / by[HE]["megabytes"] for by in results.values()]
+    packed = [by[MASKED]["megabytes"] / by[BATCHED]["megabytes"] for by in results.values()]
     run.found(
         "It sends less than encryption (appendix F).",
         max(more) < 1,
@@ -150,15 +150,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.set(depth=DEPTH, bins=BINS, key_bits=key_bits, epsilon=EPSILON)
     names = list(PAPER)[:2] if args.quick else list(PAPER)
     data = {name: common.rows_of(name, QUICK_ROWS if args.quick else None) for name in names}
-    for one in data.values():
-        run.use(one)
-    found = measure(data, key_bits, args.threads)
+    for loaded in data.values():
+        run.use(loaded)
+    results = measure(data, key_bits, args.threads)
     head = ["table", "method", "s per tree", "CPU s", "x HE", "paper: s per tree", "x HE", "MB per tree"]
-    run.table("Table 3", head, time_rows(found), left=2)
+    run.table("Table 3", head, time_rows(results), left=2)
     example = ", ".join(f"{name} = {value:,}" for name, value in EXAMPLE.items())
     run.table(f"Appendix F: one node, {example}", ["", "its formula, 8 bytes a number", "printed"], example_rows())
-    conclude(run, found)
-    run.write({"tables": found, "paper": PAPER})
+    conclude(run, results)
+    run.write({"tables": results, "paper": PAPER})
     return 0
 
 

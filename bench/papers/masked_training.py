@@ -30,12 +30,12 @@ PLAIN, MASKED, PER_ROW = "plain", "masked", "masked, per row"
 COMPARED: dict[str, Method] = {
     name: METHODS[name] for name in (PLAIN, MASKED, PER_ROW, "XGBoost-LDP", "FedXGBoost-LDP", "FederBoost", "ldp")
 }
-Found = dict[str, dict[str, dict[str, list[list[float]]]]]
+Results = dict[str, dict[str, dict[str, list[list[float]]]]]
 
 
-def measure(data: dict[str, Part], epsilons: Sequence[float], trees: int, seeds: int, threads: int) -> Found:
+def measure(data: dict[str, Part], epsilons: Sequence[float], trees: int, seeds: int, threads: int) -> Results:
     """Table -> method -> epsilon -> AUC after each tree, by seed."""
-    found: Found = {}
+    results: Results = {}
     costs = {name: 10.0 if name in (MASKED, PER_ROW) else 1.0 for name in COMPARED}
     steps = common.Steps(len(data) * seeds * sum(costs.values()) * len(epsilons))
     for table, rows in data.items():
@@ -45,9 +45,9 @@ def measure(data: dict[str, Part], epsilons: Sequence[float], trees: int, seeds:
                 for seed in range(seeds if method.varies else 1):
                     steps.begin(f"{table}: {name}, epsilon {epsilon:g}, seed {seed}", costs[name])
                     run = curves(rows, method.protocol, method.params(epsilon, settings), trees, seed, threads)
-                    by = found.setdefault(table, {}).setdefault(name, {})
+                    by = results.setdefault(table, {}).setdefault(name, {})
                     by.setdefault(f"{epsilon:g}", []).append(run["auc"])
-    return found
+    return results
 
 
 def table(methods: dict[str, dict[str, list[list[float]]]], epsilons: Sequence[float]) -> list[list[str]]:
@@ -63,10 +63,10 @@ def table(methods: dict[str, dict[str, list[list[float]]]], epsilons: Sequence[f
     return rows
 
 
-def draw(run: common.Run, found: Found, epsilons: Sequence[float]) -> None:
+def draw(run: common.Run, results: Results, epsilons: Sequence[float]) -> None:
     """A row of panels for each table, a panel for each epsilon."""
-    with run.plot(run.name, len(found), len(epsilons), (4.4, 3.0)) as axes:
-        for row, (name, methods) in zip(axes, found.items(), strict=True):
+    with run.plot(run.name, len(results), len(epsilons), (4.4, 3.0)) as axes:
+        for row, (name, methods) in zip(axes, results.items(), strict=True):
             for axis, epsilon in zip(row, epsilons, strict=True):
                 for place, (method, by) in enumerate(methods.items()):
                     runs = np.array(by.get(f"{epsilon:g}") or next(iter(by.values())))
@@ -78,25 +78,25 @@ def draw(run: common.Run, found: Found, epsilons: Sequence[float]) -> None:
             row[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def last_auc(found: Found, table_name: str, method: str, epsilon: float) -> float:
+def last_auc(results: Results, table_name: str, method: str, epsilon: float) -> float:
     """Mean AUC after the last tree."""
-    by = found[table_name][method]
+    by = results[table_name][method]
     return float(np.mean([run[-1] for run in by.get(f"{epsilon:g}") or next(iter(by.values()))]))
 
 
-def conclude(run: common.Run, found: Found, epsilons: Sequence[float]) -> None:
+def conclude(run: common.Run, results: Results, epsilons: Sequence[float]) -> None:
     """What the curves say about the paper's sentences."""
     low, high = epsilons[0], epsilons[-1]
 
     def rises(method: str) -> dict[str, float]:
-        return {t: last_auc(found, t, method, high) - last_auc(found, t, method, low) for t in found}
+        return {t: last_auc(results, t, method, high) - last_auc(results, t, method, low) for t in results}
 
     def short(values: dict[str, float]) -> str:
         return ", ".join(f"{value:+.3f} on {name}" for name, value in values.items())
 
     for method, what in ((MASKED, "by theorem 2"), (PER_ROW, "per row")):
         risen = rises(method)
-        gap = {t: last_auc(found, t, PLAIN, high) - last_auc(found, t, method, high) for t in found}
+        gap = {t: last_auc(results, t, PLAIN, high) - last_auc(results, t, method, high) for t in results}
         run.found(
             f"The AUC of MaskedXGBoost rises with epsilon, towards plain ({what}).",
             min(risen.values()) > 0.005 or ("in part" if max(risen.values()) > 0.005 else "no"),
@@ -108,14 +108,14 @@ def conclude(run: common.Run, found: Found, epsilons: Sequence[float]) -> None:
                 else "That is far less noise, but sums over few rows, fewer than sigma2^2, still drown in it."
             ),
         )
-    ldp = {t: last_auc(found, t, MASKED, high) - last_auc(found, t, "XGBoost-LDP", high) for t in found}
+    ldp = {t: last_auc(results, t, MASKED, high) - last_auc(results, t, "XGBoost-LDP", high) for t in results}
     run.found(
         "MaskedXGBoost is far better than XGBoost-LDP at equal epsilon, which stays unstable.",
         "in AUC, yes" if min(ldp.values()) > 0 else "in part",
         f"By {short(ldp)} at {high:g}. Not at equal privacy: XGBoost-LDP's epsilon is for the whole training and true, "
         "that of MaskedXGBoost is for a message and false (E41, E43).",
     )
-    ours = {t: last_auc(found, t, "ldp", high) - last_auc(found, t, MASKED, high) for t in found}
+    ours = {t: last_auc(results, t, "ldp", high) - last_auc(results, t, MASKED, high) for t in results}
     run.found(
         "Not in the paper: labels randomised once (ldp).",
         "as good or better at the largest epsilon" if min(ours.values()) > -0.01 else "see the table",
@@ -141,17 +141,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     data = {name: part(name, rows) for name in names}
     run.set(rows=rows, trees=trees, depth=DEPTH, learning_rate=RATE, bins=BINS, seeds=seeds)
     run.set(passive_epsilon=EPSILON_PASSIVE)
-    for one in data.values():
-        run.use(one.train)
-    found = measure(data, epsilons, trees, seeds, args.threads)
+    for loaded in data.values():
+        run.use(loaded.train)
+    results = measure(data, epsilons, trees, seeds, args.threads)
     run.table("What epsilon is spent on", ["method", ""], [[k, m.epsilon] for k, m in COMPARED.items()], left=2)
-    for name, methods in found.items():
+    for name, methods in results.items():
         head = ["epsilon", *(f"{epsilon:g}" for epsilon in epsilons)]
         title = f"{name} ({PAPER_NAMES[name]}): AUC after {trees} trees"
         run.table(title, head, table(methods, epsilons))
-    draw(run, found, epsilons)
-    conclude(run, found, epsilons)
-    run.write({"auc": found})
+    draw(run, results, epsilons)
+    conclude(run, results, epsilons)
+    run.write({"auc": results})
     return 0
 
 

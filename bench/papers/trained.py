@@ -99,7 +99,7 @@ def time_per_tree(data: Loaded, protocol: str, params: dict[str, Any], trees: in
     model.fit(data.X, data.y, verbose=False, callbacks=[clock])
     assert_real_trees(model.model_.active_share, f"{protocol} {params} on {data.source}")
     once = sum(model.timings_.seconds.get(name, 0.0) for name in ONCE_PHASES)
-    total = sum(one.total_bytes for one in model.traffic_.values())
+    total = sum(traffic.total_bytes for traffic in model.traffic_.values())
     return {
         "seconds": (clock.wall - once) / trees,
         "cpu": (clock.cpu - once) / trees,

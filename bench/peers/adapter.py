@@ -110,9 +110,9 @@ class Clock:
     def lap(self) -> Cost:
         """Since the last call, or since the clock was made."""
         wall, cpu = time.perf_counter(), time.process_time()
-        found = Cost(wall - self._wall, cpu - self._cpu)
+        cost = Cost(wall - self._wall, cpu - self._cpu)
         self._wall, self._cpu = wall, cpu
-        return found
+        return cost
 
 
 def middle(rounds: list[Cost]) -> list[Cost]:
@@ -127,8 +127,8 @@ def by_difference(fit: Callable[[int], Any], rounds: int) -> tuple[list[Cost], A
     """
     clock = Clock()
     fit(1)
-    one = clock.lap()
+    single = clock.lap()
     model = fit(rounds)
     many = clock.lap()
     more = rounds - 1
-    return [Cost((many.wall - one.wall) / more, (many.cpu - one.cpu) / more)], model
+    return [Cost((many.wall - single.wall) / more, (many.cpu - single.cpu) / more)], model

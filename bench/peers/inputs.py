@@ -43,15 +43,15 @@ class Inputs:
     @property
     def histogram(self) -> list[int]:
         """Sums of each bin, feature by feature."""
-        found = np.zeros((self.sizes.features, self.sizes.bins), dtype=np.int64)
+        sums = np.zeros((self.sizes.features, self.sizes.bins), dtype=np.int64)
         for feature in range(self.sizes.features):
-            np.add.at(found[feature], self.buckets[:, feature], self.values[self.tile])
-        return [int(one) for one in found.ravel()]
+            np.add.at(sums[feature], self.buckets[:, feature], self.values[self.tile])
+        return [int(value) for value in sums.ravel()]
 
     @property
     def scaled(self) -> list[int]:
         """Values times factors."""
-        return [int(one) for one in self.values * self.factors]
+        return [int(value) for value in self.values * self.factors]
 
 
 def make_inputs(bits: int, sizes: Sizes) -> Inputs:

@@ -25,7 +25,7 @@ def measure(
     A measurement has peer, scheme, bits, operation, count, wall and cpu (seconds of a batch, per repeat), microseconds
     (processor time of one operation, the median) and `wrong`, empty unless the answer was wrong: then nothing is timed.
     """
-    found: list[dict[str, Any]] = []
+    measured: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     with ExitStack() as stack:
         lines: list[tuple[Child, dict[str, Any]]] = []
@@ -51,10 +51,10 @@ def measure(
             for child, line in lines:
                 if not line["wrong"] and child.name not in failed:
                     _once(child, line, failed)
-        found = [line for _, line in lines if line["peer"] not in failed]
-    for line in found:
+        measured = [line for _, line in lines if line["peer"] not in failed]
+    for line in measured:
         line["microseconds"] = 1e6 * median(line["cpu"]) / line["count"] if line["cpu"] else None
-    return found, failed
+    return measured, failed
 
 
 def _once(child: Child, line: dict[str, Any], failed: dict[str, str]) -> None:

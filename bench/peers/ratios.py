@@ -14,36 +14,36 @@ ENCRYPTED = "batch_he paillier"
 Measurement = Mapping[str, Any]
 
 
-def operation_ratios(found: Sequence[Measurement]) -> list[dict[str, Any]]:
+def operation_ratios(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
     """One entry per operation of vfxgb and peer that has it or its counterpart, where both answers were right."""
-    ours = [one for one in found if one["peer"] == OURS and one["microseconds"]]
+    ours = [line for line in measured if line["peer"] == OURS and line["microseconds"]]
     others = {
-        (one["peer"], one["scheme"], one["bits"], one["operation"]): one["microseconds"]
-        for one in found
-        if one["peer"] != OURS and one["microseconds"]
+        (line["peer"], line["scheme"], line["bits"], line["operation"]): line["microseconds"]
+        for line in measured
+        if line["peer"] != OURS and line["microseconds"]
     }
     peers = list(dict.fromkeys(peer for peer, *_ in others))
     ratios = []
-    for one in ours:
-        operation = one["operation"]
+    for line in ours:
+        operation = line["operation"]
         for peer in peers:
-            theirs = others.get((peer, one["scheme"], one["bits"], COUNTERPART.get(operation, operation)))
+            theirs = others.get((peer, line["scheme"], line["bits"], COUNTERPART.get(operation, operation)))
             if theirs is not None:
-                head = {"bits": one["bits"], "scheme": one["scheme"], "operation": operation, "peer": peer}
-                ratios.append({**head, "ratio": theirs / one["microseconds"]})
+                head = {"bits": line["bits"], "scheme": line["scheme"], "operation": operation, "peer": peer}
+                ratios.append({**head, "ratio": theirs / line["microseconds"]})
     return ratios
 
 
-def training_ratio(one: Measurement, found: Sequence[Measurement]) -> float | None:
+def training_ratio(line: Measurement, measured: Sequence[Measurement]) -> float | None:
     """Times the seconds of what a training is compared with, None where that was not measured.
 
     On whole tables that is xgboost; on a small one `batch_he` with Paillier and a key of the same size.
     """
-    for other in found:
-        if (other["part"], other["data"]) != (one["part"], one["data"]):
+    for other in measured:
+        if (other["part"], other["data"]) != (line["part"], line["data"]):
             continue
-        whole = one["part"] == "whole" and other["peer"] == "xgboost"
-        same_key = other["key_bits"] == one["key_bits"] and (other["peer"], other["trainer"]) == (OURS, ENCRYPTED)
-        if whole or (one["part"] == "small" and same_key):
-            return float(one["seconds"] / other["seconds"])
+        whole = line["part"] == "whole" and other["peer"] == "xgboost"
+        same_key = other["key_bits"] == line["key_bits"] and (other["peer"], other["trainer"]) == (OURS, ENCRYPTED)
+        if whole or (line["part"] == "small" and same_key):
+            return float(line["seconds"] / other["seconds"])
     return None

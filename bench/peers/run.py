@@ -111,25 +111,25 @@ def measure(settings: Settings, names: Sequence[str], folder: Path) -> dict[str,
             schemes[name], trainers[name] = answer["schemes"], answer["trainers"]
         else:
             say(f"{name} is {peers[name]['state']}: {peers[name]['why']}; {peers[name]['install']}")
-    found: list[dict[str, Any]] = []
+    measured: list[dict[str, Any]] = []
     for bits in settings.bits:
         more, failed = operations.measure(folder, schemes, bits, settings.sizes, settings.repeats, say)
-        found += more
+        measured += more
         for name, why in failed.items():
             say(f"{name} failed: {why}")
             peers[name] |= {"state": FAILED, "why": why}
             del schemes[name]
     jobs = training.jobs(trainers, settings.plan)
     trained, failed_trainings = training.measure(folder, jobs, settings.plan, say)
-    for one in trained:
-        one["ratio"] = training_ratio(one, trained)
+    for line in trained:
+        line["ratio"] = training_ratio(line, trained)
     return {
         "machine": facts,
         "load": {"before": before, "after": _load()},
         "settings": asdict(settings),
         "peers": peers,
-        "operations": found,
-        "ratios": operation_ratios(found),
+        "operations": measured,
+        "ratios": operation_ratios(measured),
         "training": trained,
         "failed_trainings": failed_trainings,
     }

@@ -50,7 +50,7 @@ def _peers(document: Mapping[str, Any]) -> list[str]:
 
 
 def _operations(document: Mapping[str, Any]) -> list[str]:
-    found, settings, peers = document["operations"], document["settings"], document["peers"]
+    measured, settings, peers = document["operations"], document["settings"], document["peers"]
     sizes = settings["sizes"]
     fewer = [f"{peer['title']} {peer['batch']}" for peer in peers.values() if peer["batch"] and peer["version"]]
     but = f" ({', '.join(fewer)}: working one by one, they gain nothing from more)" if fewer else ""
@@ -62,19 +62,19 @@ def _operations(document: Mapping[str, Any]) -> list[str]:
         "before it was timed."
     )
     lines = [text]
-    for bits in dict.fromkeys(one["bits"] for one in found):
-        for scheme in dict.fromkeys(one["scheme"] for one in found):
-            part = [one for one in found if (one["bits"], one["scheme"]) == (bits, scheme)]
+    for bits in dict.fromkeys(line["bits"] for line in measured):
+        for scheme in dict.fromkeys(line["scheme"] for line in measured):
+            part = [line for line in measured if (line["bits"], line["scheme"]) == (bits, scheme)]
             lines += ["", *_operations_table(document, f"{SCHEMES.get(scheme, scheme)}, {bits} bits", part)]
     return lines
 
 
 def _operations_table(document: Mapping[str, Any], title: str, part: Sequence[Mapping[str, Any]]) -> list[str]:
-    cells = {(one["peer"], one["operation"]): one for one in part}
-    others = [peer for peer in dict.fromkeys(one["peer"] for one in part) if peer != OURS]
+    cells = {(line["peer"], line["operation"]): line for line in part}
+    others = [peer for peer in dict.fromkeys(line["peer"] for line in part) if peer != OURS]
     titles = [document["peers"][peer]["title"] for peer in (OURS, *others)]
     lines = [f"| {title} | {' | '.join(titles)} |", "|---|" + "---:|" * len(titles)]
-    for operation in dict.fromkeys(one["operation"] for one in part if one["peer"] == OURS):
+    for operation in dict.fromkeys(line["operation"] for line in part if line["peer"] == OURS):
         ours = cells[OURS, operation]
         row = [operation, _cell(ours, None)]
         row += [_cell(cells.get((peer, COUNTERPART.get(operation, operation))), ours) for peer in others]
@@ -82,19 +82,19 @@ def _operations_table(document: Mapping[str, Any], title: str, part: Sequence[Ma
     return lines
 
 
-def _cell(one: Mapping[str, Any] | None, ours: Mapping[str, Any] | None) -> str:
-    if one is None:
+def _cell(line: Mapping[str, Any] | None, ours: Mapping[str, Any] | None) -> str:
+    if line is None:
         return ""
-    if one["wrong"]:
-        return f"wrong: {one['wrong']}"
-    text = number(one["microseconds"])
+    if line["wrong"]:
+        return f"wrong: {line['wrong']}"
+    text = number(line["microseconds"])
     if ours is None or not ours["microseconds"]:
         return text
-    return f"{text} (**{number(one['microseconds'] / ours['microseconds'])}x**)"
+    return f"{text} (**{number(line['microseconds'] / ours['microseconds'])}x**)"
 
 
 def _training(document: Mapping[str, Any]) -> list[str]:
-    found, settings = document["training"], document["settings"]
+    measured, settings = document["training"], document["settings"]
     plan = settings["plan"]
     text = (
         f"Seconds of one tree after the first, processor time of all parties on one core; depth {plan['depth']}, "
@@ -102,9 +102,9 @@ def _training(document: Mapping[str, Any]) -> list[str]:
         "over the training rows, to show that the trees are worth something."
     )
     lines = [text]
-    for data in dict.fromkeys(one["data"] for one in found):
+    for data in dict.fromkeys(line["data"] for line in measured):
         for part, against in (("whole", "x xgboost"), ("small", "x batch_he paillier")):
-            lines += _training_table(document, [o for o in found if (o["data"], o["part"]) == (data, part)], against)
+            lines += _training_table(document, [o for o in measured if (o["data"], o["part"]) == (data, part)], against)
     lines += [f"\n{label} failed: {why}." for label, why in document["failed_trainings"].items()]
     return lines
 
@@ -115,15 +115,15 @@ def _training_table(document: Mapping[str, Any], part: Sequence[Mapping[str, Any
     size = ", with keys of several sizes" if part[0]["part"] == "small" else ""
     lines = ["", f"{part[0]['source']}{size}:", ""]
     lines += [f"| | key bits | seconds per tree | {against} | AUC | trees |", "|---|---:|---:|---:|---:|---:|"]
-    for one in part:
-        ratio = training_ratio(one, document["training"])
+    for line in part:
+        ratio = training_ratio(line, document["training"])
         cells = [
-            f"{document['peers'][one['peer']]['title']} {one['trainer']}",
-            f"{one['key_bits']}" if one["key_bits"] else "",
-            number(one["seconds"]),
+            f"{document['peers'][line['peer']]['title']} {line['trainer']}",
+            f"{line['key_bits']}" if line["key_bits"] else "",
+            number(line["seconds"]),
             "" if ratio is None else number(ratio),
-            f"{one['auc']:.4f}",
-            str(one["rounds"]),
+            f"{line['auc']:.4f}",
+            str(line["rounds"]),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines

@@ -47,20 +47,24 @@ class Job:
 
 def jobs(trainers: dict[str, dict[str, dict[str, Any]]], plan: Plan) -> list[Job]:
     """What to train. `trainers`: peer -> trainer -> {"key", "slow"}."""
-    every = [(peer, name, one["key"], one["slow"]) for peer, known in trainers.items() for name, one in known.items()]
-    found = []
+    every = [
+        (peer, name, trainer["key"], trainer["slow"])
+        for peer, known in trainers.items()
+        for name, trainer in known.items()
+    ]
+    asked = []
     for data in plan.tables:
         for peer, name, key, slow in every:
             if not slow:
                 bits = plan.key_bits if key == ANY_KEY else key
-                found.append(Job("whole", peer, name, data, plan.rows, bits))
+                asked.append(Job("whole", peer, name, data, plan.rows, bits))
     fixed = sorted({key for _, _, key, _ in every if key not in (NO_KEY, ANY_KEY)})
     if not fixed:
-        return found
+        return asked
     data, rows = plan.small
     for bits in sorted({*fixed, plan.key_bits}):
-        found += [Job("small", peer, name, data, rows, bits) for peer, name, key, _ in every if key in (bits, ANY_KEY)]
-    return found
+        asked += [Job("small", peer, name, data, rows, bits) for peer, name, key, _ in every if key in (bits, ANY_KEY)]
+    return asked
 
 
 def measure(folder: Path, asked: list[Job], plan: Plan, say: Say) -> tuple[list[dict[str, Any]], dict[str, str]]:
@@ -69,7 +73,7 @@ def measure(folder: Path, asked: list[Job], plan: Plan, say: Say) -> tuple[list[
     A measurement has part, peer, trainer, data, key_bits, source, rows, features, rounds, wall and cpu (seconds per
     tree), seconds (processor time of a tree, the median) and auc.
     """
-    found: list[dict[str, Any]] = []
+    trained: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     for place, job in enumerate(asked):
         label = f"{job.peer} {job.trainer}"
@@ -94,5 +98,5 @@ def measure(folder: Path, asked: list[Job], plan: Plan, say: Say) -> tuple[list[
                 failed[label] = str(failure)
                 continue
         head = {"part": job.part, "peer": job.peer, "trainer": job.trainer, "data": job.data, "key_bits": job.key_bits}
-        found.append({**head, **answer, "seconds": median(answer["cpu"])})
-    return found, failed
+        trained.append({**head, **answer, "seconds": median(answer["cpu"])})
+    return trained, failed

@@ -45,8 +45,8 @@ def load_peer(folder: Path, name: str) -> Peer:
             raise ImportError(f"no adapter {name} in {folder}")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    found: Peer = module.PEER
-    return found
+    peer: Peer = module.PEER
+    return peer
 
 
 def expected(name: str, inputs: Inputs) -> list[int]:
@@ -83,26 +83,26 @@ class Worker:
         except (ImportError, OSError) as error:  # OSError: a shared library that it needs is not there
             return {"missing": one_line(error)}
         try:
-            found = version(peer.distribution)
+            release = version(peer.distribution)
         except PackageNotFoundError:
-            found = getattr(sys.modules[peer.module], "__version__", "unknown")
-        trainers = {name: {"key": one.key, "slow": one.slow} for name, one in peer.trainers.items()}
-        return {"version": found, "schemes": list(peer.operations), "trainers": trainers}
+            release = getattr(sys.modules[peer.module], "__version__", "unknown")
+        trainers = {name: {"key": trainer.key, "slow": trainer.slow} for name, trainer in peer.trainers.items()}
+        return {"version": release, "schemes": list(peer.operations), "trainers": trainers}
 
     def prepare(self, scheme: str, bits: int, sizes: dict[str, int]) -> dict[str, Any]:
         """Operation -> how many a batch is, and "" if its answer is right, else what is wrong."""
         batch = min(sizes["batch"], self._peer.most or sizes["batch"])
         inputs = make_inputs(bits, Sizes(**{**sizes, "batch": batch, "few": min(sizes["few"], batch)}))
-        found = dict(self._peer.operations[scheme](inputs))
+        operations = dict(self._peer.operations[scheme](inputs))
         answers: dict[str, dict[str, Any]] = {}
-        for name, operation in found.items():
-            wrong = difference([int(one) for one in operation.read(operation.run())], expected(name, inputs))
+        for name, operation in operations.items():
+            wrong = difference([int(value) for value in operation.read(operation.run())], expected(name, inputs))
             clock = Clock()
             operation.run()
             seconds = max(clock.lap().cpu, 1e-9)
             self._loops[name] = min(MOST_LOOPS, max(1, round(LEAST_SECONDS / seconds)))
             answers[name] = {"wrong": wrong, "count": operations_per_batch(name, inputs.sizes)}
-        self._operations = found
+        self._operations = operations
         return {"operations": answers}
 
     def measure(self, operation: str) -> dict[str, Any]:
@@ -120,8 +120,8 @@ class Worker:
         """Cost of each tree and the model's AUC over the rows it was trained on."""
         table = load(data, rows)
         task = Task(table, depth, bins, trees, key_bits)
-        found = self._peer.trainers[trainer].train(task)
-        predictions = np.asarray(found.predictions, dtype=np.float64)
+        trained = self._peer.trainers[trainer].train(task)
+        predictions = np.asarray(trained.predictions, dtype=np.float64)
         if predictions.shape != table.y.shape or not np.isfinite(predictions).all():
             raise ValueError(f"found predictions of shape {predictions.shape}, wanted {len(table.y)} finite numbers")
         assert_real_predictions(predictions, trainer)
@@ -130,21 +130,21 @@ class Worker:
             "rows": len(table.y),
             "features": [table.n_active, table.X.shape[1] - table.n_active],
             "rounds": task.rounds,
-            "wall": [cost.wall for cost in found.trees],
-            "cpu": [cost.cpu for cost in found.trees],
+            "wall": [cost.wall for cost in trained.trees],
+            "cpu": [cost.cpu for cost in trained.trees],
             "auc": make_metric("auc")(table.y, predictions),
         }
 
 
-def difference(found: list[int], wanted: list[int]) -> str:
+def difference(numbers: list[int], wanted: list[int]) -> str:
     """Empty if both are the same."""
-    if len(found) != len(wanted):
-        return f"found {len(found)} numbers, wanted {len(wanted)}"
-    wrong = [place for place, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other]
+    if len(numbers) != len(wanted):
+        return f"found {len(numbers)} numbers, wanted {len(wanted)}"
+    wrong = [place for place, (number, other) in enumerate(zip(numbers, wanted, strict=True)) if number != other]
     if not wrong:
         return ""
     first = wrong[0]
-    return f"{len(wrong)} of {len(wanted)} decrypt to something else: found {found[first]}, wanted {wanted[first]}"
+    return f"{len(wrong)} of {len(wanted)} decrypt to something else: found {numbers[first]}, wanted {wanted[first]}"
 
 
 def one_line(error: BaseException) -> str:

@@ -36,7 +36,7 @@ def _operations(scheme: str, inputs: Inputs) -> Mapping[str, Operation]:
         return sums
 
     def plain(encoded: Any) -> list[int]:
-        return [int(one) for one in decode(encoded)]
+        return [int(value) for value in decode(encoded)]
 
     def read(vector: Any) -> list[int]:
         return plain(private.decrypt_to_encoded(vector))

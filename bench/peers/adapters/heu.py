@@ -27,14 +27,14 @@ def _operations(scheme: str, inputs: Inputs) -> Mapping[str, Operation]:
     bins = inputs.sizes.bins
 
     def plain(array: object) -> list[int]:
-        return [int(one) for one in array.to_numpy(encoder).ravel()]  # type: ignore[attr-defined]
+        return [int(value) for value in array.to_numpy(encoder).ravel()]  # type: ignore[attr-defined]
 
     def read(array: object) -> list[int]:
         return plain(decryptor.decrypt(array))
 
     return {
         ENCRYPT: Operation(lambda: encryptor.encrypt(values), read),
-        SUM: Operation(lambda: evaluator.sum(rows), lambda one: [int(decryptor.phe.decrypt(one))]),
+        SUM: Operation(lambda: evaluator.sum(rows), lambda total: [int(decryptor.phe.decrypt(total))]),
         HISTOGRAM: Operation(lambda: evaluator.feature_wise_bucket_sum(rows, everybody, buckets, bins, False), read),
         SCALE: Operation(lambda: evaluator.mul(sample, factors), read),
         DECRYPT: Operation(lambda: decryptor.decrypt(few), plain),

@@ -26,16 +26,16 @@ def _paillier(inputs: Inputs) -> Mapping[str, Operation]:
         return [total]
 
     def histogram() -> list[int]:
-        found = []
+        totals = []
         for places in buckets:
             sums = [1] * inputs.sizes.bins
             for row, place in zip(rows, places, strict=True):
                 sums[place] = mulmod(sums[place], row, modulus)
-            found += sums
-        return found
+            totals += sums
+        return totals
 
     def decrypt(ciphertexts: list[int]) -> list[int]:
-        return [private.raw_decrypt(one) for one in ciphertexts]
+        return [private.raw_decrypt(ciphertext) for ciphertext in ciphertexts]
 
     return {
         ENCRYPT: Operation(lambda: [public.raw_encrypt(value) for value in values], decrypt),

@@ -54,7 +54,7 @@ def _operations(scheme: str, inputs: Inputs) -> Mapping[str, Operation]:
     def without_missing(sums: CiphertextArray) -> list[int]:
         """Every feature has a bin more, of missing values, which here are none."""
         opened = np.array(key.decrypt(sums, 1)).reshape(sizes.features, sizes.bins + 1)
-        return [int(one) for one in opened[:, :-1].ravel()]
+        return [int(value) for value in opened[:, :-1].ravel()]
 
     def read(array: CiphertextArray) -> list[int]:
         return key.decrypt(array, 1)

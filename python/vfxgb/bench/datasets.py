@@ -39,11 +39,8 @@ DATA_SETS = {
         150_000,
         10,
         (
-            "NumberOfOpenCreditLinesAndLoans",
-            "NumberOfTimes90DaysLate",
-            "NumberRealEstateLoansOrLines",
-            "NumberOfTime60-89DaysPastDueNotWorse",
-            "NumberOfDependents",
+            *("NumberOfOpenCreditLinesAndLoans", "NumberOfTimes90DaysLate", "NumberRealEstateLoansOrLines"),
+            *("NumberOfTime60-89DaysPastDueNotWorse", "NumberOfDependents"),
         ),
     ),
     "default_credit": DataSet(

@@ -24,21 +24,8 @@ from vfxgb.cli.parser import OneLineParser
 
 # The order of the help: that in which people meet the commands. Those that are not named here come after, by name.
 HELP_ORDER = (
-    "demo",
-    "certs",
-    "users",
-    "init",
-    "parameters",
-    "check",
-    "serve",
-    "train",
-    "predict",
-    "inspect",
-    "report",
-    "merge",
-    "clean",
-    "bench",
-    "audit",
+    *("demo", "certs", "users", "init", "parameters", "check", "serve", "train", "predict"),
+    *("inspect", "report", "merge", "clean", "bench", "audit"),
 )
 ADD = re.compile(r"^def add\(commands: Commands\) -> None:$", re.MULTILINE)
 

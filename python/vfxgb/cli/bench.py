@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -49,7 +50,7 @@ def _add_ops(topics: Commands) -> None:
     parser.add_argument("--schemes", type=some_of(scheme_names()), default=("paillier", "ou"), help="(paillier,ou)")
     parser.add_argument("--repeats", type=positive_int, default=5, help="measurements per operation (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the count and two repeats, for a first look")
-    parser.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
+    _add_json(parser)
     parser.set_defaults(run=_run_ops)
 
 
@@ -69,11 +70,7 @@ def _add_train(topics: Commands) -> None:
     parser.add_argument(
         "--features", type=positive_int, nargs=2, metavar=("A", "P"), default=None, help="columns of synthetic data"
     )
-    parser.add_argument("--depth", type=positive_int, default=default.depth, help="(%(default)s)")
-    parser.add_argument("--bins", type=positive_int, default=default.bins, help="(%(default)s)")
-    parser.add_argument("--key-bits", type=positive_int, default=default.key_bits, help="(%(default)s)")
-    parser.add_argument("--threads", type=positive_int, default=default.threads, help="of each party (%(default)s)")
-    parser.add_argument("--trees", type=positive_int, default=default.trees, help="beyond the first (%(default)s)")
+    _add_numbers(parser, default, depth="", bins="", key_bits="", threads="of each party ", trees="beyond the first ")
     parser.add_argument(
         "--configs", type=some_of(tuple(configs)), default=None, help=f"comma-separated, of {','.join(configs)}"
     )
@@ -81,13 +78,13 @@ def _add_train(topics: Commands) -> None:
     parser.add_argument("--linear", action="store_true", help="growing generated tables, up to --rows (1,000,000)")
     parser.add_argument(
         "--protocols",
-        type=lambda text: tuple(text.split(",")),
+        type=names_in,
         default=(),
         metavar="NAMES",
         help="comma-separated, such as plain,ldp,ldp:mechanism=laplace:epsilon=1; the first is the measure",
     )
     parser.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
-    parser.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
+    _add_json(parser)
     parser.set_defaults(run=_run_train)
 
 
@@ -121,7 +118,7 @@ def _add_peers(topics: Commands) -> None:
     )
     parser.add_argument(
         "--peers",
-        type=lambda text: tuple(text.split(",")),
+        type=names_in,
         default=(),
         metavar="NAMES",
         help="comma-separated, such as phe,heu (all)",
@@ -148,25 +145,30 @@ def _add_scale(topics: Commands) -> None:
     )
     parser.add_argument("--out-of-core", action="store_true", help="that part too: many rows, some gigabytes on disk")
     parser.add_argument("--scheme", choices=scale.SCHEMES, default=default.scheme, help="(%(default)s)")
-    parser.add_argument("--key-bits", type=positive_int, default=default.key_bits, help="(%(default)s)")
-    parser.add_argument("--rows", type=positive_int, default=default.rows, help="of part shards (%(default)s)")
-    parser.add_argument("--features", type=positive_int, default=default.features, help="of both parties (%(default)s)")
-    parser.add_argument("--trees", type=positive_int, default=default.trees, help="(%(default)s)")
-    parser.add_argument("--depth", type=positive_int, default=default.depth, help="(%(default)s)")
-    parser.add_argument("--bins", type=positive_int, default=default.bins, help="(%(default)s)")
+    _add_numbers(parser, default, key_bits="", rows="of part shards ", features="of both parties ", trees="")
+    _add_numbers(parser, default, depth="", bins="")
     parser.add_argument("--shards", type=int_list, default=default.shards, help="comma-separated (1,2,4)")
-    parser.add_argument("--repeats", type=positive_int, default=default.repeats, help="of part shards (%(default)s)")
+    _add_numbers(parser, default, repeats="of part shards ")
     parser.add_argument(
         "--memory-rows", type=int_list, default=default.memory_rows, help="of part memory (250000,1000000,4000000)"
     )
-    parser.add_argument(
-        "--large-rows", type=positive_int, default=default.large_rows, help="of part out-of-core (%(default)s)"
-    )
+    _add_numbers(parser, default, large_rows="of part out-of-core ")
     parser.add_argument("--memory-limit", default=default.memory_limit, help="of part out-of-core (%(default)s)")
     parser.add_argument("--folder", type=Path, default=None, help="for the data, which stays there (a temporary one)")
     parser.add_argument("--quick", action="store_true", help="few rows, keys that protect nothing: a minute at most")
-    parser.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
+    _add_json(parser)
     parser.set_defaults(run=_run_scale)
+
+
+def _add_numbers(parser: OneLineParser, default: object, **helps: str) -> None:
+    """Options that are positive numbers, named as the settings `default` has them, with the beginning of their help."""
+    for name, about in helps.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=positive_int, default=getattr(default, name), help=f"{about}(%(default)s)")
+
+
+def _add_json(parser: OneLineParser) -> None:
+    parser.add_argument("--json", metavar="FILE", default=None, help="write all raw numbers to this file")
 
 
 def _add_out(parser: OneLineParser, user_results: Path) -> None:
@@ -190,16 +192,21 @@ def int_list(text: str) -> tuple[int, ...]:
     return numbers
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """A comma-separated list of names."""
+    return tuple(text.split(","))
+
+
 def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     """A reader of comma-separated lists of some of the `known` names, without repeats."""
 
-    def names_in(text: str) -> tuple[str, ...]:
-        names = tuple(text.split(","))
+    def some(text: str) -> tuple[str, ...]:
+        names = names_in(text)
         if len(set(names)) != len(names) or not set(names) <= set(known):
             raise argparse.ArgumentTypeError(f"found {text!r}, wanted some of {','.join(known)}")
         return names
 
-    return names_in
+    return some
 
 
 def _run_ops(arguments: argparse.Namespace) -> int:
@@ -212,13 +219,12 @@ def _run_ops(arguments: argparse.Namespace) -> int:
     print(f"{ops_report.heading(settings)}\n", flush=True)
     result = ops.measure(settings)
     print("\n".join(ops_report.table_lines(result)))
-    if arguments.json is not None:
-        write_json(ops_report.to_json(result, facts), arguments.json)
+    write_json(ops_report.to_json(result, facts), arguments.json)
     return OK
 
 
 def _run_train(arguments: argparse.Namespace) -> int:
-    given = {name: value for name, value in vars(arguments).items() if name in train.TrainSettings.__dataclass_fields__}
+    given = _settings(arguments, train.TrainSettings)
     if given["features"] is not None:
         given["features"] = tuple(given["features"])
     settings = train.TrainSettings(**given)
@@ -227,8 +233,7 @@ def _run_train(arguments: argparse.Namespace) -> int:
     facts = _print_facts()
     parts = train.measure(settings)
     print("\n".join(train_report.report_lines(settings, parts)))
-    if arguments.json is not None:
-        write_json(train_report.to_json(settings, facts, parts), arguments.json)
+    write_json(train_report.to_json(settings, facts, parts), arguments.json)
     return OK
 
 
@@ -252,7 +257,7 @@ def _run_peers(arguments: argparse.Namespace) -> int:
 
 def _run_scale(arguments: argparse.Namespace) -> int:
     """Raises for mistakes and for models that differ."""
-    given = {name: value for name, value in vars(arguments).items() if name in scale.ScaleSettings.__dataclass_fields__}
+    given = _settings(arguments, scale.ScaleSettings)
     if arguments.out_of_core:
         given["parts"] = tuple(dict.fromkeys([*given["parts"], scale.PARTS[-1]]))
     settings = scale.ScaleSettings(**given)
@@ -263,9 +268,13 @@ def _run_scale(arguments: argparse.Namespace) -> int:
     for part, measured in scale.measure(settings, arguments.folder, read_costs(document)).items():
         document[part] = {"machine": facts, "settings": asdict(settings), "found": msgspec.to_builtins(measured)}
     print("\n".join(scale_report.report_lines(document, settings.parts)))
-    if arguments.json is not None:
-        write_json(document, arguments.json)
+    write_json(document, arguments.json)
     return OK
+
+
+def _settings(arguments: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
+    """Those of the arguments that are fields of a dataclass of settings."""
+    return {name: value for name, value in vars(arguments).items() if name in kind.__dataclass_fields__}
 
 
 def _check_writable(json_file: str | None) -> None:

@@ -46,14 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         write_json([asdict(section) for section in sections(MEANING)], arguments.json)
     elif arguments.names:
-        print("\n\n".join(found(sections(MEANING), name) for name in arguments.names))
+        print("\n\n".join(look_up(sections(MEANING), name) for name in arguments.names))
     else:
         print(overview(sections(MEANING)))
     return OK
 
 
 def overview(every: Sequence["Section"]) -> str:
-    """The sections by group, with how many parameters they have."""
+    """List the sections by group, with how many parameters they have."""
     lines: list[str] = []
     group = ""
     for section in every:
@@ -64,8 +64,8 @@ def overview(every: Sequence["Section"]) -> str:
     return "\n".join([*lines[1:], "", "vfxgb parameters NAME shows a section, or a parameter wherever it is"])
 
 
-def found(every: Sequence["Section"], name: str) -> str:
-    """The sections of that name, or the parameters. Raises UsageError with the closest one where there is neither."""
+def look_up(every: Sequence["Section"], name: str) -> str:
+    """Show the sections or the parameters of that name. Raises UsageError with the closest one if there is neither."""
     from vfxgb.checks import closest_name
 
     named = [_section_text(section) for section in every if name in (section.key, section.title)]

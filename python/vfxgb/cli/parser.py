@@ -1,6 +1,7 @@
 """What the parsers of all commands share: mistakes in one line, and checks of single values."""
 
 import argparse
+from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 LAST_PORT = 65_535
@@ -25,6 +26,11 @@ class OneLineParser(argparse.ArgumentParser):
 
 # What `add(commands)` of a command's module gets.
 Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of a command that works by a party's configuration."""
+    parser.add_argument("config", metavar="PARTY.toml", type=Path)
 
 
 def positive_int(text: str) -> int:

@@ -1,12 +1,12 @@
 """`vfxgb predict`: scores of a file, or an endpoint that scores."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
-from vfxgb.cli.parser import Commands, UsageError
+from vfxgb.cli.output import tell, teller, warn_of_damage
+from vfxgb.cli.parser import Commands, UsageError, add_config
 from vfxgb.cli.predict_serve import add_serve_options, need_no_options, serve_scores
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
         "which is faster for few rows. A user and a server of users hold the whole model: they score rows of their own "
         "and ask nobody.",
     )
-    parser.add_argument("config", metavar="PARTY.toml", type=Path)
+    add_config(parser)
     what = "rows to score: .csv, .csv.gz, .parquet, or a folder of .parquet files"
     parser.add_argument("input", metavar="IN", type=Path, nargs="?", help=what)
     parser.add_argument("output", metavar="OUT", type=Path, nargs="?", help="scores: .csv or .parquet")
@@ -39,7 +39,6 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, and say how many."""
-    from vfxgb.cli.output import warn_of_damage
     from vfxgb.cli.train_progress import make_progress
     from vfxgb.party.config import load_config
     from vfxgb.party.folder import PartyFolder
@@ -56,8 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     warn_of_damage(PartyFolder(config.folder))
     if config.role in ("user", "server"):
         return _score_alone(arguments, config)
-    tell = _silent if arguments.quiet else _tell
-    predictor = Predictor(config, Log.of(config), arguments.model, tell)
+    predictor = Predictor(config, Log.of(config), arguments.model, teller(arguments.quiet))
     if arguments.dry_run:
         ids, _ = predictor.read(arguments.input)
         print(f"{config.party} would ask {', '.join(predictor.share.parties[1:])} to score {len(ids):,} rows")
@@ -74,15 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"scored {count:,} of {len(scores.ids):,} rows, {scores.bytes:,} bytes: {arguments.output}")
         if not count:
             others = ", ".join(predictor.share.parties[1:])
-            print(
+            tell(
                 f"no row of {arguments.input} is at all of {config.party}, {others}, so every score is empty; compare "
-                "the id columns and the normalisation of all parties if that is not meant",
-                file=sys.stderr,
+                "the id columns and the normalisation of all parties if that is not meant"
             )
         elif scores.missing:
-            print(f"{scores.missing:,} rows are not at all parties and have no score", file=sys.stderr)
+            tell(f"{scores.missing:,} rows are not at all parties and have no score")
         if scores.hint:
-            print(scores.hint, file=sys.stderr)
+            tell(scores.hint)
     return OK
 
 
@@ -106,11 +103,3 @@ def _score_alone(arguments: argparse.Namespace, config: "PartyConfig") -> int:
     if not arguments.quiet:
         print(f"scored {len(scores.ids):,} rows: {arguments.output}")
     return OK
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def _silent(line: str) -> None:  # noqa: ARG001 - stands in for _tell
-    return

@@ -2,23 +2,15 @@
 
 import argparse
 import signal
-import sys
 import threading
 from pathlib import Path
 
 from vfxgb.cli.exits import OK
+from vfxgb.cli.output import tell
 from vfxgb.cli.parser import UsageError
 
-# Options that have no meaning without --serve, and what they are when they are not given.
-OPTIONS = {
-    "host": None,
-    "port": None,
-    "token_file": None,
-    "token_env": None,
-    "tls_certificate": None,
-    "tls_key": None,
-    "follow_latest": False,
-}
+# Options that have no meaning without --serve.
+OPTIONS = ("host", "port", "token_file", "token_env", "tls_certificate", "tls_key", "follow_latest")
 
 
 def add_serve_options(parser: argparse.ArgumentParser) -> None:
@@ -30,14 +22,13 @@ def add_serve_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--token-env", metavar="NAME", help="the same, in a variable of the environment")
     group.add_argument("--tls-certificate", metavar="FILE", type=Path, help="for HTTPS: a certificate, PEM")
     group.add_argument("--tls-key", metavar="FILE", type=Path, help="for HTTPS: its private key, PEM, mode 0600")
-    group.add_argument(
-        "--follow-latest", action="store_true", help="change to the model of a new run when it has finished"
-    )
+    latest = "change to the model of a new run when it has finished"
+    group.add_argument("--follow-latest", action="store_true", default=None, help=latest)
 
 
 def need_no_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError if an option of the endpoint is given without --serve."""
-    given = [name for name, absent in OPTIONS.items() if getattr(arguments, name) != absent]
+    given = [name for name in OPTIONS if getattr(arguments, name) is not None]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"vfxgb predict: {options} without --serve, which it goes with")
@@ -59,7 +50,7 @@ def serve_scores(arguments: argparse.Namespace) -> int:
     token = read_token(arguments.token_file, arguments.token_env)
     tls = server_tls(arguments.tls_certificate, arguments.tls_key)
     log = Log.of(config)
-    scorer = Scorer(config, log, arguments.model, arguments.follow_latest)
+    scorer = Scorer(config, log, arguments.model, bool(arguments.follow_latest))
     host = "127.0.0.1" if arguments.host is None else arguments.host
     if arguments.dry_run:
         print(f"{config.party} would score rows of {', '.join(scorer.features)} with {', '.join(scorer.share.parties)}")
@@ -71,10 +62,7 @@ def serve_scores(arguments: argparse.Namespace) -> int:
     endpoint = Endpoint(scorer, host, DEFAULT_PORT if arguments.port is None else arguments.port, token, tls, log)
     _warn(host, token is not None, tls is not None)
     which = "the latest model, now" if arguments.follow_latest else "the model"
-    endpoint.run(
-        stop,
-        lambda _: print(f"scoring at {endpoint.url} with {which} {scorer.share.run}", file=sys.stderr, flush=True),
-    )
+    endpoint.run(stop, lambda _: tell(f"scoring at {endpoint.url} with {which} {scorer.share.run}"))
     return OK
 
 
@@ -85,6 +73,6 @@ def _warn(host: str, has_token: bool, has_tls: bool) -> None:
     if is_loopback(host):
         return
     if not has_token:
-        print("vfxgb: others can reach this address, and whoever can may ask for scores; --token-file", file=sys.stderr)
+        tell("vfxgb: others can reach this address, and whoever can may ask for scores; --token-file")
     if not has_tls:
-        print("vfxgb: scores and tokens pass the network in the clear; --tls-certificate, --tls-key", file=sys.stderr)
+        tell("vfxgb: scores and tokens pass the network in the clear; --tls-certificate, --tls-key")

@@ -4,7 +4,6 @@ As text on the terminal, or with -o as a page (vfxgb.report).
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from vfxgb.files import write_atomically
 from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
 from vfxgb.report.document import read_document, read_ledger
 from vfxgb.report.page import render
+from vfxgb.report.words import shown
 
 # Values of a metric that are shown: the first, the last, and so many between.
 SHOWN_ROUNDS = 8
@@ -60,9 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"wrote {file}: open it in a browser; it shows what {document['run']['party']} may see")
         return 0
     record, ledger = folder.read(), read_ledger(folder)
-    if arguments.json is not None:
-        write_json({"run": msgspec.to_builtins(record), "ledger": ledger}, arguments.json)
-    else:
+    write_json({"run": msgspec.to_builtins(record), "ledger": ledger}, arguments.json)
+    if arguments.json is None:
         print(report_text(record, ledger, folder))
     return 0
 
@@ -115,23 +114,19 @@ def _what(record: RunRecord) -> list[str]:
         f"run {record.run} as {record.party} ({record.role}) saw it{with_others}",
         f"{record.state}: {record.rounds} of {record.planned_rounds} rounds, {begun}",
     ]
-    if record.error:
-        lines.append(f"ended by: {record.error}")
-    if record.purpose:
-        lines.append(f"purpose: {record.purpose}")
-    if record.protocol:
-        safety = f", security: {record.security}" if record.security else ""
-        lines.append(f"protocol {record.protocol}{safety}")
-    if record.rows:
-        lines.append("rows: " + ", ".join(f"{count:,} {what}" for what, count in record.rows.items()))
-    if record.features:
-        lines.append(f"own features ({len(record.features)}): {', '.join(record.features)}")
-    lines += [f"{name}: {_shown(value)}" for name, value in record.facts.items()]
-    if record.sessions > 1:
-        lines.append(f"the parties met {record.sessions} times for this run")
-    if record.model:
-        lines.append(f"model {record.model}")
-    return lines
+    safety = f", security: {record.security}" if record.security else ""
+    sizes = ", ".join(f"{count:,} {what}" for what, count in record.rows.items())
+    optional = (
+        (record.error, f"ended by: {record.error}"),
+        (record.purpose, f"purpose: {record.purpose}"),
+        (record.protocol, f"protocol {record.protocol}{safety}"),
+        (record.rows, f"rows: {sizes}"),
+        (record.features, f"own features ({len(record.features)}): {', '.join(record.features)}"),
+        *((True, f"{name}: {shown(value)}") for name, value in record.facts.items()),
+        (record.sessions > 1, f"the parties met {record.sessions} times for this run"),
+        (record.model, f"model {record.model}"),
+    )
+    return lines + [line for given, line in optional if given]
 
 
 def _evals(record: RunRecord) -> list[str]:
@@ -139,8 +134,8 @@ def _evals(record: RunRecord) -> list[str]:
     for name, metrics in record.evals.items():
         for metric, values in metrics.items():
             if values:
-                shown = ", ".join(f"{place}: {values[place]:.6g}" for place in _places(len(values)))
-                lines.append(f"  {name} {metric} by round: {shown}")
+                by_round = ", ".join(f"{place}: {values[place]:.6g}" for place in _places(len(values)))
+                lines.append(f"  {name} {metric} by round: {by_round}")
     if lines:
         model = ", ".join(
             f"{name} {metric} {value:.6g}"
@@ -196,11 +191,7 @@ def _attacks(record: RunRecord) -> list[str]:
 
 
 def _table(values: dict[str, Any]) -> list[str]:
-    return [f"  {name} = {_shown(value)}" for name, value in values.items()]
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return [f"  {name} = {shown(value)}" for name, value in values.items()]
 
 
 def _size(count: float) -> str:

@@ -5,12 +5,12 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import INTERRUPTED, OK
-from vfxgb.cli.parser import Commands
+from vfxgb.cli.output import interrupt
+from vfxgb.cli.parser import Commands, add_config
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
         "log is log.jsonl in the party's folder, and shown here. With role user: takes part in the server's next run, "
         "then ends.",
     )
-    parser.add_argument("config", metavar="PARTY.toml", type=Path)
+    add_config(parser)
     parser.add_argument("--quiet", action="store_true", help="show nothing; the log is written all the same")
     parser.add_argument("--dry-run", action="store_true", help="read and check everything, then stop")
     parser.set_defaults(run=run)
@@ -51,7 +51,7 @@ def _take_part(arguments: argparse.Namespace, config: "PartyConfig", log: "Log")
     if arguments.dry_run:
         print(user.describe())
     else:
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, interrupt)
         user.run()
     return OK
 
@@ -79,7 +79,3 @@ def _serve(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
         # A thread is deep in a computation; what it has kept is on disk, whole.
         os._exit(code)
     return code
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
-    raise KeyboardInterrupt

@@ -2,16 +2,13 @@
 
 import argparse
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
-from vfxgb.cli.parser import Commands, UsageError, port, seconds
-from vfxgb.printable import printable_lines
+from vfxgb.cli.output import interrupt, tell, teller, warn_of_damage
+from vfxgb.cli.parser import Commands, UsageError, add_config, port, seconds
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
@@ -28,7 +25,7 @@ def add(commands: Commands) -> None:
         "the model and a record of the run to the party's folder. A party that is lost is waited for (resume_seconds); "
         "a run that ended early is resumed with --resume. With role server: waits for users and trains with them.",
     )
-    parser.add_argument("config", metavar="PARTY.toml", type=Path)
+    add_config(parser)
     parser.add_argument(
         "--resume", metavar="RUN", nargs="?", const="latest", default=None, help="go on with this run (the latest)"
     )
@@ -54,27 +51,26 @@ def run(arguments: argparse.Namespace) -> int:
 
     config = load_config(arguments.config)
     log = Log.of(config)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
     if config.role == "server":
         return _train_users(arguments, config, log)
     return _train(arguments, config, log)
 
 
 def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> int:
-    from vfxgb.cli.output import warn_of_damage
     from vfxgb.cli.train_progress import make_progress
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.train import Trainer
 
     if arguments.resume is not None:
         warn_of_damage(PartyFolder(config.folder))
-    trainer = Trainer(config, log, arguments.resume, arguments.wait, _silent if arguments.quiet else _tell)
+    trainer = Trainer(config, log, arguments.resume, arguments.wait, teller(arguments.quiet))
     if arguments.dry_run:
         print(trainer.describe())
         return OK
     left = PartyFolder(config.folder).unfinished()
     if left and arguments.resume is None and not arguments.quiet:
-        _tell(f"this is a new run; run {left[0].run[:8]} is unfinished: --resume {left[0].run[:8]} goes on with it")
+        tell(f"this is a new run; run {left[0].run[:8]} is unfinished: --resume {left[0].run[:8]} goes on with it")
     shown = None if arguments.quiet else make_progress(trainer.total_bytes)
     if shown is not None:
         trainer.callbacks, trainer.progress = [shown], shown.step
@@ -86,7 +82,7 @@ def _train(arguments: argparse.Namespace, config: "PartyConfig", log: "Log") -> 
             if shown is not None:
                 shown.stop()
             if trainer.can_resume:
-                _tell(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}")
+                tell(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {trainer.run_id[:8]}")
             raise
         _print(record, trainer.folder)
     return OK
@@ -99,7 +95,7 @@ def _train_users(arguments: argparse.Namespace, config: "PartyConfig", log: "Log
 
     if arguments.resume is not None:
         raise UsageError("vfxgb train: a run with users cannot be resumed; begin a new one")
-    server = UsersServer(config, log, _silent if arguments.quiet else _tell)
+    server = UsersServer(config, log, teller(arguments.quiet))
     if arguments.dry_run:
         print(server.describe())
         return OK
@@ -108,7 +104,7 @@ def _train_users(arguments: argparse.Namespace, config: "PartyConfig", log: "Log
     with _live(arguments.live) as watch:
         server.begun = watch
         try:
-            record = server.run(lambda address: _tell(f"listening at {address}"))
+            record = server.run(lambda address: tell(f"listening at {address}"))
         finally:
             shown.stop()
         _print(record, PartyFolder(config.folder).run(record.run))
@@ -126,8 +122,8 @@ def _live(at: int | None) -> Iterator[Callable[["RunFolder"], None]]:
         return
     from vfxgb.report.live import LiveView
 
-    with LiveView(at, _tell) as view:
-        _tell(f"live view: {view.url}")
+    with LiveView(at, tell) as view:
+        tell(f"live view: {view.url}")
         yield view.watch
 
 
@@ -139,16 +135,3 @@ def _print(record: "RunRecord", folder: "RunFolder") -> None:
         print(f"  {name}: " + ", ".join(f"{metric} {value:.5f}" for metric, value in metrics.items()))
     print(f"model: {folder.path / record.model}")
     print(f"what the run revealed: vfxgb report {folder.path}")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
-    raise KeyboardInterrupt
-
-
-def _tell(line: str) -> None:
-    # Some of it may come from another party.
-    print(printable_lines(line), file=sys.stderr, flush=True)
-
-
-def _silent(line: str) -> None:  # noqa: ARG001 - stands in for _tell
-    return

@@ -22,9 +22,9 @@ TEST = 0.3
 
 @dataclass(frozen=True)
 class Pooled:
-    """All columns in one place, which no party has. `bank` and `shop`: positions of their columns.
+    """All columns in one place, which no party has. `bank` and `shop` are the positions of their columns.
 
-    `train`, `test`: rows that both parties have. `bank_rows`: the bank's of the training and the test table.
+    `train` and `test` are the rows that both parties have.
     """
 
     source: str
@@ -49,17 +49,8 @@ def make_tables(folder: Path) -> Pooled:
     bank, shop = tuple(range(third, 2 * third)), (*range(third), *range(2 * third, len(names)))
     at_bank, at_shop = rng.random(n) >= ABSENT, rng.random(n) >= ABSENT
     is_test = rng.random(n) < TEST
-    pooled = Pooled(
-        source,
-        names,
-        X,
-        y,
-        bank,
-        shop,
-        ids,
-        np.flatnonzero(at_bank & at_shop & ~is_test),
-        np.flatnonzero(at_bank & at_shop & is_test),
-    )
+    train, test = np.flatnonzero(at_bank & at_shop & ~is_test), np.flatnonzero(at_bank & at_shop & is_test)
+    pooled = Pooled(source, names, X, y, bank, shop, ids, train, test)
     _write(folder / "bank.csv", pooled, bank, rng.permutation(np.flatnonzero(at_bank & ~is_test)), label=True)
     _write(folder / "bank_test.csv", pooled, bank, rng.permutation(np.flatnonzero(at_bank & is_test)), label=False)
     _write(folder / "shop.csv", pooled, shop, rng.permutation(np.flatnonzero(at_shop)), label=False)

@@ -56,19 +56,14 @@ def results(folder: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
 def compare(pooled: Pooled, file: Path, trees: int) -> Comparison:
     """The scores in `file`, next to those of other models of the same trees."""
     with file.open(newline="", encoding="utf-8") as text:
-        scores = {line["id"]: line["score"] for line in csv.DictReader(text)}
-    joint = np.array([float(scores[pooled.ids[row]]) for row in pooled.test.tolist()])
+        by_id = {line["id"]: line["score"] for line in csv.DictReader(text)}
+    joint = np.array([float(by_id[pooled.ids[row]]) for row in pooled.test.tolist()])
     labels = pooled.y[pooled.test]
     program, whole = _fit_and_score(pooled, [*pooled.bank, *pooled.shop], trees)
     _, alone = _fit_and_score(pooled, list(pooled.bank), trees)
-    return Comparison(
-        len(labels),
-        _auc(labels, joint),
-        _auc(labels, whole),
-        _auc(labels, alone),
-        program,
-        float(np.abs(joint - whole).max()),
-    )
+    joint_auc, whole_auc, alone_auc = (_auc(labels, scores) for scores in (joint, whole, alone))
+    difference = float(np.abs(joint - whole).max())
+    return Comparison(len(labels), joint_auc, whole_auc, alone_auc, program, difference)
 
 
 def _fit_and_score(pooled: Pooled, columns: Sequence[int], trees: int) -> tuple[str, NDArray[np.float64]]:

@@ -60,10 +60,8 @@ min_common_rows = 100
 
 def write_configs(folder: Path, protocol: str, trees: int) -> None:
     """shop.toml; the bank's follows when the shop's port is known."""
-    more = 'listen = "127.0.0.1:0"\n'
-    text = TLS.format(party="shop", role="passive", peer="bank", more=more) + SHOP.format(
-        protocol=protocol, trees=trees
-    )
+    text = TLS.format(party="shop", role="passive", peer="bank", more='listen = "127.0.0.1:0"\n')
+    text += SHOP.format(protocol=protocol, trees=trees)
     (folder / "shop.toml").write_text(text, encoding="utf-8")
 
 
@@ -87,11 +85,7 @@ def serving(folder: Path) -> Iterator[str]:
         yield _address(process, folder)
     finally:
         process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        _await_end(process)
 
 
 def command(*arguments: str) -> None:
@@ -101,14 +95,19 @@ def command(*arguments: str) -> None:
         code = process.wait()
     except BaseException:
         # ctrl-C reaches the whole group: the bank tells the shop and ends by itself.
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        _await_end(process)
         raise
     if code:
         raise PeerError(f"the demo: `vfxgb {' '.join(arguments)}` ended with code {code}; its words are above")
+
+
+def _await_end(process: "subprocess.Popen[bytes]") -> None:
+    """Wait for a process that is about to end, and end it if that takes too long."""
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _address(process: "subprocess.Popen[bytes]", folder: Path) -> str:

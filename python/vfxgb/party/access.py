@@ -39,7 +39,7 @@ class Token:
         return "Token(...)"
 
     def fits(self, header: str) -> bool:
-        """Whether the field Authorization of a request names the token."""
+        """Return whether the field Authorization of a request names the token."""
         scheme, _, given = header.partition(" ")
         # Digests have one length, so that not even the token's shows in the time.
         digest = hashlib.sha256(given.strip().encode("utf-8", "replace")).digest()
@@ -47,7 +47,7 @@ class Token:
 
 
 def read_token(file: Path | None, variable: str | None, environment: Mapping[str, str] | None = None) -> Token | None:
-    """The token in a file or in a variable of the environment, None if neither is named. Raises ConfigError."""
+    """Read the token from a file or a variable of the environment; None if neither is named. Raises ConfigError."""
     if file is not None and variable is not None:
         raise ConfigError("reading the token: found a file and a variable of the environment, wanted one of them")
     if file is not None:
@@ -76,10 +76,10 @@ def read_token(file: Path | None, variable: str | None, environment: Mapping[str
 
 
 def server_tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """TLS of a server with this certificate (PEM, with the chain behind it if there is one) and private key.
+    """Make the TLS context of a server with this certificate (PEM, any chain behind it) and private key.
 
-    None if neither is named. Raises ConfigError if only one is; CertificateError for files that cannot be used: no
-    certificate, expired, another's key, a key that others can read.
+    Returns None if neither is named. Raises ConfigError if only one is; CertificateError for files that cannot be used:
+    no certificate, expired, another's key, a key that others can read.
     """
     if certificate is None and key is None:
         return None

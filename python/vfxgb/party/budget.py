@@ -35,18 +35,18 @@ COUNTED = {
 
 @dataclass(frozen=True)
 class Budget:
-    """What one peer may still be shown. Counts are given by their fields of COUNTED: `may(alignments=1)`."""
+    """Says what one peer may still be shown. Counts are given by their fields of COUNTED: `may(alignments=1)`."""
 
     section: ConsentSection
     account: Account
 
     def totals(self) -> Totals:
-        """What the peer was shown so far. Raises ConsentError for a damaged account."""
+        """Read what the peer was shown so far. Raises ConsentError for a damaged account."""
         with self._readable():
             return self.account.read()
 
     def describe(self) -> str:
-        """What the peer was shown over all runs, and the limits, in plain words. Raises ConsentError as `totals`."""
+        """Say in plain words what the peer was shown over all runs, and the limits. Raises ConsentError as `totals`."""
         totals, shown = self.totals(), []
         for field, words in COUNTED.items():
             limit = self._limit(field)
@@ -64,7 +64,7 @@ class Budget:
     def charge(self, **more: int) -> None:
         """Charge what is about to be answered, whatever comes of it: ids count whether this party has them or not.
 
-        One change of the account for all counts given: scores of single rows wait for the disk.
+        All counts given are one change of the account: scores of single rows wait for the disk.
         """
         with self._change() as totals:
             self._add(totals, **more)
@@ -80,7 +80,7 @@ class Budget:
                 totals.comparisons -= comparisons
 
     def begun(self, run: str) -> BegunRounds:
-        """The rounds of a run that were begun so far."""
+        """Return the rounds of a run that were begun so far."""
         return self.totals().runs.get(run, BegunRounds())
 
     def begin_round(self, run: str, round_index: int, n_trees: int) -> None:
@@ -165,5 +165,5 @@ class Budget:
 
 
 def _summed(events: Iterable[Event]) -> float:
-    """The epsilons of releases, added up; one without a guarantee has none, which the protocol's consent is about."""
+    """Add up the epsilons of releases; one without a guarantee has none, which the protocol's consent is about."""
     return math.fsum(event.epsilon for event in events if event.holds)

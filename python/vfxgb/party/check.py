@@ -46,7 +46,7 @@ MEGA = 1e6
 
 @dataclass(frozen=True)
 class Finding:
-    """`subject`: what was looked at. `refused`: a peer does not agree. `peer`: it concerns another party."""
+    """Says what came of looking at `subject`. `refused`: a peer does not agree. `peer`: it is about another party."""
 
     verdict: Verdict
     subject: str
@@ -56,7 +56,7 @@ class Finding:
 
 
 def check(config: PartyConfig) -> Iterator[Finding]:
-    """Findings as they come. What cannot be looked at is a bad finding, not an error."""
+    """Yield findings as they come. What cannot be looked at is a bad finding, not an error."""
     network: Network | None = None
     try:
         network = Network.of(config)
@@ -89,7 +89,7 @@ def check(config: PartyConfig) -> Iterator[Finding]:
 
 
 def _tried(subject: str, step: Callable[..., str], *arguments: Any) -> Finding:
-    """A good finding with what the step says, or a bad one with the error that it raises."""
+    """Return a good finding with what the step says, or a bad one with the error that it raises."""
     try:
         return Finding("good", subject, step(*arguments))
     except (VfxgbError, OSError) as error:
@@ -106,7 +106,7 @@ def _certificates(network: Network) -> Iterator[Finding]:
 
 
 def _certificates_of(name: str, peer: Peer) -> Iterator[Finding]:
-    """A finding for each pin; one that cannot be used is bad unless another can."""
+    """Yield a finding for each pin; a pin that cannot be used is bad unless another can."""
     subject = f"certificate of {name}"
     try:
         check_peer(peer)
@@ -118,7 +118,7 @@ def _certificates_of(name: str, peer: Peer) -> Iterator[Finding]:
 
 
 def _pin(subject: str, peer: Peer) -> Finding:
-    """One pin of a peer that has at least one that can be used."""
+    """Look at one pin of a peer that has at least one that can be used."""
     try:
         return _expiry(subject, peer.party, check_peer(peer))
     except VfxgbError as error:
@@ -132,7 +132,7 @@ def _expiry(subject: str, party: str, said: Description) -> Finding:
 
 
 def _describe_users(config: PartyConfig) -> str:
-    """What a server of users, or a user, would do. Raises what is wrong with it."""
+    """Say what a server of users, or a user, would do. Raises what is wrong with it."""
     from vfxgb.party.user import UserParty
     from vfxgb.party.users_server import UsersServer
 
@@ -141,7 +141,7 @@ def _describe_users(config: PartyConfig) -> str:
 
 
 def _data(config: PartyConfig) -> Generator[Finding, None, dict[str, PartyTable]]:
-    """Findings about the tables, every column that cannot be read among them; returns those that can be."""
+    """Yield findings about the tables and every column that cannot be read; returns the tables that can be."""
     read = {}
     tables = [("train", config.data.train), ("valid", config.data.valid), ("predict", config.data.predict)]
     for what, path in tables:
@@ -162,7 +162,7 @@ def _data(config: PartyConfig) -> Generator[Finding, None, dict[str, PartyTable]
 
 
 def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generator[Finding, None, TrainParams | None]:
-    """Findings about [train], [protocol], [resume] and labels: all that training would refuse before it asks a peer.
+    """Yield what training would refuse before it asks a peer, of [train], [protocol], [resume] and labels.
 
     Returns the parameters, None where peers cannot be asked about them.
     """
@@ -206,7 +206,7 @@ def _protocol(config: PartyConfig) -> None:
 
 
 def _request(config: PartyConfig, params: TrainParams | None, tables: Mapping[str, PartyTable]) -> TrainRequest | None:
-    """What peers would be asked for; None where this party's own part is not right."""
+    """Return what peers would be asked for; None where this party's own part is not right."""
     if params is None:
         return None
     n_ids = sum(len(tables[what].ids) for what in ("train", "valid") if what in tables)
@@ -214,9 +214,9 @@ def _request(config: PartyConfig, params: TrainParams | None, tables: Mapping[st
 
 
 def _last_overlap(config: PartyConfig, *others: int) -> Iterator[Finding]:
-    """How many ids were common in the last run, where that were few: before a run nobody can know.
+    """Warn if few ids were common in the last run: before a run nobody can know.
 
-    `others`: rows of the peers' tables.
+    `others` are the numbers of rows of the peers' tables.
     """
     for folder in PartyFolder(config.folder).runs():
         rows = folder.read().rows
@@ -247,7 +247,7 @@ def _consent(config: PartyConfig) -> str:
 
 
 def _accounts(config: PartyConfig) -> Iterator[Finding]:
-    """What each peer was shown or given over all runs, where there was anything."""
+    """Say what each peer was shown or given over all runs, where there was anything."""
     folder = PartyFolder(config.folder)
     for peer in config.peers:
         account = folder.account(config.party, peer)
@@ -256,7 +256,7 @@ def _accounts(config: PartyConfig) -> Iterator[Finding]:
 
 
 def _shown(config: PartyConfig, account: Account) -> str:
-    # Reading comes first: of a damaged account the party itself is told where it lies.
+    # Reading comes first, so that the party itself is told where a damaged account lies.
     spent = account.read().spent()
     return Budget(config.consent, account).describe() if config.role == "passive" else spent
 
@@ -285,7 +285,7 @@ def _peers(config: PartyConfig, network: Network, words: Hello) -> Generator[Fin
 
 
 def _ask(network: Network, name: str, words: Hello) -> tuple[Welcome, float]:
-    """The answer of a peer, and by how many seconds its clock is ahead."""
+    """Return the answer of a peer, and by how many seconds its clock is ahead."""
     session = network.dial(name, Ledger())
     try:
         begin = now()
@@ -314,7 +314,7 @@ def _estimate(config: PartyConfig, params: TrainParams, own: tuple[int, int], we
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words."""
+    """Write seconds in words."""
     if seconds < 100:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

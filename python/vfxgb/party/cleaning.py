@@ -24,9 +24,9 @@ DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class OldRun:
-    """A folder below runs/. `what`: in words. `size`: bytes. `changed`: Unix time of its latest file.
+    """A folder below runs/, described in `what`. It takes `size` bytes; its latest file has Unix time `changed`.
 
-    `kept`: why it stays, "" if it goes.
+    `kept` says why it stays, and is empty if it goes.
     """
 
     path: Path
@@ -42,9 +42,9 @@ class OldRun:
 
 
 def survey(folder: PartyFolder, models: bool = False, older_days: float = 0.0) -> list[OldRun]:
-    """All runs in a party's folder, the oldest first, and which of them would go.
+    """List all runs in a party's folder, the oldest first, and which of them would go.
 
-    `models`: those with a model, too. `older_days`: only what has not changed for so long. Raises ConfigError for a
+    With `models` those with a model go, too. Only what has not changed for `older_days` goes. Raises ConfigError for a
     folder that is no party's.
     """
     runs = folder.path / "runs"
@@ -89,7 +89,7 @@ def _look(path: Path, served: bool, models: bool, older_days: float) -> OldRun:
 
 
 def _describe(folder: RunFolder) -> tuple[str, bool]:
-    """A run in words, and whether its record says that it is running."""
+    """Describe a run in words, and say whether its record calls it running."""
     if folder.path.name.startswith(REMOVED):
         return "left over from an earlier clean-up", False
     if not folder.run_file.exists():
@@ -105,7 +105,7 @@ def _describe(folder: RunFolder) -> tuple[str, bool]:
 
 
 def _is_locked(file: Path) -> bool:
-    """Whether another process holds the lock in `file` (folder.alone)."""
+    """Return whether another process holds the lock in `file` (folder.alone)."""
     try:
         with locked(file, wait=False, make=False):
             return False

@@ -114,7 +114,8 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "consent": ConsentSection,
     "resume": ResumeSection,
     "engine": EngineSection,
-}  # Sections that only some roles have: a section nobody reads is a mistake.
+}
+# Sections that only some roles have: a section nobody reads is a mistake.
 ONLY: dict[str, tuple[str, ...]] = {
     "train": ("active", "server"),
     "consent": ("passive", "user"),

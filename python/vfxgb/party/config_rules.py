@@ -14,7 +14,7 @@ PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 def mistakes(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
-    """Every mistake, in words. `given`: the file as it was read, which says what stands in it and what is a default."""
+    """Yield every mistake, in words. `given` is the file as it was read: it shows what is no default."""
     yield from _names(config)
     yield from _roles(config, given)
     yield from _limits(config)
@@ -29,7 +29,7 @@ def _names(config: "PartyConfig") -> Iterator[str]:
 
 
 def _roles(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
-    """What a role needs, and keys that have no meaning for it."""
+    """Yield what a role needs and lacks, and keys that have no meaning for it."""
     role, data = config.role, config.data
     if role in ("passive", "server") and not config.listen:
         yield f'role {role!r} needs listen, such as listen = "0.0.0.0:7878"'
@@ -52,7 +52,7 @@ def _roles(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _limits(config: "PartyConfig") -> Iterator[str]:
-    """Limits that refuse everything, and settings that exclude each other."""
+    """Yield limits that refuse everything, and settings that exclude each other."""
     consent, resume = config.consent, config.resume
     most = consent.max_claimed_ids
     if most is not None and most < max(1, consent.min_claimed_ids):

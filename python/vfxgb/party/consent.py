@@ -32,7 +32,7 @@ LEAST_MAX_CLAIMED = 1_000_000
 
 @dataclass
 class Refusals:
-    """Everything that `party` does not agree to in one request, told in one answer."""
+    """Collects everything that `party` does not agree to in one request, to be told in one answer."""
 
     party: str
     errors: list[ConsentError] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Refusals:
 
 @dataclass(frozen=True)
 class Consent:
-    """One party's consent. `party` is who refuses, for messages."""
+    """Compares requests with the consent of `party`, which messages name as the one that refuses."""
 
     party: str
     section: ConsentSection
@@ -88,7 +88,7 @@ class Consent:
         self._run(request, request.n_trees)
 
     def accepts(self, request: TrainRequest) -> bool:
-        """Whether the protocol of a run is agreed to; what it would release matters only then."""
+        """Return whether the protocol of a run is agreed to; what it would release matters only then."""
         try:
             self._protocol(request.protocol, request.protocol_params)
         except ConsentError:
@@ -96,7 +96,7 @@ class Consent:
         return True
 
     def setup(self, setup: Setup) -> None:
-        """The same of what binds. Raises ConsentError."""
+        """Raise ConsentError in the same way for the set-up of a run, which is what binds."""
         self._run(setup, setup.n_rounds * setup.n_outputs)
 
     def _run(self, asked: TrainRequest | Setup, n_trees: int) -> None:
@@ -114,7 +114,7 @@ class Consent:
     def alignment(self, claimed: int, own: int, training: bool) -> None:
         """Raise ConsentError unless a peer that brings `claimed` ids may compare them with the `own` ones.
 
-        Called before anything is allocated for them. `training`: fewer than min_common_rows cannot do.
+        It is called before anything is allocated for them. In `training` fewer than min_common_rows cannot do.
         """
         least = max(self.section.min_claimed_ids, self.section.min_common_rows if training else 1)
         asked, most = f"an alignment of {claimed:,} ids", self.max_claimed(own)
@@ -125,7 +125,7 @@ class Consent:
             raise self._refusal(asked, f"at most {most:,} (max_claimed_ids; it has {own:,} ids itself)")
 
     def max_claimed(self, own: int) -> int:
-        """The most ids that a peer may bring to an alignment with `own` ones, or ask for in one lookup."""
+        """Return the most ids that a peer may bring to an alignment with `own` ones, or ask for in one lookup."""
         if self.section.max_claimed_ids is not None:
             return self.section.max_claimed_ids
         return max(LEAST_MAX_CLAIMED, CLAIMED_PER_OWN * own)
@@ -152,14 +152,14 @@ class Consent:
         self._at_least(f"{count} rows in common", count, self.section.min_common_rows)
 
     def enough_common(self, count: int) -> None:
-        """The same before the peer knows how many rows are common: it is not told. Raises ConsentError."""
+        """Raise ConsentError before the peer knows how many rows are common, without telling it."""
         least = self.section.min_common_rows
         if count < least and least > 1:
             refusal = self._refusal("fewer rows in common than it works on", f"at least {least} (min_common_rows)")
             raise refusal from ConsentError(f"{count} rows are common")
 
     def features(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the columns in use that are offered. Raises ConsentError when none is left."""
+        """Return those of the columns in use that are offered. Raises ConsentError when none is left."""
         offered = self.section.features
         if offered is None:
             return names
@@ -199,14 +199,14 @@ class Consent:
 
 @dataclass(frozen=True)
 class QueryCount:
-    """Rows predicted per model, over all requests and restarts; counted before they are answered."""
+    """Counts rows predicted per model, over all requests and restarts, before they are answered."""
 
     party: str
     folder: PartyFolder
     limit: int | None
 
     def used(self, model: str) -> int:
-        """Rows predicted so far with the model of that run."""
+        """Return how many rows were predicted so far with the model of that run."""
         return self._read().get(model, 0)
 
     def allow(self, model: str, rows: int) -> None:
@@ -238,13 +238,13 @@ class QueryCount:
 
 
 def passive_epsilon(protocol: str, params: Mapping[str, Any], n_features: int) -> float:
-    """What a run by `protocol` makes a passive party with so many features release about one of its rows."""
+    """Return the epsilon of what a run by `protocol` makes a passive party release about one of its rows."""
     spec = protocol_by_name(protocol)
     return spec.passive_epsilon(make_protocol_params(spec, params), n_features)
 
 
 def smallest_key(params: Any) -> int | None:
-    """The smallest size of a key or group in a protocol's parameters and what they contain, None if there is none."""
+    """Find the smallest size of a key or group in a protocol's parameters and what they contain; None without any."""
     sizes: list[int] = []
     for name in getattr(params, "__struct_fields__", ()):
         value = getattr(params, name)

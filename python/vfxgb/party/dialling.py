@@ -16,7 +16,7 @@ PASSING = frozenset(("", "KeyboardInterrupt", "SystemExit", "PeerError", "Channe
 
 
 class Patience:
-    """Waits that double, until `seconds` have passed."""
+    """Says how long to wait before each new attempt: twice as long each time, until `seconds` have passed."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -24,7 +24,7 @@ class Patience:
         self._wait = FIRST_WAIT
 
     def next(self, error: PeerError) -> float | None:
-        """Seconds to wait after such a failure, or None when it is to be given up."""
+        """Return the seconds to wait after such a failure, or None to give up."""
         left = self._end - self._clock()
         if left <= 0 or error.kind not in PASSING:
             return None
@@ -37,9 +37,9 @@ class Patience:
 def open_sessions(
     network: Network, ledger: Ledger, on_state: StateObserver | None = None
 ) -> Iterator[dict[str, Session]]:
-    """A session with every peer, in the order of the configuration. When the block fails all of them are told.
+    """Open a session with every peer, in the order of the configuration. When the block fails all of them are told.
 
-    `on_state`: is told when a peer is lost and when it is back (NetworkLink.watch).
+    `on_state` is told when a peer is lost and when it is back (NetworkLink.watch).
     """
     sessions: dict[str, Session] = {}
     try:

@@ -64,7 +64,7 @@ MODEL_HEADER = "X-Vfxgb-Model"
 class Endpoint:
     """Listens at host and port (0: the system picks) from construction to `close`. Raises ConfigError.
 
-    `token`: what requests have to name. `tls`: for HTTPS. `log`: gets what is a bug.
+    Requests have to name the `token`, if there is one. `tls` makes it HTTPS. `log` gets what is a bug.
     """
 
     def __init__(
@@ -84,13 +84,13 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """host:port, with the port that is used."""
+        """The address is host:port, with the port that is used."""
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
     @property
     def url(self) -> str:
-        """Where clients send their questions."""
+        """Clients send their questions here."""
         return f"{'http' if self._server.tls is None else 'https'}://{self.address}/score"
 
     def run(self, stop: threading.Event, listening: Tell = say_nothing) -> None:
@@ -166,7 +166,7 @@ class _Handler(WebHandler):
         self.reply(status, "application/json", json.dumps(document, allow_nan=False).encode(), headers)
 
     def _check_head(self) -> None:
-        """Whether the request may be made at all. Raises BadRequest."""
+        """Raise BadRequest unless the request may be made at all."""
         self.check_host()
         given = self.headers.get("Authorization", "")
         token = self.server.token
@@ -263,7 +263,7 @@ def _status_of(error: VfxgbError) -> HTTPStatus:
 
 
 def read_rows(data: bytes, features: tuple[str, ...]) -> tuple[list[Any], dict[str, list[float]]]:
-    """The ids of a request and its values by feature, NaN for null. Raises BadRequest."""
+    """Read the ids of a request and its values by feature, NaN for null. Raises BadRequest."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:

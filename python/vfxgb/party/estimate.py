@@ -62,7 +62,10 @@ COSTS = msgspec.json.decode(files("vfxgb.party").joinpath("costs.json").read_byt
 
 
 def estimate(protocol: str, params: Any, shape: Shape) -> Estimate | None:
-    """What a run of this shape takes; None for a protocol that was never measured. `params`: of the protocol."""
+    """Estimate what a run of this shape takes; None for a protocol that was never measured.
+
+    `params` are the parameters of the protocol.
+    """
     costs = COSTS.get(protocol)
     if costs is None:
         return None
@@ -84,7 +87,7 @@ def estimate(protocol: str, params: Any, shape: Shape) -> Estimate | None:
 
 
 def terms(shape: Shape) -> tuple[float, ...]:
-    """1, rows, rows x features x depth, buckets of passive features in all nodes of a tree, and in one node."""
+    """Return 1, rows, rows x features x depth, and the buckets of passive features in a tree's nodes and in one."""
     nodes = sum(min(2**level, shape.rows) for level in range(shape.depth))
     buckets = shape.others * min(shape.bins, shape.rows)
     work = shape.rows * (shape.own + shape.others) * shape.depth

@@ -57,7 +57,7 @@ State = Literal["running", "stopped", "failed", "finished"]
 
 
 def state_after(error: BaseException) -> State:
-    """A run that was refused, or whose rows do not meet or have one class, cannot be resumed; any other can."""
+    """Say how a run ended: refused, or with rows that do not meet or have one class, it cannot be resumed."""
     return "failed" if isinstance(error, (ConsentError, AlignmentError, LabelError)) else "stopped"
 
 
@@ -74,7 +74,7 @@ class TrafficRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, traffic: Traffic, wire_sent: int = 0, wire_received: int = 0) -> "TrafficRecord":
-        """What a channel has counted."""
+        """Take over what a channel has counted."""
         return cls(
             traffic.sent_bytes,
             traffic.received_bytes,
@@ -150,28 +150,28 @@ class RunRecord(msgspec.Struct, frozen=True):
         params: Mapping[str, Any],
         **more: Any,
     ) -> "RunRecord":
-        """A run that begins now, by a protocol or an aggregator with these parameters. `more`: further fields."""
+        """Begin the record of a run by a protocol or an aggregator with these parameters; `more` are further fields."""
         first = {"state": "running", "started": now(), "protocol": spec.name, "protocol_params": plain(params)}
         known = {"security": spec.security, "attacks": spec.attacks, "versions": versions()}
         return cls(run=run, party=party, role=role, **{**first, **known, **more})
 
     @property
     def began(self) -> datetime:
-        """When the run began, in UTC."""
+        """The run began at this time, in UTC."""
         return datetime.fromtimestamp(self.started, timezone.utc)
 
     @property
     def others(self) -> str:
-        """The names of the other parties, for people."""
+        """The other parties have these names, joined for people."""
         return ", ".join(party for party in self.parties if party != self.party)
 
     @property
     def judged_round(self) -> int:
-        """The round, counted from 0, that predictions end with: the best if early stopping chose one, else the last."""
+        """Predictions end with this round, counted from 0: the best if early stopping chose one, else the last."""
         return max(0, self.rounds - 1) if self.best_iteration is None else self.best_iteration
 
     def headline(self) -> dict[str, dict[str, float]]:
-        """Eval set -> metric -> its value after the judged round."""
+        """Return eval set -> metric -> its value after the judged round."""
         place = self.judged_round
         return {
             name: {metric: values[place] for metric, values in metrics.items() if place < len(values)}
@@ -179,7 +179,7 @@ class RunRecord(msgspec.Struct, frozen=True):
         }
 
     def early_stopping(self) -> str:
-        """How early stopping ended the run, in words; "" without it."""
+        """Say in words how early stopping ended the run; "" without it."""
         if self.best_iteration is None:
             return ""
         watched = ""
@@ -190,7 +190,7 @@ class RunRecord(msgspec.Struct, frozen=True):
 
 
 class _Predictions(msgspec.Struct, frozen=True):
-    """What is read of predictions.json again."""
+    """Holds what is read of predictions.json again."""
 
     entries: list[Entry]
 
@@ -216,7 +216,7 @@ class RunFolder:
         return self.path.name
 
     def make(self) -> "RunFolder":
-        """The same, with the folder there, readable by its owner only."""
+        """Make the folder, readable by its owner only, and return this object."""
         make_private(self.path)
         return self
 
@@ -229,7 +229,7 @@ class RunFolder:
         write_atomically(self.run_file, json.dumps(document, indent=1).encode() + b"\n")
 
     def read(self) -> RunRecord:
-        """run.json. Raises FormatError for a file that is none or was damaged, OSError."""
+        """Read run.json. Raises FormatError for a file that is none or was damaged, OSError."""
         where = f"reading {str(self.run_file)!r}"
         data = self.run_file.read_bytes()
         try:
@@ -253,9 +253,9 @@ class RunFolder:
     def end(
         self, record: RunRecord, ledger: Ledger, failure: BaseException | None, state: State | None = None
     ) -> RunRecord:
-        """Write record and ledger of a run that has ended, by `failure` if there was one; gives the record.
+        """Write record and ledger of a run that has ended, by `failure` if there was one; returns the record.
 
-        `state`: how it ended, if that does not follow from the failure. Raises OSError.
+        `state` says how it ended where that does not follow from the failure. Raises OSError.
         """
         by_itself: State = "finished" if failure is None else state_after(failure)
         error = "" if failure is None else f"{type(failure).__name__}: {failure}"
@@ -312,32 +312,32 @@ class PartyFolder:
         self.accounts = path / "accounts"
 
     def make(self) -> "PartyFolder":
-        """The same, with the folders there. Raises OSError."""
+        """Make the folders, and return this object. Raises OSError."""
         for folder in (self.path, self.path / "runs", self.accounts):
             make_private(folder)
         return self
 
     def account(self, party: str, peer: str) -> Account:
-        """What `party`, whose folder this is, has shown `peer`, over all runs."""
+        """Return the account of what `party`, whose folder this is, has shown `peer` over all runs."""
         return Account(self.accounts, party, peer)
 
     def run(self, run: str) -> RunFolder:
-        """The folder of one run, there or not."""
+        """Return the folder of one run, there or not."""
         return RunFolder(self.path / "runs" / run)
 
     def runs(self) -> list[RunFolder]:
-        """All runs with a record that can be read, the latest first."""
+        """List all runs with a record that can be read, the latest first."""
         return [folder for folder, _ in self.records()]
 
     def records(self) -> list[tuple[RunFolder, RunRecord]]:
-        """All runs whose record can be read, with it, the latest first."""
+        """List all runs whose record can be read, with the record, the latest first."""
         # A record that was damaged must not keep others from being found; who asks for it by name is told.
         read = [(folder, _read_or_error(folder)) for folder in self._folders()]
         readable = [(folder, record) for folder, record in read if isinstance(record, RunRecord)]
         return sorted(readable, key=lambda pair: pair[1].started, reverse=True)
 
     def damaged(self) -> dict[str, str]:
-        """Run id -> what is wrong, of the runs whose record cannot be read."""
+        """Return run id -> what is wrong, for the runs whose record cannot be read."""
         read = {folder.run: _read_or_error(folder) for folder in self._folders()}
         return {run: result for run, result in read.items() if isinstance(result, str)}
 
@@ -345,11 +345,11 @@ class PartyFolder:
         return [RunFolder(path.parent) for path in sorted((self.path / "runs").glob("*/run.json"))]
 
     def unfinished(self) -> list[RunFolder]:
-        """Runs of an active party that can be resumed, the latest first."""
+        """List the runs of an active party that can be resumed, the latest first."""
         return [folder for folder in self.runs() if folder.checkpoint_file.exists() and not folder.share_file.exists()]
 
     def count_unfinished(self, peer: str) -> int:
-        """How many run folders without a model `peer` has made at this passive party.
+        """Count the run folders without a model that `peer` has made at this passive party.
 
         A folder whose record cannot be read is counted for every peer: nobody can tell whose it is.
         """
@@ -362,7 +362,7 @@ class PartyFolder:
         return count
 
     def find(self, text: str) -> RunFolder:
-        """The run whose id begins with `text`; the latest for "latest".
+        """Find the run whose id begins with `text`; the latest for "latest".
 
         Raises ConfigError for none or several, FormatError if the record of the one that is meant is damaged.
         """
@@ -381,7 +381,7 @@ class PartyFolder:
 
 
 def _read_or_error(folder: RunFolder) -> RunRecord | str:
-    """The record of a run, or in words why it cannot be read."""
+    """Read the record of a run, or say in words why it cannot be read."""
     try:
         return folder.read()
     except (FormatError, OSError) as error:
@@ -405,7 +405,7 @@ def alone(file: Path, what: str) -> Iterator[None]:
 
 
 def ledger_document(ledger: Ledger) -> dict[str, Any]:
-    """A ledger as plain JSON; `text` is what people read."""
+    """Write a ledger as plain JSON; `text` is what people read."""
     return {
         "format": LEDGER_FORMAT,
         "version": VERSION,
@@ -423,7 +423,7 @@ def ledger_document(ledger: Ledger) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """What ran: this package, Python, the machine and the packages that matter."""
+    """Name what ran: this package, Python, the machine and the packages that matter."""
     known = {
         "vfxgb": __version__,
         "python": platform.python_version(),
@@ -437,17 +437,17 @@ def versions() -> dict[str, str]:
 
 
 def now() -> float:
-    """Unix time."""
+    """Return the Unix time."""
     return time.time()
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON holds them: what it cannot hold, as text."""
+    """Return parameters as JSON holds them; what it cannot hold becomes text."""
     return {name: value if _is_json(value) else str(value) for name, value in values.items()}
 
 
 def _finite(value: Any) -> Any:
-    """Plain values with None for numbers that JSON cannot hold."""
+    """Return plain values with None for numbers that JSON cannot hold."""
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -456,7 +456,7 @@ def _finite(value: Any) -> Any:
 
 
 def _with_nan(document: Any) -> Any:
-    """A record as JSON holds it, with NaN again for metrics that are not defined."""
+    """Put NaN again for metrics that are not defined into a record as JSON holds it."""
     evals = document.get("evals") if isinstance(document, dict) else None
     for metrics in evals.values() if isinstance(evals, dict) else ():
         for values in metrics.values() if isinstance(metrics, dict) else ():

@@ -206,7 +206,7 @@ class Follower:
         )
 
     def _seen(self) -> RunRecord:
-        """The record as the run stands."""
+        """Return the record as the run stands."""
         known = msgspec.to_builtins(self._setup) if self._setup is not None else {}
         return msgspec.structs.replace(
             self._record,

@@ -35,7 +35,7 @@ Tell = Callable[[str], None]
 
 
 def say_nothing(line: str) -> None:
-    """Nobody listens."""
+    """Take a line that nobody listens to."""
 
 
 def _clean(value: Field) -> Field:
@@ -48,7 +48,7 @@ def _clean(value: Field) -> Field:
 class Log:
     """Appends to a file, and shows the same as plain lines on `echo` if there is one.
 
-    `most_bytes`: a file of this size is put aside and a new one begun; None: never. `kept`: files that are put aside.
+    A file that would pass `most_bytes` is put aside and a new one begun, unless that is None; `kept` of them stay.
     """
 
     path: Path | None
@@ -59,7 +59,7 @@ class Log:
 
     @classmethod
     def of(cls, config: "PartyConfig", echo: TextIO | None = None) -> "Log":
-        """The log of a party, in its folder, which is made. Raises OSError."""
+        """Open the log of a party in its folder, which is made. Raises OSError."""
         return cls(PartyFolder(config.folder).make().log_file, echo, config.log_bytes, config.log_files)
 
     def write(self, level: Level, event: str, text: str = "", **fields: Field) -> None:

@@ -28,8 +28,9 @@ Kind = Literal["train", "predict", "check"]
 class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a training run will ask of a passive party, so that it can refuse before anything is computed.
 
-    `resume`: the rows are agreed on already; go on from the checkpoints. `n_trees`: rounds times outputs.
-    `told_sample`: as in Setup. `n_ids`: ids of the party that asks, in all its tables; 0: not told.
+    With `resume` the rows are agreed on already, and the run goes on from the checkpoints. `n_trees` is rounds times
+    outputs. `told_sample` is that of Setup. `n_ids` counts the ids of the party that asks, in all its tables; 0 tells
+    nothing.
     """
 
     protocol: Text
@@ -51,7 +52,7 @@ class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hello(Message, frozen=True, forbid_unknown_fields=True):
-    """What the dialler wants. `run`: the run's id in training, the model's in prediction, else "". `clock`: Unix."""
+    """Says what the dialler wants. `run` is the id of the run, or of the model in prediction. `clock` is Unix time."""
 
     TAG: ClassVar[str] = "hello"
     REVEALS: ClassVar[Reveals] = Reveals("what the sender asks for: protocol, trees, depth, purpose, rows to predict")
@@ -69,9 +70,9 @@ class Hello(Message, frozen=True, forbid_unknown_fields=True):
 class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     """The request is granted.
 
-    `rounds`: finished rounds of the run at this party, -1 if it does not know the run. `n_rows`, `n_features`: of the
-    table this party will use; the run shows both anyway. `steps`: a digest of how its ids are normalised
-    (align.normalise.steps_digest), so that another list at the other party shows before ids are compared.
+    This party has finished `rounds` rounds of the run, -1 if it does not know the run. The table that it will use has
+    `n_rows` rows and `n_features` features; the run shows both anyway. `steps` is a digest of how its ids are
+    normalised (align.normalise.steps_digest), so that another list at the other party shows before ids are compared.
     """
 
     TAG: ClassVar[str] = "welcome"
@@ -89,8 +90,9 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class RowsKept(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active: the agreed rows are on disk. The active party keeps its own only then, so that whoever resumes
-    finds them at all parties.
+    """A passive party tells the active one that the agreed rows are on disk.
+
+    The active party keeps its own only then, so that whoever resumes finds them at all parties.
     """
 
     TAG: ClassVar[str] = "rows-kept"

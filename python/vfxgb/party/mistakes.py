@@ -29,9 +29,10 @@ MAX_PORT = 65535
 
 
 def table_mistakes(config: PartyConfig, path: Path | None, what: str, labelled: bool) -> list[str]:
-    """What is wrong with a table that could not be read: its ids, every column in use, labels and weights, each once.
+    """List what is wrong with a table that could not be read: with its ids, columns in use, labels and weights.
 
-    `what`, `labelled`: see tables.read_table. Reads the file again for each column: call it when reading has failed.
+    tables.read_table explains `what` and `labelled`. The file is read again for each column, so call this when reading
+    has failed.
     """
     if path is None:
         return [f"party {config.party!r}: [data] has no {what}, which this needs; give the path of a table"]
@@ -58,7 +59,7 @@ def table_mistakes(config: PartyConfig, path: Path | None, what: str, labelled: 
 
 
 class _Mistakes:
-    """Mistakes in the order in which they were found, each once."""
+    """Collects mistakes in the order in which they were met, each once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -80,7 +81,7 @@ def _id_parts(config: PartyConfig, path: Path) -> Iterable[Any]:
 
 
 def _features(config: PartyConfig, path: Path, where: str, mistakes: _Mistakes) -> list[str]:
-    """The columns in use that the table has; those that it lacks are entered in `mistakes`."""
+    """List the columns in use that the table has; those that it lacks are entered in `mistakes`."""
     present: list[str] = []
     # One at a time: each that is lacking is said.
     for names in (None,) if config.data.features is None else ((name,) for name in config.data.features):
@@ -134,7 +135,7 @@ def check_resume(config: PartyConfig) -> None:
 
 
 def address_mistakes(config: PartyConfig) -> list[str]:
-    """Addresses in the configuration that are none."""
+    """List addresses in the configuration that are none."""
     given = {f"address of [peers.{name}]": peer.address for name, peer in config.peers.items() if peer.address}
     lowest = dict.fromkeys(given, 1)
     if config.listen:

@@ -21,9 +21,9 @@ ROW = "row"
 
 
 class OwnModel:
-    """Predictions with a model that this party holds alone. Construction checks that it does.
+    """Predicts with a model that this party holds alone. Construction checks that it does.
 
-    `model`: the run that made it, "latest" for the last one that finished.
+    `model` names the run that made it, "latest" the last one that finished.
     """
 
     def __init__(self, config: PartyConfig, log: Log, model: str = "latest") -> None:
@@ -40,7 +40,7 @@ class OwnModel:
             )
 
     def read(self, path: Path) -> tuple[str, list[Any], Table]:
-        """The column that names the rows, the names, and the columns that the model needs. Raises what reading raises.
+        """Read which column names the rows, the names, and the columns the model needs. Raises what reading raises.
 
         A table without the id column of [data] is fine: users' rows need no names, and are then numbered from 0.
         """
@@ -59,7 +59,7 @@ class OwnModel:
         return ROW, list(range(table.n_rows)), table
 
     def run(self, path: Path) -> tuple[str, Scores]:
-        """The column that names the rows, and the scores of all rows of a table."""
+        """Return the column that names the rows, and the scores of all rows of a table."""
         name, ids, table = self.read(path)
         values = lead_prediction(self.share, table, {}, what="value", threads=self.config.threads)
         scores = Scores(ids, np.asarray(values, dtype=np.float64).reshape(len(ids), -1), Ledger(), 0)

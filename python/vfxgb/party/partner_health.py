@@ -12,7 +12,7 @@ FIRST_WAIT, LONGEST_WAIT = 2.0, 60.0
 
 @dataclass(frozen=True)
 class Partner:
-    """One of them. `since`: Unix seconds. `error`: why it cannot be reached, or does not agree, "" if it does."""
+    """The state of one passive party since a Unix time; `error` says why it cannot be reached or does not agree."""
 
     reachable: bool
     since: float
@@ -20,7 +20,7 @@ class Partner:
 
 
 class Partners:
-    """All of them; unreachable until told otherwise. For any number of threads."""
+    """Keeps the states of all passive parties of a model, at first unreachable, for any number of threads."""
 
     def __init__(self, names: Sequence[str], clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -30,15 +30,15 @@ class Partners:
         self._next = 0.0
 
     def reached(self, name: str) -> None:
-        """It answers."""
+        """Note that a party answers."""
         self._set(name, True, "")
 
     def refused(self, name: str, text: str) -> None:
-        """It is there and does not agree to the session."""
+        """Note that a party is there and does not agree to the session."""
         self._set(name, True, text)
 
     def lost(self, name: str, text: str) -> None:
-        """It cannot be reached."""
+        """Note that a party cannot be reached."""
         self._set(name, False, text)
 
     def _set(self, name: str, reachable: bool, text: str) -> None:
@@ -50,7 +50,7 @@ class Partners:
                 self._wait, self._next = FIRST_WAIT, 0.0
 
     def is_time(self) -> bool:
-        """Whether to try again to reach those who could not be; the caller does if so."""
+        """Return whether to try again to reach those who could not be; the caller does if so."""
         with self._lock:
             now = self._clock()
             if now < self._next:
@@ -61,7 +61,7 @@ class Partners:
 
     @property
     def status(self) -> str:
-        """ "ok" if all can be reached and agree, else "unreachable" or "refused"."""
+        """Say "ok" if all can be reached and agree, else "unreachable" or "refused"."""
         with self._lock:
             states = self._states.values()
             if not all(state.reachable for state in states):
@@ -69,7 +69,7 @@ class Partners:
             return "refused" if any(state.error for state in states) else "ok"
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """By name, as JSON."""
+        """Return the states by name, as JSON."""
         with self._lock:
             return {
                 name: {

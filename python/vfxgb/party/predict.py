@@ -42,10 +42,10 @@ ENDINGS = (".csv", ".parquet")
 
 @dataclass(frozen=True)
 class Scores:
-    """`ids` as they stand in the input and `values` float64[n, outputs] in its order, NaN where a party lacks the row.
+    """Holds `ids` as they stand in the input and `values` float64[n, outputs], NaN where a party lacks the row.
 
-    `ledger`: what the messages revealed. `bytes`: what passed between the parties. `hint`: what to look at where few
-    ids are common, else "".
+    `ledger` says what the messages revealed, and `bytes` passed between the parties. `hint` says what to look at where
+    few ids are common.
     """
 
     ids: list[Any]
@@ -56,14 +56,14 @@ class Scores:
 
     @property
     def missing(self) -> int:
-        """Rows that some party does not have."""
+        """Count the rows that some party does not have."""
         return int(np.isnan(self.values[:, 0]).sum())
 
 
 class Predictor:
-    """Predictions with one model. Construction checks everything that needs no peer.
+    """Predicts with one model. Construction checks everything that needs no peer.
 
-    `model`: the run that made the model, "latest" for the last one that finished. `tell`: gets lines for people.
+    `model` names the run that made the model, "latest" the last one that finished. `tell` gets lines for people.
     """
 
     def __init__(self, config: PartyConfig, log: Log, model: str = "latest", tell: Tell = say_nothing) -> None:
@@ -80,15 +80,15 @@ class Predictor:
             raise PartiesError(f"predicting: the model needs {', '.join(absent)}, wanted [peers] with these; add them")
 
     def read(self, path: Path, in_files: bool = False) -> tuple[list[Any], Table | ParquetSource]:
-        """The ids of a table as they stand, and the columns that the model needs. Raises what reading raises.
+        """Read the ids of a table as they stand, and the columns that the model needs. Raises what reading raises.
 
-        `in_files`: columns in Parquet files stay where they are.
+        With `in_files`, columns in Parquet files stay where they are.
         """
         parts, table = open_table(self.config, path, self.share.records.features, in_files)
         return [name for part in parts for name in objects_of(part)], table
 
     def run(self, path: Path, matching: Matching = "psi", progress: Progress | None = None) -> Scores:
-        """Scores of the rows in a table. Raises ConsentError, PeerError and what else goes wrong."""
+        """Score the rows of a table. Raises ConsentError, PeerError and what else goes wrong."""
         config = self.config
         texts, table = self.read(path, in_files=config.engine.in_shards)
         ids = make_ids(texts, config.party, config.data.normalise)
@@ -135,7 +135,7 @@ class Predictor:
 
 
 def find_model(folder: PartyFolder, model: str) -> RunFolder:
-    """The run that made a model. Raises ConfigError when there is none."""
+    """Find the run that made a model. Raises ConfigError when there is none."""
     if model != "latest":
         return folder.find(model)
     for run in folder.runs():
@@ -145,7 +145,7 @@ def find_model(folder: PartyFolder, model: str) -> RunFolder:
 
 
 def load_active(folder: RunFolder) -> ActiveShare:
-    """The active party's share in a run folder. Raises ConfigError, FormatError, ShareMismatchError."""
+    """Load the active party's share in a run folder. Raises ConfigError, FormatError, ShareMismatchError."""
     try:
         share = load_share(folder.share_file)
     except FileNotFoundError:
@@ -171,7 +171,7 @@ def check_output(path: Path) -> None:
 
 
 def write_scores(path: Path, scores: Scores, id_column: str) -> None:
-    """Write id and score columns in the order of the input; an empty score where a party lacks the row. OSError."""
+    """Write id and score columns in the order of the input, no score where a party lacks the row. Raises OSError."""
     outputs = scores.values.shape[1]
     names = ["score"] if outputs == 1 else [f"score_{output}" for output in range(outputs)]
     if path.suffix.lower() == ".parquet":

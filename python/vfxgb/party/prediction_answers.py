@@ -123,7 +123,7 @@ class PredictionAnswers:
 
 
 def _load_share(party: ServingParty, run: str) -> tuple[PassiveShare, SplitPaths]:
-    """The party's share of a model, and where its splits stand, to which questions are held."""
+    """Load the party's share of a model, and where its splits stand, to which questions are held."""
     file = party.folder.run(run).share_file
     try:
         share = load_share(file)

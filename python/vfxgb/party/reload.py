@@ -22,7 +22,7 @@ FIXED = ("party", "role", "folder", "listen", "max_sessions", "network")
 
 @dataclass(frozen=True)
 class Settings:
-    """A configuration and what serving makes of it."""
+    """Holds a configuration and what serving makes of it."""
 
     config: PartyConfig
     network: Network
@@ -32,7 +32,7 @@ class Settings:
 
     @classmethod
     def of(cls, config: PartyConfig) -> "Settings":
-        """Raises ConfigError for a section that cannot be used."""
+        """Read a configuration. Raises ConfigError for a section that cannot be used."""
         need_role(config, "serve", "passive")
         return cls(
             config,
@@ -44,7 +44,7 @@ class Settings:
 
 
 def read_again(old: PartyConfig) -> Settings:
-    """What the file of a configuration says now, with the environment of this process, checked.
+    """Read and check what the file of a configuration says now, with the environment of this process.
 
     Raises ConfigError for a file that is wrong or changes what a reload cannot change, and what reading a table raises
     if [data] names another one. Certificates are checked by those who use them.

@@ -1,11 +1,11 @@
-"""How fast a run goes."""
+"""How fast a run goes: seconds and bytes at the end of each round."""
 
 import time
 from collections.abc import Mapping
 
 
 class Pace:
-    """Seconds and bytes of a run at the end of each round. The clock starts with construction."""
+    """Notes seconds and bytes of a run at the end of each round. The clock starts with construction."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
@@ -14,21 +14,21 @@ class Pace:
         self._known = (0.0, 0.0)
 
     def go_on(self, totals: Mapping[str, list[float]], rounds: int) -> None:
-        """The run was begun before: take over its first `rounds` rounds."""
+        """Take over the first `rounds` rounds of a run that was begun before."""
         self._seconds = list(totals.get("seconds", ()))[:rounds]
         self._bytes = list(totals.get("bytes", ()))[:rounds]
         if self._seconds:
             self._known = (self._seconds[-1], self._bytes[-1])
 
     def note(self, rounds: int, sent_and_received: int) -> None:
-        """`rounds` rounds are over, and since the clock started so many bytes have passed.
+        """Note that `rounds` rounds are over, and that so many bytes have passed since the clock started.
 
-        Says nothing new for a round that is known, and nothing at all where earlier rounds are not.
+        It changes nothing for a round that is known, and does nothing where earlier rounds are not.
         """
         if len(self._seconds) == rounds - 1:
             self._seconds.append(round(self._known[0] + time.perf_counter() - self._start, 6))
             self._bytes.append(self._known[1] + sent_and_received)
 
     def totals(self) -> dict[str, list[float]]:
-        """A copy, as RunRecord.pace holds it."""
+        """Return a copy, as RunRecord.pace holds it."""
         return {"seconds": list(self._seconds), "bytes": list(self._bytes)} if self._seconds else {}

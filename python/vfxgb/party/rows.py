@@ -22,8 +22,9 @@ READ_BYTES = 1 << 20
 
 
 class AgreedRows(msgspec.Struct, frozen=True):
-    """`positions`: per group the rows of the table, int64, in the agreed order. `digest`: of that order, the same at
-    all parties. `tables`: table_digest of each table the rows are in.
+    """Holds the rows of a run: `positions` has, for each group, the rows of the table, int64, in the agreed order.
+
+    `digest` is the digest of that order, the same at all parties. `tables` has table_digest of each table.
     """
 
     run: str
@@ -35,23 +36,23 @@ class AgreedRows(msgspec.Struct, frozen=True):
     def of(
         cls, run: str, positions: tuple[NDArray[np.int64], ...], digest: bytes, files: tuple[Path, ...]
     ) -> "AgreedRows":
-        """Rows of the tables in `files`, which are read for their digest."""
+        """Make it for rows of the tables in `files`, which are read for their digest."""
         held = tuple(group.astype("<i8").tobytes() for group in positions)
         return cls(run, held, digest, tuple(table_digest(file) for file in files))
 
     def groups(self) -> tuple[NDArray[np.int64], ...]:
-        """The positions as arrays."""
+        """Return the positions as arrays."""
         return tuple(np.frombuffer(group, dtype="<i8").astype(np.int64) for group in self.positions)
 
 
 def save_rows(path: Path, rows: AgreedRows) -> None:
-    """Write them atomically. Raises OSError."""
+    """Write the rows of a run atomically. Raises OSError."""
     data = MAGIC + VERSION.to_bytes(4, "little") + msgspec.msgpack.encode(rows)
     write_atomically(path, data, hashlib.sha256(data).digest())
 
 
 def load_rows(path: Path, run: str, files: tuple[Path, ...]) -> AgreedRows:
-    """The rows of a run whose tables must be as they were. Raises CheckpointError, OSError."""
+    """Load the rows of a run, whose tables must be as they were. Raises CheckpointError, OSError."""
     where = f"resuming run {run[:8]} from {str(path)!r}"
     try:
         data = path.read_bytes()
@@ -84,7 +85,7 @@ def load_rows(path: Path, run: str, files: tuple[Path, ...]) -> AgreedRows:
 
 
 def table_digest(path: Path) -> bytes:
-    """SHA-256 of a file; of a folder of Parquet files, of their names and digests. Raises OSError, TableError."""
+    """Hash a file by SHA-256; of a folder of Parquet files, their names and digests. Raises OSError, TableError."""
     if not path.is_dir():
         return file_digest(path)
     digest = hashlib.sha256(b"vfxgb folder 1\n")
@@ -95,7 +96,7 @@ def table_digest(path: Path) -> bytes:
 
 
 def file_digest(path: Path) -> bytes:
-    """SHA-256 of a file. Raises OSError."""
+    """Hash a file by SHA-256. Raises OSError."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(READ_BYTES):

@@ -21,7 +21,7 @@ LOOK_SHARE = 0.01
 
 @dataclass
 class Look:
-    """Writes a run that goes on to its folder. `view`: the record as it stands; `ledger`: of the run."""
+    """Writes a run that goes on to its folder. `view` gives the record as it stands; `ledger` is that of the run."""
 
     folder: RunFolder
     view: Callable[[], RunRecord]
@@ -31,7 +31,7 @@ class Look:
     def take(self, events: Iterable[Event] = (), save: Callable[[], None] = lambda: None) -> None:
         """Write it down, if it is time: call after each round.
 
-        `events`: released under differential privacy so far. `save`: writes the share as it stands to draft.json.
+        `events` were released under differential privacy so far. `save` writes the share as it stands to draft.json.
         """
         self.seldom(lambda: self._write(events, save))
 
@@ -47,7 +47,7 @@ class Look:
 
 
 class Draft(TrainingCallback):
-    """Among the callbacks of a training: saves its share as it stands, where the training can be asked for that."""
+    """Is one of the callbacks of a training, and saves its share as it stands, where the training can do that."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -65,7 +65,7 @@ class Draft(TrainingCallback):
 
 @dataclass
 class Seldom:
-    """Work that should cost next to nothing: at most once in `seconds`, and in `share` of the time."""
+    """Does work that should cost next to nothing at most once in `seconds`, and in `share` of the time."""
 
     seconds: float
     share: float

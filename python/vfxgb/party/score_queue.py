@@ -31,7 +31,7 @@ class BugError(Exception):
 
 @dataclass(eq=False)
 class _Waiting:
-    """A question of one client. `result`: the answer, or why there is none."""
+    """Holds a question of one client, and as `result` the answer, or why there is none."""
 
     question: Question
     done: threading.Event = field(default_factory=threading.Event)
@@ -57,7 +57,7 @@ class ScoreQueue:
         self._thread.start()
 
     def ask(self, question: Question) -> Answer:
-        """The scores of a question. Raises BadRequest if the queue is full or it takes too long, or what went wrong."""
+        """Answer a question. Raises BadRequest if the queue is full or it takes too long, or what went wrong."""
         waiting = _Waiting(question)
         with self._changed:
             if self._stopped:
@@ -94,7 +94,7 @@ class ScoreQueue:
             self._answer(together)
 
     def _take(self) -> list[_Waiting]:
-        """Wait for questions; those that can be asked together, in the order in which they came. Empty: it is over."""
+        """Wait for questions, and return those that can be asked together, in their order; none if it is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopped)
             together: list[_Waiting] = []
@@ -131,9 +131,9 @@ class ScoreQueue:
                 waiting.end(answer)
 
     def _answer_singly(self, together: Sequence[_Waiting]) -> None:
-        """A round was refused that may have been too large for what a passive party still allows: smaller ones first.
+        """Ask one by one after a refusal: the round may have been too large for what a passive party still allows.
 
-        After one question is refused no larger one is asked: it would be refused, too.
+        Smaller questions come first. After one is refused no larger one is asked: it would be refused, too.
         """
         refusal: Exception | None = None
         for waiting in sorted(together, key=lambda waiting: len(waiting.question)):

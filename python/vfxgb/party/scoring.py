@@ -42,7 +42,7 @@ RECONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Question:
-    """Rows to score: checked ids, and their values by feature."""
+    """Asks for the scores of rows, by checked ids and values by feature."""
 
     ids: Ids
     columns: Mapping[str, NDArray[np.float64]]
@@ -52,22 +52,22 @@ class Question:
 
     @property
     def keys(self) -> frozenset[bytes]:
-        """What is equal for equal ids."""
+        """Return what is equal for equal ids."""
         return frozenset(digest.tobytes() for digest in self.ids.digests)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Scores float64[n, outputs], NaN where a party lacks the row; `run`: the run that made the model."""
+    """Holds scores float64[n, outputs], NaN where a party lacks the row, and the run that made the model."""
 
     run: str
     scores: NDArray[np.float64]
 
 
 class Scorer:
-    """Scores with one model. Construction needs no peer. For any number of threads, which take turns.
+    """Scores with one model, for any number of threads, which take turns. Construction needs no peer.
 
-    `model`: the run that made the model, "latest" for the last one that has finished now; a run that finishes later
+    `model` names the run that made the model, "latest" the last one that has finished now. A run that finishes later
     changes nothing, unless `follow` is set: then `look` changes to it.
     """
 
@@ -86,7 +86,7 @@ class Scorer:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """This party's columns of the model, which every question has to have."""
+        """Every question has to have these columns, which are this party's of the model."""
         return self.share.records.features
 
     def connect(self) -> None:
@@ -97,7 +97,7 @@ class Scorer:
     def look(self) -> None:
         """Bring `partners` up to date, and with `follow` the model; opens sessions that were lost, if it is time.
 
-        To be called now and then. While a question is being asked it only looks whether the connections are there.
+        Call it now and then. While a question is being asked it only looks whether the connections are there.
         """
         if not self._turn.acquire(blocking=False):
             conversation = self._conversation
@@ -161,7 +161,7 @@ class Scorer:
         return [Answer(run, part) for part in np.split(scores, ends[:-1])]
 
     def score(self, ids: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float64]:
-        """The scores of one question. Raises what `read` and `answer` raise."""
+        """Score the rows of one question. Raises what `read` and `answer` raise."""
         return self.answer([self.read(ids, columns)])[0].scores
 
     def close(self) -> None:
@@ -238,10 +238,10 @@ class Scorer:
 
 
 class _Conversation:
-    """Open sessions with all passive parties of a model, and the look-ups in them."""
+    """Holds open sessions with all passive parties of a model, and the look-ups in them."""
 
     def __init__(self, scorer: "Scorer", share: ActiveShare, partners: Partners) -> None:
-        """Open them, and tell `partners` who could be reached. Raises ConsentError, PeerError and other errors."""
+        """Open the sessions, and tell `partners` who could be reached. Raises ConsentError, PeerError and others."""
         config, steps = scorer.config, scorer.steps
         network = Network.of(config)
         limits = replace(
@@ -274,11 +274,11 @@ class _Conversation:
 
     @property
     def is_over(self) -> bool:
-        """Whether a session has ended, so that no further question can be asked."""
+        """Tell whether a session has ended, so that no further question can be asked."""
         return any(session.link.ready() for session in self._sessions.values())
 
     def observe(self, partners: Partners, error: BaseException | None = None) -> None:
-        """Tell `partners` whose connection is gone; `error`: what showed it, which concerns all if none is gone."""
+        """Tell `partners` whose connection is gone; `error` showed it, and concerns all if none is gone."""
         text = str(error or "the connection was lost")
         gone = [name for name, session in self._sessions.items() if session.link.ready() or not session.link.connected]
         if error is not None and not gone:
@@ -306,7 +306,7 @@ class _Conversation:
             session.link.close()
 
     def end(self, error: BaseException | None = None) -> None:
-        """End the sessions; `error`: what the passive parties are told."""
+        """End the sessions; the passive parties are told the `error`, if there is one."""
         if error is not None:
             for session in self._sessions.values():
                 session.channel.abort(error)

@@ -35,9 +35,9 @@ END_SECONDS = 10.0
 
 @dataclass(eq=False)
 class Live:
-    """A session that is being served; `run` is known after its first words. `done`: it uses no files any more.
+    """A session that is being served; `run` is known after its first words. When `done`, it uses no files any more.
 
-    `asked`: the log has a line of what the peer wants, so that it gets one of the end, too.
+    `asked` says that the log has a line of what the peer wants, so that it gets one of the end, too.
     """
 
     session: Session
@@ -61,7 +61,7 @@ class Server:
     def run(self, stop: threading.Event) -> bool:
         """Serve until `stop` is set. Raises CertificateError, ConfigError (the address cannot be used).
 
-        False if a session still computes: its thread cannot be ended, only the process.
+        Returns False if a session still computes: its thread cannot be ended, only the process.
         """
         folder = self.party.folder
         with alone(folder.lock_file, f"{self.party.name} serves from {str(folder.path)!r}"):

@@ -12,7 +12,7 @@ from vfxgb.party.logs import Log
 from vfxgb.party.reload import Settings
 from vfxgb.party.tables import PartyTable, read_table
 
-# What changes when a table does: of each of its files name, time and size.
+# A stamp changes when a table does: it has name, time and size of each of its files.
 Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -34,9 +34,9 @@ class ServingParty:
             self.settings, self._tables = settings, {}
 
     def table(self, what: str, single_rows: bool = False) -> PartyTable:
-        """The table for "train" or "predict", read again when its file has changed. Raises what reading raises.
+        """Return the table for "train" or "predict", read again when its file has changed. Raises what reading raises.
 
-        `single_rows`: in memory even at a party that has an engine, for questions about a few rows at a time.
+        With `single_rows` it is in memory even at a party that has an engine, for questions about a few rows at a time.
         """
         with self.lock:
             config, tables = self.settings.config, self._tables
@@ -54,7 +54,7 @@ class ServingParty:
             return known[1]
 
     def budget(self, peer: str) -> Budget:
-        """What a peer may still be shown, by the settings of now."""
+        """Return what a peer may still be shown, by the settings of now."""
         return Budget(self.settings.config.consent, self.folder.account(self.name, peer))
 
     def need_run_of(self, peer: str, run: str) -> None:

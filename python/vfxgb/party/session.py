@@ -26,7 +26,7 @@ CLOCK_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Network:
-    """What [tls], [peers] and [network] of a configuration come to."""
+    """Holds what [tls], [peers] and [network] of a configuration come to, and meets the peers."""
 
     identity: Identity
     peers: dict[str, Peer]
@@ -42,15 +42,15 @@ class Network:
         )
 
     def dial_link(self, name: str, on_state: StateObserver | None = None) -> NetworkLink:
-        """A link to a peer that listens. `on_state`: see NetworkLink.watch. Raises CertificateError, PeerError."""
+        """Dial a peer that listens; NetworkLink.watch explains `on_state`. Raises CertificateError, PeerError."""
         return dial(self.identity, self.peers[name], self.limits, on_state, first_frame_bytes=CONTROL_BYTES)
 
     def dial(self, name: str, ledger: Ledger, on_state: StateObserver | None = None) -> "Session":
-        """A session over such a link."""
+        """Open a session over such a link."""
         return Session.over(self.identity.party, self.dial_link(name, on_state), ledger)
 
     def listen(self, address: str, max_sessions: int, log: Log, max_per_peer: int | None = None) -> Listener:
-        """A listener for the peers, which logs whom it turns away. Raises CertificateError, ConfigError."""
+        """Make a listener for the peers, which logs whom it turns away. Raises CertificateError, ConfigError."""
 
         def turned_away(refusal: Refusal) -> None:
             log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
@@ -77,13 +77,13 @@ class Session:
 
     @classmethod
     def over(cls, own: str, link: NetworkLink, ledger: Ledger) -> "Session":
-        """A session that speaks the first words only, until `speak`."""
+        """Make a session that speaks the first words only, until `speak`."""
         first = Catalogue(PARTY_MESSAGES)
         channel = Channel(own, link.peer, link, first, link.session, ledger.record, timeout=GREET_SECONDS)
         return cls(link, channel, ledger)
 
     def speak(self, messages: Iterable[type[Message]]) -> None:
-        """Further messages that may pass from now on; the limits of the network say how long one may take."""
+        """Let further messages pass from now on; the limits of the network say how long one may take."""
         self.channel.use(Catalogue((*PARTY_MESSAGES, *messages)))
 
     def begin(self, words: Hello, steps: Sequence[str], messages: Iterable[type[Message]]) -> None:
@@ -99,17 +99,17 @@ class Session:
         self.speak(messages)
 
     def traffic(self) -> TrafficRecord:
-        """What passed so far."""
+        """Return what passed so far."""
         return TrafficRecord.of(self.channel.traffic, self.link.wire_sent, self.link.wire_received)
 
 
 def channels_of(sessions: Mapping[str, Session]) -> dict[str, Channel]:
-    """The channel to each peer."""
+    """Return the channel to each peer."""
     return {name: session.channel for name, session in sessions.items()}
 
 
 def total_bytes(sessions: Mapping[str, Session]) -> int:
-    """Bytes of all sessions, both ways."""
+    """Add up the bytes of all sessions, both ways."""
     return sum(session.channel.traffic.total_bytes for session in sessions.values())
 
 
@@ -120,12 +120,12 @@ def hello(
     train: TrainRequest | None = None,
     predict: PredictRequest | None = None,
 ) -> Hello:
-    """The first message of the side that dialled."""
+    """Make the first message of the side that dialled."""
     return Hello(TALK_VERSION, kind, __version__, now(), run, purpose, train, predict)
 
 
 def welcome(rounds: int = -1, n_rows: int = 0, n_features: int = 0, steps: bytes = b"") -> Welcome:
-    """The answer of the side that granted the request."""
+    """Make the answer of the side that granted the request."""
     return Welcome(TALK_VERSION, __version__, now(), rounds, n_rows, n_features, steps)
 
 
@@ -138,7 +138,7 @@ def greet(session: Session, words: Hello) -> Welcome:
 
 
 def other_steps(peer: str, answer: Welcome, steps: Sequence[str]) -> str:
-    """What to say where a peer normalises its ids by another list of steps than this party; "" for the same list."""
+    """Say what is wrong if a peer normalises its ids by another list of steps than this party; "" for the same."""
     if answer.steps in (b"", steps_digest(steps)):
         return ""
     return (
@@ -157,12 +157,12 @@ def check_talk(own: str, peer: str, talk: int, version: str) -> None:
 
 
 def training_talk(protocol: str) -> tuple[type[Message], ...]:
-    """Everything that may pass in a training session."""
+    """List the messages that may pass in a training session."""
     return (*ALIGN_MESSAGES, *training_messages(protocol))
 
 
 def prediction_talk() -> tuple[type[Message], ...]:
-    """Everything that may pass in a prediction session."""
+    """List the messages that may pass in a prediction session."""
     return (*ALIGN_MESSAGES, *PREDICTION_MESSAGES)
 
 
@@ -175,7 +175,7 @@ def need_role(config: PartyConfig, command: str, *roles: str) -> None:
 
 
 def need_train(words: Hello) -> TrainRequest:
-    """The request in a Hello about training. Raises MessageError for one without."""
+    """Return the request in a Hello about training. Raises MessageError for one without."""
     if words.train is None or not words.run:
         raise MessageError("reading a request to train: it names no run or nothing to train")
     return words.train

@@ -35,7 +35,7 @@ from vfxgb.party.config import PartyConfig
 
 @dataclass(frozen=True)
 class PartyTable:
-    """One table: `ids` and the columns in use, row by row; `labels` and `weights` None where there are none."""
+    """Holds one table: `ids` and the columns in use, row by row, and `labels` and `weights` where there are any."""
 
     ids: Ids
     table: Table | ParquetSource
@@ -46,9 +46,9 @@ class PartyTable:
 def read_table(
     config: PartyConfig, path: Path | None, what: str, labelled: bool = False, in_files: bool = False
 ) -> PartyTable:
-    """The table at `path`, which is `what` of [data]; with labels and weights if `labelled`.
+    """Read the table at `path`, which is `what` of [data], with labels and weights if `labelled`.
 
-    `in_files`: features in Parquet files stay where they are; what is wrong with them shows when they are read.
+    With `in_files`, features in Parquet files stay where they are; what is wrong with them shows when they are read.
     Raises ConfigError, TableError, ColumnNameError and what else is wrong with the data.
     """
     if path is None:
@@ -63,7 +63,7 @@ def read_table(
 
 
 def read_targets(config: PartyConfig, path: Path, n_rows: int) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
-    """The labels of a table of so many rows, and its weights, None if [data] names none. Raises what reading raises."""
+    """Read the labels of a table of so many rows, and its weights if [data] names any. Raises what reading raises."""
     data, party = config.data, config.party
     numbers = read_numbers(path, [name for name in (data.label, data.weight) if name], party)
     labels = read_labels(numbers[data.label], n_rows, party)
@@ -73,9 +73,9 @@ def read_targets(config: PartyConfig, path: Path, n_rows: int) -> tuple[NDArray[
 def open_table(
     config: PartyConfig, path: Path, features: Sequence[str], in_files: bool
 ) -> tuple[Iterable[Any], Table | ParquetSource]:
-    """(the ids as they stand, part by part; the columns `features`) of a file, or of a folder of Parquet files.
+    """Open a file, or a folder of Parquet files: (the ids as they stand, part by part; the columns `features`).
 
-    `in_files`: see read_table. Raises what reading raises.
+    `in_files` is that of read_table. Raises what reading raises.
     """
     data = config.data
     if path.is_dir() or (in_files and path.suffix.lower() == ENDING):
@@ -85,12 +85,12 @@ def open_table(
 
 
 def read_ids_of(config: PartyConfig, path: Path) -> Any:
-    """The id column of a file as it stands. Raises what reading raises."""
+    """Read the id column of a file as it stands. Raises what reading raises."""
     return read_text_column(path, config.data.id, f"reading ids of party {config.party!r}")
 
 
 def read_numbers(path: Path, names: Sequence[str], party: str) -> dict[str, NDArray[Any]]:
-    """Columns of numbers, such as labels and weights, by name. Raises what reading raises."""
+    """Read columns of numbers, such as labels and weights, by name. Raises what reading raises."""
     if path.is_dir():
         source = ParquetSource.open(path, columns=names, party=party)
         return {name: source.column(name, 0, source.n_rows) for name in names}
@@ -98,7 +98,7 @@ def read_numbers(path: Path, names: Sequence[str], party: str) -> dict[str, NDAr
 
 
 def feature_names(config: PartyConfig, path: Path, where: str) -> tuple[str, ...]:
-    """The columns in use: those [data] names, or all but id, label and weight. Raises ColumnNameError, TableError."""
+    """List the columns in use: those [data] names, or all but id, label, weight. Raises ColumnNameError, TableError."""
     data = config.data
     special = [name for name in (data.id, data.label, data.weight) if name]
     if data.features is None and path.is_dir():
@@ -119,7 +119,7 @@ def feature_names(config: PartyConfig, path: Path, where: str) -> tuple[str, ...
 
 
 def column_names(path: Path, where: str) -> list[str]:
-    """The names in a table's header; of a folder, in its first file. Raises TableError, MissingPackageError."""
+    """Read the names in a table's header; of a folder, in its first file. Raises TableError, MissingPackageError."""
     if path.is_dir():
         return _parquet_names(parquet_files(path, where)[0], where)
     if not path.is_file():
@@ -154,7 +154,7 @@ def _parquet_names(path: Path, where: str) -> list[str]:
 def agreed(
     parts: Sequence[tuple[Table | ParquetSource, NDArray[np.int64]]], digest: bytes, engine: Engine | None = None
 ) -> Table | ColumnFiles:
-    """Of each table the rows at the positions given, in that order, one table's below the other's.
+    """Take the rows at the positions given of each table, in that order, one table's below the other's.
 
     The digest, which all parties share, stands for their ids. With an engine they are in files of its folder.
     """

@@ -10,7 +10,7 @@ MARK = "#: "
 
 
 def template(party: str, role: str, peer: str, file: str) -> str:
-    """A configuration to begin with."""
+    """Write a configuration to begin with."""
     text = files("vfxgb.party").joinpath("template.toml").read_text(encoding="utf-8")
     lines, wanted = [], False
     for line in text.splitlines(keepends=True):

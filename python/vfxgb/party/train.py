@@ -63,8 +63,8 @@ Progress = Callable[[str, int, int], None]
 class Trainer:
     """One run of the active party. Construction reads and checks everything that needs no peer.
 
-    `resume`: the id of a run to go on with (its beginning, or "latest"); None begins a new one. `wait`: seconds to keep
-    dialling parties that are not there yet. `tell`: gets lines for people. `callbacks` may be set before `run`.
+    `resume` is the id of a run to go on with (its beginning, or "latest"); None begins a new one. Parties that are not
+    there yet are dialled for `wait` seconds. `tell` gets lines for people. `callbacks` may be set before `run`.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Trainer:
             )
 
     def _source(self) -> dict[str, Any]:
-        """How [data] has the rows read, as far as the model depends on it and the digests of files do not show it."""
+        """Say how [data] has rows read, as far as the model depends on it and the digests of files do not show it."""
         data = self.config.data
         return {
             "id": data.id,
@@ -149,22 +149,22 @@ class Trainer:
 
     @property
     def run_id(self) -> str:
-        """The id of the run."""
+        """The run has this id."""
         return self.folder.run
 
     @property
     def can_resume(self) -> bool:
-        """Whether a run that ended early can be taken up again: its rows are agreed on and fit to train on."""
+        """Tell whether a run that ended early can be taken up again: its rows are agreed on and fit to train on."""
         return self.folder.rows_file.exists() and self.folder.read().state != "failed"
 
     @property
     def request(self) -> TrainRequest:
-        """What the passive parties are asked for."""
+        """The passive parties are asked for this."""
         n_ids = sum(len(held.ids) for held in self._tables.values())
         return training_request(self.config, self.plan.params, self.folder.rows_file.exists(), n_ids)
 
     def describe(self) -> str:
-        """What would be done, for --dry-run."""
+        """Say what would be done, for --dry-run."""
         config, request, table = self.config, self.request, self.train.table
         return (
             f"{config.party} would ask {', '.join(config.peers)} for {request.n_trees} trees of depth "
@@ -173,7 +173,7 @@ class Trainer:
         )
 
     def total_bytes(self) -> int:
-        """Bytes sent and received in the sessions that are open."""
+        """Count the bytes sent and received in the sessions that are open."""
         return total_bytes(self._sessions)
 
     def run(self) -> RunRecord:
@@ -205,7 +205,7 @@ class Trainer:
                 time.sleep(wait)
 
     def _when_lost(self) -> str:
-        """What follows if a partner stays away, in words."""
+        """Say in words what follows if a partner stays away."""
         patience = self.config.resume.resume_seconds
         anew = f"then dialling it anew for up to {patience:.0f} s; " if patience else ""
         rounds = 0 if self._kept is None else self._kept.rounds
@@ -214,7 +214,7 @@ class Trainer:
         return f"{anew}ctrl-C and --resume {self.run_id[:8]} keep the {counted(rounds, 'rounds')} of trees so far"
 
     def _place(self) -> tuple[bool, int]:
-        """What changes whenever the run got further: are there agreed rows, when was the checkpoint written."""
+        """Return what changes whenever the run gets further: are rows agreed on, when was the checkpoint written."""
         file = self.folder.checkpoint_file
         return self.folder.rows_file.exists(), file.stat().st_mtime_ns if file.exists() else 0
 
@@ -279,7 +279,7 @@ class Trainer:
         look.take(state.events, draft.save)
 
     def _best_margins(self, state: ActiveState) -> bytes:
-        """The margins after the best round, b"" where they are those of the state or not known."""
+        """Return the margins after the best round, b"" where they are those of the state or not known."""
         before = self._kept
         if before is None or state.best_iteration is None or state.best_iteration == state.rounds - 1:
             return b""
@@ -348,7 +348,7 @@ class Trainer:
         )
 
     def _seen(self, record: RunRecord, start: float, timings: Timings) -> RunRecord:
-        """The record as the run stands: after the last round that was kept."""
+        """Return the record as the run stands after the last round that was kept."""
         kept = self._kept
         record = msgspec.structs.replace(
             record,
@@ -372,7 +372,7 @@ class Trainer:
         )
 
     def _curves(self, kept: ActiveState) -> Curves:
-        """The curves after the round that predictions end with: the best one, or the last."""
+        """Draw the curves after the round that predictions end with: the best one, or the last."""
         given = self._given
         if given is None or kept.rounds == 0:
             return {}
@@ -382,6 +382,6 @@ class Trainer:
 
 
 def _save_draft(share: ActiveShare, folder: Path) -> None:
-    """A share to look at: nobody has committed to it, so no passive party takes it for a model."""
+    """Save a share to look at: nobody has committed to it, so no passive party takes it for a model."""
     others = dict.fromkeys(share.parties, "")
     save_share(seal_active(share, new_salt(), others), RunFolder(folder).draft_file)

@@ -19,7 +19,7 @@ from vfxgb.runtime.secrets import SecretBox
 
 
 def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_ids: int = 0) -> TrainRequest:
-    """What the passive parties are asked for. `n_ids`: see TrainRequest.
+    """Make what the passive parties are asked for. `n_ids` is that of TrainRequest.
 
     Raises ConfigError for a party's own parameter among those it sends.
     """
@@ -41,7 +41,7 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_i
 
 
 def read_params(config: PartyConfig) -> TrainParams:
-    """[train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
+    """Read [train] as parameters. Raises ConfigError, ParameterError, UnknownNameError."""
     params = TrainParams.from_dict(config.train)
     if params.early_stopping_rounds is not None and config.data.valid is None:
         raise config.mistake("[train] has early_stopping_rounds, which needs valid in [data]")
@@ -51,7 +51,7 @@ def read_params(config: PartyConfig) -> TrainParams:
 
 
 def check_classes(labels: NDArray[Any] | None, params: TrainParams, party: str, where: str) -> None:
-    """Raise LabelError for labels of a single class where classes are to be told apart; `where`: whose labels."""
+    """Raise LabelError for labels of one class where classes are to be told apart; `where` says whose labels."""
     if labels is None or not spec_of(params.objective).classifies:
         return
     classes = np.unique(labels)
@@ -63,7 +63,7 @@ def check_classes(labels: NDArray[Any] | None, params: TrainParams, party: str, 
 
 
 def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
-    """Where keys of the run are sealed, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
+    """Make what seals keys of the run, None if [resume] does not say how. Raises ConfigError, CheckpointError."""
     if config.resume.key_file is not None:
         return SecretBox.by_key_file(folder.path, folder.run, config.resume.key_file)
     passphrase = read_passphrase(config)
@@ -71,7 +71,7 @@ def secret_box(config: PartyConfig, folder: RunFolder) -> SecretBox | None:
 
 
 def read_passphrase(config: PartyConfig) -> str:
-    """The passphrase that [resume] names, "" if it names none. Raises ConfigError if the environment lacks it."""
+    """Read the passphrase that [resume] names, "" if it names none. Raises ConfigError if the environment lacks it."""
     name = config.resume.passphrase_env
     passphrase = os.environ.get(name, "") if name else ""
     if name and not passphrase:
@@ -82,7 +82,7 @@ def read_passphrase(config: PartyConfig) -> str:
 def targets_of(
     held: Sequence[PartyTable], groups: Sequence[NDArray[np.int64]]
 ) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
-    """The labels and weights of some rows of each table, one table's after the other's; no weights if no table has any.
+    """Join the labels and the weights of some rows of each table; there are no weights if no table has any.
 
     Raises ConfigError for a table without labels.
     """
@@ -97,6 +97,6 @@ def targets_of(
 
 
 def directions(params: TrainParams, names: Sequence[str]) -> NDArray[np.int8] | None:
-    """The monotone directions of columns, None if there is none."""
+    """Return the monotone directions of columns, None if there are none."""
     signs = params.constraints(names)
     return np.array(signs, dtype=np.int8) if signs else None

@@ -26,7 +26,7 @@ from vfxgb.threads import resolve_threads
 
 
 class UserParty:
-    """A user, for one run. Construction reads and checks everything that needs no server."""
+    """A user that takes part in one run. Construction reads and checks everything that needs no server."""
 
     def __init__(self, config: PartyConfig, log: Log, tell: Tell = say_nothing) -> None:
         need_role(config, "serve", "user")
@@ -50,7 +50,7 @@ class UserParty:
         self._rows = UserRows(np.ascontiguousarray(rows.X[:, kept]), rows.labels, rows.weights)
 
     def describe(self) -> str:
-        """What would be done, for --dry-run."""
+        """Say what would be done, for --dry-run."""
         server = self._server
         return (
             f"{self.config.party} would take part as user {self.directory.number(self.config.party)} of "
@@ -163,7 +163,7 @@ class UserParty:
 
 
 def _number(params: dict[str, Any], name: str) -> int:
-    """A count in an invitation; one that is none is beyond every limit."""
+    """Read a count in an invitation; what is no number is beyond every limit."""
     value = params.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ConsentError(f"the invitation has {name} = {value!r}, wanted a number")

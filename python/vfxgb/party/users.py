@@ -88,12 +88,12 @@ class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_section(config: PartyConfig, kind: type[T]) -> T:
-    """[users], its paths relative to the file. Raises ConfigError."""
+    """Read [users], its paths relative to the file. Raises ConfigError."""
     return anchored(section(kind, config.users, "users", config.path), config.path.parent)
 
 
 def read_rows(config: PartyConfig, path: Path, what: str) -> tuple[UserRows, tuple[str, ...]]:
-    """A table with labels; users' rows need no ids. Raises ConfigError and what else is wrong with the data."""
+    """Read a table with labels; users' rows need no ids. Raises ConfigError and what else is wrong with the data."""
     data = config.data
     where = f"reading {what} of party {config.party!r}"
     if not data.label:

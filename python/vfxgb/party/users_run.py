@@ -18,7 +18,7 @@ from vfxgb.train.settings import plain_params
 
 
 class UsersRun(TrainingCallback):
-    """A run whose users are there; one of its callbacks. `started`: Unix time, when the server began to wait."""
+    """A run whose users are there, as one of its callbacks. The server began to wait at Unix time `started`."""
 
     def __init__(
         self,
@@ -41,21 +41,21 @@ class UsersRun(TrainingCallback):
         folder.write(self._first)
 
     def total_bytes(self) -> int:
-        """Bytes to and from users so far."""
+        """Count the bytes to and from users so far."""
         return sum(entry.bytes for entry in self._watch.ledger.entries)
 
     def before_training(self, state: TrainingState) -> None:
-        """From now on there are rounds to see."""
+        """Note that there are rounds to see from now on."""
         self._state = state
 
     def after_iteration(self, state: TrainingState) -> bool:
-        """A round is over."""
+        """Write down a round that is over, if it is time."""
         self._pace.note(state.iteration + 1, self.total_bytes())
         self._look.take(save=self._save_draft)
         return False
 
     def end(self, failure: BaseException | None, result: UsersResult | None) -> RunRecord:
-        """Write what there is of a run that ended, well or early; `result` None: no tree was grown. Raises OSError."""
+        """Write what there is of a run that ended; without a `result` no tree was grown. Raises OSError."""
         record = self._seen()
         if result is not None:
             save_share(result.share, self.folder.share_file)
@@ -70,7 +70,7 @@ class UsersRun(TrainingCallback):
             save_share(self._watch.server.share(self._state), self.folder.draft_file)
 
     def _seen(self) -> RunRecord:
-        """The record as the run stands."""
+        """Return the record as the run stands."""
         watch, state, server = self._watch, self._state, self._watch.server
         record = msgspec.structs.replace(
             self._first,
@@ -93,7 +93,7 @@ class UsersRun(TrainingCallback):
         )
 
     def _curves(self) -> Curves:
-        """Of the server's own rows, if it has any."""
+        """Draw the curves of the server's own rows, if it has any."""
         server, evals = self._watch.server, self._job.evals
         if server is None or server.n_rounds == 0 or not evals.sets:
             return {}

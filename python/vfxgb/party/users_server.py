@@ -26,7 +26,7 @@ SESSIONS_OF_A_USER = 3
 class UsersServer:
     """The server of one run. Construction reads and checks everything that needs no user.
 
-    `callbacks` and `begun`, which is told the run's folder when users are there, may be set before `run`. `tell`: gets
+    `callbacks` and `begun`, which is told the run's folder when users are there, may be set before `run`. `tell` gets
     lines for people.
     """
 
@@ -45,7 +45,7 @@ class UsersServer:
         self._running: UsersRun | None = None
 
     def describe(self) -> str:
-        """What would be done, for --dry-run."""
+        """Say what would be done, for --dry-run."""
         job = self.job
         return (
             f"{self.config.party} would train {job.params.n_estimators} rounds of depth {job.params.max_depth} on "
@@ -55,13 +55,13 @@ class UsersServer:
         )
 
     def total_bytes(self) -> int:
-        """Bytes to and from users so far."""
+        """Count the bytes to and from users so far."""
         return 0 if self._running is None else self._running.total_bytes()
 
     def run(self, listening: Tell = say_nothing) -> RunRecord:
         """Train to the end, and keep what there is when it ends early.
 
-        `listening`: told the address, when users can dial. Raises what serve_users raises, and what ended a run early.
+        `listening` is told the address when users can dial. Raises what serve_users raises, and what ended a run early.
         """
         folder = PartyFolder(self.config.folder).make()
         try:
@@ -147,7 +147,7 @@ class UsersServer:
         return job
 
     def _read_evals(self) -> tuple[tuple[str, ...], EvalRows]:
-        """The columns of the run, and the server's own rows if it has a table."""
+        """Read the columns of the run, and the server's own rows if it has a table."""
         config, data = self.config, self.config.data
         if data.valid is None:
             if data.features is None:

@@ -43,7 +43,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 class BadRequest(Exception):  # noqa: N818 - becomes an answer, not an error of the program
     """A request that is refused, with its status and further header fields.
 
-    `later`: the client is told to come back after RETRY_SECONDS.
+    With `later` the client is told to come back after RETRY_SECONDS.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class BadRequest(Exception):  # noqa: N818 - becomes an answer, not an error of 
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach such an address."""
+    """Return whether only this machine can reach such an address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -65,8 +65,8 @@ def is_loopback(host: str) -> bool:
 class WebServer(ThreadingHTTPServer):
     """Listens at host and port (0: the system picks); `most` connections at once, each with a thread.
 
-    `what`: what it serves, for the ConfigError that construction raises when the address cannot be used. `tls`: for
-    HTTPS. `start` makes it answer, `stop` ends that.
+    `what` says what it serves, for the ConfigError that construction raises when the address cannot be used. `tls`
+    makes it HTTPS. `start` makes it answer, `stop` ends that.
     """
 
     # `stop` waits for requests, with a deadline.
@@ -122,18 +122,18 @@ class WebServer(ThreadingHTTPServer):
 
     @property
     def crowded(self) -> bool:
-        """Whether connections should end with their answers: others may need the place, or it is time to stop."""
+        """Tell whether connections should end with their answers: others may need the place, or it is time to stop."""
         with self._changed:
             return self._stopping or self._served > self._most // 2
 
     def idle(self, connection: socket.socket, is_idle: bool) -> bool:
-        """A connection begins or ends to wait for a request; False if it should not, because the server stops."""
+        """Note that a connection begins or ends to wait for a request; False if it should not, as the server stops."""
         with self._changed:
             (self._idle.add if is_idle else self._idle.discard)(connection)
             return not self._stopping
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """A thread for the connection: to serve it, or to refuse it when there are too many."""
+        """Start a thread for the connection, to serve it, or to refuse it when there are too many."""
         with self._changed:
             full = self._served >= self._most
             if full:
@@ -175,18 +175,18 @@ def _hear_no_more(connection: socket.socket) -> None:
 
 
 class _Reader(io.RawIOBase):
-    """What a client sends, until `deadline`: all of a request has to come in time, not only each piece."""
+    """Reads what a client sends until `deadline`: all of a request has to come in time, not only each piece."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self.deadline = 0.0
 
     def readable(self) -> bool:
-        """Yes."""
+        """Say that it can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Raises TimeoutError after the deadline, OSError."""
+        """Read the next piece. Raises TimeoutError after the deadline, OSError."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("the client took too long")
@@ -195,7 +195,7 @@ class _Reader(io.RawIOBase):
 
 
 class WebHandler(BaseHTTPRequestHandler):
-    """One connection; nothing is logged. `full`: there is no room for it, and it is only told so.
+    """Serves one connection, and logs nothing. With `full` there is no room for it, and it is only told so.
 
     A derived class has `refuse`, and either `answer` or the methods do_GET, do_POST, ... of http.server. With
     `protocol_version` HTTP/1.1 a connection serves one request after the other.
@@ -345,7 +345,7 @@ class WebHandler(BaseHTTPRequestHandler):
         raise NotImplementedError
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What http.server says about a request that it cannot read, in this server's form."""
+        """Say in this server's form what http.server says about a request that it cannot read."""
         self.close_connection = True
         self._unread = True
         status = HTTPStatus(code)
@@ -353,7 +353,7 @@ class WebHandler(BaseHTTPRequestHandler):
         self.refuse(status, words or status.phrase, {})
 
     def log_message(self, *given: Any) -> None:
-        """Nothing: what matters is in the party's log, without who asked."""
+        """Log nothing: what matters is in the party's log, without who asked."""
 
     def check_host(self) -> None:
         """Raise BadRequest for a request to a server of this machine alone that names another host."""

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from vfxgb._native.rand import random_bytes
@@ -101,7 +100,7 @@ class LiveView:
         self._reader.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             with self._changed:
                 self._over = True

@@ -12,62 +12,49 @@ far each attempt came.
 
 import errno
 
-from vfxgb.errors import (
-    AlignmentError,
-    CertificateError,
-    ChannelClosedError,
-    CheckpointError,
-    ColumnNameError,
-    ColumnTypeError,
-    ColumnValueError,
-    ConfigError,
-    ConsentError,
-    EngineError,
-    FormatError,
-    FrameError,
-    ImputationError,
-    InvalidCiphertextError,
-    KeyMismatchError,
-    LabelError,
-    MessageError,
-    MissingPackageError,
-    ParameterError,
-    PeerError,
-    ProtocolParameterError,
-    ShareMismatchError,
-    TableError,
-    TransferError,
-    UnknownNameError,
-    VfxgbError,
-    WeightError,
-)
+from vfxgb import errors
 
 # The first entry that fits; {own} is the party that failed.
 SENTENCES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((KeyboardInterrupt, SystemExit), "{own} was stopped by its operator; resume the run when it is there again"),
-    ((PeerError, ChannelClosedError), "{own} lost its connection to a party of the run; resume when all are there"),
     (
-        (TableError, ColumnNameError, ColumnTypeError, ColumnValueError, ImputationError),
+        (errors.PeerError, errors.ChannelClosedError),
+        "{own} lost its connection to a party of the run; resume when all are there",
+    ),
+    (
+        (
+            errors.TableError,
+            errors.ColumnNameError,
+            errors.ColumnTypeError,
+            errors.ColumnValueError,
+            errors.ImputationError,
+        ),
         "{own} cannot use its table for this run; its log says why",
     ),
-    ((LabelError, WeightError), "{own} cannot use its labels or weights for this run; its log says why"),
-    ((ConfigError,), "{own} cannot follow its configuration; its log says why"),
-    ((CertificateError,), "{own} cannot use one of its certificates; its log says why"),
-    ((CheckpointError,), "{own} cannot go on from what it kept of this run; its log says why"),
-    ((AlignmentError,), "{own} found that the rows of the parties do not fit together; its log says why"),
-    ((ShareMismatchError,), "{own} cannot use its share of the model; its log says why"),
-    ((FormatError,), "{own} cannot read something that it keeps of the run or received; its log says what"),
+    ((errors.LabelError, errors.WeightError), "{own} cannot use its labels or weights for this run; its log says why"),
+    ((errors.ConfigError,), "{own} cannot follow its configuration; its log says why"),
+    ((errors.CertificateError,), "{own} cannot use one of its certificates; its log says why"),
+    ((errors.CheckpointError,), "{own} cannot go on from what it kept of this run; its log says why"),
+    ((errors.AlignmentError,), "{own} found that the rows of the parties do not fit together; its log says why"),
+    ((errors.ShareMismatchError,), "{own} cannot use its share of the model; its log says why"),
+    ((errors.FormatError,), "{own} cannot read something that it keeps of the run or received; its log says what"),
     (
-        (MessageError, FrameError, TransferError, InvalidCiphertextError, KeyMismatchError),
+        (
+            errors.MessageError,
+            errors.FrameError,
+            errors.TransferError,
+            errors.InvalidCiphertextError,
+            errors.KeyMismatchError,
+        ),
         "{own} received something that does not fit the state of the run; use one vfxgb everywhere; its log says what",
     ),
     (
-        (ParameterError, ProtocolParameterError, UnknownNameError),
+        (errors.ParameterError, errors.ProtocolParameterError, errors.UnknownNameError),
         "{own} cannot use a parameter of the run; its log says which",
     ),
-    ((EngineError,), "{own} cannot do its work on shards of rows; its log says why"),
-    ((MissingPackageError,), "{own} lacks a package that the run needs; its log says which"),
-    ((VfxgbError,), "{own} cannot go on with the run; its log says why"),
+    ((errors.EngineError,), "{own} cannot do its work on shards of rows; its log says why"),
+    ((errors.MissingPackageError,), "{own} lacks a package that the run needs; its log says which"),
+    ((errors.VfxgbError,), "{own} cannot go on with the run; its log says why"),
     ((MemoryError,), "{own} has too little memory for the run"),
 )
 FULL_DISK = "the disk of {own} is full; resume the run when it has room again"
@@ -77,9 +64,9 @@ UNEXPECTED = "{own} failed unexpectedly, by an error of its own; its log says mo
 
 def last_words(error: BaseException, own: str) -> str:
     """The sentence about `error` that party `own` sends to the others."""
-    if isinstance(error, ConsentError):
+    if isinstance(error, errors.ConsentError):
         return str(error)
-    if isinstance(error, VfxgbError) and error.peer_text:
+    if isinstance(error, errors.VfxgbError) and error.peer_text:
         return error.peer_text
     for kinds, sentence in SENTENCES:
         if isinstance(error, kinds):

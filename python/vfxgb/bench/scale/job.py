@@ -11,7 +11,6 @@ import threading
 import time
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -94,7 +93,7 @@ class AnonymousPeak:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
 

@@ -138,24 +138,14 @@ class Measurement:
 def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
     """Part -> its measurements, in order. Raises ParameterError for settings that do not fit together."""
     check(settings)
-    parts: dict[str, list[tuple[str, TrainJob]]] = {}
-    if settings.ablation:
-        parts["ablation"] = _ablation_jobs(settings)
-    if settings.linear:
-        parts["linear"] = _linear_jobs(settings)
-    if settings.protocols:
-        parts["protocols"] = _protocol_jobs(settings)
-    if not parts:
-        parts["configurations"] = _config_jobs(settings)
-    total = sum(len(jobs) for jobs in parts.values())
-    measured: dict[str, list[Measurement]] = {}
-    done = 0
-    for part, jobs in parts.items():
-        measured[part] = []
-        for name, job in jobs:
-            done += 1
-            say(f"{part}: {name} ({done} of {total})")
-            measured[part].append(make_measurement(name, job, run_in_child(job, name)))
+    makers = {"ablation": _ablation_jobs, "linear": _linear_jobs, "protocols": _protocol_jobs}
+    parts = {part: make(settings) for part, make in makers.items() if getattr(settings, part)}
+    parts = parts or {"configurations": _config_jobs(settings)}
+    jobs = [(part, name, job) for part, named in parts.items() for name, job in named]
+    measured: dict[str, list[Measurement]] = {part: [] for part in parts}
+    for place, (part, name, job) in enumerate(jobs, 1):
+        say(f"{part}: {name} ({place} of {len(jobs)})")
+        measured[part].append(make_measurement(name, job, run_in_child(job, name)))
     return measured
 
 

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 
 from vfxgb.errors import FrameError
 from vfxgb.transport.link import Frame, LinkClosed, LinkTimeout, Screen
@@ -186,9 +185,7 @@ class NetworkLink:
     def __enter__(self) -> "NetworkLink":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
