@@ -7,7 +7,7 @@ else. Leaf weights are the active party's alone. So neither side can predict wit
 The seal ties the shares of one run together (seal.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,14 @@ class SplitRecords:
     cut: NDArray[np.float64]
     default_left: NDArray[np.bool_]
     fill: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, features: tuple[str, ...], splits: Sequence[tuple[int, float, bool]], fill: tuple[float, ...] | None
+    ) -> "SplitRecords":
+        """The records of splits (feature, cut, default_left)."""
+        feature, cut, left = zip(*splits, strict=True) if splits else ((), (), ())
+        return cls(features, np.array(feature, np.int32), np.array(cut, np.float64), np.array(left, np.bool_), fill)
 
     def __len__(self) -> int:
         return len(self.feature)
