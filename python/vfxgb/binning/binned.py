@@ -33,6 +33,13 @@ class BinnedTable:
     n_train: int
     fill: tuple[float, ...] | None = None
 
+    def splits(
+        self, features: NDArray[np.int32], split_bins: NDArray[np.int32], default_left: NDArray[np.bool_]
+    ) -> list[tuple[int, float, bool]]:
+        """Splits as a model holds them, (feature, threshold, default direction); a bin stands for the cut above it."""
+        places = zip(features.tolist(), split_bins.tolist(), default_left.tolist(), strict=True)
+        return [(feature, float(self.cuts[feature][cut]), left) for feature, cut, left in places]
+
     @classmethod
     def build(
         cls,

@@ -126,12 +126,7 @@ class SlotPlan:
 
 
 def plan_slots(
-    widths: PairWidths,
-    n_outputs: int,
-    capacity: int,
-    together: bool,
-    pack: bool = True,
-    most_pairs: int | None = None,
+    widths: PairWidths, n_outputs: int, capacity: int, together: bool, pack: bool = True, most_pairs: int | None = None
 ) -> SlotPlan:
     """The plan for `n_outputs` pairs a row under a key of `capacity` bits.
 

@@ -33,20 +33,14 @@ def draw_now(settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[
 
 
 @dataclass(frozen=True)
-class ActiveContext:
-    """What the active role gets to work with; `channels` in party order, `params` of the protocol's own class.
+class RunFacts:
+    """What the active party's roles and releases know of a run; `params` are of the protocol's own class.
 
-    `rows`: the party's binned rows, wherever they are. Every |g| of a round, as an integer, is at most
-    2**fraction_bits, and every h between 0 and that (unless the protocol releases gradients of its own). `first_order`:
-    see EngineOptions.
-    `note`: None unless the run is recorded. `progress`: told how far a long step is: (step, units done, of how many).
-    `remarks`: lines for the ledger on what follows from the settings of the run rather than from a message; a role adds
-    to it.
-    `secrets`: where private keys outlive the process, so that a resumed run goes on with them; None: nowhere.
+    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
+    protocol releases gradients of its own). `events` are the privacy events of the active party; whoever releases
+    something adds to it.
     """
 
-    channels: Mapping[str, Channel]
-    rows: RowStore
     params: Any
     train: TrainParams
     n_train: int
@@ -54,9 +48,22 @@ class ActiveContext:
     fraction_bits: int
     threads: int
     timings: Timings
+    events: list[Event]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveContext(RunFacts):
+    """What the active role gets to work with; `channels` in party order.
+
+    `rows`: the party's binned rows, wherever they are. `first_order`: see EngineOptions. `note`: None unless the run is
+    recorded. `progress`: told how far a long step is: (step, units done, of how many). `remarks`: lines for the ledger
+    on what follows from the settings of the run rather than from a message; a role adds to it. `secrets`: where private
+    keys outlive the process, so that a resumed run goes on with them; None: nowhere.
+    """
+
+    channels: Mapping[str, Channel]
+    rows: RowStore
     first_order: bool = False
-    # The party's privacy events; a role adds to it.
-    events: list[Event] = field(default_factory=list)
     # Passive party -> equations about its rows that were opened (equations_of); a role that opens sums adds to it.
     opened_equations: dict[str, int] = field(default_factory=dict)
     note: TranscriptSink | None = None
@@ -125,21 +132,13 @@ class PassiveContext:
 
 
 @dataclass(frozen=True)
-class ReleaseContext:
-    """What a Release gets to work with. `events`: the privacy events of the active party; a release adds to it.
+class ReleaseContext(RunFacts):
+    """What a Release gets to work with.
 
     `receivers`: the passive parties. `weights`: float32[n_train], the sample weights, or None. `release_once`: how
     labels are drawn.
     """
 
-    params: Any
-    train: TrainParams
-    n_train: int
-    n_outputs: int
-    fraction_bits: int
-    threads: int
-    timings: Timings
-    events: list[Event]
     receivers: tuple[str, ...] = ()
     weights: NDArray[np.float32] | None = None
     release_once: ReleaseOnce = draw_now

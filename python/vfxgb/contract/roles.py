@@ -35,12 +35,7 @@ class ActiveRole(Protocol):
         """The best splits of each passive party, one entry per tree of the level. Called once per open_level."""
 
     def chosen(
-        self,
-        party: str,
-        index: int,
-        positions: NDArray[np.int64],
-        tokens: NDArray[np.int64],
-        bits: memoryview,
+        self, party: str, index: int, positions: NDArray[np.int64], tokens: NDArray[np.int64], bits: memoryview
     ) -> ChosenSums:
         """Return the sums of the splits `tokens` of the level last proposed, which `party` took for nodes `positions`.
 

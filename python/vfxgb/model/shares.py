@@ -8,7 +8,7 @@ The seal ties the shares of one run together (seal.py). What a file holds as it 
 (file.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,14 @@ class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cut: NDArray[np.float64]
     default_left: NDArray[np.bool_]
     fill: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, features: tuple[str, ...], splits: Sequence[tuple[int, float, bool]], fill: tuple[float, ...] | None
+    ) -> "SplitRecords":
+        """The records of splits (feature, cut, default_left)."""
+        feature, cut, left = zip(*splits, strict=True) if splits else ((), (), ())
+        return cls(features, np.array(feature, np.int32), np.array(cut, np.float64), np.array(left, np.bool_), fill)
 
     def __len__(self) -> int:
         return len(self.feature)

@@ -54,12 +54,7 @@ class RowStore(Protocol):
         """Pairs int64[n_train, 2] of all training rows, taken to where the rows are."""
 
     def left_bits(
-        self,
-        partition: OwnPartition,
-        nodes: Nodes,
-        features: Nodes,
-        split_bins: Nodes,
-        default_left: NDArray[np.bool_],
+        self, partition: OwnPartition, nodes: Nodes, features: Nodes, split_bins: Nodes, default_left: NDArray[np.bool_]
     ) -> bytes:
         """See _native.gbdt.left_bits."""
 

@@ -18,32 +18,9 @@ class MemoryPartition:
     def __init__(self, here: _native.gbdt.RowPartition, threads: int = 1) -> None:
         self.here = here
         self._threads = threads
-
-    @property
-    def n_rows(self) -> int:
-        """See Partition."""
-        return self.here.n_rows
-
-    @property
-    def n_sampled(self) -> int:
-        """See Partition."""
-        return self.here.n_sampled
-
-    def nodes(self) -> Nodes:
-        """See Partition."""
-        return self.here.nodes()
-
-    def has(self, nodes: Nodes) -> bool:
-        """See Partition."""
-        return self.here.has(nodes)
-
-    def counts(self, nodes: Nodes) -> NDArray[np.int64]:
-        """See Partition."""
-        return self.here.counts(nodes)
-
-    def left_bits_size(self, nodes: Nodes) -> int:
-        """See Partition."""
-        return self.here.left_bits_size(nodes)
+        # What needs no threads is asked of the rows themselves.
+        self.n_rows, self.n_sampled = here.n_rows, here.n_sampled
+        self.nodes, self.has, self.counts, self.left_bits_size = here.nodes, here.has, here.counts, here.left_bits_size
 
     def split(self, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes | memoryview) -> None:
         """See Partition."""
@@ -63,23 +40,9 @@ class MemoryRows:
 
     def __init__(self, bins: _native.gbdt.Bins, n_train: int | None = None, threads: int = 1) -> None:
         self.bins = bins
+        self.n_rows, self.n_features, self.n_bins = bins.n_rows, bins.n_features, bins.n_bins
         self._n_train = bins.n_rows if n_train is None else n_train
         self._threads = threads
-
-    @property
-    def n_rows(self) -> int:
-        """See RowStore."""
-        return self.bins.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """See RowStore."""
-        return self.bins.n_features
-
-    @property
-    def n_bins(self) -> NDArray[np.int32]:
-        """See RowStore."""
-        return self.bins.n_bins
 
     def partition(self, sampled: Nodes | None) -> MemoryPartition:
         """See RowStore."""

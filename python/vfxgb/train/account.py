@@ -13,9 +13,7 @@ changed under a lock that other processes and other threads wait for. A file tha
 at 0 would lift every limit. Who removes it on purpose begins anew.
 """
 
-import fcntl
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,7 +24,7 @@ import msgspec
 from vfxgb.dp.accountant import Accountant
 from vfxgb.dp.event import Event
 from vfxgb.errors import FormatError
-from vfxgb.files import write_atomically
+from vfxgb.files import locked, write_atomically
 from vfxgb.train.checkpoint import BegunRounds
 
 FORMAT = "vfxgb account"
@@ -90,12 +88,12 @@ class Totals(msgspec.Struct, forbid_unknown_fields=True):
 
     def accountant(self) -> Accountant:
         """Everything that was released, for totals over all runs."""
-        found = Accountant()
+        accountant = Accountant()
         for events in self.releases.values():
-            found.add(*events)
+            accountant.add(*events)
         for repeated in self.drawn:
-            found.add(*[repeated.event] * repeated.times)
-        return found
+            accountant.add(*[repeated.event] * repeated.times)
+        return accountant
 
     def __len__(self) -> int:
         """How many releases there were."""
@@ -123,17 +121,17 @@ class Account:
         if hashlib.sha256(body).hexdigest().encode() != seal:
             raise FormatError(f"{where}: it is truncated or damaged; {remedy}")
         try:
-            found = msgspec.json.decode(body, type=Totals)
+            totals = msgspec.json.decode(body, type=Totals)
         except (msgspec.MsgspecError, ValueError) as error:
             raise FormatError(f"{where}: it is malformed ({error}); {remedy}") from None
-        if (found.format, found.version) != (FORMAT, VERSION):
+        if (totals.format, totals.version) != (FORMAT, VERSION):
             raise FormatError(
-                f"{where}: found {found.format!r} of version {found.version}, wanted {FORMAT!r} of version {VERSION}; "
-                "use the vfxgb that wrote it"
+                f"{where}: found {totals.format!r} of version {totals.version}, wanted {FORMAT!r} of version "
+                f"{VERSION}; use the vfxgb that wrote it"
             )
-        if (found.party, found.peer) != (self.party, self.peer):
-            raise FormatError(f"{where}: it is what {found.party} has shown {found.peer}; {remedy}")
-        return found
+        if (totals.party, totals.peer) != (self.party, self.peer):
+            raise FormatError(f"{where}: it is what {totals.party} has shown {totals.peer}; {remedy}")
+        return totals
 
     @contextmanager
     def change(self) -> Iterator[Totals]:
@@ -141,12 +139,8 @@ class Account:
 
         Raises FormatError as `read`, OSError.
         """
-        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(self._lock_file):
             totals = self.read()
             yield totals
             body = msgspec.json.encode(totals)
             write_atomically(self.file, body + b"\n" + hashlib.sha256(body).hexdigest().encode() + b"\n")
-        finally:
-            os.close(descriptor)

@@ -13,14 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import (
-    ActiveContext,
-    ActiveRole,
-    Gradients,
-    HiddenActiveRole,
-    Release,
-    ReleaseContext,
-)
+from vfxgb.contract import ActiveContext, ActiveRole, Gradients, HiddenActiveRole, Release, ReleaseContext, RunFacts
 from vfxgb.contract.messages import Commit, Finish, Ready, Sealed, Setup, Stored
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
@@ -42,7 +35,7 @@ from vfxgb.train.plan import ActiveHooks, RunPlan
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.settings import active_settings, plain_params
-from vfxgb.train.target import Target
+from vfxgb.train.target import Learning, Target
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import rows_digest
@@ -109,14 +102,7 @@ class ActiveParty:
         self.opened_equations: dict[str, int] = {}
         setup = self._make_setup()
         self._keeper = ActiveCheckpoints(
-            plan.party,
-            setup,
-            hooks,
-            self.events,
-            self.opened_equations,
-            tuple(channels),
-            given.privacy,
-            given.ids,
+            plan.party, setup, hooks, self.events, self.opened_equations, tuple(channels), given.privacy, given.ids
         )
         self._keeper.check(
             active_settings(setup, plan, given.evals, given.cuts, given.constraints),
@@ -158,8 +144,8 @@ class ActiveParty:
         return place_rows(given.table, how)
 
     def _make_target(self) -> tuple[Target, Release | None]:
-        given = self._given
-        target = self._placed.target(given.labels, given.weights, self._objective, self._params, self._options)
+        given, learning = self._given, Learning(self._objective, self._params, self._options)
+        target = self._placed.target(given.labels, given.weights, learning)
         release = self._make_release(target)
         if release is not None:
             labels = target.train_labels
@@ -198,21 +184,15 @@ class ActiveParty:
         spec = self._plan.spec
         if spec.release is None or not self._channels:
             return None
-        return spec.release(
-            ReleaseContext(
-                params=self._plan.protocol_params,
-                train=self._params,
-                n_train=self._given.n_train,
-                n_outputs=self._objective.n_outputs,
-                fraction_bits=fraction_bits(self._given.n_train, self._options.precision_bits),
-                threads=self._given.threads,
-                timings=self.timings,
-                events=self.events,
-                receivers=tuple(self._channels),
-                weights=target.train_weights,
-                release_once=self._keeper.release_once,
-            )
-        )
+        receivers, weights, once = tuple(self._channels), target.train_weights, self._keeper.release_once
+        return spec.release(ReleaseContext(**self._facts(), receivers=receivers, weights=weights, release_once=once))
+
+    def _facts(self) -> dict[str, Any]:
+        """What roles and releases are told of the run: the fields of RunFacts."""
+        plan, given = self._plan, self._given
+        bits = fraction_bits(given.n_train, self._options.precision_bits)
+        facts = (plan.protocol_params, plan.params, given.n_train, self._objective.n_outputs, bits, given.threads)
+        return vars(RunFacts(*facts, self.timings, self.events))
 
     def run(self) -> ActiveShare:
         """Train to the end."""
@@ -265,17 +245,10 @@ class ActiveParty:
         if self._channels:
             self._role = self._plan.spec.active(
                 ActiveContext(
+                    **self._facts(),
                     channels=self._channels,
                     rows=binned.rows,
-                    params=self._plan.protocol_params,
-                    train=params,
-                    n_train=given.n_train,
-                    n_outputs=self._objective.n_outputs,
-                    fraction_bits=fraction_bits(given.n_train, self._options.precision_bits),
-                    threads=given.threads,
-                    timings=self.timings,
                     first_order=self._options.first_order,
-                    events=self.events,
                     opened_equations=self.opened_equations,
                     note=self._note,
                     progress=self._progress,
@@ -382,13 +355,7 @@ class ActiveParty:
 
     def _evaluate(self, state: TrainingState) -> None:
         with self.timings.phase("evaluate"):
-            evaluate(
-                state.evals_log,
-                self._given.evals,
-                self._objective,
-                self._metrics,
-                self._grown.target.rows,
-            )
+            evaluate(state.evals_log, self._given.evals, self._objective, self._metrics, self._grown.target.rows)
 
     def _training_metrics(self) -> dict[str, float]:
         log: EvalsLog = {}
@@ -397,14 +364,6 @@ class ActiveParty:
         return {name: values[-1] for name, values in log[TRAINING_ROWS].items()}
 
     def _share(self, state: TrainingState) -> ActiveShare:
-        feature, cut, default_left = zip(*self._own.records, strict=True) if self._own.records else ((), (), ())
-        records = SplitRecords(
-            self._given.table.names,
-            np.array(feature, dtype=np.int32),
-            np.array(cut, dtype=np.float64),
-            np.array(default_left, dtype=np.bool_),
-            self._fill,
-        )
         # Of several outputs XGBoost, too, keeps the start in margins.
         score = (
             self._base_margin if len(self._base_margin) > 1 else self._objective.transform(self._base_margin[None, :])
@@ -420,7 +379,7 @@ class ActiveParty:
             missing_strategy=self._params.missing_strategy,
             params=plain_params(self._params),
             trees=tuple(self._grown.trees),
-            records=records,
+            records=SplitRecords.of(self._given.table.names, self._own.records, self._fill),
             best_iteration=state.best_iteration,
         )
 

@@ -55,35 +55,26 @@ class Grown:
     first_rows: NDArray[np.int64] | None = None
 
 
+@dataclass(repr=False, eq=False)
 class ActiveCheckpoints:
     """Keeps and restores one run. `hooks`: see plan.RunHooks. `events`: the party's, to be kept.
 
     `opened`: passive party -> equations opened, to be kept. `receivers`: the passive parties. `privacy`, `ids`: see
-    active.ActiveInput.
-
-    `salt`: of the party's digests. `start`: rounds that were done before.
+    active.ActiveInput. `salt`: of the party's digests. `start`: rounds that were done before.
     """
 
-    def __init__(
-        self,
-        party: str,
-        setup: Setup,
-        hooks: ActiveHooks,
-        events: list[Event],
-        opened: dict[str, int],
-        receivers: Sequence[str] = (),
-        privacy: PrivacyFolder | None = None,
-        ids: NDArray[np.uint8] | None = None,
-    ) -> None:
-        resumed = hooks.resumed
-        self._party = party
-        self._setup = setup
-        self._keep = hooks.keep
-        self._resumed = resumed
-        self._ledger = hooks.ledger
-        self._events = events
-        self._opened = opened
-        self._what = f"{party} resuming run {setup.run[:16]}"
+    party: str
+    setup: Setup
+    hooks: ActiveHooks
+    events: list[Event]
+    opened: dict[str, int]
+    receivers: Sequence[str] = ()
+    privacy: PrivacyFolder | None = None
+    ids: NDArray[np.uint8] | None = None
+
+    def __post_init__(self) -> None:
+        resumed, run = self.hooks.resumed, self.setup.run[:16]
+        self._what = f"{self.party} resuming run {run}"
         self._last = resumed
         self._open = False
         self.start = 0 if resumed is None else resumed.rounds
@@ -92,23 +83,22 @@ class ActiveCheckpoints:
         # party -> the digest of its last RoundKept.
         self._passive = {} if resumed is None else dict(resumed.passive)
         if resumed is not None:
-            events.extend(resumed.events)
-        self._releases = ReleaseLog(
-            f"{party} in run {setup.run[:16]}", self.salt, events, hooks.ledger, receivers, privacy, ids, {}
-        )
+            self.events.extend(resumed.events)
+        what, ledger = f"{self.party} in run {run}", self.hooks.ledger
+        self._releases = ReleaseLog(what, self.salt, self.events, ledger, self.receivers, self.privacy, self.ids, {})
 
     @property
     def resumes(self) -> bool:
         """Whether the run was begun before: then there is a state already, perhaps with a release."""
-        return self._resumed is not None
+        return self.hooks.resumed is not None
 
     def check(self, settings: Settings, data: Callable[[], bytes]) -> None:
         """Take over events and ledger of a run that goes on. Raises CheckpointError unless it is this run."""
         self._settings, self._data = settings, data
-        state, setup = self._resumed, self._setup
+        state, setup = self.hooks.resumed, self.setup
         if state is None:
             return
-        if (state.run, state.party) != (setup.run, self._party):
+        if (state.run, state.party) != (setup.run, self.party):
             raise CheckpointError(
                 f"{self._what}: the checkpoint is of run {state.run[:16]} at {state.party}"
             ).for_peer()
@@ -122,50 +112,50 @@ class ActiveCheckpoints:
                 f"{self._what}: found other features, labels or weights than those it was begun with; resume with the "
                 "same data, or start a new run"
             ).for_peer(f"{self._what}: its data is not what the run began with; it must restore it, or start a new run")
-        self._opened.update(state.opened_equations)
-        self._ledger.restore(state.ledger, state.rounds)
+        self.opened.update(state.opened_equations)
+        self.hooks.ledger.restore(state.ledger, state.rounds)
 
     def labels(self, release: Release, labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """What the training knows of the labels: released now, or before the run broke off."""
-        if self._resumed is not None and self._resumed.labels is not None:
-            kept: NDArray[np.float32] = read_array(self._resumed.labels, np.float32, "the labels", len(labels))
+        if self.hooks.resumed is not None and self.hooks.resumed.labels is not None:
+            kept: NDArray[np.float32] = read_array(self.hooks.resumed.labels, np.float32, "the labels", len(labels))
             return kept
         return release.labels(labels)
 
     def release_once(
         self, settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]]
     ) -> NDArray[Any]:
-        """See protocols.base.ReleaseOnce. Within a run `labels` keeps what was released."""
+        """See contract.ReleaseOnce. Within a run `labels` keeps what was released."""
         return self._releases.once(settings, values, draw, lambda: None)
 
     def gradients(self, release: Release, gradients: Gradients) -> Gradients:
         """What `release` makes of gradients, or what it made of them before the run broke off."""
-        kept = None if self._resumed is None else self._resumed.release
+        kept = None if self.hooks.resumed is None else self.hooks.resumed.release
         if kept is not None and kept.round == gradients.round:
             shape = gradients.arrays[0].shape
             pairs = [
-                read_array(one, np.int64, "the gradients released", shape[0] * shape[1]).reshape(shape)
-                for one in kept.pairs
+                read_array(data, np.int64, "the gradients released", shape[0] * shape[1]).reshape(shape)
+                for data in kept.pairs
             ]
             return Gradients(gradients.round, pairs, gradients.sampled, kept.step)
-        found = release.gradients(gradients)
+        released = release.gradients(gradients)
         self._releases.charge()
-        if self._keep is not None and self._last is not None and found is not gradients:
+        if self.hooks.keep is not None and self._last is not None and released is not gradients:
             self._last = msgspec.structs.replace(
                 self._last,
-                release=KeptRelease(found.round, found.step, [array_bytes(pairs) for pairs in found.arrays]),
-                events=list(self._events),
-                ledger=self._ledger.totals(),
+                release=KeptRelease(released.round, released.step, [array_bytes(pairs) for pairs in released.arrays]),
+                events=list(self.events),
+                ledger=self.hooks.ledger.totals(),
             )
-            self._keep(self._last)
-        return found
+            self.hooks.keep(self._last)
+        return released
 
     def restore(self, grown: Grown, n_parties: int) -> None:
         """Set `grown`, which holds what a run begins with, to where the run stood."""
-        state, outputs = self._resumed, self._setup.n_outputs
+        state, outputs = self.hooks.resumed, self.setup.n_outputs
         if state is None:
             return
-        margins = read_array(state.margins, np.float32, "the margins", self._setup.n_rows * outputs)
+        margins = read_array(state.margins, np.float32, "the margins", self.setup.n_rows * outputs)
         grown.target.set_margins(margins.reshape(-1, outputs))
         grown.trees = [restore_tree(tree, n_parties) for tree in state.trees]
         if len(grown.trees) != state.rounds * outputs:
@@ -178,11 +168,11 @@ class ActiveCheckpoints:
 
     def records(self, n_features: int) -> list[tuple[int, float, bool]]:
         """The records of the rounds that were done before."""
-        return [] if self._resumed is None else restore_records(self._resumed.records, n_features)
+        return [] if self.hooks.resumed is None else restore_records(self.hooks.resumed.records, n_features)
 
     def take_over(self, state: TrainingState, n_rounds: int) -> int:
         """Set what callbacks see to where the run stood; returns how many of `n_rounds` the run may have."""
-        kept = self._resumed
+        kept = self.hooks.resumed
         if kept is None:
             return n_rounds
         state.start, state.iteration = kept.rounds, max(0, kept.rounds - 1)
@@ -197,7 +187,7 @@ class ActiveCheckpoints:
             known = self._passive.get(party, b"")
             trees = self._trees_digest if known else b""
             channel.send(
-                msgspec.structs.replace(self._setup, start_round=self.start, trees_digest=trees, state_digest=known)
+                msgspec.structs.replace(self.setup, start_round=self.start, trees_digest=trees, state_digest=known)
             )
 
     def check_ready(self, party: str, ready: Ready) -> None:
@@ -215,15 +205,15 @@ class ActiveCheckpoints:
 
     def break_off(self) -> None:
         """Keep the ledger of a round that ends early, and what it opened: what it told cannot be taken back."""
-        if self._open and self._keep is not None and self._last is not None:
+        if self._open and self.hooks.keep is not None and self._last is not None:
             self._last = msgspec.structs.replace(
-                self._last, ledger=self._ledger.totals(), opened_equations=dict(self._opened)
+                self._last, ledger=self.hooks.ledger.totals(), opened_equations=dict(self.opened)
             )
-            self._keep(self._last)
+            self.hooks.keep(self._last)
 
     def end_round(self, round_index: int, trees: Sequence[TreeShape], channels: Mapping[str, Channel]) -> None:
         """A round is grown: have it kept by those who took part in it."""
-        self._trees_digest = trees_link(self._trees_digest, self._setup.run, self.salt, trees)
+        self._trees_digest = trees_link(self._trees_digest, self.setup.run, self.salt, trees)
         for channel in channels.values():
             channel.send(EndRound(round=round_index, trees_digest=self._trees_digest))
 
@@ -249,17 +239,17 @@ class ActiveCheckpoints:
         """Keep everything as it stands; `labels`: what was released in their place, if anything was."""
         self._releases.charge()
         self._open = False
-        if self._keep is None:
+        if self.hooks.keep is None:
             return
         last = self._last
         kept = [] if last is None else last.trees
         self._last = ActiveState(
-            run=self._setup.run,
-            party=self._party,
-            protocol=self._setup.protocol,
+            run=self.setup.run,
+            party=self.party,
+            protocol=self.setup.protocol,
             settings=settings_digest(self._settings) if last is None else last.settings,
             data=self._data() if last is None else last.data,
-            rounds=len(grown.trees) // self._setup.n_outputs,
+            rounds=len(grown.trees) // self.setup.n_outputs,
             stopped=stopped,
             salt=self.salt,
             trees_digest=self._trees_digest,
@@ -275,12 +265,12 @@ class ActiveCheckpoints:
             learning_rate=state.learning_rate,
             first_rows=None if grown.first_rows is None else array_bytes(grown.first_rows),
             first_rate=grown.first_rate,
-            events=list(self._events),
-            ledger=self._ledger.totals(),
-            opened_equations=dict(self._opened),
+            events=list(self.events),
+            ledger=self.hooks.ledger.totals(),
+            opened_equations=dict(self.opened),
             chosen=dict(self._settings),
         )
-        self._keep(self._last)
+        self.hooks.keep(self._last)
 
 
 def _copy(log: EvalsLog) -> EvalsLog:

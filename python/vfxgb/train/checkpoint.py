@@ -41,17 +41,8 @@ VERSION = 3
 DIGEST_BYTES = 32
 
 
-class KeptTree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A TreeShape; arrays as little-endian bytes."""
-
-    party: bytes
-    record: bytes
-    left: bytes
-    right: bytes
-    parent: bytes
-    value: bytes
-    gain: bytes
-    cover: bytes
+# A TreeShape: the little-endian bytes of each of its arrays, by name.
+KeptTree: TypeAlias = dict[str, bytes]
 
 
 class KeptRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,8 +74,7 @@ class KeptArray(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.kind not in _KINDS:
             raise CheckpointError(f"{what}: found an array of {self.kind!r}, wanted one of {', '.join(_KINDS)}")
         dtype = np.dtype(self.kind).type
-        found: NDArray[Any] = read_array(self.data, dtype, what, math.prod(self.shape)).reshape(self.shape)
-        return found
+        return read_array(self.data, dtype, what, math.prod(self.shape)).reshape(self.shape)
 
 
 _KINDS = ("u1", "u2", "u4", "i4", "i8", "f4", "f8")
@@ -101,33 +91,45 @@ class KeptRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pairs: list[bytes]
 
 
-class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the active party keeps of run `run` after `rounds` rounds. Digests as in digests.py.
+class RunState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What both sides keep of run `run`, and how they know it again: digests of settings and data (digests.py).
 
-    `stopped`: a callback ended the training, what is left is the sealing. `trees_digest`: of the trees so far;
-    `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
-    released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
-    of the very first tree, int64 rows per node. `ledger`: totals so far. `opened_equations`: those of each passive
-    party so far (protocols.base.equations_of). `pace`: added by who stores the state. `chosen`: the settings whose
-    digest is `settings`, to say what differs when they change; empty in files of versions that did not keep them.
-    `source`: where the rows come from and how they are read, added by who stores the state. `best_margins`: `margins`
-    as they were after the best round, likewise; empty while that is the last one.
+    `salt` is that of the party's digests, `ledger` holds the totals so far. `pace` is added by who stores the state.
+    `chosen` are the settings whose digest is `settings`, to say what differs when they change; it is empty in files of
+    versions that did not keep them.
     """
-
-    KIND: ClassVar[bytes] = b"active\0"
 
     run: str
     party: str
     protocol: str
     settings: bytes
     data: bytes
+    salt: str
+    records: KeptRecords
+    events: list[Event]
+    ledger: list[Entry]
+    pace: dict[str, list[float]] = {}
+    chosen: dict[str, Any] = {}
+
+
+class ActiveState(RunState, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the active party keeps of a run after `rounds` rounds.
+
+    `stopped`: a callback ended the training, what is left is the sealing. `trees_digest`: of the trees so far;
+    `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
+    released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
+    of the very first tree, int64 rows per node. `opened_equations`: those of each passive party so far
+    (contract.equations_of). `source`: where the rows come from and how they are read, added by who stores the state.
+    `best_margins`: `margins` as they were after the best round, likewise; empty while that is the last one.
+    """
+
+    KIND: ClassVar[bytes] = b"active\0"
+
     rounds: int
     stopped: bool
-    salt: str
     trees_digest: bytes
     passive: dict[str, bytes]
     trees: list[KeptTree]
-    records: KeptRecords
     margins: bytes
     labels: bytes | None
     release: KeptRelease | None
@@ -137,11 +139,7 @@ class ActiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     learning_rate: float
     first_rows: bytes | None
     first_rate: float
-    events: list[Event]
-    ledger: list[Entry]
     opened_equations: dict[str, int]
-    pace: dict[str, list[float]] = {}
-    chosen: dict[str, Any] = {}
     source: dict[str, Any] = {}
     best_margins: bytes = b""
 
@@ -171,31 +169,20 @@ class BegunRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return BegunRounds(self.total + 1, self.again + repeated, max(self.furthest, round_index))
 
 
-class PassiveState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a passive party keeps of run `run`: its records, and a mark for every round it has taken part in.
+class PassiveState(RunState, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a passive party keeps of a run: its records, and a mark for every round it has taken part in.
 
     `releases`: what its role released under differential privacy and must never draw again (releases.py).
-    `begun`, `disclosed` (protocols.base.Disclosed by field) and `ledger` count everything that was shown, rounds that
-    broke off included. `pace`: added by who stores the state. `chosen`: as in ActiveState.
+    `begun`, `disclosed` (contract.Disclosed by field) and `ledger` count everything that was shown, rounds that broke
+    off included.
     """
 
     KIND: ClassVar[bytes] = b"passive"
 
-    run: str
-    party: str
-    protocol: str
-    settings: bytes
-    data: bytes
-    salt: str
-    records: KeptRecords
     marks: list[RoundMark]
     releases: dict[str, KeptArray]
-    events: list[Event]
-    ledger: list[Entry]
     begun: BegunRounds
     disclosed: dict[str, int]
-    pace: dict[str, list[float]] = {}
-    chosen: dict[str, Any] = {}
 
 
 S = TypeVar("S", ActiveState, PassiveState)
@@ -271,13 +258,14 @@ def read_array(data: bytes, dtype: type[np.generic], what: str, count: int | Non
 
 def keep_tree(tree: TreeShape) -> KeptTree:
     """A tree as a state holds it."""
-    return KeptTree(**{name: array_bytes(getattr(tree, name)) for name in _TREE_TYPES})
+    return {name: array_bytes(getattr(tree, name)) for name in _TREE_TYPES}
 
 
 def restore_tree(kept: KeptTree, n_parties: int) -> TreeShape:
     """The tree. Raises CheckpointError for arrays that are none."""
-    arrays = {name: read_array(getattr(kept, name), kind, "a tree") for name, kind in _TREE_TYPES.items()}
-    tree = TreeShape(**arrays)
+    if kept.keys() != _TREE_TYPES.keys():
+        raise CheckpointError(f"resuming: a tree has arrays {sorted(kept)}, wanted {sorted(_TREE_TYPES)}")
+    tree = TreeShape(**{name: read_array(kept[name], kind, "a tree") for name, kind in _TREE_TYPES.items()})
     try:
         check_tree(tree, n_parties, "resuming")
     except FormatError as error:

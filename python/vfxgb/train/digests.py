@@ -6,9 +6,10 @@ of one kind of thing from ever being the digest of another, and every part is pr
 """
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,23 +18,28 @@ from vfxgb.data.table import Table
 from vfxgb.model.shares import TreeShape
 from vfxgb.train.checkpoint import DIGEST_BYTES, KeptRecords, array_bytes, keep_tree
 
+Digest = TypeVar("Digest", "hashlib._Hash", hmac.HMAC)
+
 START = bytes(DIGEST_BYTES)
 # Rows of a source that are read at once.
 BLOCK_ROWS = 1 << 20
 
 
-def _digest(kind: str, parts: Iterable[bytes]) -> bytes:
-    found = hashlib.sha256(f"vfxgb {kind} 1\n".encode())
+def add_parts(digest: Digest, parts: Iterable[bytes]) -> Digest:
+    """The digest after parts, each preceded by its length."""
     for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.digest()
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest
+
+
+def _digest(kind: str, parts: Iterable[bytes]) -> bytes:
+    return add_parts(hashlib.sha256(f"vfxgb {kind} 1\n".encode()), parts).digest()
 
 
 def trees_link(before: bytes, run: str, salt: str, trees: Sequence[TreeShape]) -> bytes:
     """The active party's chain after a round of `trees`."""
-    kept = [keep_tree(tree) for tree in trees]
-    fields = (getattr(tree, name) for tree in kept for name in tree.__struct_fields__)
+    fields = (data for tree in trees for data in keep_tree(tree).values())
     return _digest("round of trees", (run.encode(), salt.encode(), before, *fields))
 
 

@@ -22,23 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.contract import (
-    Disclosed,
-    HiddenPassiveRole,
-    PassiveContext,
-    PassiveRole,
-    ProtocolSpec,
-)
-from vfxgb.contract.messages import (
-    Commit,
-    EndRound,
-    Finish,
-    Ready,
-    RoundKept,
-    Sealed,
-    Setup,
-    Stored,
-)
+from vfxgb.contract import Disclosed, HiddenPassiveRole, PassiveContext, PassiveRole, ProtocolSpec
+from vfxgb.contract.messages import Commit, EndRound, Finish, Ready, RoundKept, Sealed, Setup, Stored
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
@@ -57,7 +42,6 @@ from vfxgb.train.placing import Placing, check_passive, place_rows
 from vfxgb.train.plan import PassiveHooks, check_hidden_nodes, resolve_protocol
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
-from vfxgb.train.split_log import SplitLog
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.rows import check_rows, rows_digest
@@ -94,14 +78,7 @@ class PassiveParty:
     `run_id`: see plan.RunPlan. `hooks`: see plan.RunHooks.
     """
 
-    def __init__(
-        self,
-        party: str,
-        run_id: str,
-        given: PassiveInput,
-        channel: Channel,
-        hooks: PassiveHooks,
-    ) -> None:
+    def __init__(self, party: str, run_id: str, given: PassiveInput, channel: Channel, hooks: PassiveHooks) -> None:
         self.party = party
         self.timings = hooks.timings
         self.disclosed = Disclosed()
@@ -117,16 +94,8 @@ class PassiveParty:
         self.shows_nodes = True
         self.ledger = hooks.ledger
         self._keeper = PassiveCheckpoints(
-            party,
-            run_id,
-            hooks,
-            self.events,
-            self.disclosed,
-            channel.peer,
-            given.privacy,
-            given.ids,
+            party, run_id, channel.peer, hooks, self.events, self.disclosed, given.privacy, given.ids
         )
-        self._splits = SplitLog()
         self._fill: tuple[float, ...] | None = None
         self._seal = Seal()
 
@@ -137,8 +106,8 @@ class PassiveParty:
 
     def share(self) -> PassiveShare:
         """The party's share of the model as it stands."""
-        records = self._splits.records(self._given.table.names, self._fill)
-        paths = self._splits.paths(self._setup.missing_strategy)
+        records = self._keeper.splits.records(self._given.table.names, self._fill)
+        paths = self._keeper.splits.paths(self._setup.missing_strategy)
         return PassiveShare(self._run_id, self.party, records, self._seal, paths)
 
     def run(self) -> None:
@@ -165,7 +134,7 @@ class PassiveParty:
             # A role that failed may be unable to count the round; its messages count all the same.
             with suppress(Exception):
                 self._role.end_tree()
-            self._keeper.keep(self._splits)
+            self._keeper.keep()
 
     def _take_part(self) -> None:
         handlers: Handlers = {**self._rounds.handlers, EndRound: self._end_round}
@@ -224,9 +193,7 @@ class PassiveParty:
         table = self._given.table
         self._setup = setup
         settings = passive_settings(setup, self._given.cuts, self._given.constraints)
-        self._splits = self._keeper.go_back(
-            setup, self._channel.peer, settings, lambda: table_digest(self._given.table), len(table.names)
-        )
+        self._keeper.go_back(setup, settings, lambda: table_digest(table), len(table.names))
         self.resumed_at = setup.start_round
         with self.timings.phase("bin"):
             self._binned = self._bin(setup, spec, own_params)
@@ -252,14 +219,14 @@ class PassiveParty:
                 disclosed=self.disclosed,
                 events=self.events,
                 note=self._note,
-                release_once=lambda settings, values, draw: self._keeper.release_once(
-                    settings, values, draw, self._splits
-                ),
+                release_once=self._keeper.release_once,
                 rounds_left=setup.n_rounds - setup.start_round,
                 max_depth=setup.max_depth,
             )
         )
-        run = PassiveRun(self.party, self._channel, setup, self._binned, self._splits, self.timings, self._begin_round)
+        run = PassiveRun(
+            self.party, self._channel, setup, self._binned, self._keeper.splits, self.timings, self._begin_round
+        )
         self._rounds = (
             ShownRounds(run, cast("PassiveRole", self._role))
             if spec.shows_nodes
@@ -288,7 +255,7 @@ class PassiveParty:
         if self._given.begin is not None:
             self._given.begin(round_index, self._setup.n_outputs)
         with self.timings.phase("keep"):
-            self._keeper.begin_round(round_index, self._splits)
+            self._keeper.begin_round(round_index)
 
     def _finish(self, message: Finish) -> None:
         last = self._rounds.round
@@ -321,5 +288,5 @@ class PassiveParty:
         self._role.end_tree()
         rounds.end()
         with self.timings.phase("keep"):
-            link = self._keeper.end_round(message.round, digest, self._splits)
+            link = self._keeper.end_round(message.round, digest)
         self._channel.send(RoundKept(round=message.round, state_digest=link))

@@ -9,6 +9,7 @@ replaces it: the active party may have asked for other gradients the second time
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,48 +30,34 @@ from vfxgb.train.split_log import SplitLog
 _BEGINNING = RoundMark(-1, 0, b"", b"")
 
 
+@dataclass(repr=False, eq=False)
 class PassiveCheckpoints:
-    """Keeps and restores one run. `events` and `disclosed` are the party's.
+    """Keeps and restores one run of `party` with the active party `peer`. `events` and `disclosed` are the party's.
 
-    `hooks`: see plan.RunHooks.
-
-    `peer`: the active party. `privacy`, `ids`: see passive.PassiveInput. `salt`: of the party's digests. `begun`: the
-    rounds it has begun to answer, in all sessions of the run.
+    `hooks`: see plan.RunHooks. `privacy`, `ids`: see passive.PassiveInput. `salt`: of the party's digests. `begun`: the
+    rounds it has begun to answer, in all sessions of the run. `splits`: those of the party, from `go_back` on.
     """
 
-    def __init__(
-        self,
-        party: str,
-        run_id: str,
-        hooks: PassiveHooks,
-        events: list[Event],
-        disclosed: Disclosed,
-        peer: str,
-        privacy: PrivacyFolder | None = None,
-        ids: NDArray[np.uint8] | None = None,
-    ) -> None:
-        resumed = hooks.resumed
-        self._party = party
-        self._run_id = run_id
-        self._keep = hooks.keep
-        self._resumed = resumed
-        self._ledger = hooks.ledger
-        self._events = events
-        self._disclosed = disclosed
+    party: str
+    run_id: str
+    peer: str
+    hooks: PassiveHooks
+    events: list[Event]
+    disclosed: Disclosed
+    privacy: PrivacyFolder | None = None
+    ids: NDArray[np.uint8] | None = None
+
+    def __post_init__(self) -> None:
+        resumed = self.hooks.resumed
+        self.splits = SplitLog()
         self._marks: list[RoundMark] = []
         self.salt = new_salt() if resumed is None else resumed.salt
         self.begun = BegunRounds() if resumed is None else resumed.begun
         if resumed is not None:
-            events.extend(resumed.events)
+            self.events.extend(resumed.events)
+        what, kept = f"{self.party} in run {self.run_id[:16]}", {} if resumed is None else dict(resumed.releases)
         self._releases = ReleaseLog(
-            f"{party} in run {run_id[:16]}",
-            self.salt,
-            events,
-            hooks.ledger,
-            [peer],
-            privacy,
-            ids,
-            {} if resumed is None else resumed.releases,
+            what, self.salt, self.events, self.hooks.ledger, [self.peer], self.privacy, self.ids, kept
         )
 
     @property
@@ -78,16 +65,14 @@ class PassiveCheckpoints:
         """Where the party stands: the mark of the last round, or that of the beginning."""
         return self._marks[-1] if self._marks else _BEGINNING
 
-    def go_back(
-        self, setup: Setup, peer: str, settings: Settings, data: Callable[[], bytes], n_features: int
-    ) -> SplitLog:
-        """The splits to go on with: stand where the active party, `peer`, stands, or refuse.
+    def go_back(self, setup: Setup, settings: Settings, data: Callable[[], bytes], n_features: int) -> None:
+        """Stand where the active party stands, or refuse.
 
         Raises CheckpointError, which names what differs: run, settings, data, or the digests of the round.
         """
-        state, what = self._resumed, f"{self._party} resuming run {self._run_id[:16]}"
+        state, peer, what = self.hooks.resumed, self.peer, f"{self.party} resuming run {self.run_id[:16]}"
         self._setup, self._settings = setup, settings
-        self._data = data() if self._keep is not None or state is not None else b""
+        self._data = data() if self.hooks.keep is not None or state is not None else b""
         marks: list[RoundMark] = []
         if state is not None:
             self._check(state, what)
@@ -106,22 +91,21 @@ class PassiveCheckpoints:
             ).for_peer()
         self._marks = list(marks[:wanted])
         last = self.last
-        found, own = (setup.trees_digest, setup.state_digest), (last.trees_digest, last.state_digest)
-        if found != own:
+        theirs, own = (setup.trees_digest, setup.state_digest), (last.trees_digest, last.state_digest)
+        if theirs != own:
             raise CheckpointError(
-                f"{what}: after {wanted} rounds {peer} has state {_short(found)}, found {_short(own)} here; the two "
+                f"{what}: after {wanted} rounds {peer} has state {_short(theirs)}, found {_short(own)} here; the two "
                 "checkpoints are not of one run: restore those that belong together, or start a new run"
             ).for_peer()
-        if state is None:
-            return SplitLog()
-        for name, count in state.disclosed.items():
-            setattr(self._disclosed, name, count)
-        self._ledger.restore(state.ledger, setup.start_round)
-        return SplitLog.restore(state.records, last.n_records, n_features)
+        if state is not None:
+            for name, count in state.disclosed.items():
+                setattr(self.disclosed, name, count)
+            self.hooks.ledger.restore(state.ledger, setup.start_round)
+            self.splits = SplitLog.restore(state.records, last.n_records, n_features)
 
     def _check(self, state: PassiveState, what: str) -> None:
         setup = self._setup
-        if (state.run, state.party) != (self._run_id, self._party):
+        if (state.run, state.party) != (self.run_id, self.party):
             raise CheckpointError(f"{what}: the checkpoint is of run {state.run[:16]} at {state.party}").for_peer()
         if (state.protocol, state.settings) != (setup.protocol, settings_digest(self._settings)):
             # What the active party asks for it may hear again; the cuts and constraints are this party's own.
@@ -142,52 +126,52 @@ class PassiveCheckpoints:
                 f"{what}: the rounds of the checkpoint do not follow one another; start a new run"
             ).for_peer()
 
-    def begin_round(self, round_index: int, splits: SplitLog) -> None:
+    def begin_round(self, round_index: int) -> None:
         """Keep that a round has begun; called before anything of it is answered."""
         self.begun = self.begun.begin(round_index)
-        self.keep(splits)
+        self.keep()
 
-    def end_round(self, round_index: int, trees_digest: bytes, splits: SplitLog) -> bytes:
+    def end_round(self, round_index: int, trees_digest: bytes) -> bytes:
         """Keep a round that is over; returns the digest of where the party stands then."""
         last = self.last
         link = state_link(
             last.state_digest or START,
-            self._run_id,
-            self._party,
+            self.run_id,
+            self.party,
             self.salt,
             trees_digest,
-            splits.keep(last.n_records, len(splits)),
+            self.splits.keep(last.n_records, len(self.splits)),
         )
-        self._marks.append(RoundMark(round_index, len(splits), trees_digest, link))
-        self.keep(splits)
+        self._marks.append(RoundMark(round_index, len(self.splits), trees_digest, link))
+        self.keep()
         return link
 
     def release_once(
-        self, settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]], splits: SplitLog
+        self, settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[], NDArray[Any]]
     ) -> NDArray[Any]:
-        """See protocols.base.ReleaseOnce: what is about to be released is kept beside the rounds that are over."""
-        return self._releases.once(settings, values, draw, lambda: self.keep(splits))
+        """See contract.ReleaseOnce: what is about to be released is kept beside the rounds that are over."""
+        return self._releases.once(settings, values, draw, self.keep)
 
-    def keep(self, splits: SplitLog) -> None:
+    def keep(self) -> None:
         """Keep everything as it stood after the last round, and all that was released and shown until now."""
         self._releases.charge()
-        if self._keep is None:
+        if self.hooks.keep is None:
             return
-        self._keep(
+        self.hooks.keep(
             PassiveState(
-                run=self._run_id,
-                party=self._party,
+                run=self.run_id,
+                party=self.party,
                 protocol=self._setup.protocol,
                 settings=settings_digest(self._settings),
                 data=self._data,
                 salt=self.salt,
-                records=splits.keep(0, self.last.n_records),
+                records=self.splits.keep(0, self.last.n_records),
                 marks=list(self._marks),
                 releases=dict(self._releases.kept),
-                events=list(self._events),
-                ledger=self._ledger.totals(),
+                events=list(self.events),
+                ledger=self.hooks.ledger.totals(),
                 begun=self.begun,
-                disclosed=dict(vars(self._disclosed)),
+                disclosed=dict(vars(self.disclosed)),
                 chosen=dict(self._settings),
             )
         )
@@ -198,4 +182,4 @@ def _asked(settings: Settings) -> Settings:
 
 
 def _short(digests: tuple[bytes, bytes]) -> str:
-    return "/".join(one.hex()[:16] or "none" for one in digests)
+    return "/".join(digest.hex()[:16] or "none" for digest in digests)

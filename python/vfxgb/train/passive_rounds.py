@@ -113,6 +113,4 @@ class PassiveRounds:
 
     def _records(self, resolved: Resolved) -> list[tuple[int, float, bool]]:
         """Splits as a share holds them: feature, cut point, default direction."""
-        cuts = self._run.binned.cuts
-        places = zip(resolved.feature.tolist(), resolved.bin.tolist(), resolved.default_left.tolist(), strict=True)
-        return [(feature, float(cuts[feature][cut]), default_left) for feature, cut, default_left in places]
+        return self._run.binned.splits(resolved.feature, resolved.bin, resolved.default_left)

@@ -112,12 +112,7 @@ class ShownRounds(PassiveRounds):
         return np.concatenate(children), np.concatenate(split)
 
     def _parent_places(
-        self,
-        tree: int,
-        nodes: NDArray[np.int32],
-        parents: NDArray[np.int32],
-        children: NDArray[np.int32],
-        what: str,
+        self, tree: int, nodes: NDArray[np.int32], parents: NDArray[np.int32], children: NDArray[np.int32], what: str
     ) -> NDArray[np.int64]:
         """Where the nodes' parents stand among the nodes opened before, -1 for the root. Raises MessageError.
 

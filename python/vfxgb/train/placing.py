@@ -5,13 +5,13 @@ Whoever takes part after that has a RowStore (rows/base.py) and, at the active p
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.contract import EngineOptions, ProtocolSpec
+from vfxgb.contract import ProtocolSpec
 from vfxgb.data.impute import STRATEGIES, filled
 from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
@@ -20,12 +20,13 @@ from vfxgb.engine.base import Engine
 from vfxgb.engine.table import ShardedTable
 from vfxgb.engine.target import ShardedTarget
 from vfxgb.errors import EngineError
-from vfxgb.objective import Objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.train.target import MemoryTarget, Target
+from vfxgb.train.target import Learning, MemoryTarget, Target
 
 Float32Array = NDArray[np.float32]
+# Labels of all rows, or where to read them, with the weights.
+Labels: TypeAlias = NDArray[Any] | TargetSource
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,7 @@ class Placed(Protocol):
     def bin(self, cuts: Mapping[str, Any] | None) -> BinnedTable:
         """The rows in bins, by the table's own cuts or the imposed ones. Raises CutsError."""
 
-    def target(
-        self,
-        labels: NDArray[Any] | TargetSource,
-        weights: Float32Array | None,
-        objective: Objective,
-        params: TrainParams,
-        options: EngineOptions,
-    ) -> Target:
+    def target(self, labels: Labels, weights: Float32Array | None, learning: Learning) -> Target:
         """What the active party has per row beside its features. Raises LabelError, now or with the first round."""
 
 
@@ -86,19 +80,12 @@ class _InMemory:
         binned = BinnedTable.build(table, how.n_train, how.max_bin, cuts, how.threads, hide_missing=how.hide_missing)
         return replace(binned, fill=fill)
 
-    def target(
-        self,
-        labels: NDArray[Any] | TargetSource,
-        weights: Float32Array | None,
-        objective: Objective,
-        params: TrainParams,
-        options: EngineOptions,
-    ) -> Target:
+    def target(self, labels: Labels, weights: Float32Array | None, learning: Learning) -> Target:
         how = self.how
         if not isinstance(labels, np.ndarray):
             labels, weights = labels.read(0, self.table.n_rows)
-        checked = objective.check_labels(labels, how.party)
-        return MemoryTarget(objective, params, options, checked, weights, how.n_train, how.threads)
+        checked = learning.objective.check_labels(labels, how.party)
+        return MemoryTarget(learning, checked, weights, how.n_train, how.threads)
 
 
 @dataclass(frozen=True)
@@ -109,17 +96,11 @@ class _InShards:
     def bin(self, cuts: Mapping[str, Any] | None) -> BinnedTable:
         return self.shards.bin(self.how.max_bin, cuts)
 
-    def target(
-        self,
-        labels: NDArray[Any] | TargetSource,
-        weights: Float32Array | None,
-        objective: Objective,
-        params: TrainParams,
-        options: EngineOptions,
-    ) -> Target:
+    def target(self, labels: Labels, weights: Float32Array | None, learning: Learning) -> Target:
         shards = self.shards
         source = shards.target(labels, weights, self.how.party)
-        return ShardedTarget(shards.engine, shards.division, source, objective, params, options.precision_bits)
+        objective, params, bits = learning.objective, learning.params, learning.options.precision_bits
+        return ShardedTarget(shards.engine, shards.division, source, objective, params, bits)
 
 
 def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:

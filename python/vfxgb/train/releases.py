@@ -14,14 +14,12 @@ every run; a release is stored in the order of the ids and laid out for the run 
 their owner only. The order is: charge, store, send. A crash in between may charge too much, never too little.
 """
 
-import fcntl
 import hashlib
 import hmac
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +30,11 @@ from numpy.typing import NDArray
 from vfxgb._native.rand import random_bytes
 from vfxgb.dp.event import Event
 from vfxgb.errors import FormatError
-from vfxgb.files import make_private, write_atomically
+from vfxgb.files import locked, make_private, write_atomically
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.account import Account
 from vfxgb.train.checkpoint import DIGEST_BYTES, KeptArray, array_bytes
+from vfxgb.train.digests import add_parts
 
 MAGIC = b"VFXGBREL"
 VERSION = 1
@@ -84,15 +83,9 @@ class PrivacyFolder:
         """The key of a release that is made of `parts`."""
         return keyed(self._secret(), parts)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Hold the folder while a release is looked for, drawn and stored: two runs at once must not draw two."""
-        descriptor = os.open(self._releases / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+        return locked(self._releases / ".lock")
 
     def find(self, key: str) -> StoredRelease | None:
         """The release under `key`, None if there is none. Raises FormatError for a file that is damaged."""
@@ -137,6 +130,7 @@ class PrivacyFolder:
 Charge = Callable[[str, str, Sequence[Event], bool, Sequence[Event]], None]
 
 
+@dataclass(repr=False, eq=False)
 class ReleaseLog:
     """The releases of one party in one run. `what`: names party and run, for messages.
 
@@ -145,26 +139,17 @@ class ReleaseLog:
     where rows are known by their place alone. `kept`: what this run has released, in its own order of rows.
     """
 
-    def __init__(
-        self,
-        what: str,
-        salt: str,
-        events: list[Event],
-        ledger: Ledger,
-        receivers: Sequence[str],
-        folder: PrivacyFolder | None,
-        ids: NDArray[np.uint8] | None,
-        kept: Mapping[str, KeptArray],
-    ) -> None:
-        self.kept = dict(kept)
-        self._what = what
-        self._salt = salt
-        self._events = events
-        self._ledger = ledger
-        self._receivers = tuple(receivers)
-        self._folder = folder
-        self._ids = ids
-        self._charged = len(events)
+    what: str
+    salt: str
+    events: list[Event]
+    ledger: Ledger
+    receivers: Sequence[str]
+    folder: PrivacyFolder | None
+    ids: NDArray[np.uint8] | None
+    kept: dict[str, KeptArray]
+
+    def __post_init__(self) -> None:
+        self._charged = len(self.events)
         self._tell()
 
     def once(
@@ -178,19 +163,19 @@ class ReleaseLog:
         order = self._order(values.shape[-1])
         parts = [
             json.dumps(dict(settings), sort_keys=True).encode(),
-            b"" if self._ids is None else np.ascontiguousarray(self._ids[: len(order)][order]).tobytes(),
+            b"" if self.ids is None else np.ascontiguousarray(self.ids[: len(order)][order]).tobytes(),
             f"{values.dtype.kind}{values.dtype.itemsize} {values.shape}".encode(),
             array_bytes(np.ascontiguousarray(values[..., order])),
         ]
-        key = keyed(self._salt.encode(), parts) if self._folder is None else self._folder.key(parts)
+        key = keyed(self.salt.encode(), parts) if self.folder is None else self.folder.key(parts)
         known = self.kept.get(key)
         if known is not None:
-            return known.restore(self._what)
-        if self._folder is None:
+            return known.restore(self.what)
+        if self.folder is None:
             released = draw()
         else:
-            with self._folder.alone():
-                released = self._shared(self._folder, key, order, draw)
+            with self.folder.alone():
+                released = self._shared(self.folder, key, order, draw)
         self.kept[key] = KeptArray.of(released)
         keep()
         return released
@@ -199,63 +184,59 @@ class ReleaseLog:
         self, folder: PrivacyFolder, key: str, order: NDArray[np.int64], draw: Callable[[], NDArray[Any]]
     ) -> NDArray[Any]:
         """The release of an earlier run, or one that is drawn, charged and stored now."""
-        first = len(self._events)
+        first = len(self.events)
         stored = folder.find(key)
         if stored is None:
             released = draw()
         else:
-            in_order = stored.array.restore(self._what)
+            in_order = stored.array.restore(self.what)
             released = np.empty_like(in_order)
             released[..., order] = in_order
-            for receiver in self._receivers:
-                self._events.extend(replace(event, receiver=receiver) for event in stored.events)
-            self._ledger.notes.append(
+            for receiver in self.receivers:
+                self.events.extend(replace(event, receiver=receiver) for event in stored.events)
+            self.ledger.notes.append(
                 f"{folder.party} used a release of an earlier run again; nothing was drawn anew, nothing more was spent"
             )
-        events = self._events[first:]
+        events = self.events[first:]
         try:
             self._charge(folder, key, events, stored is None)
         except BaseException:
             # Nothing of it leaves this party.
-            del self._events[first:]
+            del self.events[first:]
             raise
         if stored is None:
-            mine = [replace(event, receiver="") for event in events if event.receiver == self._receivers[0]]
+            mine = [replace(event, receiver="") for event in events if event.receiver == self.receivers[0]]
             folder.store(key, StoredRelease(KeptArray.of(released[..., order]), mine))
         return released
 
     def charge(self) -> None:
         """Charge what roles have entered since the last time: noise of this run, which is never used again."""
-        new = self._events[self._charged :]
-        if new and self._folder is not None:
-            self._charge(self._folder, "", new, True)
-        self._charged = len(self._events)
+        new = self.events[self._charged :]
+        if new and self.folder is not None:
+            self._charge(self.folder, "", new, True)
+        self._charged = len(self.events)
 
     def _charge(self, folder: PrivacyFolder, key: str, events: Sequence[Event], fresh: bool) -> None:
         for receiver in dict.fromkeys(event.receiver for event in events):
             mine = [event for event in events if event.receiver == receiver]
-            folder.charge(receiver, key, mine, fresh, [event for event in self._events if event.receiver == receiver])
-        self._charged = len(self._events)
+            folder.charge(receiver, key, mine, fresh, [event for event in self.events if event.receiver == receiver])
+        self._charged = len(self.events)
         self._tell()
 
     def _tell(self) -> None:
         """Let the ledger have the totals over all runs."""
-        if self._folder is not None:
-            for receiver in self._receivers:
-                totals = self._folder.account(receiver).read()
-                self._ledger.across_runs[self._folder.party, receiver] = totals.accountant().events
+        if self.folder is not None:
+            for receiver in self.receivers:
+                totals = self.folder.account(receiver).read()
+                self.ledger.across_runs[self.folder.party, receiver] = totals.accountant().events
 
     def _order(self, n_rows: int) -> NDArray[np.int64]:
         """The rows by their ids: the same people stand in another order in every run."""
-        if self._ids is None:
+        if self.ids is None:
             return np.arange(n_rows)
-        return np.lexsort(np.ascontiguousarray(self._ids[:n_rows]).view("<u8").T)
+        return np.lexsort(np.ascontiguousarray(self.ids[:n_rows]).view("<u8").T)
 
 
 def keyed(secret: bytes, parts: Sequence[bytes]) -> str:
     """HMAC-SHA-256 over parts, each preceded by its length; hexadecimal."""
-    found = hmac.new(secret, b"vfxgb release 1\n", hashlib.sha256)
-    for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.hexdigest()
+    return add_parts(hmac.new(secret, b"vfxgb release 1\n", hashlib.sha256), parts).hexdigest()

@@ -72,14 +72,7 @@ class SplitLog:
 
     def records(self, features: tuple[str, ...], fill: tuple[float, ...] | None) -> SplitRecords:
         """The splits as a share holds them."""
-        feature, cut, default_left = zip(*self._records, strict=True) if self._records else ((), (), ())
-        return SplitRecords(
-            features,
-            np.array(feature, dtype=np.int32),
-            np.array(cut, dtype=np.float64),
-            np.array(default_left, dtype=np.bool_),
-            fill,
-        )
+        return SplitRecords.of(features, self._records, fill)
 
     def paths(self, missing_strategy: str) -> SplitPaths:
         """Where they stand, as a share holds it."""

@@ -142,12 +142,7 @@ class Grower:
                 tree.split(owned, gain, last)
 
     def _keep(
-        self,
-        split: OwnedSplits,
-        tree: GrowingTree,
-        own: Proposals,
-        mine: list[OwnedSplits],
-        gain: NDArray[np.float64],
+        self, split: OwnedSplits, tree: GrowingTree, own: Proposals, mine: list[OwnedSplits], gain: NDArray[np.float64]
     ) -> OwnedSplits:
         """Those of a passive party's splits that are made, of splits whose gains became known with their rows.
 

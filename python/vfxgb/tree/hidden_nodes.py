@@ -18,15 +18,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.contract import ActiveLevel, Gradients, HiddenActiveRole, LeftRows, LevelNodes, Proposals, WonNodes
-from vfxgb.contract.messages import (
-    BeginHiddenRound,
-    OpenSlots,
-    PlaceSplits,
-    TreePlaces,
-    TreeSlots,
-    TreeWins,
-    WonSlots,
-)
+from vfxgb.contract.messages import BeginHiddenRound, OpenSlots, PlaceSplits, TreePlaces, TreeSlots, TreeWins, WonSlots
 from vfxgb.errors import MessageError
 from vfxgb.transport.messages import pack_array
 from vfxgb.tree.columns import pack_allowed

@@ -73,9 +73,6 @@ class OwnFeatures:
             resolved.default_left,
         )
         first = len(self.records)
-        for feature, cut, default_left in zip(
-            resolved.feature.tolist(), resolved.bin.tolist(), resolved.default_left.tolist(), strict=True
-        ):
-            self.records.append((feature, float(self._binned.cuts[feature][cut]), default_left))
+        self.records += self._binned.splits(resolved.feature, resolved.bin, resolved.default_left)
         records = np.arange(first, len(self.records), dtype=np.int32)
         return OwnedSplits(party, positions, chosen.left, chosen.constraint, records, bits)

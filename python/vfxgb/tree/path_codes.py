@@ -21,12 +21,7 @@ class PathCodes:
         return [self._codes.get((tree, node), NOTHING_ABOVE) for node in nodes]
 
     def grow(
-        self,
-        tree: int,
-        nodes: Sequence[int],
-        left: Sequence[int],
-        right: Sequence[int],
-        own: Sequence[int] | None,
+        self, tree: int, nodes: Sequence[int], left: Sequence[int], right: Sequence[int], own: Sequence[int] | None
     ) -> None:
         """Nodes of a tree have children now. `own`: the records that split them, None for another party's splits."""
         for place, inherited in enumerate(self.above(tree, nodes)):

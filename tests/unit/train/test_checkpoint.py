@@ -82,19 +82,19 @@ def passive_state() -> PassiveState:
     marks = [RoundMark(0, 2, b"t" * 32, b"s" * 32)]
     releases = {"key": KeptArray.of(np.array([[1, 2], [3, 4]], dtype=np.uint16))}
     return PassiveState(
-        "ab" * 16,
-        "shop",
-        "plain",
-        bytes(32),
-        bytes(32),
-        "ef" * 32,
-        keep_records(RECORDS),
-        marks,
-        releases,
-        [],
-        [],
-        BegunRounds(3, 1, 1),
-        {"small_sums": 5},
+        run="ab" * 16,
+        party="shop",
+        protocol="plain",
+        settings=bytes(32),
+        data=bytes(32),
+        salt="ef" * 32,
+        records=keep_records(RECORDS),
+        marks=marks,
+        releases=releases,
+        events=[],
+        ledger=[],
+        begun=BegunRounds(3, 1, 1),
+        disclosed={"small_sums": 5},
     )
 
 

@@ -15,6 +15,7 @@ from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train.placing import Placing, check_fits, check_passive, place_rows
+from vfxgb.train.target import Learning
 
 ROWS, TRAIN = 90, 70
 PARAMS = TrainParams(objective="binary:logistic", max_bin=8)
@@ -64,11 +65,11 @@ def test_what_missing_values_were_replaced_by(table) -> None:
 def test_the_same_gradients_wherever_labels_are(table, engine) -> None:
     labels = (np.arange(ROWS) % 3 == 0).astype(np.float32)
     weights = np.linspace(0.5, 2.0, ROWS).astype(np.float32)
-    objective = make_objective(PARAMS)
+    learning = Learning(make_objective(PARAMS), PARAMS, EngineOptions())
     found = []
     for given in (labels, ArrayTarget(labels, weights, "bank")):
         for how in (placing(), placing(engine=engine)):
-            target = place_rows(table, how).target(given, weights, objective, PARAMS, EngineOptions())
+            target = place_rows(table, how).target(given, weights, learning)
             base = target.start(PARAMS)
             gradients = target.gradients(0)
             found.append((base.tolist(), gradients.step, gradients.arrays[0].tolist()))
@@ -77,12 +78,12 @@ def test_the_same_gradients_wherever_labels_are(table, engine) -> None:
 
 def test_labels_in_shards_stay_there(table, engine) -> None:
     labels = np.zeros(ROWS, dtype=np.float32)
-    objective = make_objective(PARAMS)
-    target = place_rows(table, placing(engine=engine)).target(labels, None, objective, PARAMS, EngineOptions())
+    learning = Learning(make_objective(PARAMS), PARAMS, EngineOptions())
+    target = place_rows(table, placing(engine=engine)).target(labels, None, learning)
     for asked in (lambda: target.train_labels, lambda: target.train_weights, lambda: target.train_on(labels)):
         with pytest.raises(EngineError, match="of this process: the rows are in shards"):
             asked()
-    here = place_rows(table, placing()).target(labels, None, objective, PARAMS, EngineOptions())
+    here = place_rows(table, placing()).target(labels, None, learning)
     here.train_on(np.ones(TRAIN, dtype=np.float32))
     assert here.train_labels.tolist() == [1.0] * TRAIN
     assert here.rows(slice(0, TRAIN))[0].tolist() == [0.0] * TRAIN

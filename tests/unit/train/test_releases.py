@@ -231,7 +231,7 @@ def test_two_runs_at_once_draw_one_release(tmp_path: Path) -> None:
 
         def draw() -> np.ndarray:
             draws.append(1)
-            own._events.append(Event("coin", 1.0, "shop", "labels"))
+            own.events.append(Event("coin", 1.0, "shop", "labels"))
             return np.random.default_rng().normal(size=20).astype(np.float32)
 
         found.append(own.once({}, values, draw, lambda: None))

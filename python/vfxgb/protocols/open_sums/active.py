@@ -68,8 +68,8 @@ class OpenedSums:
         self._level = level
         self._source.open_level(level)
 
-    def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
-        """See ActiveRole."""
+    def propose(self, level: ActiveLevel, own: Sequence[Proposals] = ()) -> Mapping[str, Sequence[Proposals]]:  # noqa: ARG002
+        """See ActiveRole and HiddenActiveRole: the sums tell all that there is to know."""
         proposals: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
             opened = self._source.receive(party, level)

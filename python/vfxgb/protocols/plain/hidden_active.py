@@ -4,12 +4,12 @@ It is the plain twin of protocols that hide nodes in earnest: what they send ins
 same way, at the same moments.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, Proposals, WonNodes
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, WonNodes
 from vfxgb.errors import MessageError
 from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
 from vfxgb.protocols.plain.active import PlainSource
@@ -59,24 +59,11 @@ class SlotSource(PlainSource):
         self._pairs = []
 
 
-class HiddenPlainActive:
+class HiddenPlainActive(OpenedSums):
     """A HiddenActiveRole, which scores the sums that the passive parties send."""
 
     def __init__(self, context: ActiveContext) -> None:
-        self._context = context
-        self._sums = OpenedSums(context, SlotSource(context))
-
-    def begin_tree(self, gradients: Gradients) -> None:
-        """See HiddenActiveRole."""
-        self._sums.begin_tree(gradients)
-
-    def open_level(self, level: ActiveLevel) -> None:
-        """See HiddenActiveRole."""
-        self._sums.open_level(level)
-
-    def propose(self, level: ActiveLevel, own: Sequence[Proposals]) -> Mapping[str, Sequence[Proposals]]:  # noqa: ARG002
-        """See HiddenActiveRole."""
-        return self._sums.propose(level)
+        super().__init__(context, SlotSource(context))
 
     def learn_left(self, party: str, level: ActiveLevel, won: Sequence[WonNodes]) -> Sequence[LeftRows]:
         """See HiddenActiveRole."""
@@ -98,13 +85,5 @@ class HiddenPlainActive:
             bits = level.trees[won.index].gather_bits(won.positions, message.bits)
         except ValueError as error:
             raise MessageError(f"{what}: {error}") from None
-        chosen = self._sums.chosen(party, won.index, won.positions, tokens, memoryview(bits))
+        chosen = self.chosen(party, won.index, won.positions, tokens, memoryview(bits))
         return LeftRows(chosen.left, chosen.constraint, bits)
-
-    def end_tree(self) -> None:
-        """See HiddenActiveRole."""
-        self._sums.end_tree()
-
-    def close(self) -> None:
-        """See HiddenActiveRole."""
-        self._sums.close()
