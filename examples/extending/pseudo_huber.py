@@ -18,11 +18,6 @@ class PseudoHuber(Objective):
 
     n_outputs: int = 1
 
-    @property
-    def spec(self):
-        """What others ask about it."""
-        return SPEC
-
     def gradients(self, margins, labels, weights=None):
         """(g, h), each float32[n, 1]."""
         z = column(margins) - labels
@@ -45,3 +40,4 @@ SPEC = ObjectiveSpec(
     xgboost=lambda *_: {"name": SPEC.name, "pseudo_huber_param": {"huber_slope": "1"}},
     bounds=(1.0, 1.0),
 )
+PseudoHuber.spec = SPEC

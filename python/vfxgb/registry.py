@@ -13,6 +13,7 @@ group, which every process finds that has the package installed:
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -24,6 +25,7 @@ from vfxgb.described import mistake
 from vfxgb.errors import ProtocolParameterError, RegistrationError, UnknownNameError
 
 
+@dataclass
 class Registry:
     """All of one kind.
 
@@ -35,33 +37,24 @@ class Registry:
     - `spelling`: what names look like, as a regular expression and in words.
     """
 
-    def __init__(
-        self,
-        package: str,
-        file: str,
-        kind: str,
-        spec_class: str,
-        *,
-        home: str = "",
-        modules: Mapping[str, str] | None = None,
-        group: str = "",
-        attribute: str = "SPEC",
-        spelling: tuple[str, str] = (r"[^\W\d]\w*", "letters, digits and underscores"),
-    ) -> None:
-        self._kind = kind
-        class_name = f"{_article(spec_class)} {spec_class} of {home or package + '.base'}"
-        self._wanted = f"{class_name} with a name of {spelling[1]}"
-        self._spec_class = spec_class
-        self._spelling = re.compile(spelling[0])
-        self._group = group or package
-        self._attribute = attribute
+    package: str
+    file: str
+    kind: str
+    spec_class: str
+    home: str = ""
+    modules: Mapping[str, str] | None = None
+    group: str = ""
+    attribute: str = "SPEC"
+    spelling: tuple[str, str] = (r"[^\W\d]\w*", "letters, digits and underscores")
+
+    def __post_init__(self) -> None:
         self._specs: dict[str, Any] = {}
         self._plugins: dict[str, EntryPoint] | None = None
-        if modules is None:
-            folders = [spec.parent.name for spec in Path(file).parent.glob("*/spec.py")]
-            modules = {name: f"{package}.{name}.spec" for name in folders}
-        self._modules = dict(modules)
-        self.shipped = tuple(sorted(modules))
+        if self.modules is None:
+            folders = [spec.parent.name for spec in Path(self.file).parent.glob("*/spec.py")]
+            self.modules = {name: f"{self.package}.{name}.spec" for name in folders}
+        self._modules = dict(self.modules)
+        self.shipped = tuple(sorted(self._modules))
 
     def names(self) -> tuple[str, ...]:
         """The names of all, sorted."""
@@ -75,24 +68,24 @@ class Registry:
         if name in self._specs:
             return self._specs[name]
         if name in self.shipped:
-            spec = getattr(import_module(self._modules[name]), self._attribute)
+            spec = getattr(import_module(self._modules[name]), self.attribute)
         elif name in self._entry_points():
             spec = self._plugin(name)
         else:
             raise UnknownNameError(
-                f"choosing {_article(self._kind)} {self._kind}: found {name!r}, wanted one of {', '.join(self.names())}"
+                f"choosing {_article(self.kind)} {self.kind}: found {name!r}, wanted one of {', '.join(self.names())}"
             )
-        self._check(spec, f"loading {self._kind} {name!r}")
+        self._check(spec, f"loading {self.kind} {name!r}")
         if spec.name != name:
             raise RegistrationError(
-                f"loading {self._kind} {name!r}: its {self._attribute} describes {spec.name!r}; rename one of them"
+                f"loading {self.kind} {name!r}: its {self.attribute} describes {spec.name!r}; rename one of them"
             )
         self._specs[name] = spec
         return spec
 
     def register(self, spec: Any) -> None:
         """Add a SPEC to this process. Raises RegistrationError for something else and for a name that is taken."""
-        what = f"registering {self._kind}"
+        what = f"registering {self.kind}"
         self._check(spec, what)
         if self._specs.get(spec.name) is spec:
             return
@@ -104,10 +97,10 @@ class Registry:
         """Those of installed packages, by name; what is shipped cannot be replaced from outside."""
         if self._plugins is None:
             self._plugins = {}
-            for point in entry_points(group=self._group):
+            for point in entry_points(group=self.group or self.package):
                 if point.name in self.shipped or point.name in self._plugins:
                     raise RegistrationError(
-                        f"looking for {self._kind}s: the entry point {point.name!r} = {point.value!r} has a name that "
+                        f"looking for {self.kind}s: the entry point {point.name!r} = {point.value!r} has a name that "
                         "is taken; uninstall that package or rename its entry point"
                     )
                 self._plugins[point.name] = point
@@ -119,13 +112,15 @@ class Registry:
             return point.load()
         except (ImportError, AttributeError) as error:
             raise RegistrationError(
-                f"loading {self._kind} {name!r}: its entry point {point.value!r} cannot be imported: {error}; "
+                f"loading {self.kind} {name!r}: its entry point {point.value!r} cannot be imported: {error}; "
                 "repair or uninstall that package"
             ) from error
 
     def _check(self, spec: Any, what: str) -> None:
-        if type(spec).__name__ != self._spec_class or not self._spelling.fullmatch(str(spec.name)):
-            raise RegistrationError(f"{what}: found {spec!r}, wanted {self._wanted}")
+        pattern, words = self.spelling
+        if type(spec).__name__ != self.spec_class or not re.fullmatch(pattern, str(spec.name)):
+            wanted = f"{_article(self.spec_class)} {self.spec_class} of {self.home or self.package + '.base'}"
+            raise RegistrationError(f"{what}: found {spec!r}, wanted {wanted} with a name of {words}")
 
 
 def _article(word: str) -> str:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from vfxgb.errors import LengthMismatchError, ParameterError
 from vfxgb.estimator.base import EstimatorBase
-from vfxgb.objective import CUSTOM, is_objective, spec_of
+from vfxgb.objective import CUSTOM, is_objective, make_objective, spec_of
+from vfxgb.params import TrainParams
 
 BINARY = "binary:logistic"
 MULTI = "multi:softprob"
@@ -24,7 +25,10 @@ class ClassifierPart(EstimatorBase):
         """Probabilities float64[n, n_classes], columns in the order of classes_."""
         values = self._predictions(X)
         if self.model_.active_share.objective == CUSTOM:
-            values = _from_log_odds(values)
+            # A callable's margins are taken for log-odds.
+            link = BINARY if values.ndim == 1 else MULTI
+            params = TrainParams(objective=link, num_class=1 if values.ndim == 1 else values.shape[1])
+            values = make_objective(params).transform(values)
         return values if values.ndim == 2 else np.column_stack([1.0 - values, values])
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -92,11 +96,3 @@ def _truth(y: Any, n_rows: int) -> NDArray[Any]:
     if truth.shape != (n_rows,):
         raise LengthMismatchError(f"scoring: y has shape {truth.shape}, wanted ({n_rows},), one label per row of X")
     return truth
-
-
-def _from_log_odds(margins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of margins from a callable objective: logistic [n] or softmax [n, K]."""
-    if margins.ndim == 1:
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(margins, -700.0, 700.0))))
-    e = np.exp(margins - margins.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))

@@ -60,19 +60,18 @@ def read_training(X: Any, parties: Parties | None, active: str | None, missing: 
     if is_divided(X):
         tables, named = _read_divided(X, parties, missing)
         order = tuple(name for table in tables.values() for name in table.names)
-        active = active if active is not None else next(iter(tables))
+        active = next(iter(tables)) if active is None else active
         check_parties(tables, active)
     else:
-        table, named = Table.read(X, party="", missing=missing), has_names(X)
+        table, named = Table.read(X, missing=missing), has_names(X)
         order = table.names
         if parties is None:
-            active = active if active is not None else ONLY_PARTY
-            parties = {active: table.names}
+            parties = {active or ONLY_PARTY: table.names}
         elif not parties:
             raise PartiesError(
                 "dividing columns: parties is empty, wanted at least one party; pass None for a single one"
             )
-        active = active if active is not None else next(iter(parties))
+        active = next(iter(parties)) if active is None else active
         tables = split_by_party(table, parties, active)
     return tables, Layout({party: t.names for party, t in tables.items()}, order, active, named, missing)
 

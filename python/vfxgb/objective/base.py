@@ -6,7 +6,7 @@ Notation: see the package.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,8 @@ class Objective(ABC):
     What is not abstract is right for numbers that are predicted as they are.
     """
 
-    @property
-    @abstractmethod
-    def spec(self) -> "ObjectiveSpec":
-        """What others ask about it: the SPEC of its file."""
+    spec: ClassVar["ObjectiveSpec"]
+    """What others ask about it: the SPEC of its file, which sets it there."""
 
     @property
     def name(self) -> str:

@@ -35,11 +35,6 @@ class Logistic(Objective):
     n_outputs: int = 1
 
     @property
-    def spec(self) -> ObjectiveSpec:
-        """See Objective.spec."""
-        return SPEC
-
-    @property
     def unit_gradients(self) -> bool:
         """Unless scale_pos_weight makes them larger."""
         return self.scale_pos_weight <= 1.0
@@ -128,3 +123,4 @@ SPEC = ObjectiveSpec(
     residual=True,
     hessians_hide_labels=True,
 )
+Logistic.spec = SPEC

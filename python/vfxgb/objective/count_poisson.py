@@ -24,11 +24,6 @@ class Poisson(Objective):
     max_delta_step: float
     n_outputs: int = 1
 
-    @property
-    def spec(self) -> ObjectiveSpec:
-        """See Objective.spec."""
-        return SPEC
-
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """float32[n], not negative."""
         values = numeric_labels(labels, party)
@@ -82,3 +77,4 @@ SPEC = ObjectiveSpec(
     max_delta_step=0.7,
     hessians_hide_labels=True,
 )
+Poisson.spec = SPEC

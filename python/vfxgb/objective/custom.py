@@ -30,11 +30,6 @@ class CustomObjective(Objective):
     function: Callable[..., Any]
     n_outputs: int = 1
 
-    @property
-    def spec(self) -> ObjectiveSpec:
-        """See Objective.spec."""
-        return SPEC
-
     def start_parts(self, labels: Float32Array, weights: Float32Array | None = None) -> ExactSums:  # noqa: ARG002
         """None are needed."""
         return ExactSums(())
@@ -100,3 +95,4 @@ SPEC = ObjectiveSpec(
     default_metric="rmse",
     xgboost=_xgboost,
 )
+CustomObjective.spec = SPEC

@@ -24,11 +24,6 @@ class Softprob(Objective):
 
     n_outputs: int
 
-    @property
-    def spec(self) -> ObjectiveSpec:
-        """See Objective.spec."""
-        return SPEC
-
     def check_labels(self, labels: NDArray[Any], party: str = "") -> Float32Array:
         """float32[n] of whole numbers from 0 to K-1."""
         values = numeric_labels(labels, party)
@@ -94,3 +89,4 @@ SPEC = ObjectiveSpec(
     residual=True,
     hessians_hide_labels=True,
 )
+Softprob.spec = SPEC

@@ -19,11 +19,6 @@ class SquaredError(Objective):
 
     n_outputs: int = 1
 
-    @property
-    def spec(self) -> ObjectiveSpec:
-        """See Objective.spec."""
-        return SPEC
-
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
     ) -> tuple[Float32Array, Float32Array]:
@@ -46,3 +41,4 @@ SPEC = ObjectiveSpec(
     xgboost=as_squared_error,
     hessians_hide_labels=True,
 )
+SquaredError.spec = SPEC

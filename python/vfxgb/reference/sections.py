@@ -11,7 +11,7 @@ from vfxgb.estimator.users import FedXGBClassifier
 from vfxgb.estimator.vertical import VFXGBClassifier
 from vfxgb.horizontal.settings import REFUSED
 from vfxgb.params import TrainParams, parameter_names
-from vfxgb.party.config import ONLY, ROLES, SECTIONS, PartyConfig
+from vfxgb.party.config import ONLY, SECTIONS, PartyConfig
 from vfxgb.party.sections import PeerSection
 from vfxgb.party.users import ServerSection, UserSection
 from vfxgb.protocols import protocol_by_name, protocol_names, shipped_protocols
@@ -97,24 +97,15 @@ def _protocol(spec: Any, group: str) -> Section:
 
 
 def _configuration() -> Iterable[Section]:
-    kinds: dict[str, type[Any]] = {
-        "tls": SECTIONS["tls"],
-        "peers.NAME": PeerSection,
-        "data": SECTIONS["data"],
-        "protocol": SECTIONS["protocol"],
-        "consent": SECTIONS["consent"],
-        "align": AlignParams,
-        "network": Limits,
-        "resume": SECTIONS["resume"],
-        "engine": SECTIONS["engine"],
-    }
+    kinds: dict[str, type[Any]] = {**SECTIONS, "peers.NAME": PeerSection, "align": AlignParams, "network": Limits}
+    order = ("tls", "peers.NAME", "data", "protocol", "consent", "align", "network", "resume", "engine")
     group = "Configuration: party.toml"
     # What has no meaning of its own is a section.
     top = tuple(entry for entry in _entries(PartyConfig, toml=True) if entry.meaning)
     yield Section("top", group, "At the top", "", top)
-    for name, kind in kinds.items():
-        intro = f"For {' and '.join(ONLY.get(name, ROLES))}." if name in ONLY else ""
-        yield Section(name, group, f"[{name}]", intro, _entries(kind, toml=True))
+    for name in order:
+        intro = f"For {' and '.join(ONLY[name])}." if name in ONLY else ""
+        yield Section(name, group, f"[{name}]", intro, _entries(kinds[name], toml=True))
     yield Section("train", group, "[train]", f"For {' and '.join(ONLY['train'])}: the training parameters above.", ())
     for role, kind in (("server", ServerSection), ("user", UserSection)):
         yield Section("users", group, f"[users] of a {role}", "", _entries(kind, toml=True))

@@ -72,8 +72,8 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transfer_bits: Annotated[
         TransferBits | None,
         Meta(
-            description="k of the transfers of the set-up: a level of a tree takes 128 / k bits there, and 2^k / k "
-            "times the AES of k = 1. None takes what suits the active party's processor (ot/transfer_bits.py)."
+            description="The number k of the transfers of the set-up: a level of a tree takes 128 / k bits there, and "
+            "2^k / k times the AES of k = 1. None takes what suits the active party's processor (ot/transfer_bits.py)."
         ),
     ] = None
     checked: Annotated[
