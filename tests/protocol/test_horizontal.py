@@ -476,7 +476,7 @@ def test_one_cohort_for_the_whole_run(robust: str) -> None:
     assert model_of(clf)["value"] == model_of(fitted("binary", cuts=CUTS, n_estimators=1))["value"]
     with pytest.raises(ParameterError, match="users_per_round=4 with compare='run'"):
         fitted("binary", compare="run", users_per_round=4)
-    with pytest.raises(ParameterError, match="compare='always', wanted 'tree' or 'run'"):
+    with pytest.raises(ParameterError, match="compare='always', wanted one of 'tree', 'run'"):
         fitted("binary", compare="always")
     with pytest.raises(ParameterError, match="hide_among=0"):
         fitted("binary", hide_among=0)

@@ -592,8 +592,8 @@ def test_as_printed_sends_true_sums_and_reports_no_epsilon(sent, leaders) -> Non
     [
         ({}, "either epsilon"),
         ({"epsilon": 1.0, "total_epsilon": 1.0}, "either epsilon"),
-        ({"epsilon": -1.0}, "positive finite"),
-        ({"epsilon": float("nan")}, "positive finite"),
+        ({"epsilon": -1.0}, "epsilon = .*, wanted a number above 0"),
+        ({"epsilon": float("nan")}, "epsilon = .*, wanted a number above 0"),
         ({"epsilon": 1.0, "clip": 0.0}, "clip"),
         ({"epsilon": 1.0, "mechanism": "duchi", "max_weight": -1.0}, "max_weight"),
         ({"epsilon": 1.0, "max_weight": 2.0}, "max_weight is for noise on gradients"),
