@@ -168,7 +168,13 @@ class Server:
             return known[1]
 
     def _turned_away(self, refusal: Refusal) -> None:
-        self.log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
+        self.log.warning(
+            "refused",
+            text=refusal.reason,
+            peer=refusal.party,
+            fingerprint=refusal.fingerprint,
+            address=refusal.address,
+        )
 
     def _start(self, arrival: Arrival) -> None:
         live = Live(Session.over(self.config.party, arrival.link, Ledger()))

@@ -136,7 +136,13 @@ class UsersServer:
             )
 
     def _turned_away(self, refusal: Refusal) -> None:
-        self._log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
+        self._log.warning(
+            "refused",
+            text=refusal.reason,
+            peer=refusal.party,
+            fingerprint=refusal.fingerprint,
+            address=refusal.address,
+        )
 
     def _note(self, user: int, what: str) -> None:
         party = self.directory.parties[user]
