@@ -53,7 +53,13 @@ class Network:
         """Make a listener for the peers, which logs whom it turns away. Raises CertificateError, ConfigError."""
 
         def turned_away(refusal: Refusal) -> None:
-            log.warning("refused", text=refusal.reason, peer=refusal.party, fingerprint=refusal.fingerprint)
+            log.warning(
+                "refused",
+                text=refusal.reason,
+                peer=refusal.party,
+                fingerprint=refusal.fingerprint,
+                address=refusal.address,
+            )
 
         return Listener(
             self.identity,

@@ -27,6 +27,7 @@ from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
 from vfxgb.transport.network.state import StateObserver
 from vfxgb.transport.network.stream import Stream
+from vfxgb.transport.network.uncalled import Uncalled
 from vfxgb.transport.network.wire import MAX_MESSAGE, METHOD, SERVICE, WIRE_VERSION
 
 _TEARDOWN_SECONDS = 5.0
@@ -42,16 +43,18 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A call that was not let in.
+    """A call that was not let in, or a connection that ended without one.
 
     `party`: the name that the caller gave itself, "" for none. `fingerprint`: SHA-256 of the certificate that it
-    showed, hex. `reason`: what it was told. A certificate that nobody has pinned is refused by TLS itself, before there
-    is a call: the caller's side says so, and this one sees nothing of it.
+    showed, hex. `reason`: what it was told. `address`: where it came from. A certificate that nobody has pinned is
+    refused by TLS itself, before there is a call: then the address is all that is known (uncalled.py), and only the
+    caller's side can say which certificate it was.
     """
 
     party: str
     fingerprint: str
     reason: str
+    address: str = ""
 
 
 class Listener:
@@ -61,8 +64,9 @@ class Listener:
     time, counted until they have ended, of which one party has at most `max_per_peer`; None leaves a place for each of
     the other parties. A party without a place gets that of its own oldest session that has lost its connection.
     `first_frame_bytes`: the largest frame accepted until NetworkLink.screen is called; None: as the limits say.
-    `on_refused` is told of every call that is not let in. `on_state` is told when a connection is lost or back and when
-    a session ends; see NetworkLink.watch. Both are called from the network thread and must be quick.
+    `on_refused` is told of every call that is not let in, and of connections that end without one. `on_state` is told
+    when a connection is lost or back and when a session ends; see NetworkLink.watch. Both are called from the network
+    thread and must be quick.
 
     Closing ends all of its links. Raises CertificateError, ConfigError (an address that cannot be used).
     """
@@ -87,7 +91,10 @@ class Listener:
         self._party = identity.party
         self._new_secrets: grpc.ServerCertificateConfiguration | None = None
         rules = _Rules(self._limits, max_sessions, max_per_peer, first_frame_bytes, on_state, on_refused)
-        self._sessions = _Sessions(identity.party, known, rules, self._arrivals)
+        self._uncalled = Uncalled(
+            self._loop, lambda at, why: None if on_refused is None else on_refused(Refusal("", "", why, at))
+        )
+        self._sessions = _Sessions(identity.party, known, rules, self._arrivals, self._uncalled)
         self._server: grpc.aio.Server | None = None
         try:
             self._server, port = call(self._loop, self._start(secrets, address), _TEARDOWN_SECONDS)
@@ -99,6 +106,7 @@ class Listener:
                     "that port, and is the host one of this machine's?"
                 ) from None
             raise
+        self._uncalled.port = port
         self._address = f"{address.rpartition(':')[0]}:{port}"
 
     async def _start(self, files: "grpc.ServerCertificateConfiguration", address: str) -> "tuple[grpc.aio.Server, int]":
@@ -125,6 +133,7 @@ class Listener:
 
     def _take_new_secrets(self) -> "grpc.ServerCertificateConfiguration | None":
         """What gRPC asks for at every new connection; None: nothing has changed."""
+        self._uncalled.begun()
         files, self._new_secrets = self._new_secrets, None
         return files
 
@@ -164,6 +173,7 @@ class Listener:
         if self._closed:
             return
         self._closed = True
+        self._uncalled.stop()
         self._arrivals.put(None)
         links = self._sessions.links()
         deadline = time.monotonic() + self._limits.close_seconds
@@ -246,7 +256,9 @@ class _Sessions:
         known: Mapping[str, tuple[bytes, ...]],
         rules: _Rules,
         arrivals: "queue.SimpleQueue[Arrival | None]",
+        uncalled: Uncalled,
     ) -> None:
+        self._uncalled = uncalled
         self._own = own
         self._pins = _fingerprints(known)
         self._rules = rules
@@ -266,11 +278,12 @@ class _Sessions:
 
     async def serve(self, _: Any, context: "grpc.aio.ServicerContext[bytes, bytes]") -> None:
         """One stream of a session."""
+        address = self._uncalled.called(context.peer())
         try:
             said = self._admit(context)
             session = await self._session(said)
         except _Refused as refused:
-            await self._refuse(context, *refused.args)
+            await self._refuse(context, address, *refused.args)
             return
         link = session.link
         try:
@@ -278,7 +291,7 @@ class _Sessions:
         except FrameError as error:
             link.fail(FrameError(f"receiving from {link.peer}: {error}"))
             self._end(said.session)
-            await self._refuse(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await self._refuse(context, address, grpc.StatusCode.INVALID_ARGUMENT, str(error))
             return
         session.gone.clear()
         session.stream = Stream(link, context.read, context.write, self._limits)
@@ -299,7 +312,7 @@ class _Sessions:
                 session.expiry = loop.call_later(self._limits.reconnect_seconds, self._expire, said.session)
 
     async def _refuse(
-        self, context: "grpc.aio.ServicerContext[bytes, bytes]", code: grpc.StatusCode, reason: str
+        self, context: "grpc.aio.ServicerContext[bytes, bytes]", address: str, code: grpc.StatusCode, reason: str
     ) -> None:
         """End a call with a reason, and tell the owner of the listener who it was."""
         if self._rules.on_refused is not None:
@@ -307,7 +320,7 @@ class _Sessions:
             party = read_party(context.invocation_metadata() or ())
             # A line that cannot be written is no reason to leave the caller without an answer.
             with suppress(Exception):
-                self._rules.on_refused(Refusal(party, fingerprint(shown[0]) if shown else "", reason))
+                self._rules.on_refused(Refusal(party, fingerprint(shown[0]) if shown else "", reason, address))
         await context.abort(code, reason)
 
     def _admit(self, context: "grpc.aio.ServicerContext[bytes, bytes]") -> Call:
