@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from vfxgb import _native
 from vfxgb.rows.base import RowStore
 from vfxgb.rows.parts import Partition
 from vfxgb.rows.shown_cuts import ShownCuts
+
+Nodes = TypeVar("Nodes")
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,15 @@ class LevelNodes(OpenNodes):
 
 
 @dataclass(frozen=True)
-class ActiveLevel:
-    """One level of a round, at the active party: the trees that still grow."""
+class LevelOf(Generic[Nodes]):
+    """One level of a round: the trees that still grow, with their open nodes as a party knows them."""
 
     round: int
     depth: int
-    trees: Sequence[LevelNodes]
+    trees: Sequence[Nodes]
+
+
+ActiveLevel: TypeAlias = LevelOf[LevelNodes]
 
 
 @dataclass(frozen=True)
@@ -154,13 +160,7 @@ class PassiveNodes:
     allowed: NDArray[np.bool_] | None
 
 
-@dataclass(frozen=True)
-class PassiveLevel:
-    """One level of a round, at a passive party."""
-
-    round: int
-    depth: int
-    trees: Sequence[PassiveNodes]
+PassiveLevel: TypeAlias = LevelOf[PassiveNodes]
 
 
 @dataclass(frozen=True)
@@ -201,13 +201,7 @@ class SlotNodes:
     allowed: NDArray[np.bool_] | None
 
 
-@dataclass(frozen=True)
-class SlotLevel:
-    """One level of a round, at a passive party from which nodes are hidden."""
-
-    round: int
-    depth: int
-    trees: Sequence[SlotNodes]
+SlotLevel: TypeAlias = LevelOf[SlotNodes]
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class ActiveParty:
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self.events: list[Event] = []
-        # Passive party -> equations about its rows that were opened (protocols.base.equations_of).
+        # Passive party -> equations about its rows that were opened (contract.equations_of).
         self.opened_equations: dict[str, int] = {}
         setup = self._make_setup()
         self._keeper = ActiveCheckpoints(
@@ -343,15 +343,15 @@ class ActiveParty:
             return {}
         params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()
-        found = {}
+        purities = {}
         for party in self._channels:
             known = known_leaves(tree, self._parties.index(party), params.max_depth)
             if params.reduced_leakage:
                 known[:] = False
-            found[party] = known_purity(
+            purities[party] = known_purity(
                 tree, grown.first_rows, known, rate, grown.first_rate, params.reg_lambda, params.reg_alpha
             )
-        return found
+        return purities
 
     def _evaluate(self, state: TrainingState) -> None:
         with self.timings.phase("evaluate"):

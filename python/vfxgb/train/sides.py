@@ -47,7 +47,7 @@ SLOTS_GUESSED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeadResult:
     """What a run leaves at the active party.
 
@@ -166,7 +166,7 @@ def enter(ledger: Ledger, follower: PassiveParty) -> None:
 
 def _all_callbacks(callbacks: Sequence[TrainingCallback], params: TrainParams) -> list[TrainingCallback]:
     """The callbacks given, and the one that early stopping needs."""
-    found = as_callbacks(callbacks)
+    every = as_callbacks(callbacks)
     if params.early_stopping_rounds is not None:
-        found.append(EarlyStopping(params.early_stopping_rounds))
-    return found
+        every.append(EarlyStopping(params.early_stopping_rounds))
+    return every
