@@ -185,7 +185,7 @@ def early_stopping_words(rounds: int, planned: int, best_iteration: int, best_sc
 
 
 def told_early_stopping(state: TrainingState) -> str:
-    """The same of a state after the last round; "" without early stopping."""
+    """How early stopping ended the training that left this state, in words; "" without early stopping."""
     if state.best_iteration is None:
         return ""
     rounds = state.iteration + 1

@@ -86,7 +86,7 @@ def training_messages(protocol: str) -> tuple[type[Message], ...]:
 def run_active(plan: RunPlan, given: ActiveInput, channels: Mapping[str, Channel], hooks: ActiveHooks) -> LeadResult:
     """Train, as the active party. `plan`, `hooks`: see plan.py.
 
-    `channels`: to every passive party; their catalogue holds `training_messages` of the plan's protocol.
+    `channels` lead to every passive party; their catalogue holds `training_messages` of the plan's protocol.
 
     Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`hooks.resumed` is of other data,
     settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
