@@ -141,38 +141,19 @@ class RankSearch:
         self._keys, self._rows, self._begin = keys, rows, begin
 
 
-class CutSearch:
-    """Finds the cuts of one column from its shards' counts; see the top of the file.
-
-    While `wanted` is not None, pass the sum of `refine(column, wanted, level)` over all shards to `refine`; then
-    ask for `cuts`.
-    """
+class CutSearch(RankSearch):
+    """Finds the cuts of one column from its shards' counts; see the top of the file. Ask for `cuts` in the end."""
 
     def __init__(self, survey: Survey, max_bin: int) -> None:
         """`survey` is that of all training rows; `max_bin` is at least 2."""
         self._max_bin = max_bin
         self.has_missing = survey.missing > 0
-        # A constant column has no cuts, and nothing has to be searched for.
-        varies = survey.smallest != survey.largest
         last = survey.present - survey.largest_rows
         goals = goal_ranks(float(survey.smallest_rows), float(last), max_bin)
         ranks = np.append(np.floor(goals).astype(np.int64), last)
-        self._search = RankSearch(survey, ranks, max_bin) if varies else None
-
-    @property
-    def level(self) -> int:
-        """1 or 2: the pass that `wanted` is for."""
-        return DONE if self._search is None else self._search.level
-
-    @property
-    def wanted(self) -> Keys | None:
-        """The prefixes to refine, ascending; None when the cuts are found. At most `max_bin`."""
-        return None if self._search is None else self._search.wanted
-
-    def refine(self, counts: Counts) -> None:
-        """Take the counts [len(wanted), 256] of all shards. Raises CutsError when they are of other rows."""
-        if self._search is not None:
-            self._search.refine(counts)
+        # A constant column has no cuts, and nothing has to be searched for.
+        varies = survey.smallest != survey.largest
+        super().__init__(survey, ranks if varies else ranks[:0], max_bin if varies else 0)
 
     def cuts(self) -> Float32Array:
         """The cuts, float32, strictly ascending, with the one for missing values if some row misses the column.
@@ -181,15 +162,10 @@ class CutSearch:
         """
         if self.wanted is not None:
             raise CutsError(f"making cuts from shards: pass {self.level + 1} is missing, wanted its counts first")
-        cuts = self._chosen_cuts()
-        return cuts_with_missing(cuts) if self.has_missing else cuts
-
-    def _chosen_cuts(self) -> Float32Array:
-        if self._search is None:
-            return np.empty(0, dtype=np.float32)
-        distinct = self._search.distinct
+        distinct = self.distinct
         # A rank that is searched for lies above all rows that hold the smallest value.
-        return np.unique(self._search.values())[: self._max_bin - 1] if distinct is None else distinct[1:]
+        cuts = np.unique(self.values())[: self._max_bin - 1] if distinct is None else distinct[1:]
+        return cuts_with_missing(cuts) if self.has_missing else cuts
 
 
 def _survey(rows: int, missing: int, smallest: tuple[int, int], largest: tuple[int, int], counts: Counts) -> Survey:

@@ -65,7 +65,7 @@ from vfxgb.contract.nodes import (
     SlotWins,
     WonNodes,
 )
-from vfxgb.contract.roles import ActiveRole, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
+from vfxgb.contract.roles import ActiveRole, ActiveSteps, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
 from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, Subtract, no_options
 from vfxgb.rows.gradients import Gradients
 
@@ -73,6 +73,7 @@ __all__ = [
     "ActiveContext",
     "ActiveLevel",
     "ActiveRole",
+    "ActiveSteps",
     "ChosenSums",
     "Disclosed",
     "EngineOptions",

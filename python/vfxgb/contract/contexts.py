@@ -98,11 +98,11 @@ class Disclosed:
 class PassiveContext:
     """What a passive role gets to work with.
 
-    `rows`: the party's binned rows, wherever they are. `has_missing`: bool per feature. `constraints`: int8 per
-    feature, the monotone directions, or None when the run has none. `disclosed`: the role adds to it. `random`: the
-    CSPRNG, count -> bytes; tests inject another. `note`: None unless the run is recorded. `release_once`: how a role
-    draws what it releases under differential privacy once per run. `rounds_left` and `max_depth` say how much is still
-    to be trained, so that a role can plan what it prepares.
+    `rows` are the party's binned rows, wherever they are. `has_missing` holds a bool per feature. `constraints` are the
+    monotone directions, int8 per feature, or None when the run has none. A role adds what it shows to `disclosed`.
+    `random(count)` gives bytes of the CSPRNG; tests inject another. `note` is None unless the run is recorded.
+    `release_once` is how a role draws what it releases under differential privacy once per run. `rounds_left` and
+    `max_depth` say how much is still to be trained, so that a role can plan what it prepares.
     """
 
     party: str

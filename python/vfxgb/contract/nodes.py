@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,19 @@ from vfxgb.rows.base import RowStore
 from vfxgb.rows.parts import Partition
 from vfxgb.rows.shown_cuts import ShownCuts
 
+Nodes = TypeVar("Nodes")
+
 
 @dataclass(frozen=True)
 class OpenNodes:
-    """The open nodes of one tree at one level, where splits are chosen. m nodes, ascending ids.
+    """The m open nodes of one tree at one level, where splits are chosen; their ids ascend.
 
-    `tree`: the output it belongs to. `totals`: int64[m, 2], the nodes' gradient sums. `bounds`: float64[m, 2], limits
-    of the weights under monotone constraints, or None. `build`: positions (in `nodes`) of the nodes whose sums are to
-    be made; the sums of any other are those of its parent, at position `parent` of the level before, minus those of its
-    sibling, at position `sibling` of this level; both int64[m], -1 where built. `rule` scores sums.
+    `tree` is the output that the tree belongs to. `totals` are the nodes' gradient sums, int64[m, 2]. `bounds` are the
+    limits of the weights under monotone constraints, float64[m, 2], or None. `rule` scores sums.
+
+    `build` holds the positions (in `nodes`) of the nodes whose sums are to be made. The sums of any other node are
+    those of its parent, at position `parent` of the level before, minus those of its sibling, at position `sibling` of
+    this level; both are int64[m], and -1 where sums are made.
     """
 
     tree: int
@@ -34,10 +39,10 @@ class OpenNodes:
 
 @dataclass(frozen=True)
 class LevelNodes(OpenNodes):
-    """Open nodes at the active party. `partition`: the tree's rows; it goes on changing with the tree.
+    """Open nodes at the active party. `partition` holds the tree's rows, and goes on changing with the tree.
 
-    `order`: where nodes are hidden, int64[m]: slot i, as the passive parties know it, is the node at position order[i].
-    It is drawn in secret for each level of a tree. Empty where nodes are shown.
+    Where nodes are hidden, the passive parties know them as slots: slot i is the node at position order[i]. `order` is
+    int64[m] and drawn in secret for each level of a tree. It is empty where nodes are shown.
     """
 
     partition: Partition
@@ -65,12 +70,15 @@ class LevelNodes(OpenNodes):
 
 
 @dataclass(frozen=True)
-class ActiveLevel:
-    """One level of a round, at the active party: the trees that still grow."""
+class LevelOf(Generic[Nodes]):
+    """One level of a round: the trees that still grow, with their open nodes as a party knows them."""
 
     round: int
     depth: int
-    trees: Sequence[LevelNodes]
+    trees: Sequence[Nodes]
+
+
+ActiveLevel: TypeAlias = LevelOf[LevelNodes]
 
 
 @dataclass(frozen=True)
@@ -122,9 +130,9 @@ class LeftRows(ChosenSums):
 class PassiveTree:
     """One growing tree at a passive party.
 
-    `features`: int32, ascending, the party's features this tree may use. `partition`: the rows of its nodes.
-    `round`: the one that grows it. `cuts`: those that the nodes of the open level show under min_bucket_rows; a role
-    hands them to CandidateList. None: every cut.
+    `features` are the party's features that this tree may use, int32 and ascending. `partition` holds the rows of its
+    nodes. `round` is the round that grows it. `cuts` says which cuts the nodes of the open level show under
+    min_bucket_rows; a role hands it to CandidateList. None means every cut.
     """
 
     tree: int
@@ -154,13 +162,7 @@ class PassiveNodes:
     allowed: NDArray[np.bool_] | None
 
 
-@dataclass(frozen=True)
-class PassiveLevel:
-    """One level of a round, at a passive party."""
-
-    round: int
-    depth: int
-    trees: Sequence[PassiveNodes]
+PassiveLevel: TypeAlias = LevelOf[PassiveNodes]
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class Resolved:
 class SlotTree:
     """One growing tree at a passive party from which nodes are hidden.
 
-    `features`: int32, ascending, the party's features this tree may use. `round`: the one that grows it.
+    `features` are the party's features that this tree may use, int32 and ascending. `round` is the round that grows it.
     """
 
     tree: int
@@ -201,13 +203,7 @@ class SlotNodes:
     allowed: NDArray[np.bool_] | None
 
 
-@dataclass(frozen=True)
-class SlotLevel:
-    """One level of a round, at a passive party from which nodes are hidden."""
-
-    round: int
-    depth: int
-    trees: Sequence[SlotNodes]
+SlotLevel: TypeAlias = LevelOf[SlotNodes]
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,28 @@ from vfxgb.contract.nodes import (
 from vfxgb.rows.gradients import Gradients
 
 
-class ActiveRole(Protocol):
-    """The active party's side. It holds a channel to every passive party."""
+class RoleEnds(Protocol):
+    """How the work of a role ends, on either side."""
+
+    def end_tree(self) -> None:
+        """The round is over: forget its gradients and sums."""
+
+    def close(self) -> None:
+        """The run is over, well or not: end background work. Called once, whatever was called before."""
+
+
+class ActiveSteps(RoleEnds, Protocol):
+    """The steps of a round that every active role takes, and whatever else brings its passive parties' sums."""
 
     def begin_tree(self, gradients: Gradients) -> None:
         """A new round: protect the gradients and send them out."""
 
     def open_level(self, level: ActiveLevel) -> None:
         """The nodes to score next; every passive party has been told. Send what the protocol adds; do not wait."""
+
+
+class ActiveRole(ActiveSteps, Protocol):
+    """The active party's side. It holds a channel to every passive party."""
 
     def propose(self, level: ActiveLevel) -> Mapping[str, Sequence[Proposals]]:
         """The best splits of each passive party, one entry per tree of the level. Called once per open_level."""
@@ -43,14 +57,8 @@ class ActiveRole(Protocol):
         MessageError for a token that was not proposed for its node.
         """
 
-    def end_tree(self) -> None:
-        """The round is over: forget its gradients and sums."""
 
-    def close(self) -> None:
-        """The run is over, well or not: end background work. Called once, whatever was called before."""
-
-
-class PassiveRole(Protocol):
+class PassiveRole(RoleEnds, Protocol):
     """A passive party's side. It holds the channel to the active party."""
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
@@ -67,30 +75,18 @@ class PassiveRole(Protocol):
         Raises MessageError for a token that this party never offered.
         """
 
-    def end_tree(self) -> None:
-        """The round is over."""
 
-    def close(self) -> None:
-        """See ActiveRole.close."""
-
-
-class HiddenActiveRole(Protocol):
+class HiddenActiveRole(ActiveSteps, Protocol):
     """The active party's side of a protocol that hides nodes (`ProtocolSpec.shows_nodes` is False).
 
     The active party alone knows which rows are in which node. A passive party is told how many nodes are open, as
     slots in a secret order (`LevelNodes.order`), which of its candidates won, and below which of its own splits each of
     these stands. All else that it needs is this role's to send, in a form from which it learns nothing of rows: what
     makes the sums of a node's candidates without its rows, and what brings left bits here without saying whose.
+
+    `begin_tree`: `gradients.sampled` is nobody's business but this party's; gradients are 0 outside of it.
+    `open_level`: every open node is to be built (`OpenNodes.build`), since siblings are not derived by subtraction.
     """
-
-    def begin_tree(self, gradients: Gradients) -> None:
-        """A new round. `gradients.sampled` is nobody's business but this party's; gradients are 0 outside of it."""
-
-    def open_level(self, level: ActiveLevel) -> None:
-        """The nodes to score next; every passive party has been told their number. Send what they need per slot.
-
-        Every open node is to be built (`OpenNodes.build`): siblings are not derived by subtraction. Do not wait.
-        """
 
     def propose(self, level: ActiveLevel, own: Sequence[Proposals]) -> Mapping[str, Sequence[Proposals]]:
         """The best splits of each passive party, one entry per tree of the level. Called once per open_level.
@@ -108,14 +104,8 @@ class HiddenActiveRole(Protocol):
         that, or is a leaf. Raises MessageError.
         """
 
-    def end_tree(self) -> None:
-        """See ActiveRole."""
 
-    def close(self) -> None:
-        """See ActiveRole."""
-
-
-class HiddenPassiveRole(Protocol):
+class HiddenPassiveRole(RoleEnds, Protocol):
     """A passive party's side of a protocol that hides nodes. It knows slots, never rows, sizes or others' splits."""
 
     def begin_tree(self, round_index: int, trees: Sequence[SlotTree]) -> None:
@@ -130,12 +120,6 @@ class HiddenPassiveRole(Protocol):
         The role answers for all rows of the party, training rows and eval rows (`RowStore.row_bits`): it must not
         learn which of them are in a node. Raises MessageError for a slot or token that did not win.
         """
-
-    def end_tree(self) -> None:
-        """See ActiveRole."""
-
-    def close(self) -> None:
-        """See ActiveRole."""
 
 
 class Release(Protocol):

@@ -31,14 +31,15 @@ Subtract = Annotated[
 class EngineOptions:
     """What a protocol asks of the common code.
 
-    `precision_bits`: fractional bits of gradients, None for as many as stay exact (numeric/fixed_point.py). `subtract`:
-    make the sums of the smaller child only and derive its sibling's. `first_order`: score splits without hessians
-    (_native.gbdt.SplitRule). `gradient_bound`: gradients are clipped to it, in magnitude, and hessians to it or to 1,
-    the larger; the fixed point then follows from the bound and not from the data. `weight_bound`: no sample weight is
-    above it; where gradients of weight 1 are at most 1 and `gradient_bound` is None, the fixed point follows from it
-    and from scale_pos_weight, and not from the data. `default_start`: base_score where the user gives none, None to
-    estimate it from the labels. `private_trees`: rounds that the active party trains alone after the run
+    `precision_bits` are the fractional bits of gradients, None for as many as stay exact (numeric/fixed_point.py). With
+    `subtract` only the sums of the smaller child are made, and its sibling's derived. With `first_order` splits are
+    scored without hessians (_native.gbdt.SplitRule). `default_start` is the base_score where the user gives none; None
+    estimates it from the labels. `private_trees` counts the rounds that the active party trains alone after the run
     (train/private_stage.py).
+
+    Two bounds make the fixed point independent of the data. Gradients are clipped to `gradient_bound`, in magnitude,
+    and hessians to it or to 1, whichever is larger. No sample weight is above `weight_bound`; where gradients of weight
+    1 are at most 1 and `gradient_bound` is None, the fixed point follows from it and from scale_pos_weight.
     """
 
     precision_bits: int | None = None
@@ -59,24 +60,29 @@ def no_options(params: Any) -> EngineOptions:  # noqa: ARG001 - the signature of
 class ProtocolSpec:
     """A protocol's statement about itself: `SPEC` in its folder's spec.py.
 
-    `params`: a frozen msgspec.Struct; a user's protocol_params are converted to it and unknown names refused.
-    `exact`: its models equal those of `plain`. `security`: "none" (the other side sees gradients or data in clear),
-    "broken" (an attack is known; needs insecure=True in its params), "semi-honest". `attacks`: the known ones, in
-    words. `dp_events`: what it releases under differential privacy. `messages`: every class it sends. `quick_params`:
-    the protocol_params under which the conformance suite runs it, fast rather than safe. `options`: what its
-    parameters ask of the common code. `release`: how labels and gradients are replaced before use, or None.
-    `default_bins`: how many bins a feature has where the user does not say; fewer where bytes and time grow with them.
-    `shows_sums`: the active party sees the sums of candidates. `shows_nodes`: passive parties keep the partition of
-    rows and are told of every split; without it the roles are HiddenActiveRole and HiddenPassiveRole, and only the
-    active party knows which rows are in a node. `variant(params)`: the fields that are others under such parameters, by
-    name; see `under`. `repeatable`: two runs of one training give one model.
-    `local_params`: names of parameters that are each party's own affair: never sent, refused when received.
-    `hides_missing`: passive parties bin every feature as if values were missing, because bins are sent.
-    `sharded`: neither role asks for rows in this process (`bins`, `in_memory`), only for what any RowStore offers, so
-    that rows may be in shards; train/placing.py refuses the others. `row_bytes(params, n_outputs)`: what a passive
-    party keeps per row and round, for the size of a shard. `passive_epsilon(params, n_features)`: what a run makes a
-    passive party with so many features release about one of its rows, 0 where that is nothing; compared with its
+    What it is: `params` is a frozen msgspec.Struct; a user's protocol_params are converted to it and unknown names
+    refused. `local_params` names parameters that each party chooses for itself; they are never sent, and refused when
+    received. `active` and `passive` make the roles. `messages` lists every class it sends. `options(params)` is what it
+    asks of the common code. `release` makes what replaces labels and gradients before use, or is None.
+    `variant(params)` gives the fields that have other values under such parameters, by name; see `under`.
+    `quick_params` are the protocol_params under which the conformance suite runs it, fast rather than safe.
+    `default_bins` is how many bins a feature has where the user does not say; fewer where bytes and time grow with them.
+
+    What it promises: `exact` says that its models equal those of `plain`, `repeatable` that two runs of one training
+    give one model. `security` is "none" (the other side sees gradients or data in clear), "broken" (an attack is known;
+    it needs insecure=True in its params) or "semi-honest". `attacks` are the known attacks, in words. `dp_events` says
+    what it releases under differential privacy. `passive_epsilon(params, n_features)` is what a run makes a passive
+    party with so many features release about one of its rows, 0 where that is nothing; it is compared with the party's
     consent.
+
+    What it shows: with `shows_sums` the active party sees the sums of candidates. With `shows_nodes` passive parties
+    keep the partition of rows and are told of every split; without it the roles are HiddenActiveRole and
+    HiddenPassiveRole, and only the active party knows which rows are in a node. With `hides_missing` passive parties
+    bin every feature as if values were missing, because bins are sent.
+
+    Where rows are: `sharded` says that neither role asks for rows in this process (`bins`, `in_memory`), only for what
+    any RowStore offers, so that rows may be in shards; train/placing.py refuses the others. `row_bytes(params,
+    n_outputs)` is what a passive party keeps per row and round, for the size of a shard.
     """
 
     name: str

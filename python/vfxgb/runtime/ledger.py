@@ -58,7 +58,7 @@ COMPUTABLE = "from about 2 x nodes x trees = rows on, the passive party's binned
 class Opened:
     """What a passive party's opened sums are to the active party: equations about each cut, in `rows` unknowns.
 
-    `equations`: two for each node whose sums were sent, over all trees (protocols.base.equations_of).
+    `equations`: two for each node whose sums were sent, over all trees (contract.equations_of).
     """
 
     equations: int

@@ -41,10 +41,10 @@ class Repeated(msgspec.Struct, forbid_unknown_fields=True):
 class Totals(msgspec.Struct, forbid_unknown_fields=True):
     """The contents of an account: what `party` has shown `peer`.
 
-    `comparisons`: rows times splits answered in predictions. `lookup_ids`: ids that were looked up. `alignments`: those
-    begun, for training and prediction. `runs`: run -> the rounds begun in it. `releases`: key of a release -> its
-    events; the same release costs once, however often it is used. `drawn`: releases that were
-    drawn for one run and are never used again.
+    `comparisons` counts rows times splits answered in predictions, `lookup_ids` the ids that were looked up, and
+    `alignments` all alignments that were begun, for training and prediction. `runs` maps a run to the rounds begun in
+    it. `releases` maps the key of a release to its events: the same release costs once, however often it is used.
+    `drawn` are the releases that were drawn for one run and are never used again.
     """
 
     party: str

@@ -54,12 +54,14 @@ Float32Array = NDArray[np.float32]
 class ActiveInput:
     """What the active party brings.
 
-    `table`, `labels` and `weights` cover all rows: `n_train` training rows, then those of the eval sets; `evals` names
-    slices. `cuts`: column -> cut points to impose on this party's columns, or None. `constraints`: int8 per column of
-    this party, or None when no party has any. `engine`: where the rows lie and are worked on, None for this process,
-    which reads `table` and `labels` (with the weights) whole where they are descriptions of where to read them.
-    `privacy`: where releases are kept over all runs, None for this run only; `ids`: uint8[n, 16] of the training rows
-    at least, different for different rows, None where a row is known by its place.
+    `table`, `labels` and `weights` cover all rows: `n_train` training rows, then those of the eval sets, which `evals`
+    names as slices. `cuts` maps columns of this party to cut points that are imposed on them; None imposes nothing.
+    `constraints` holds an int8 per column of this party, or is None when no party has any.
+
+    `engine` is where the rows lie and are worked on. It is None for this process, which then reads `table` and `labels`
+    (with the weights) whole if they describe where to read them. `privacy` is where releases are kept over all runs;
+    None keeps them for this run only. `ids` are uint8[n, 16] of the training rows at least, different for different
+    rows; None means that a row is known by its place.
     """
 
     table: Table | Source
@@ -78,7 +80,7 @@ class ActiveInput:
 class ActiveParty:
     """One run of the active party; `run()` returns its sealed share. `state` is what its callbacks see.
 
-    `plan`, `hooks`: see plan.py. `channels`: to every passive party.
+    plan.py says what `plan` and `hooks` are. `channels` lead to every passive party.
     """
 
     def __init__(self, plan: RunPlan, given: ActiveInput, channels: Mapping[str, Channel], hooks: ActiveHooks) -> None:
@@ -98,7 +100,7 @@ class ActiveParty:
         self._objective: Objective = make_objective(params)
         self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
         self.events: list[Event] = []
-        # Passive party -> equations about its rows that were opened (protocols.base.equations_of).
+        # Passive party -> equations about its rows that were opened (contract.equations_of).
         self.opened_equations: dict[str, int] = {}
         setup = self._make_setup()
         self._keeper = ActiveCheckpoints(
@@ -267,11 +269,13 @@ class ActiveParty:
             return None
         if self._plan.spec.shows_nodes:
             return ShownNodes(links, cast("ActiveRole", self._role))
-        filed = {
-            party: sum(int((tree.party == self._parties.index(party)).sum()) for tree in self._grown.trees)
-            for party in self._channels
-        }
+        filed = {party: self._splits_of(party) for party in self._channels}
         return HiddenNodes(links, cast("HiddenActiveRole", self._role), self._keeper.salt.encode(), filed)
+
+    def _splits_of(self, party: str) -> int:
+        """Count the splits of a party in the trees so far."""
+        place = self._parties.index(party)
+        return sum(int((tree.party == place).sum()) for tree in self._grown.trees)
 
     def _layout(self, n_own: int) -> Layout:
         first = [0]
@@ -343,15 +347,15 @@ class ActiveParty:
             return {}
         params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()
-        found = {}
+        purities = {}
         for party in self._channels:
             known = known_leaves(tree, self._parties.index(party), params.max_depth)
             if params.reduced_leakage:
                 known[:] = False
-            found[party] = known_purity(
+            purities[party] = known_purity(
                 tree, grown.first_rows, known, rate, grown.first_rate, params.reg_lambda, params.reg_alpha
             )
-        return found
+        return purities
 
     def _evaluate(self, state: TrainingState) -> None:
         with self.timings.phase("evaluate"):
@@ -390,11 +394,10 @@ class ActiveParty:
         commitments: dict[str, str] = {}
         for party, channel in self._channels.items():
             commit = channel.recv(Commit)
-            place = self._parties.index(party)
-            used = sum(int((tree.party == place).sum()) for tree in share.trees)
-            if commit.n_records != used:
+            count, used = commit.n_records, self._splits_of(party)
+            if count != used:
                 raise MessageError(
-                    f"sealing the model: {party} commits to {commit.n_records} records, wanted the {used} in the trees"
+                    f"sealing the model: {party} commits to {count} records, wanted the {used} in the trees"
                 )
             commitments[party] = commit.digest
         share = seal_active(share, self._keeper.salt, commitments)

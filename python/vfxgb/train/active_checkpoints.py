@@ -57,10 +57,11 @@ class Grown:
 
 @dataclass(repr=False, eq=False)
 class ActiveCheckpoints:
-    """Keeps and restores one run. `hooks`: see plan.RunHooks. `events`: the party's, to be kept.
+    """Keeps and restores one run of the active party.
 
-    `opened`: passive party -> equations opened, to be kept. `receivers`: the passive parties. `privacy`, `ids`: see
-    active.ActiveInput. `salt`: of the party's digests. `start`: rounds that were done before.
+    `events` are its privacy events, and `opened` maps passive parties to the equations that were opened; both are kept
+    with the state. `receivers` are the passive parties. plan.RunHooks says what `hooks` are, active.ActiveInput what
+    `privacy` and `ids` are. `salt` makes the party's digests its own. `start` counts the rounds that were done before.
     """
 
     party: str

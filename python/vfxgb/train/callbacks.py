@@ -97,14 +97,14 @@ class TrainingCallback:
 
 def as_callbacks(callbacks: Sequence[TrainingCallback] | None) -> list[TrainingCallback]:
     """The list itself, each entry checked; None is an empty list. Raises CallbackError for anything else."""
-    found = list(callbacks) if callbacks is not None else []
-    for position, callback in enumerate(found):
+    checked = list(callbacks) if callbacks is not None else []
+    for position, callback in enumerate(checked):
         if not isinstance(callback, TrainingCallback):
             raise CallbackError(
                 f"callbacks: entry {position} is {callback!r}, wanted an instance of a TrainingCallback; derive it "
                 "from vfxgb.train.callbacks.TrainingCallback and pass an instance, not the class"
             )
-    return found
+    return checked
 
 
 class EarlyStopping(TrainingCallback):
@@ -185,7 +185,7 @@ def early_stopping_words(rounds: int, planned: int, best_iteration: int, best_sc
 
 
 def told_early_stopping(state: TrainingState) -> str:
-    """The same of a state after the last round; "" without early stopping."""
+    """How early stopping ended the training that left this state, in words; "" without early stopping."""
     if state.best_iteration is None:
         return ""
     rounds = state.iteration + 1

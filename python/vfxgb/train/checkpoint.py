@@ -115,12 +115,14 @@ class RunState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class ActiveState(RunState, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the active party keeps of a run after `rounds` rounds.
 
-    `stopped`: a callback ended the training, what is left is the sealing. `trees_digest`: of the trees so far;
-    `passive`: party -> its last RoundKept. `margins`: float32[n_rows, n_outputs]. `labels`: float32[n_train], what was
-    released in place of the labels, None if nothing was. `release`: of the round to come. `first_rows`, `first_rate`:
-    of the very first tree, int64 rows per node. `opened_equations`: those of each passive party so far
-    (contract.equations_of). `source`: where the rows come from and how they are read, added by who stores the state.
-    `best_margins`: `margins` as they were after the best round, likewise; empty while that is the last one.
+    `stopped` says that a callback ended the training, and only the sealing is left. `trees_digest` is the digest of the
+    trees so far, and `passive` maps each party to the digest of its last RoundKept. `margins` are float32[n_rows,
+    n_outputs]. `labels` are float32[n_train], what was released in place of the labels, or None if nothing was.
+    `release` is what was released for the round to come. `first_rows` (int64, rows per node) and `first_rate` belong to
+    the very first tree. `opened_equations` counts the equations of each passive party so far (contract.equations_of).
+
+    Two fields are added by who stores the state: `source`, where the rows come from and how they are read, and
+    `best_margins`, the margins as they were after the best round, which are empty while that is the last round.
     """
 
     KIND: ClassVar[bytes] = b"active\0"
@@ -156,7 +158,8 @@ class RoundMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class BegunRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rounds that a passive party has begun to answer, whether they came to their end or not.
 
-    `total`: all of them. `again`: those that had been begun before. `furthest`: the highest round, -1 before the first.
+    `total` counts all of them, `again` those that had been begun before. `furthest` is the highest round, -1 before the
+    first.
     """
 
     total: int = 0
@@ -164,7 +167,7 @@ class BegunRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     furthest: int = -1
 
     def begin(self, round_index: int) -> "BegunRounds":
-        """The same with one more."""
+        """Count one more round."""
         repeated = round_index <= self.furthest
         return BegunRounds(self.total + 1, self.again + repeated, max(self.furthest, round_index))
 
@@ -274,7 +277,7 @@ def restore_tree(kept: KeptTree, n_parties: int) -> TreeShape:
 
 
 def keep_records(records: Sequence[tuple[int, float, bool]], places: Sequence[Place] = ()) -> KeptRecords:
-    """Records (feature, cut, default_left) as a state holds them; `places`: those of a passive party's."""
+    """Records (feature, cut, default_left) as a state holds them; those of a passive party come with their `places`."""
     feature, cut, default_left = zip(*records, strict=True) if records else ((), (), ())
     return KeptRecords(
         array_bytes(np.array(feature, dtype=np.int32)),

@@ -50,15 +50,15 @@ def state_link(before: bytes, run: str, party: str, salt: str, trees: bytes, rec
 
 
 def settings_digest(settings: Mapping[str, Any]) -> bytes:
-    """Of settings that JSON can hold."""
+    """The digest of settings that JSON can hold."""
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return _digest("settings", (text.encode(),))
 
 
 def table_digest(table: Table | Source, labels: Any = None, weights: Any = None) -> bytes:
-    """Of the names and values of a table's columns, and of labels and weights that belong to it; None is none.
+    """The digest of a table's names and values, and of the labels and weights that belong to it, if there are any.
 
-    Of a table that lies elsewhere some rows are read at a time.
+    A table that lies elsewhere is read a block of rows at a time.
     """
 
     def parts() -> Iterable[bytes]:

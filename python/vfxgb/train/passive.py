@@ -51,13 +51,17 @@ from vfxgb.transport.rows import check_rows, rows_digest
 class PassiveInput:
     """What a passive party brings to a run; nothing of it comes from the active party.
 
-    `cuts`: column -> cut points to impose, or None. `constraints`: int8 per column, monotone directions.
-    `local_params`: parameters of the protocol that are each party's own (ProtocolSpec.local_params). `accept`: called
-    with Setup before anything else; raises ConsentError for what the party does not agree to. `begin(round, trees)`:
-    called before anything of a round is answered, also of one that is begun again; raises ConsentError, and must have
-    stored the count when it returns. `privacy`: where releases are kept over all runs, None for this run only; `ids`:
-    uint8[n_rows, 16], different for different rows, None where a row is known by its place. `engine`: where the rows
-    lie and are worked on, None for this process; only with one may `table` be a description of where to read it.
+    `cuts` maps columns to cut points that are imposed on them; None imposes nothing. `constraints` are the monotone
+    directions, int8 per column. `local_params` are the parameters of the protocol that each party chooses for itself
+    (ProtocolSpec.local_params).
+
+    `accept(setup)` is called before anything else and raises ConsentError for what the party does not agree to.
+    `begin(round, trees)` is called before anything of a round is answered, also of a round that is begun again. It
+    raises ConsentError, and must have stored the count when it returns.
+
+    `privacy` is where releases are kept over all runs; None keeps them for this run only. `ids` are uint8[n_rows, 16],
+    different for different rows; None means that a row is known by its place. `engine` is where the rows lie and are
+    worked on, None for this process; only with an engine may `table` be a description of where to read it.
     """
 
     table: Table | Source

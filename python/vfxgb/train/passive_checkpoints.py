@@ -34,8 +34,9 @@ _BEGINNING = RoundMark(-1, 0, b"", b"")
 class PassiveCheckpoints:
     """Keeps and restores one run of `party` with the active party `peer`. `events` and `disclosed` are the party's.
 
-    `hooks`: see plan.RunHooks. `privacy`, `ids`: see passive.PassiveInput. `salt`: of the party's digests. `begun`: the
-    rounds it has begun to answer, in all sessions of the run. `splits`: those of the party, from `go_back` on.
+    plan.RunHooks says what `hooks` are, passive.PassiveInput what `privacy` and `ids` are. `salt` makes the party's
+    digests its own. `begun` are the rounds it has begun to answer, in all sessions of the run. `splits` are the splits
+    of the party, from `go_back` on.
     """
 
     party: str

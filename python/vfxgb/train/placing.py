@@ -111,7 +111,7 @@ def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:
 
 
 def check_passive(party: str, spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
-    """The same for what a passive party is asked for."""
+    """Raise EngineError, which names the party, for what a passive party is asked for and cannot do on shards."""
     try:
         _check(spec, missing_strategy, recorded)
     except EngineError as error:

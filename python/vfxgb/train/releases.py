@@ -159,7 +159,7 @@ class ReleaseLog:
         draw: Callable[[], NDArray[Any]],
         keep: Callable[[], None],
     ) -> NDArray[Any]:
-        """See protocols.base.ReleaseOnce; `keep` stores the run's state, `kept` and the events with it."""
+        """See contract.ReleaseOnce; `keep` stores the run's state, `kept` and the events with it."""
         order = self._order(values.shape[-1])
         parts = [
             json.dumps(dict(settings), sort_keys=True).encode(),

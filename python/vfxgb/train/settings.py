@@ -30,11 +30,11 @@ def _plain(value: Any) -> Any:
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, np.ndarray):
-        return [_plain(one) for one in value.tolist()]
+        return [_plain(entry) for entry in value.tolist()]
     if isinstance(value, np.generic):
         return _plain(value.item())
     if isinstance(value, float) and math.isnan(value):
@@ -97,7 +97,7 @@ def changed_settings(before: Settings, after: Settings) -> list[str]:
     Names of sections, such as "params", are left out. Digests are named without their values, which tell nobody
     anything. Settings that only one side has are compared with nothing.
     """
-    found: dict[str, str] = {}
+    changes: dict[str, str] = {}
     for key in [*before, *(key for key in after if key not in before)]:
         old, new = before.get(key, ABSENT), after.get(key, ABSENT)
         name = _USERS_NAMES.get(key, key)
@@ -105,12 +105,12 @@ def changed_settings(before: Settings, after: Settings) -> list[str]:
             continue
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             for line in changed_settings(old, new):
-                found.setdefault(line.split(" ", 1)[0], line)
+                changes.setdefault(line.split(" ", 1)[0], line)
         elif key == "rows_digest":
-            found[name] = "rows or their order are not those that the run began with"
+            changes[name] = "rows or their order are not those that the run began with"
         else:
-            found[name] = f"{name} was {_shown(old)} when the run began and is {_shown(new)} now"
-    return list(found.values())
+            changes[name] = f"{name} was {_shown(old)} when the run began and is {_shown(new)} now"
+    return list(changes.values())
 
 
 ABSENT = object()
@@ -127,6 +127,6 @@ def _shown(value: Any) -> str:
 
 
 def _lasting(setup: Setup) -> dict[str, Any]:
-    found = {name: getattr(setup, name) for name in setup.__struct_fields__ if name not in _PLACE}
-    plain: dict[str, Any] = _plain(msgspec.to_builtins(found, builtin_types=(bytes,)))
+    lasting = {name: getattr(setup, name) for name in setup.__struct_fields__ if name not in _PLACE}
+    plain: dict[str, Any] = _plain(msgspec.to_builtins(lasting, builtin_types=(bytes,)))
     return plain

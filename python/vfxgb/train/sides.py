@@ -47,7 +47,7 @@ SLOTS_GUESSED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeadResult:
     """What a run leaves at the active party.
 
@@ -86,7 +86,7 @@ def training_messages(protocol: str) -> tuple[type[Message], ...]:
 def run_active(plan: RunPlan, given: ActiveInput, channels: Mapping[str, Channel], hooks: ActiveHooks) -> LeadResult:
     """Train, as the active party. `plan`, `hooks`: see plan.py.
 
-    `channels`: to every passive party; their catalogue holds `training_messages` of the plan's protocol.
+    `channels` lead to every passive party; their catalogue holds `training_messages` of the plan's protocol.
 
     Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`hooks.resumed` is of other data,
     settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
@@ -166,7 +166,7 @@ def enter(ledger: Ledger, follower: PassiveParty) -> None:
 
 def _all_callbacks(callbacks: Sequence[TrainingCallback], params: TrainParams) -> list[TrainingCallback]:
     """The callbacks given, and the one that early stopping needs."""
-    found = as_callbacks(callbacks)
+    every = as_callbacks(callbacks)
     if params.early_stopping_rounds is not None:
-        found.append(EarlyStopping(params.early_stopping_rounds))
-    return found
+        every.append(EarlyStopping(params.early_stopping_rounds))
+    return every

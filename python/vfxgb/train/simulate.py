@@ -30,15 +30,14 @@ from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import TrainParams
 from vfxgb.protocols import broken
 from vfxgb.runtime.ledger import Ledger
-from vfxgb.runtime.timings import Timings
 from vfxgb.threads import resolve_threads
 from vfxgb.train.active import ActiveInput
-from vfxgb.train.callbacks import EvalsLog, TrainingCallback, as_callbacks
+from vfxgb.train.callbacks import TrainingCallback, as_callbacks
 from vfxgb.train.passive import PassiveInput, PassiveParty
 from vfxgb.train.plan import ActiveHooks, PassiveHooks, RunPlan
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import plain_params
-from vfxgb.train.sides import enter, run_active, training_messages
+from vfxgb.train.sides import LeadResult, enter, run_active, training_messages
 from vfxgb.train.transcript import Recorder, Transcript
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
@@ -47,27 +46,24 @@ from vfxgb.transport.threads import PartyThread, running
 from vfxgb.transport.traffic import Traffic
 
 
-@dataclass(frozen=True)
-class FitResult:
-    """What a run leaves.
+@dataclass(frozen=True, kw_only=True)
+class FitResult(LeadResult):
+    """What a run leaves at all parties: beside what it leaves at the active one, the others' shares.
 
     `ledger`: what every message revealed, to whom. `traffic`: per passive party bytes, messages and round trips, as the
     active party counts them. `timings`: seconds per phase of the active party; `.parties` those of the others.
-    `evals_result`: eval set -> metric -> value per round. `best_iteration`, `best_score`: None without early stopping.
-    `margins`: float64[n_rows, n_outputs], training rows then eval rows, after all rounds; None of rows in shards.
     `transcript`: what every party saw and knew, if the run was recorded.
     """
 
-    active_share: ActiveShare
     passive_shares: dict[str, PassiveShare]
     ledger: Ledger
     traffic: dict[str, Traffic]
-    timings: Timings
-    evals_result: EvalsLog
-    best_iteration: int | None
-    best_score: float | None
-    margins: NDArray[np.float64] | None
     transcript: Transcript | None = None
+
+    @property
+    def active_share(self) -> ActiveShare:
+        """The active party's share."""
+        return self.share
 
 
 @dataclass(frozen=True)
@@ -150,20 +146,12 @@ def fit(given: SimulatedInput, plan: RunPlan, callbacks: Sequence[TrainingCallba
     for party, follower in passive.items():
         result.timings.parties[party] = follower.timings
         enter(ledger, follower)
-    return FitResult(
-        active_share=result.share,
-        passive_shares={party: follower.share() for party, follower in passive.items()},
-        ledger=ledger,
-        traffic={party: channel.traffic for party, channel in channels.items()},
-        timings=result.timings,
-        evals_result=result.evals_result,
-        best_iteration=result.best_iteration,
-        best_score=result.best_score,
-        margins=result.margins,
-        transcript=None
-        if recorder is None
-        else recorder.transcript(plan.spec.name, plan.protocol_params, plain_params(plan.params)),
-    )
+    transcript = None
+    if recorder is not None:
+        transcript = recorder.transcript(plan.spec.name, plan.protocol_params, plain_params(plan.params))
+    shares = {party: follower.share() for party, follower in passive.items()}
+    traffic = {party: channel.traffic for party, channel in channels.items()}
+    return FitResult(**vars(result), passive_shares=shares, ledger=ledger, traffic=traffic, transcript=transcript)
 
 
 def _inputs(
@@ -226,12 +214,12 @@ def _directions(tables: Mapping[str, Table | Source], params: TrainParams) -> di
     signs = params.constraints([name for table in tables.values() for name in table.names])
     if not signs:
         return {}
-    found: dict[str, NDArray[np.int8]] = {}
+    directions: dict[str, NDArray[np.int8]] = {}
     begin = 0
     for party, table in tables.items():
-        found[party] = np.array(signs[begin : begin + len(table.names)], dtype=np.int8)
+        directions[party] = np.array(signs[begin : begin + len(table.names)], dtype=np.int8)
         begin += len(table.names)
-    return found
+    return directions
 
 
 def _cuts_of(cuts: Mapping[str, Any] | None, table: Table | Source) -> dict[str, Any] | None:

@@ -90,8 +90,10 @@ class Transcript:
     @property
     def nbytes(self) -> int:
         """Bytes of messages, each counted once, and of notes."""
-        payloads = {id(one.payload): len(one.payload) for record in self.records.values() for one in record.messages}
-        notes = sum(one.array.nbytes for record in self.records.values() for one in record.notes)
+        payloads = {
+            id(entry.payload): len(entry.payload) for record in self.records.values() for entry in record.messages
+        }
+        notes = sum(note.array.nbytes for record in self.records.values() for note in record.notes)
         return sum(payloads.values()) + notes
 
     def save(self, path: str | Path) -> None:

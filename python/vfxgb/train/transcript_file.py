@@ -78,7 +78,7 @@ def save_transcript(transcript: Transcript, path: Path) -> None:
 
     parties = []
     for record in transcript.records.values():
-        messages = [_Message(one.peer, one.sent, one.tag, place(one.payload)) for one in record.messages]
+        messages = [_Message(entry.peer, entry.sent, entry.tag, place(entry.payload)) for entry in record.messages]
         notes = []
         for note in record.notes:
             array = np.ascontiguousarray(note.array, dtype=note.array.dtype.newbyteorder("<"))
@@ -118,11 +118,12 @@ def load_transcript(path: Path) -> Transcript:
         protocol_by_name(index.protocol)
     except UnknownNameError as error:
         _refuse(path, str(error))
-    names = [one.party for one in index.parties]
-    if len(set(names)) != len(names) or sum(one.active for one in index.parties) != 1:
-        _refuse(path, f"found parties {names} of which {sum(one.active for one in index.parties)} active, wanted 1")
+    names = [party.party for party in index.parties]
+    active = sum(party.active for party in index.parties)
+    if len(set(names)) != len(names) or active != 1:
+        _refuse(path, f"found parties {names} of which {active} active, wanted 1")
     blobs = _blobs(path, memoryview(data)[_HEAD.size + size : -DIGEST_BYTES], index.blobs)
-    records = {one.party: _party(path, one, blobs) for one in index.parties}
+    records = {party.party: _party(path, party, blobs) for party in index.parties}
     return Transcript(index.protocol, index.protocol_params, index.params, records)
 
 
@@ -135,7 +136,7 @@ def _blobs(path: Path, data: memoryview, sizes: list[int]) -> list[memoryview]:
 
 def _party(path: Path, party: _Party, blobs: list[memoryview]) -> PartyRecord:
     record = PartyRecord(party.party, party.active)
-    for place in [*(one.blob for one in party.messages), *(one.blob for one in party.notes)]:
+    for place in [*(entry.blob for entry in party.messages), *(note.blob for note in party.notes)]:
         if not 0 <= place < len(blobs):
             _refuse(path, f"found blob {place} at {party.party}, wanted 0 to {len(blobs) - 1}")
     for message in party.messages:

@@ -108,8 +108,9 @@ class CandidateList:
     ) -> NDArray[np.bool_] | None:
         """Which candidates a node may use and show: bool[len(nodes), c] in true order, or None for all.
 
-        `allowed`: bool[len(nodes), len(features)], None for all. `cuts`: those of the tree, for the same features, with
-        the nodes' level open; None only where nobody set a min_bucket_rows.
+        `allowed` says which features a node may use, bool[len(nodes), len(features)]; None allows all. `cuts` belongs
+        to the tree and to the same features, with the nodes' level open; it is None only where nobody set a
+        min_bucket_rows.
         """
         available = None if allowed is None else allowed[:, self._local]
         if cuts is not None and cuts.least > 1:

@@ -56,7 +56,7 @@ class RoundColumns:
         return [self.layout.local(party, ids) for ids in self._trees]
 
     def packed(self, party: int) -> list[Bulk]:
-        """The same for a message: one bit for each feature of the party, or ALL."""
+        """What `of_trees` says, for a message: one bit for each feature of the party, or ALL."""
         held = self.layout.first[party + 1] - self.layout.first[party]
         return [
             ALL if len(ids) == self.layout.n_features else pack_bits(self.layout.local(party, ids), held)

@@ -147,7 +147,7 @@ class Grower:
         """Those of a passive party's splits that are made, of splits whose gains became known with their rows.
 
         A node that the others did not deserve is split by the active party's own best, which is added to `mine`, or is
-        a leaf. `gain`: of the tree's open nodes, brought up to date.
+        a leaf. `gain` has the gains of the tree's open nodes and is brought up to date.
         """
         if split.gain is None:
             return split

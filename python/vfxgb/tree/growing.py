@@ -15,9 +15,9 @@ from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
 
 @dataclass(frozen=True)
 class OwnedSplits(NodeSplits):
-    """The splits that one party won. `bits`: who goes left, as RowPartition.split takes it.
+    """The splits that one party won. `bits` say who goes left, as RowPartition.split takes it.
 
-    `gain`: float64[k], where it was found out only after the party was chosen (LeftRows), else None.
+    `gain` is float64[k] where gains became known only after the party was chosen (LeftRows), else None.
     """
 
     bits: bytes | memoryview
@@ -53,9 +53,9 @@ class AppliedSplits:
 class GrowingTree:
     """A tree of output `tree`, at first a root with all rows.
 
-    `pairs`: int64[n_train, 2], where `rows` are; of these rows `sampled` count, None for all training rows. `rule`
-    scores and weighs; `step` is the value of the integer 1; `bounded`: the run has monotone constraints. `subtract`:
-    make sums for the smaller child only.
+    `pairs` are int64[n_train, 2] and lie where `rows` are; of these rows `sampled` count, None for all training rows.
+    `rule` scores and weighs, and `step` is the value of the integer 1. `bounded` says that the run has monotone
+    constraints. With `subtract` sums are made for the smaller child only.
     """
 
     def __init__(

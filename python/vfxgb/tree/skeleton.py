@@ -6,6 +6,7 @@ the order of their parents, left before right.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,16 +47,25 @@ class TreeSkeleton:
         self.totals = totals
         self.bounds = np.array([[-np.inf, np.inf]]) if bounded else None
         self.parents: NDArray[np.int64] = np.array([NONE], dtype=np.int64)
-        self._n_nodes = 1
-        self._party = [np.array([LEAF], dtype=np.int16)]
-        self._record = [np.array([NONE], dtype=np.int32)]
-        self._children = [np.array([[NONE, NONE]], dtype=np.int32)]
-        self._parent = [np.array([NONE], dtype=np.int32)]
-        self._weight = [rule.weights(totals, self.bounds)]
-        # The limits that the weights were made under, where there are any.
-        self._limits = [self.bounds]
-        self._gain = [np.zeros(1)]
-        self._totals = [totals]
+        self._n_nodes = 0
+        # Per level the columns of the finished tree, and the nodes' sums and weights.
+        self._levels: list[dict[str, NDArray[Any]]] = []
+        # Per level the limits that the weights were made under; empty where there are none.
+        self._limits = [] if self.bounds is None else [self.bounds]
+        self._add_level(np.array([NONE], dtype=np.int32), totals, rule.weights(totals, self.bounds))
+
+    def _add_level(
+        self, parent: NDArray[np.int32], totals: NDArray[np.int64], weight: NDArray[np.float64]
+    ) -> NDArray[np.int32]:
+        """Add nodes below `parent`, as leaves; returns their numbers."""
+        count, first = len(parent), self._n_nodes
+        level: dict[str, NDArray[Any]] = {
+            name: np.full(count, NONE, dtype=np.int32) for name in ("record", "left", "right")
+        }
+        level |= {"party": np.full(count, LEAF, dtype=np.int16), "gain": np.zeros(count)}
+        self._levels.append(level | {"parent": parent, "totals": totals, "weight": weight})
+        self._n_nodes += count
+        return np.arange(first, self._n_nodes, dtype=np.int32)
 
     def revise(self, totals: NDArray[np.int64]) -> None:
         """Replace the sums of the open level, because other rows than before were added up for it.
@@ -67,8 +77,9 @@ class TreeSkeleton:
         if len(changed) == 0:
             return
         bounds = None if self.bounds is None else np.ascontiguousarray(self.bounds[changed])
-        self._weight[-1][changed] = self._rule.weights(np.ascontiguousarray(totals[changed]), bounds)
-        self.totals = self._totals[-1] = totals
+        level = self._levels[-1]
+        level["weight"][changed] = self._rule.weights(np.ascontiguousarray(totals[changed]), bounds)
+        self.totals = level["totals"] = totals
 
     def split(self, splits: Sequence[NodeSplits], gain: NDArray[np.float64], last: bool) -> list[NDArray[np.int32]]:
         """Split nodes of the open level; afterwards the next one is open, without nodes if nothing was split.
@@ -83,17 +94,13 @@ class TreeSkeleton:
         place = np.empty(k, dtype=np.int64)
         place[order] = np.arange(k)
         numbers = (self._n_nodes + 2 * place).astype(np.int32)
-        left: list[NDArray[np.int32]] = []
-        begin = 0
+        left = np.split(numbers, np.cumsum([len(split.positions) for split in splits])[:-1]) if splits else []
+        level = self._levels[-1]
         for split in splits:
-            end = begin + len(split.positions)
-            left.append(numbers[begin:end])
-            self._party[-1][split.positions] = split.party
-            self._record[-1][split.positions] = split.records
-            self._children[-1][split.positions, 0] = left[-1]
-            self._children[-1][split.positions, 1] = left[-1] + np.int32(1)
-            begin = end
-        self._gain[-1][positions] = gain[positions]
+            level["party"][split.positions] = split.party
+            level["record"][split.positions] = split.records
+        level["left"][positions], level["right"][positions] = numbers, numbers + np.int32(1)
+        level["gain"][positions] = gain[positions]
         self._add_children(splits, positions, order, last)
         return left
 
@@ -102,10 +109,9 @@ class TreeSkeleton:
     ) -> None:
         k = len(positions)
         parents = positions[order]
+        nodes = self.nodes[:0]
         totals = np.empty((2 * k, 2), dtype=np.int64)
         bounds = None if self.bounds is None else self.bounds[:0]
-        nodes = np.arange(self._n_nodes, self._n_nodes + 2 * k, dtype=np.int32)
-        self._n_nodes += 2 * k
         if k:
             totals[0::2] = np.concatenate([split.left_sums for split in splits])[order]
             totals[1::2] = self.totals[parents] - totals[0::2]
@@ -113,17 +119,10 @@ class TreeSkeleton:
             # As in XGBoost a child's weight is bounded by its parent's limits; its own bind its children.
             weights = self._rule.weights(totals, inherited)
             if inherited is not None:
-                bounds = _child_bounds(
-                    inherited, weights, np.concatenate([split.constraint for split in splits])[order]
-                )
-            self._party.append(np.full(2 * k, LEAF, dtype=np.int16))
-            self._record.append(np.full(2 * k, NONE, dtype=np.int32))
-            self._children.append(np.full((2 * k, 2), NONE, dtype=np.int32))
-            self._parent.append(np.repeat(self.nodes[parents], 2))
-            self._weight.append(weights)
-            self._limits.append(inherited)
-            self._gain.append(np.zeros(2 * k))
-            self._totals.append(totals)
+                constraint = np.concatenate([split.constraint for split in splits])[order]
+                bounds = _child_bounds(inherited, weights, constraint)
+                self._limits.append(inherited)
+            nodes = self._add_level(np.repeat(self.nodes[parents], 2), totals, weights)
         if last:
             nodes, totals, parents = nodes[:0], totals[:0], parents[:0]
             bounds = None if bounds is None else bounds[:0]
@@ -132,26 +131,19 @@ class TreeSkeleton:
 
     def set_weights(self, nodes: NDArray[np.int32], totals: NDArray[np.int64], rule: _native.gbdt.SplitRule) -> None:
         """Give nodes of the finished tree the weights of other sums, int64[k, 2], by `rule` and within their limits."""
-        weight, limits = np.concatenate(self._weight), None
-        if self._limits[0] is not None:
-            limits = np.concatenate([part for part in self._limits if part is not None])[nodes]
-        weight[nodes] = rule.weights(totals, limits)
-        self._weight = [weight]
+        weight = np.concatenate([level["weight"] for level in self._levels])
+        weight[nodes] = rule.weights(totals, np.concatenate(self._limits)[nodes] if self._limits else None)
+        ends = np.cumsum([len(level["weight"]) for level in self._levels])
+        for level, changed in zip(self._levels, np.split(weight, ends[:-1]), strict=True):
+            level["weight"] = changed
 
     def shape(self, learning_rate: float) -> TreeShape:
         """The finished tree. Values are float32 products, as XGBoost's."""
-        children = np.concatenate(self._children)
-        value = np.concatenate(self._weight).astype(np.float32) * np.float32(learning_rate)
-        return TreeShape(
-            party=np.concatenate(self._party),
-            record=np.concatenate(self._record),
-            left=np.ascontiguousarray(children[:, 0]),
-            right=np.ascontiguousarray(children[:, 1]),
-            parent=np.concatenate(self._parent),
-            value=value.astype(np.float64),
-            gain=np.concatenate(self._gain),
-            cover=np.concatenate(self._totals)[:, 1].astype(np.float64) * self._step,
-        )
+        columns = {name: np.concatenate([level[name] for level in self._levels]) for name in self._levels[0]}
+        totals, weight = columns.pop("totals"), columns.pop("weight")
+        value = weight.astype(np.float32) * np.float32(learning_rate)
+        cover = totals[:, 1].astype(np.float64) * self._step
+        return TreeShape(**columns, value=value.astype(np.float64), cover=cover)
 
 
 def _child_bounds(

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import ActiveContext, ActiveLevel, ChosenSums, Gradients, Proposals, equations_of
+from vfxgb.contract import ActiveContext, ActiveLevel, ActiveSteps, ChosenSums, Gradients, Proposals, equations_of
 from vfxgb.errors import MessageError
 from vfxgb.tree.proposal import SumTable
 
@@ -30,23 +30,11 @@ class OpenedTree:
     skipped: int = 0
 
 
-class SumSource(Protocol):
+class SumSource(ActiveSteps, Protocol):
     """How a protocol gets the sums of a passive party's candidates."""
-
-    def begin_tree(self, gradients: Gradients) -> None:
-        """See ActiveRole.begin_tree."""
-
-    def open_level(self, level: ActiveLevel) -> None:
-        """See ActiveRole.open_level."""
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """The opened sums of `party`, one entry per tree of the level, shapes checked against it."""
-
-    def end_tree(self) -> None:
-        """See ActiveRole.end_tree."""
-
-    def close(self) -> None:
-        """See ActiveRole.close."""
 
 
 class OpenedSums:

@@ -70,10 +70,10 @@ class HiddenPlainActive(OpenedSums):
         with self._context.timings.phase("wait"):
             message = self._context.channels[party].recv(PlainLeft)
         numbers = [level.trees[each.index].tree for each in won]
-        found = (message.round, message.depth, [tree.tree for tree in message.trees])
-        if found != (level.round, level.depth, numbers):
+        place = (message.round, message.depth, [tree.tree for tree in message.trees])
+        if place != (level.round, level.depth, numbers):
             raise MessageError(
-                f"reading the splits of {party}: found round, depth and trees {found}, wanted round {level.round}, "
+                f"reading the splits of {party}: found round, depth and trees {place}, wanted round {level.round}, "
                 f"depth {level.depth}, trees {numbers}"
             )
         return [self._left(party, level, each, tree) for each, tree in zip(won, message.trees, strict=True)]

@@ -49,10 +49,10 @@ class HiddenPlainPassive:
         what = f"{self._context.party} reading gradients"
         with self._context.timings.phase("wait"):
             message = self._context.channel.recv(PlainSlot)
-        found = (message.round, message.depth, message.tree, message.slot)
-        if found != (level.round, level.depth, tree, slot):
+        place = (message.round, message.depth, message.tree, message.slot)
+        if place != (level.round, level.depth, tree, slot):
             raise MessageError(
-                f"{what}: found round, depth, tree and slot {found}, wanted {(level.round, level.depth, tree, slot)}"
+                f"{what}: found round, depth, tree and slot {place}, wanted {(level.round, level.depth, tree, slot)}"
             )
         pairs: NDArray[np.int64] = unpack_array(message.pairs, np.int64, (self._context.n_train, 2), what)
         return pairs
