@@ -36,10 +36,10 @@ def receive_level(context: Context, channel: Channel, kind: type[M], what: str, 
 
 def require_fields(message: Message, what: str, /, **wanted: object) -> None:
     """Raise MessageError unless the fields of a message have the values `wanted`."""
-    found = {name: getattr(message, name) for name in wanted}
+    actual = {name: getattr(message, name) for name in wanted}
     # The values are compared and not their words, which show the first digits of a key only.
-    if found != wanted:
-        raise MessageError(f"{what}: found {_words(found)}, wanted {_words(wanted)}")
+    if actual != wanted:
+        raise MessageError(f"{what}: found {_words(actual)}, wanted {_words(wanted)}")
 
 
 def require(what: str, actual: str, wanted: str) -> None:

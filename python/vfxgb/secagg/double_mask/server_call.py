@@ -220,12 +220,7 @@ class ServerCall:
         return openings
 
     def _replies(
-        self,
-        stage: str,
-        users: Sequence[int],
-        request: Message,
-        kind: type[Reply],
-        check: Callable[[int, Reply, str], None],
+        self, stage: str, users: Sequence[int], request: Message, kind: type[Reply], check: Take[Reply]
     ) -> dict[int, Reply]:
         """What users reply to one request, by user, as far as it passes the check."""
         replies: dict[int, Reply] = {}
