@@ -60,6 +60,13 @@ class Engine(Protocol):
         """Let go of everything: handles, files, keys."""
 
 
+def run_each(
+    engine: Engine, function: Callable[..., Any], own: Sequence[Sequence[Any]], *args: Any
+) -> list[ShardHandle]:
+    """Handles of function(own values of the shard, *args) for each shard; `own` has lists with a value per shard."""
+    return [engine.run(shard, function, *values, *args) for shard, values in enumerate(zip(*own, strict=True))]
+
+
 def join_all(engine: Engine, parts: Sequence[ShardHandle], join: Callable[[list[Any]], Any]) -> ShardHandle:
     """join(values of parts), two at a time, in a tree: no place holds more than two of them. At least one part."""
     level = list(enumerate(parts))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.engine import shard
-from vfxgb.engine.base import Engine, ShardHandle
+from vfxgb.engine.base import Engine, ShardHandle, run_each
 from vfxgb.errors import EngineError
 from vfxgb.rows.parts import Nodes
 
@@ -84,10 +84,7 @@ class ShardedPartition:
         self._engine = engine
         self._division = division
         sizes, train = division.sizes.tolist(), division.train_sizes.tolist()
-        self.parts = [
-            engine.run(s, shard.start_partition, sizes[s], rows, train[s])
-            for s, rows in enumerate(division.hold(engine, sampled))
-        ]
+        self.parts = run_each(engine, shard.start_partition, (sizes, division.hold(engine, sampled), train))
         used = division.used(sampled)
         # node -> int64[shards, 2]: sampled and other rows.
         self._counts: dict[int, NDArray[np.int64]] = {0: np.stack([used, division.sizes - used], axis=1)}
@@ -141,10 +138,7 @@ class ShardedPartition:
         held = self.counts_by_shard(nodes)
         shares, gone_left = _native.gbdt.split_left_bits(bits, held)
         engine = self._engine
-        self.parts = [
-            engine.run(s, shard.split_rows, rows, nodes, left, right, shares[s], engine.threads)
-            for s, rows in enumerate(self.parts)
-        ]
+        self.parts = run_each(engine, shard.split_rows, (self.parts, shares), nodes, left, right, engine.threads)
         for i, node in enumerate(parents):
             del self._counts[node]
             self._counts[children[i]] = gone_left[i]
@@ -163,19 +157,13 @@ class ShardedPartition:
         sizes = np.stack([self._division.sizes, np.zeros_like(self._division.sizes)], axis=1)
         single = len(bits) == (self.n_rows + 7) // 8
         shares, _ = _native.gbdt.split_left_bits(bits, np.tile(sizes, (1 if single else len(nodes), 1, 1)))
-        parts = [
-            engine.run(s, shard.gather_bits, rows, nodes, shares[s], engine.threads)
-            for s, rows in enumerate(self.parts)
-        ]
+        parts = run_each(engine, shard.gather_bits, (self.parts, shares), nodes, engine.threads)
         return _native.gbdt.join_left_bits(engine.get(parts), held)
 
     def node_sums(self, nodes: Nodes, pairs: ShardedPairs) -> NDArray[np.int64]:
         """See _native.gbdt.node_sums."""
         engine = self._engine
-        parts = [
-            engine.run(s, shard.node_sums, rows, nodes, values, engine.threads)
-            for s, (rows, values) in enumerate(zip(self.parts, pairs.parts, strict=True))
-        ]
+        parts = run_each(engine, shard.node_sums, (self.parts, pairs.parts), nodes, engine.threads)
         return shard.add_arrays(engine.get(parts))
 
 

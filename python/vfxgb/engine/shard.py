@@ -57,7 +57,7 @@ def start_partition(n_rows: int, sampled: Nodes | None, n_train: int) -> _native
 
 
 def split_rows(
-    partition: _native.gbdt.RowPartition, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes, threads: int
+    partition: _native.gbdt.RowPartition, bits: bytes, nodes: Nodes, left: Nodes, right: Nodes, threads: int
 ) -> _native.gbdt.RowPartition:
     """The partition after nodes were split."""
     after = partition.copy()
@@ -70,7 +70,7 @@ def leaves(partition: _native.gbdt.RowPartition, threads: int) -> Nodes:
     return partition.leaves(threads)
 
 
-def gather_bits(partition: _native.gbdt.RowPartition, nodes: Nodes, bits: bytes, threads: int) -> bytes:
+def gather_bits(partition: _native.gbdt.RowPartition, bits: bytes, nodes: Nodes, threads: int) -> bytes:
     """Pick the bits of each node's rows out of bits of all rows of the shard."""
     return partition.gather_bits(nodes, bits, threads)
 
@@ -93,8 +93,8 @@ def left_bits(
 def histogram(
     bins: _native.gbdt.Bins,
     partition: _native.gbdt.RowPartition,
-    nodes: Nodes,
     pairs: NDArray[np.int64],
+    nodes: Nodes,
     features: Nodes | None,
     threads: int,
 ) -> NDArray[np.int64]:
@@ -114,7 +114,7 @@ def histogram_counts(
 
 
 def node_sums(
-    partition: _native.gbdt.RowPartition, nodes: Nodes, pairs: NDArray[np.int64], threads: int
+    partition: _native.gbdt.RowPartition, pairs: NDArray[np.int64], nodes: Nodes, threads: int
 ) -> NDArray[np.int64]:
     """Sum the pairs of each node."""
     return _native.gbdt.node_sums(partition, nodes, pairs, threads)

@@ -3,7 +3,8 @@
 Sums are integers, so they do not depend on how the rows are divided.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.codec.code import PairCode
 from vfxgb.engine import shard
-from vfxgb.engine.base import Engine, ShardHandle, join_all
+from vfxgb.engine.base import Engine, ShardHandle, join_all, run_each
 from vfxgb.engine.ciphers import ShardedCiphers
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition, not_here
 from vfxgb.engine.values import ShardedValues
@@ -20,19 +21,17 @@ from vfxgb.rows.ciphers import CipherRound
 from vfxgb.rows.parts import Nodes
 
 
+@dataclass(frozen=True, eq=False)
 class ShardedRows:
     """See RowStore. `parts`: per shard a handle of _native.gbdt.Bins. `n_bins`: int32 per feature.
 
     `heaviest`: int32 per feature, the bin that most training rows lie in, n_bins for missing ones.
     """
 
-    def __init__(
-        self, engine: Engine, division: Division, parts: Sequence[ShardHandle], n_bins: NDArray[np.int32]
-    ) -> None:
-        self.engine = engine
-        self.division = division
-        self.parts = tuple(parts)
-        self.n_bins = n_bins
+    engine: Engine
+    division: Division
+    parts: Sequence[ShardHandle]
+    n_bins: NDArray[np.int32]
 
     @property
     def n_rows(self) -> int:
@@ -82,7 +81,8 @@ class ShardedRows:
         default_left: NDArray[np.bool_],
     ) -> bytes:
         """See RowStore."""
-        parts = self._map(partition, shard.left_bits, nodes, features, split_bins, default_left, self.engine.threads)
+        asked = (nodes, features, split_bins, default_left, self.engine.threads)
+        parts = run_each(self.engine, shard.left_bits, (self.parts, partition.parts), *asked)
         return _native.gbdt.join_left_bits(self.engine.get(parts), partition.counts_by_shard(nodes))
 
     def row_bits(self, features: Nodes, split_bins: Nodes, default_left: NDArray[np.bool_]) -> bytes:
@@ -94,16 +94,13 @@ class ShardedRows:
         self, partition: ShardedPartition, nodes: Nodes, pairs: ShardedPairs, features: Nodes | None
     ) -> NDArray[np.int64]:
         """See RowStore."""
-        engine = self.engine
-        parts = [
-            engine.run(s, shard.histogram, bins, rows, nodes, values, features, engine.threads)
-            for s, (bins, rows, values) in enumerate(zip(self.parts, partition.parts, pairs.parts, strict=True))
-        ]
-        return self._sum(parts)
+        own, engine = (self.parts, partition.parts, pairs.parts), self.engine
+        return self._sum(run_each(engine, shard.histogram, own, nodes, features, engine.threads))
 
     def histogram_counts(self, partition: ShardedPartition, nodes: Nodes, features: Nodes | None) -> NDArray[np.int64]:
         """See RowStore."""
-        return self._sum(self._map(partition, shard.histogram_counts, nodes, features, self.engine.threads))
+        asked = (nodes, features, self.engine.threads)
+        return self._sum(run_each(self.engine, shard.histogram_counts, (self.parts, partition.parts), *asked))
 
     def node_sums(self, partition: ShardedPartition, nodes: Nodes, pairs: ShardedPairs) -> NDArray[np.int64]:
         """See RowStore."""
@@ -122,12 +119,6 @@ class ShardedRows:
     ) -> ShardedValues:
         """See RowStore."""
         return ShardedValues(pairs, sampled, code, step, self.engine, self.division)
-
-    def _map(self, partition: ShardedPartition, function: Callable[..., object], *args: object) -> list[ShardHandle]:
-        return [
-            self.engine.run(s, function, bins, rows, *args)
-            for s, (bins, rows) in enumerate(zip(self.parts, partition.parts, strict=True))
-        ]
 
     def _sum(self, parts: list[ShardHandle]) -> NDArray[np.int64]:
         (total,) = self.engine.get([join_all(self.engine, parts, shard.add_arrays)])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.data.target import TargetSource
-from vfxgb.engine.base import Engine, ShardHandle
+from vfxgb.engine.base import Engine, ShardHandle, run_each
 from vfxgb.engine.goss import goss_rows
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition, not_here
 from vfxgb.engine.shard import write_file
@@ -122,10 +122,7 @@ class ShardedTarget:
     def gradients(self, round_index: int) -> Gradients:
         """See Target."""
         engine, division, objective = self._engine, self._division, self._objective
-        made = [
-            engine.run(s, make_gradients, held, margins, objective)
-            for s, (held, margins) in enumerate(zip(self._labels, self._held_margins(), strict=True))
-        ]
+        made = run_each(engine, make_gradients, (self._labels, self._held_margins()), objective)
         if self._params.sampling_method == "goss":
             sampled, made = goss_rows(engine, division, self._params, round_index, made)
         else:
@@ -177,10 +174,8 @@ class ShardedTarget:
 
     def add(self, partition: ShardedPartition, values: Float32Array, output: int) -> None:
         """See Target."""
-        self._margins = [
-            self._engine.run(s, add_values, margins, rows, values, output, self._engine.threads)
-            for s, (margins, rows) in enumerate(zip(self._held_margins(), partition.parts, strict=True))
-        ]
+        own, engine = (self._held_margins(), partition.parts), self._engine
+        self._margins = run_each(engine, add_values, own, values, output, engine.threads)
 
     def end_round(self) -> None:
         """See Target."""

@@ -36,82 +36,72 @@ class Visit:
     weight: NDArray[np.float64] | None
 
 
+@dataclass(frozen=True)
 class ActivePredictor:
     """One prediction by the first `n_trees` trees.
 
     `tester` tests this party's rows; `rows` holds their number and digest.
     """
 
-    def __init__(
-        self,
-        share: ActiveShare,
-        tester: SplitTester,
-        rows: tuple[int, bytes],
-        channels: Mapping[str, Channel],
-        n_trees: int,
-    ) -> None:
-        self._share = share
-        self._trees: Sequence[TreeShape] = share.trees[:n_trees]
-        self._tester = tester
-        self._n_rows, self._rows_digest = rows
-        self._channels = channels
-        self._both_ways = share.missing_strategy == "probabilistic"
+    share: ActiveShare
+    tester: SplitTester
+    rows: tuple[int, bytes]
+    channels: Mapping[str, Channel]
+    n_trees: int
+
+    @property
+    def _both_ways(self) -> bool:
+        return self.share.missing_strategy == "probabilistic"
 
     def margins(self) -> NDArray[np.float64]:
         """Margins float64[n_rows, n_outputs]: leaf weights in the order of the trees, then the start margin."""
-        outputs = self._share.n_outputs
-        sums = np.zeros((self._n_rows, outputs))
+        outputs = self.share.n_outputs
+        sums = np.zeros((self.rows[0], outputs))
         for block in self._blocks():
-            _add_leaves(sums[block], self._walk(block), self._trees)
+            _add_leaves(sums[block], self._walk(block), self.share.trees)
         # In place: a second array would be what takes most memory.
-        sums += self._share.base_margin
+        sums += self.share.base_margin
         return sums
 
     def leaves(self) -> NDArray[np.int32]:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
-        reached = np.zeros((self._n_rows, len(self._trees)), dtype=np.int32)
+        reached = np.zeros((self.rows[0], self.n_trees), dtype=np.int32)
         for block in self._blocks():
             _write_leaves(reached[block], self._walk(block))
         return reached
 
     def open(self) -> None:
         """Agree with every passive party on model and rows."""
-        opening = OpenPrediction(
-            run=self._share.run,
-            model=self._share.seal.model,
-            n_rows=self._n_rows,
-            rows_digest=self._rows_digest,
-            missing=self._both_ways,
-        )
-        for channel in self._channels.values():
+        opening = OpenPrediction(self.share.run, self.share.seal.model, *self.rows, missing=self._both_ways)
+        for channel in self.channels.values():
             channel.send(opening)
-        for channel in self._channels.values():
+        for channel in self.channels.values():
             channel.recv(PredictionReady)
 
     def close(self) -> None:
         """Let the passive parties go."""
-        for channel in self._channels.values():
+        for channel in self.channels.values():
             channel.send(ClosePrediction())
 
     def _blocks(self) -> Iterator[slice]:
         """Rows that are on their way together."""
-        trees = max(1, len(self._trees))
+        trees = max(1, self.n_trees)
         size = max(1, BLOCK_PAIRS // trees)
-        most = self._tester.rows_at_most(PAIR_BYTES * trees)
+        most = self.tester.rows_at_most(PAIR_BYTES * trees)
         size = size if most is None else min(size, most)
-        for first in range(0, self._n_rows, size):
-            yield slice(first, min(first + size, self._n_rows))
+        for first in range(0, self.rows[0], size):
+            yield slice(first, min(first + size, self.rows[0]))
 
     def _walk(self, block: slice) -> list[list[Visit]]:
         """Per tree the leaves with the rows of a block that end there."""
         everyone = np.arange(block.stop - block.start, dtype=np.int32)
-        arrivals: list[list[Visit]] = [[] for _ in self._trees]
-        ahead = [Visit(tree, 0, everyone, None) for tree in range(len(self._trees))]
+        arrivals: list[list[Visit]] = [[] for _ in range(self.n_trees)]
+        ahead = [Visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
         depth = 0
         while True:
             inner: dict[int, list[Visit]] = {}
             for visit in ahead:
-                party = int(self._trees[visit.tree].party[visit.node])
+                party = int(self.share.trees[visit.tree].party[visit.node])
                 if party == LEAF:
                     arrivals[visit.tree].append(visit)
                 else:
@@ -123,10 +113,10 @@ class ActivePredictor:
 
     def _advance(self, inner: Mapping[int, list[Visit]], depth: int, block: slice) -> list[Visit]:
         """All visits of a level moved on to the next one."""
-        own, first, count = self._share.party, block.start, block.stop - block.start
-        asked = {self._share.parties[party]: visits for party, visits in inner.items()}
+        own, first, count = self.share.party, block.start, block.stop - block.start
+        asked = {self.share.parties[party]: visits for party, visits in inner.items()}
         records = {
-            party: [int(self._trees[visit.tree].record[visit.node]) for visit in visits]
+            party: [int(self.share.trees[visit.tree].record[visit.node]) for visit in visits]
             for party, visits in asked.items()
         }
         for party, visits in asked.items():
@@ -135,13 +125,13 @@ class ActivePredictor:
                 sizes = np.array([len(rows) for rows in sets], dtype=np.int32)
                 numbers = pack_array(np.array(records[party], dtype=np.int32))
                 rows = pack_bytes(pack_rows(sets, count))
-                self._channels[party].send(Route(depth, first, count, numbers, pack_array(sizes), rows))
+                self.channels[party].send(Route(depth, first, count, numbers, pack_array(sizes), rows))
         ahead: list[Visit] = []
         # Own splits first: the others are at work meanwhile.
         for party, visits in sorted(asked.items(), key=lambda entry: entry[0] != own):
             if party == own:
                 sets_here = [None if len(visit.rows) == count else visit.rows for visit in visits]
-                answers = self._tester.test(records[party], sets_here, first, count, self._both_ways)
+                answers = self.tester.test(records[party], sets_here, first, count, self._both_ways)
             else:
                 answers = self._receive(party, visits, depth)
             for visit, (left, missing) in zip(visits, answers, strict=True):
@@ -149,7 +139,7 @@ class ActivePredictor:
         return ahead
 
     def _receive(self, party: str, visits: Sequence[Visit], depth: int) -> list[Answer]:
-        message = self._channels[party].recv(Routed)
+        message = self.channels[party].recv(Routed)
         what = f"reading the answers of {party}, level {depth}"
         if message.depth != depth:
             raise MessageError(f"{what}: found level {message.depth}")
@@ -164,7 +154,7 @@ class ActivePredictor:
 
     def _branches(self, visit: Visit, left: Mask, missing: Mask | None) -> list[Visit]:
         """The visits that follow one: left and right, empty ones left out."""
-        tree = self._trees[visit.tree]
+        tree = self.share.trees[visit.tree]
         visits = []
         for child, goes in ((int(tree.left[visit.node]), left), (int(tree.right[visit.node]), ~left)):
             weight = visit.weight

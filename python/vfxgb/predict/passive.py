@@ -1,6 +1,7 @@
 """A passive party in joint prediction: it answers for its own splits."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows
 
 
+@dataclass
 class PassivePredictor:
     """One prediction of one passive party; `run()` returns when the active party has closed it.
 
@@ -25,58 +27,52 @@ class PassivePredictor:
     `comparisons`: how many were answered so far, one for each row of each question.
     """
 
-    def __init__(
-        self,
-        share: PassiveShare,
-        tester: SplitTester,
-        rows: tuple[int, bytes],
-        channel: Channel,
-        accept: Callable[[OpenPrediction], None] | None = None,
-    ) -> None:
-        self._accept = accept
-        self._share = share
-        self._rows = rows
-        self._tester = tester
-        self._channel = channel
-        self._guard = PathGuard(share.paths, len(share.records))
-        self.comparisons = 0
+    share: PassiveShare
+    tester: SplitTester
+    rows: tuple[int, bytes]
+    channel: Channel
+    accept: Callable[[OpenPrediction], None] | None = None
+    comparisons: int = 0
+
+    def __post_init__(self) -> None:
+        self._guard = PathGuard(self.share.paths, len(self.share.records))
 
     def run(self) -> None:
         """Answer until the end. Any error is the caller's to pass on to the active party."""
-        opening = self._channel.recv(OpenPrediction)
-        if self._accept is not None:
-            self._accept(opening)
-        share = self._share
+        opening = self.channel.recv(OpenPrediction)
+        if self.accept is not None:
+            self.accept(opening)
+        share = self.share
         if (opening.run, opening.model) != (share.run, share.seal.model) or not share.seal.model:
             raise ShareMismatchError(
                 f"{share.party} predicting: the active party's model is of another run than this party's share; use "
                 "the shares that were saved together"
             )
-        check_rows(share.party, self._channel.peer, self._rows, (opening.n_rows, opening.rows_digest))
+        check_rows(share.party, self.channel.peer, self.rows, (opening.n_rows, opening.rows_digest))
         with_missing = self._with_missing(opening)
-        self._channel.send(PredictionReady())
+        self.channel.send(PredictionReady())
         while True:
-            message = self._channel.recv(Route, ClosePrediction)
+            message = self.channel.recv(Route, ClosePrediction)
             if isinstance(message, ClosePrediction):
                 return
-            self._channel.send(self._answer(message, with_missing))
+            self.channel.send(self._answer(message, with_missing))
 
     def _with_missing(self, opening: OpenPrediction) -> bool:
         """Whether answers say which values are missing: as the sealed share says, whatever is asked for."""
-        paths = self._share.paths
+        paths = self.share.paths
         if paths is None:
             return opening.missing
         if opening.missing != paths.both_ways:
             raise ShareMismatchError(
-                f"{self._share.party} predicting: found a request to tell missing values: {opening.missing}, wanted "
+                f"{self.share.party} predicting: found a request to tell missing values: {opening.missing}, wanted "
                 f"{paths.both_ways}: the model was trained with {paths.missing_strategy!r}; use the shares that were "
                 "saved together"
             )
         return paths.both_ways
 
     def _answer(self, route: Route, with_missing: bool) -> Routed:
-        what = f"{self._share.party} predicting, level {route.depth}"
-        n_rows, _ = self._rows
+        what = f"{self.share.party} predicting, level {route.depth}"
+        n_rows, _ = self.rows
         if not (route.first >= 0 and route.count > 0 and route.first + route.count <= n_rows):
             raise MessageError(
                 f"{what}: found rows {route.first} to {route.first + route.count}, wanted some of 0 to {n_rows}"
@@ -85,24 +81,20 @@ class PassivePredictor:
         self._guard.enter(route.first, route.count, route.depth, what)
         sets = unpack_rows(route.rows, sizes, route.count, what)
         self._guard.check(records, sets, what)
-        answers = self._tester.test(records, sets, route.first, route.count, with_missing)
+        answers = self.tester.test(records, sets, route.first, route.count, with_missing)
         self._guard.note(records, sets, answers)
         left, missing = pack_answers(answers)
         count = int(sizes.sum(dtype=np.int64))
         self.comparisons += count
-        return Routed(
-            depth=route.depth,
-            n_answers=count,
-            left=pack_array(left),
-            missing=pack_bytes(b"") if missing is None else pack_array(missing),
-        )
+        packed = pack_bytes(b"") if missing is None else pack_array(missing)
+        return Routed(route.depth, n_answers=count, left=pack_array(left), missing=packed)
 
     def _questions(self, route: Route, what: str) -> tuple[list[int], NDArray[np.int32]]:
         """(records, rows of each) of a message that has at most one question about each record of this party.
 
         What does not fit is refused before anything is made of it: a question costs this party the rows of a block.
         """
-        own = len(self._share.records)
+        own = len(self.share.records)
         asked = len(route.records) // 4
         most = asked * ((route.count + 7) // 8)
         if not 1 <= asked <= own or len(route.rows) > most:

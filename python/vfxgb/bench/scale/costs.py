@@ -109,11 +109,11 @@ def row_costs(folder: Path, rows: int, threads: int) -> RowCosts:
         def split() -> None:
             middle, left = np.array([BINS // 2], dtype=np.int32), np.array([False])
             bits = shard.left_bits(bins, partition, ROOT, ROOT, middle, left, threads)
-            shard.split_rows(partition, ROOT, LEFT, RIGHT, bits, threads)
+            shard.split_rows(partition, bits, ROOT, LEFT, RIGHT, threads)
 
         operations: Operations = {
             "bin_cell": (rows * FEATURES, lambda: table.bin(BINS, None)),
-            "sum_cell": (rows * FEATURES, lambda: shard.histogram(bins, partition, ROOT, pairs, None, threads)),
+            "sum_cell": (rows * FEATURES, lambda: shard.histogram(bins, partition, pairs, ROOT, None, threads)),
             "gradient": (rows, gradients),
             "split": (rows, split),
         }
