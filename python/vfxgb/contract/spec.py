@@ -66,7 +66,7 @@ class ProtocolSpec:
     asks of the common code. `release` makes what replaces labels and gradients before use, or is None.
     `variant(params)` gives the fields that have other values under such parameters, by name; see `under`.
     `quick_params` are the protocol_params under which the conformance suite runs it, fast rather than safe.
-    `default_bins` is how many bins a feature has where the user does not say; fewer where bytes and time grow with them.
+    `default_bins` is how many bins a feature has where the user does not say: fewer where bytes and time grow with it.
 
     What it promises: `exact` says that its models equal those of `plain`, `repeatable` that two runs of one training
     give one model. `security` is "none" (the other side sees gradients or data in clear), "broken" (an attack is known;
