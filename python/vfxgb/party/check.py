@@ -27,12 +27,13 @@ from vfxgb.party.mistakes import (
     check_labels,
     check_metrics,
     check_resume,
+    parameter_mistakes,
     read_through,
     table_mistakes,
 )
 from vfxgb.party.session import CLOCK_SECONDS, Network, Session, greet, hello, other_steps
 from vfxgb.party.tables import PartyTable, read_table
-from vfxgb.party.training_input import read_params, training_request
+from vfxgb.party.training_input import training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.transport.messages import CONTROL_BYTES
@@ -161,12 +162,8 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
 
     Returns the parameters, None where peers cannot be asked about them.
     """
-    bad = []
-    params = None
-    try:
-        params = read_params(config)
-    except VfxgbError as error:
-        bad.append(Finding("bad", "training", str(error)))
+    params, texts = parameter_mistakes(config)
+    bad = [Finding("bad", "training", text) for text in texts]
     bad += _refused("protocol", lambda: _protocol(config))
     known = params is not None and not bad
     bad += _refused("resume", lambda: check_resume(config))
