@@ -117,6 +117,49 @@ def test_labels_and_parameters_that_train_would_refuse(world, addresses, vfxgb, 
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("train", "wanted"),
+    [
+        (
+            {"max_depth": 50, "learning_rate": -1.0, "max_dept": 3, "eval_metric": "aux", "subsample": 0.5},
+            [
+                ("training", "max_depth=50, wanted an integer of at least 1"),
+                ("training", "learning_rate=-1.0"),
+                ("training", "there is no parameter 'max_dept'; did you mean 'max_depth'"),
+                ("eval_metric", "there is no metric 'aux'"),
+            ],
+        ),
+        # What depends on a value that is wrong itself is not looked at; all else is.
+        (
+            {"objective": "binary:logistik", "scale_pos_weight": 2.0, "max_bin": 1},
+            [("training", "there is no objective 'binary:logistik'"), ("training", "max_bin=1")],
+        ),
+        # Each is good by itself.
+        (
+            {"sampling_method": "goss", "top_rate": 0.7, "other_rate": 0.6, "subsample": 0.5},
+            [
+                ("training", "subsample=0.5, wanted 1 with sampling_method='goss'"),
+                ("training", "other_rate=0.6, wanted at most 0.3, as top_rate is 0.7"),
+            ],
+        ),
+        (
+            {"max_depth": 0, "early_stopping_rounds": 3},
+            [("training", "max_depth=0"), ("training", "early_stopping_rounds, which needs valid in [data]")],
+        ),
+    ],
+)
+def test_every_wrong_parameter_is_listed(world, addresses, vfxgb, capsys, train, wanted):
+    config = world.active({"mill": addresses["mill"]}, name="parameters", folder="parameters-folder", train=train)
+    code, findings = _findings(vfxgb, capsys, config)
+    assert code == 2
+    found = _bad(findings)
+    assert [subject for subject, _ in found] == [subject for subject, _ in wanted]
+    for (_, text), (_, part) in zip(found, wanted, strict=True):
+        assert part in text
+    assert vfxgb("train", config, "--quiet") == 2
+    assert capsys.readouterr().err.startswith("vfxgb: ")
+
+
 def test_other_normalisation_is_named_before_ids_are_compared(world, addresses, vfxgb, capsys):
     config = world.active(
         {"shop": addresses["shop"]}, name="steps", folder="steps-folder", data={"normalise": ["lower", "strip"]}

@@ -24,7 +24,7 @@ def mill(served):
     """
     folder = served["mill"].folder
     before = len(at_rest(folder))
-    yield lambda: [event for event in events(folder)[before:] if event["peer"]]
+    yield lambda: [event for event in events(folder)[before:] if event.get("peer")]
     shown = served["mill"].log.read_text()
     assert "Traceback" not in shown
     assert shown.replace("\n", "").isprintable()

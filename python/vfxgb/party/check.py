@@ -27,12 +27,13 @@ from vfxgb.party.mistakes import (
     check_labels,
     check_metrics,
     check_resume,
+    parameter_mistakes,
     read_through,
     table_mistakes,
 )
 from vfxgb.party.session import CLOCK_SECONDS, Network, greet, hello, other_steps
 from vfxgb.party.tables import PartyTable, read_table
-from vfxgb.party.training_input import read_params, training_request
+from vfxgb.party.training_input import training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.account import Account
@@ -166,17 +167,13 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
 
     Returns the parameters, None where peers cannot be asked about them.
     """
-    bad: list[Finding] = []
+    params, texts = parameter_mistakes(config)
+    bad = [Finding("bad", "training", text) for text in texts]
 
     def need(subject: str, step: Callable[..., object], *arguments: Any) -> None:
         finding = _tried(subject, lambda: str(step(*arguments)))
         bad.extend([finding] if finding.verdict == "bad" else [])
 
-    params = None
-    try:
-        params = read_params(config)
-    except VfxgbError as error:
-        bad.append(Finding("bad", "training", str(error)))
     need("protocol", _protocol, config)
     known = params is not None and not bad
     need("resume", check_resume, config)

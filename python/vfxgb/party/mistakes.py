@@ -23,9 +23,12 @@ from vfxgb.objective import make_objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.tables import PartyTable, column_names, feature_names, read_ids_of, read_numbers
-from vfxgb.party.training_input import check_classes, read_passphrase
+from vfxgb.party.training_input import check_classes, read_params, read_passphrase
 
 MAX_PORT = 65535
+# Parameters of [train] that say what others may be, and those others.
+_DECIDING = ("objective", "num_class", "sampling_method")
+_DECIDED = ("scale_pos_weight", "base_score", "told_sample")
 
 
 def table_mistakes(config: PartyConfig, path: Path | None, what: str, labelled: bool) -> list[str]:
@@ -104,6 +107,29 @@ def read_through(table: Table | ParquetSource) -> None:
     for first, stop in pairwise(table.parts):
         for feature in range(len(table.names)):
             table.column(feature, first, stop)
+
+
+def parameter_mistakes(config: PartyConfig) -> tuple[TrainParams | None, list[str]]:
+    """What is wrong with [train], every value once, and the parameters without it: None if they cannot be used either.
+
+    A value is looked at by itself, next to those that say what it may be; then all good ones together.
+    """
+    found = _Found()
+    deciding = {name: value for name, value in config.train.items() if name in _DECIDING}
+    with found.attempt():
+        TrainParams.from_dict(deciding)
+    undecided = bool(found.texts)
+    good = {} if undecided else dict(deciding)
+    for name, value in config.train.items():
+        if name not in _DECIDING and not (undecided and name in _DECIDED):
+            with found.attempt():
+                TrainParams.from_dict({**({} if undecided else deciding), name: value})
+                good[name] = value
+    params = None
+    if not undecided:
+        with found.attempt():
+            params = read_params(msgspec.structs.replace(config, train=good))
+    return params, found.texts
 
 
 def check_labels(params: TrainParams, held: PartyTable, party: str, what: str) -> None:

@@ -93,11 +93,21 @@ class MaskedPassive(ScoredPassive):
 
     def _available(self, nodes: PassiveNodes, built: NDArray[np.int32]) -> NDArray[np.bool_]:
         """bool[len(built), c]: candidates with at least three rows on the left and one on the right."""
-        candidates, tree = self._candidates[nodes.tree], self._trees[nodes.tree]
-        # Sums of ones are counts of rows.
-        ones = np.ones((self._context.n_train, 2), dtype=np.int64)
-        left = candidates.left_sums(tree.partition, built, ones)[:, :, 0]
+        context, candidates = self._context, self._candidates[nodes.tree]
+        tree = self._trees[nodes.tree]
+        if len(candidates) == 0 or len(built) == 0:
+            return np.zeros((len(built), len(candidates)), dtype=np.bool_)
+        subset = None if len(tree.features) == context.bins.n_features else tree.features
+        counts = _native.gbdt.histogram_counts(context.bins, tree.in_memory, built, subset, context.threads)
         rows = tree.in_memory.counts(built)[:, :1]
+        left = _native.gbdt.left_sums(
+            np.repeat(counts[:, :, None], 2, axis=2),
+            np.repeat(rows, 2, axis=1),
+            np.ascontiguousarray(context.bins.n_bins[tree.features]),
+            candidates.has_missing,
+            None,
+            context.threads,
+        )[:, :, 0]
         available = (left >= LEAST_LEFT) & (left < rows)
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
         other = candidates.available(built, allowed, tree.cuts)
