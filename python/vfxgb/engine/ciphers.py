@@ -173,20 +173,10 @@ class ShardedCiphers:
     def _partial(
         self, shard: _Shard, lane: int, features: Nodes, partition: ShardedPartition, nodes: Nodes
     ) -> ShardHandle:
-        engine = self._engine
-        return engine.run(
-            shard.number,
-            partial_sums,
-            shard.lanes[lane],
-            shard.place,
-            self._bins[shard.number],
-            partition.parts[shard.number],
-            nodes,
-            features,
-            self._of.joint,
-            np.ascontiguousarray(self._heaviest[features]),
-            engine.threads,
-        )
+        number, heaviest = shard.number, np.ascontiguousarray(self._heaviest[features])
+        held = (shard.lanes[lane], shard.place, self._bins[number], partition.parts[number])
+        asked = (nodes, features, self._of.joint, heaviest, self._engine.threads)
+        return self._engine.run(number, partial_sums, *held, *asked)
 
     def sums(
         self, lane: int, features: Nodes, partition: ShardedPartition, nodes: Nodes, totals: _native.crypto.Ciphertexts

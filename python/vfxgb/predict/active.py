@@ -50,10 +50,6 @@ class ActivePredictor:
     n_trees: int
 
     @property
-    def _trees(self) -> Sequence[TreeShape]:
-        return self.share.trees[: self.n_trees]
-
-    @property
     def _both_ways(self) -> bool:
         return self.share.missing_strategy == "probabilistic"
 
@@ -62,27 +58,21 @@ class ActivePredictor:
         outputs = self.share.n_outputs
         sums = np.zeros((self.rows[0], outputs))
         for block in self._blocks():
-            _add_leaves(sums[block], self._walk(block), self._trees)
+            _add_leaves(sums[block], self._walk(block), self.share.trees)
         # In place: a second array would be what takes most memory.
         sums += self.share.base_margin
         return sums
 
     def leaves(self) -> NDArray[np.int32]:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
-        reached = np.zeros((self.rows[0], len(self._trees)), dtype=np.int32)
+        reached = np.zeros((self.rows[0], self.n_trees), dtype=np.int32)
         for block in self._blocks():
             _write_leaves(reached[block], self._walk(block))
         return reached
 
     def open(self) -> None:
         """Agree with every passive party on model and rows."""
-        opening = OpenPrediction(
-            run=self.share.run,
-            model=self.share.seal.model,
-            n_rows=self.rows[0],
-            rows_digest=self.rows[1],
-            missing=self._both_ways,
-        )
+        opening = OpenPrediction(self.share.run, self.share.seal.model, *self.rows, missing=self._both_ways)
         for channel in self.channels.values():
             channel.send(opening)
         for channel in self.channels.values():
@@ -95,7 +85,7 @@ class ActivePredictor:
 
     def _blocks(self) -> Iterator[slice]:
         """Rows that are on their way together."""
-        trees = max(1, len(self._trees))
+        trees = max(1, self.n_trees)
         size = max(1, BLOCK_PAIRS // trees)
         most = self.tester.rows_at_most(PAIR_BYTES * trees)
         size = size if most is None else min(size, most)
@@ -105,13 +95,13 @@ class ActivePredictor:
     def _walk(self, block: slice) -> list[list[Visit]]:
         """Per tree the leaves with the rows of a block that end there."""
         everyone = np.arange(block.stop - block.start, dtype=np.int32)
-        arrivals: list[list[Visit]] = [[] for _ in self._trees]
-        ahead = [Visit(tree, 0, everyone, None) for tree in range(len(self._trees))]
+        arrivals: list[list[Visit]] = [[] for _ in range(self.n_trees)]
+        ahead = [Visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
         depth = 0
         while True:
             inner: dict[int, list[Visit]] = {}
             for visit in ahead:
-                party = int(self._trees[visit.tree].party[visit.node])
+                party = int(self.share.trees[visit.tree].party[visit.node])
                 if party == LEAF:
                     arrivals[visit.tree].append(visit)
                 else:
@@ -126,7 +116,7 @@ class ActivePredictor:
         own, first, count = self.share.party, block.start, block.stop - block.start
         asked = {self.share.parties[party]: visits for party, visits in inner.items()}
         records = {
-            party: [int(self._trees[visit.tree].record[visit.node]) for visit in visits]
+            party: [int(self.share.trees[visit.tree].record[visit.node]) for visit in visits]
             for party, visits in asked.items()
         }
         for party, visits in asked.items():
@@ -164,7 +154,7 @@ class ActivePredictor:
 
     def _branches(self, visit: Visit, left: Mask, missing: Mask | None) -> list[Visit]:
         """The visits that follow one: left and right, empty ones left out."""
-        tree = self._trees[visit.tree]
+        tree = self.share.trees[visit.tree]
         visits = []
         for child, goes in ((int(tree.left[visit.node]), left), (int(tree.right[visit.node]), ~left)):
             weight = visit.weight

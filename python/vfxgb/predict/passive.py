@@ -86,12 +86,8 @@ class PassivePredictor:
         left, missing = pack_answers(answers)
         count = int(sizes.sum(dtype=np.int64))
         self.comparisons += count
-        return Routed(
-            depth=route.depth,
-            n_answers=count,
-            left=pack_array(left),
-            missing=pack_bytes(b"") if missing is None else pack_array(missing),
-        )
+        packed = pack_bytes(b"") if missing is None else pack_array(missing)
+        return Routed(route.depth, n_answers=count, left=pack_array(left), missing=packed)
 
     def _questions(self, route: Route, what: str) -> tuple[list[int], NDArray[np.int32]]:
         """(records, rows of each) of a message that has at most one question about each record of this party.
