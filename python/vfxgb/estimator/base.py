@@ -206,15 +206,10 @@ class EstimatorBase:
         from vfxgb.report.simulated import simulated_document
 
         model = self._fitted()
+        best = (self.best_iteration_, self.best_score_)
+        findings = None if audit is None else audit.to_dict()
         document = simulated_document(
-            *self._ran,
-            model,
-            self.ledger_,
-            self.traffic_,
-            self.timings_,
-            self.evals_result_,
-            (self.best_iteration_, self.best_score_),
-            None if audit is None else audit.to_dict(),
+            *self._ran, model, self.ledger_, self.traffic_, self.timings_, self.evals_result_, best, findings
         )
         write_atomically(Path(path), render(document).encode())
 
