@@ -18,6 +18,8 @@ SEED = 20240501
 # People of whom the bank, or the shop, has never heard.
 ABSENT = 0.04
 TEST = 0.3
+# Bins of a column, the same in all models that are compared.
+BINS = 256
 
 
 @dataclass(frozen=True)

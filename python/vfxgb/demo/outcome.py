@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.demo.data import Pooled
+from vfxgb.demo.data import BINS, Pooled
 from vfxgb.metric import METRICS
 from vfxgb.runtime.ledger import counted
 
@@ -71,14 +71,14 @@ def _fit_and_score(pooled: Pooled, columns: Sequence[int], trees: int) -> tuple[
     own = pooled.X[:, list(columns)]
     train, test = own[pooled.train], own[pooled.test]
     labels = pooled.y[pooled.train]
-    settings: dict[str, Any] = {"n_estimators": trees, "max_depth": 3, "learning_rate": 0.3}
+    settings: dict[str, Any] = {"n_estimators": trees, "max_depth": 3, "max_bin": BINS, "learning_rate": 0.3}
     try:
         xgboost = import_module("xgboost")
     except ImportError:
         from vfxgb.estimator import VFXGBClassifier
 
         return OWN, VFXGBClassifier(**settings).fit(train, labels).predict_proba(test)[:, 1]
-    model = xgboost.XGBClassifier(tree_method="hist", max_bin=256, **settings).fit(train, labels)
+    model = xgboost.XGBClassifier(tree_method="hist", **settings).fit(train, labels)
     return f"xgboost {xgboost.__version__}", model.predict_proba(test)[:, 1].astype(np.float64)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from vfxgb.demo.data import BINS
 from vfxgb.errors import PeerError
 
 START_SECONDS = 30.0
@@ -38,6 +39,7 @@ normalise = ["strip"]
 objective = "binary:logistic"
 n_estimators = {trees}
 max_depth = 3
+max_bin = {bins}
 learning_rate = 0.3
 eval_metric = "auc"
 
@@ -68,7 +70,7 @@ def write_configs(folder: Path, protocol: str, trees: int) -> None:
 def write_bank(folder: Path, address: str, protocol: str, trees: int) -> None:
     """bank.toml, which dials the shop at `address`."""
     text = TLS.format(party="bank", role="active", peer="shop", more='purpose = "demo"\n')
-    text += BANK.format(address=address, protocol=protocol, trees=trees)
+    text += BANK.format(address=address, protocol=protocol, trees=trees, bins=BINS)
     (folder / "bank.toml").write_text(text, encoding="utf-8")
 
 

@@ -154,10 +154,10 @@ def test_releases_of_one_run_are_counted_and_not_listed(folder):
     claim = Event("masked", float("inf"), "shop", "labels", holds=False, reason="no")
     with account.change() as totals:
         totals.enter("", [claim], True)
-    found = account.read()
-    assert [one.times for one in found.drawn] == [50, 1]
-    assert found.accountant().total("bank").epsilon_total == pytest.approx(150.0)
-    assert "no guarantee: no" in found.spent()
+    totals = account.read()
+    assert [repeated.times for repeated in totals.drawn] == [50, 1]
+    assert totals.accountant().total("bank").epsilon_total == pytest.approx(150.0)
+    assert "no guarantee: no" in totals.spent()
 
 
 @pytest.mark.parametrize("damage", ["truncated", "digit", "empty", "other peer", "version"])

@@ -107,9 +107,9 @@ def test_limits_that_are_none_are_refused(tmp_path, write, key, value):
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_named(write, case):
     changes, said = WRONG[case]
-    with pytest.raises(ConfigError, match="reading the configuration") as found:
+    with pytest.raises(ConfigError, match="reading the configuration") as raised:
         load_config(write(**changes), {})
-    assert said in str(found.value)
+    assert said in str(raised.value)
 
 
 PASSIVE_WRONG = {
@@ -127,9 +127,9 @@ PASSIVE_WRONG = {
 @pytest.mark.parametrize("case", PASSIVE_WRONG)
 def test_what_a_passive_party_cannot_have_is_named(write, case):
     changes, said = PASSIVE_WRONG[case]
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as raised:
         load_config(write("passive", **changes), {})
-    assert said in str(found.value)
+    assert said in str(raised.value)
 
 
 @pytest.mark.parametrize("text", [b"party = ", b"\xff\xfe", b"party = 1\nparty = 2"])

@@ -56,10 +56,10 @@ BEYOND = {
 @pytest.mark.parametrize("case", BEYOND)
 def test_what_is_beyond_is_refused_by_name(case):
     section, request, said = BEYOND[case]
-    with pytest.raises(ConsentError) as found:
+    with pytest.raises(ConsentError) as raised:
         _consent(**section).training(request)
-    assert said in str(found.value)
-    assert "ask shop" in str(found.value)
+    assert said in str(raised.value)
+    assert "ask shop" in str(raised.value)
 
 
 def test_everything_that_is_too_much_is_said_in_one_answer():
@@ -89,11 +89,11 @@ def test_refusals_of_several_steps_are_one_list():
         refusals.tell()
     assert len(told.value.reasons) == 4
     assert str(told.value.__cause__) == "truncated"
-    one = Refusals("shop")
-    with one.also():
+    single = Refusals("shop")
+    with single.also():
         _consent(purposes=("credit",)).purpose("fun")
     with pytest.raises(ConsentError, match=r"^shop does not agree to the purpose 'fun', wanted one of 'credit'"):
-        one.tell()
+        single.tell()
 
 
 @pytest.mark.parametrize(

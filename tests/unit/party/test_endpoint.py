@@ -67,13 +67,13 @@ class Pretends:
             raise self.error
         if sum(map(len, questions)) > self.most:
             raise ConsentError(f"at most {self.most} rows")
-        found = []
+        answers = []
         for question in questions:
             scores = np.nan_to_num(np.array(list(question.columns.values()))).sum(axis=0)[:, None]
             scores = scores + np.arange(self.share.n_outputs)
             scores[question.columns["age"] == -1] = np.nan
-            found.append(Answer(self.share.run, scores))
-        return found
+            answers.append(Answer(self.share.run, scores))
+        return answers
 
     def look(self) -> None:
         pass
@@ -114,10 +114,10 @@ class Running:
         with socket.create_connection((self.host, self.port), timeout=DEADLINE) as client:
             client.sendall(data)
             client.shutdown(socket.SHUT_WR)
-            found = b""
+            heard = b""
             while part := client.recv(1 << 16):
-                found += part
-            return found
+                heard += part
+            return heard
 
     def end(self) -> None:
         self.scorer.gate.set()
@@ -141,9 +141,9 @@ def exchange(
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    one = Running()
-    yield one
-    one.end()
+    serving = Running()
+    yield serving
+    serving.end()
 
 
 def rows(*ids: Any) -> dict[str, Any]:
@@ -172,9 +172,9 @@ def test_scores_and_the_model_in_every_answer(running: Running) -> None:
 
 
 def test_several_outputs() -> None:
-    one = Running(Pretends(outputs=3))
-    assert one.ask("POST", "/score", rows("a", "x"))[1]["scores"] == [[10.0, 11.0, 12.0], None]
-    one.end()
+    serving = Running(Pretends(outputs=3))
+    assert serving.ask("POST", "/score", rows("a", "x"))[1]["scores"] == [[10.0, 11.0, 12.0], None]
+    serving.end()
 
 
 def test_one_connection_serves_many_requests(running: Running) -> None:
@@ -222,8 +222,8 @@ def test_a_hundred_clients_at_once_lose_nothing(running: Running) -> None:
         while len(queue._waiting) + sum(map(len, scorer.rounds)) < 100 and time.monotonic() < end:
             time.sleep(0.01)
         scorer.gate.set()
-        found = [answer.result(DEADLINE) for answer in answers]
-    assert found == [(200, {"model": RUN, "scores": [number + 0.5]}) for number in range(100)]
+        replies = [answer.result(DEADLINE) for answer in answers]
+    assert replies == [(200, {"model": RUN, "scores": [number + 0.5]}) for number in range(100)]
     assert sum(map(sum, scorer.rounds)) == 100
     assert len(scorer.rounds) == 2
 
@@ -240,7 +240,7 @@ def test_the_same_id_is_asked_in_different_rounds(running: Running) -> None:
         while len(queue._waiting) < 3 and time.monotonic() < end:
             time.sleep(0.01)
         scorer.gate.set()
-        assert [one.result(DEADLINE)[0] for one in (first, *others)] == [200] * 4
+        assert [answer.result(DEADLINE)[0] for answer in (first, *others)] == [200] * 4
     assert len(scorer.rounds) == 3
     assert sum(map(sum, scorer.rounds)) == 6
 
@@ -265,7 +265,7 @@ def test_beyond_the_queue_clients_are_told_to_come_back(running: Running, monkey
         assert running.ask("POST", "/score", rows("c", "d", "e"))[0] == 503
         assert running.ask("GET", "/health")[0] == 200
         scorer.gate.set()
-        assert [one.result(DEADLINE)[0] for one in waiting] == [200] * 3
+        assert [answer.result(DEADLINE)[0] for answer in waiting] == [200] * 3
 
 
 def test_a_round_that_is_too_slow(running: Running, monkeypatch) -> None:
@@ -295,7 +295,7 @@ def test_what_a_passive_party_refuses_to_many_it_may_grant_to_few(running: Runni
             time.sleep(0.01)
         scorer.gate.set()
         assert first.result(DEADLINE)[0] == 200
-        assert [one.result(DEADLINE)[0] for one in others] == [200, 200, 403, 403]
+        assert [answer.result(DEADLINE)[0] for answer in others] == [200, 200, 403, 403]
     # Four rows are not asked for after three were refused.
     assert sorted(map(sum, scorer.rounds[2:])) == [1, 2, 3]
 
@@ -312,25 +312,25 @@ def test_what_a_passive_party_refuses_to_many_it_may_grant_to_few(running: Runni
 )
 def test_errors_of_scoring(running: Running, error: Exception, status: int) -> None:
     running.scorer.error = error
-    found, document, headers = running.ask_all("POST", "/score", rows("a"))
-    assert (found, document) == (status, {"error": str(error)})
+    replied, document, headers = running.ask_all("POST", "/score", rows("a"))
+    assert (replied, document) == (status, {"error": str(error)})
     assert headers["Retry-After"] == ("5" if status == 503 else None)
 
 
 def test_a_bug_is_in_the_log_and_not_in_the_answer(tmp_path) -> None:
     file = tmp_path / "log.jsonl"
-    one = Running(log=Log(file))
-    one.scorer.error = ZeroDivisionError("by nothing")
-    status, document = one.ask("POST", "/score", rows("a"))
+    serving = Running(log=Log(file))
+    serving.scorer.error = ZeroDivisionError("by nothing")
+    status, document = serving.ask("POST", "/score", rows("a"))
     assert status == 500
     assert "by nothing" not in document["error"]
     assert "ZeroDivisionError: by nothing" in json.loads(file.read_text())["text"]
-    one.scorer.error = None
-    one.scorer.read = None  # type: ignore[assignment,method-assign]
-    assert one.ask("POST", "/score", rows("a"))[0] == 500
-    del one.scorer.read
-    assert one.ask("POST", "/score", rows("a"))[0] == 200
-    one.end()
+    serving.scorer.error = None
+    serving.scorer.read = None  # type: ignore[assignment,method-assign]
+    assert serving.ask("POST", "/score", rows("a"))[0] == 500
+    del serving.scorer.read
+    assert serving.ask("POST", "/score", rows("a"))[0] == 200
+    serving.end()
 
 
 def test_health_shows_the_partner(running: Running) -> None:
@@ -452,9 +452,9 @@ def test_null_is_missing() -> None:
 
 def test_slow_clients_are_dropped_with_an_answer(monkeypatch) -> None:
     monkeypatch.setattr(web, "CLIENT_SECONDS", 0.4)
-    one = Running()
+    serving = Running()
     for begin in (b"POST /score HTTP/1.1\r\n", POST + b"Content-Length: 1000\r\n\r\n"):
-        with socket.create_connection((one.host, one.port), timeout=DEADLINE) as client:
+        with socket.create_connection((serving.host, serving.port), timeout=DEADLINE) as client:
             client.sendall(begin)
             client.settimeout(0.1)
             answer = b""
@@ -467,33 +467,33 @@ def test_slow_clients_are_dropped_with_an_answer(monkeypatch) -> None:
                 except TimeoutError:
                     continue
             assert answer.startswith(b"HTTP/1.1 408 ")
-    with socket.create_connection((one.host, one.port), timeout=DEADLINE) as client:
+    with socket.create_connection((serving.host, serving.port), timeout=DEADLINE) as client:
         assert client.recv(1000) == b""
-    assert one.ask("POST", "/score", rows("a"))[0] == 200
-    one.end()
+    assert serving.ask("POST", "/score", rows("a"))[0] == 200
+    serving.end()
 
 
 def test_idle_connections_end(monkeypatch) -> None:
     monkeypatch.setattr(web, "KEEP_SECONDS", 0.3)
-    one = Running()
-    connection = one.connect()
+    serving = Running()
+    connection = serving.connect()
     assert exchange(connection, "GET", "/health")[0] == 200
     assert connection.sock.recv(1000) == b""
     connection.close()
-    one.end()
+    serving.end()
 
 
 def test_beyond_so_many_connections_they_are_told_to_come_back(monkeypatch) -> None:
     monkeypatch.setattr(endpoint, "MAX_CONNECTIONS", 8)
-    one = Running()
-    server = one.endpoint._server
-    waiting = [socket.create_connection((one.host, one.port), timeout=DEADLINE) for _ in range(8)]
+    serving = Running()
+    server = serving.endpoint._server
+    waiting = [socket.create_connection((serving.host, serving.port), timeout=DEADLINE) for _ in range(8)]
     try:
         end = time.monotonic() + DEADLINE
         while server._served < 8 and time.monotonic() < end:
             time.sleep(0.01)
         for _ in range(3):
-            status, document, headers = one.ask_all("POST", "/score", rows("a"))
+            status, document, headers = serving.ask_all("POST", "/score", rows("a"))
             assert (status, headers["Retry-After"], headers["Connection"]) == (503, "1", "close")
             assert "too many connections" in document["error"]
         # A connection that is served ends with its answer while others need the place.
@@ -507,91 +507,91 @@ def test_beyond_so_many_connections_they_are_told_to_come_back(monkeypatch) -> N
     end = time.monotonic() + DEADLINE
     while server._served and time.monotonic() < end:
         time.sleep(0.01)
-    assert one.ask("GET", "/health")[0] == 200
-    one.end()
+    assert serving.ask("GET", "/health")[0] == 200
+    serving.end()
 
 
 def test_even_more_connections_wait_their_turn(monkeypatch) -> None:
     monkeypatch.setattr(endpoint, "MAX_CONNECTIONS", 2)
     monkeypatch.setattr(web, "MAX_REFUSED", 1)
-    one = Running()
-    one.scorer.gate.clear()
+    serving = Running()
+    serving.scorer.gate.clear()
 
     def client(number: int) -> int:
-        return one.ask("POST", "/score", rows(f"person {number}"))[0]
+        return serving.ask("POST", "/score", rows(f"person {number}"))[0]
 
     with ThreadPoolExecutor(12) as pool:
         answers = [pool.submit(client, number) for number in range(12)]
-        assert one.scorer.asked.acquire(timeout=DEADLINE)
-        one.scorer.gate.set()
+        assert serving.scorer.asked.acquire(timeout=DEADLINE)
+        serving.scorer.gate.set()
         assert {answer.result(DEADLINE) for answer in answers} <= {200, 503}
-    one.end()
+    serving.end()
 
 
 def test_stopping_answers_what_is_under_way_and_waits_for_no_idle_connection() -> None:
-    one = Running()
-    idle = one.connect()
+    serving = Running()
+    idle = serving.connect()
     assert exchange(idle, "GET", "/health")[0] == 200
-    one.scorer.gate.clear()
+    serving.scorer.gate.clear()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(one.ask, "POST", "/score", rows("a"))
-        assert one.scorer.asked.acquire(timeout=DEADLINE)
-        one.stop.set()
+        asked = pool.submit(serving.ask, "POST", "/score", rows("a"))
+        assert serving.scorer.asked.acquire(timeout=DEADLINE)
+        serving.stop.set()
         assert idle.sock.recv(1000) == b""
-        one.scorer.gate.set()
+        serving.scorer.gate.set()
         assert asked.result(DEADLINE)[0] == 200
     begin = time.monotonic()
-    one.end()
+    serving.end()
     assert time.monotonic() - begin < endpoint.CLOSE_SECONDS
     idle.close()
 
 
 def test_a_token(tmp_path) -> None:
     file = tmp_path / "log.jsonl"
-    one = Running(token=Token(SECRET, "a test"), log=Log(file))
+    serving = Running(token=Token(SECRET, "a test"), log=Log(file))
     good = f"Bearer {SECRET}"
-    assert one.ask("POST", "/score", rows("a"), Authorization=good)[0] == 200
-    assert one.ask("POST", "/score", rows("a"), Authorization=f"bearer  {SECRET}")[0] == 200
+    assert serving.ask("POST", "/score", rows("a"), Authorization=good)[0] == 200
+    assert serving.ask("POST", "/score", rows("a"), Authorization=f"bearer  {SECRET}")[0] == 200
     for wrong in ("", "Bearer", "Bearer x", SECRET, f"Basic {SECRET}", good[:-1], f"{good}x", "Bearer \xe4"):
         given = {"Authorization": wrong} if wrong else {}
-        status, document, headers = one.ask_all("POST", "/score", rows("a"), **given)
+        status, document, headers = serving.ask_all("POST", "/score", rows("a"), **given)
         assert (status, headers["WWW-Authenticate"]) == (401, 'Bearer realm="vfxgb"')
         assert headers[MODEL_HEADER] is None
         assert SECRET not in json.dumps(document)
-        assert one.ask("GET", "/nothing", **given)[0] == 401
-    assert one.ask("GET", "/nothing", Authorization=good)[0] == 404
+        assert serving.ask("GET", "/nothing", **given)[0] == 401
+    assert serving.ask("GET", "/nothing", Authorization=good)[0] == 404
     # A load balancer learns what it needs, and nothing else.
-    assert one.ask("GET", "/health") == (200, {"status": "ok"})
-    assert one.ask("GET", "/health", Authorization="Bearer x")[0] == 401
-    assert one.ask("GET", "/health", Authorization=good)[1]["model"] == RUN
-    one.scorer.error = ZeroDivisionError()
-    assert one.ask("POST", "/score", rows("a"), Authorization=good)[0] == 500
+    assert serving.ask("GET", "/health") == (200, {"status": "ok"})
+    assert serving.ask("GET", "/health", Authorization="Bearer x")[0] == 401
+    assert serving.ask("GET", "/health", Authorization=good)[1]["model"] == RUN
+    serving.scorer.error = ZeroDivisionError()
+    assert serving.ask("POST", "/score", rows("a"), Authorization=good)[0] == 500
     assert SECRET not in file.read_text()
-    one.end()
+    serving.end()
 
 
 def test_tls(tmp_path: Path) -> None:
     made = issue(make_authority(tmp_path), "bank", ("127.0.0.1",), 30, tmp_path)
-    one = Running(tls=server_tls(made.certificate, made.key))
-    assert one.endpoint.url.startswith("https://127.0.0.1:")
-    plain = one.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    serving = Running(tls=server_tls(made.certificate, made.key))
+    assert serving.endpoint.url.startswith("https://127.0.0.1:")
+    plain = serving.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert plain.startswith(b"HTTP/1.1 400 ")
     assert b"this port speaks HTTPS" in plain
-    one.trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
-    connection = one.connect()
+    serving.trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+    connection = serving.connect()
     for _ in range(2):
         assert exchange(connection, "POST", "/score", rows("a"))[0] == 200
     connection.close()
     # One that begins a handshake and goes, and one that was never told whom to trust.
-    socket.create_connection((one.host, one.port), timeout=DEADLINE).close()
-    one.trust = ssl.create_default_context()
+    socket.create_connection((serving.host, serving.port), timeout=DEADLINE).close()
+    serving.trust = ssl.create_default_context()
     with pytest.raises(ssl.SSLError):
-        one.ask("GET", "/health")
-    one.trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
-    assert one.ask("POST", "/score", b"", Content_Length=str(MAX_BYTES + 1))[0] == 413
-    idle = one.connect()
+        serving.ask("GET", "/health")
+    serving.trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+    assert serving.ask("POST", "/score", b"", Content_Length=str(MAX_BYTES + 1))[0] == 413
+    idle = serving.connect()
     assert exchange(idle, "GET", "/health")[0] == 200
-    one.end()
+    serving.end()
     idle.close()
 
 

@@ -71,14 +71,14 @@ def read(config, **options):
 @pytest.mark.parametrize("in_files", [False, True])
 def test_the_same_table(configure, train, in_files):
     wanted = read(configure("one.parquet"))
-    found = read(configure(train), in_files=in_files)
-    assert isinstance(found.table, ParquetSource if in_files else Table)
-    assert (found.table.names, found.table.n_rows) == (wanted.table.names, N) == (("a", "b"), N)
-    assert np.array_equal(found.ids.digests, wanted.ids.digests)
-    assert found.labels.tolist() == wanted.labels.tolist()
-    assert found.weights.tolist() == wanted.weights.tolist()
+    table_read = read(configure(train), in_files=in_files)
+    assert isinstance(table_read.table, ParquetSource if in_files else Table)
+    assert (table_read.table.names, table_read.table.n_rows) == (wanted.table.names, N) == (("a", "b"), N)
+    assert np.array_equal(table_read.ids.digests, wanted.ids.digests)
+    assert table_read.labels.tolist() == wanted.labels.tolist()
+    assert table_read.weights.tolist() == wanted.weights.tolist()
     for name in ("a", "b"):
-        column = found.table.column(name, 0, N)
+        column = table_read.table.column(name, 0, N)
         assert np.array_equal(column, wanted.table.column(name), equal_nan=True)
         assert np.isnan(column).any()
 
@@ -86,11 +86,11 @@ def test_the_same_table(configure, train, in_files):
 @pytest.mark.parametrize("train", ["one.parquet", "many"])
 def test_the_same_rows_in_the_agreed_order(configure, engine, train):
     wanted = read(configure("one.parquet")).table
-    found = read(configure(train), in_files=True).table
+    table_read = read(configure(train), in_files=True).table
     rng = np.random.default_rng(5)
     rows = [rng.permutation(N)[:40], rng.permutation(N)[:7]]
     here = agreed([(wanted, some) for some in rows], b"d" * 32)
-    for table in (wanted, found):
+    for table in (wanted, table_read):
         there = agreed([(table, some) for some in rows], b"d" * 32, engine)
         assert isinstance(there, ColumnFiles)
         assert engine.folder in there.path(0).parents
@@ -178,7 +178,7 @@ def test_a_served_folder_is_read_again_when_it_has_changed(serve, files):
 
 def test_values_that_training_would_refuse_are_found_before(serve, files):
     config = serve(engine=ENGINE)
-    findings = {one.subject: one for one in check(config)}
+    findings = {finding.subject: finding for finding in check(config)}
     assert (findings["data: train"].verdict, findings["data: train"].text) == (
         "good",
         f"{N} rows, 2 features, every id once",
@@ -186,6 +186,6 @@ def test_values_that_training_would_refuse_are_found_before(serve, files):
     table = make_table()
     bad = table.set_column(3, "b", pa.array(np.where(np.arange(N) == 41, np.inf, 0.0)))
     pq.write_table(bad.slice(30), files / "many" / "1.parquet", row_group_size=8)
-    findings = {one.subject: one for one in check(config)}
+    findings = {finding.subject: finding for finding in check(config)}
     assert findings["data: train"].verdict == "bad"
     assert "column 'b' of party 'shop': row 41 holds inf" in findings["data: train"].text

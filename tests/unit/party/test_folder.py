@@ -27,7 +27,7 @@ def test_records_come_back_and_runs_are_found(tmp_path):
     for number, run in enumerate(("aa01", "aa02", "bb01")):
         folder.run(run).make().write(_record(run, float(number)))
     assert folder.run("aa02").read() == _record("aa02", 1.0)
-    assert [one.run for one in folder.runs()] == ["bb01", "aa02", "aa01"]
+    assert [run_folder.run for run_folder in folder.runs()] == ["bb01", "aa02", "aa01"]
     assert folder.find("bb").run == folder.find("latest").run == "bb01"
     for text in ("aa", "cc"):
         with pytest.raises(ConfigError, match="runs there: bb01, aa02, aa01"):
@@ -96,7 +96,7 @@ def test_a_damaged_run_hides_no_other(tmp_path, damage):
     for number, run in enumerate(("aa01", "bb01", "cc01")):
         folder.run(run).make().write(_record(run, float(number)))
     folder.run("bb01").run_file.write_bytes(damage)
-    assert [found.run for found in folder.runs()] == ["cc01", "aa01"]
+    assert [run_folder.run for run_folder in folder.runs()] == ["cc01", "aa01"]
     assert folder.find("aa").run == "aa01"
     assert folder.find("latest").run == "cc01"
     assert list(folder.damaged()) == ["bb01"]
@@ -121,9 +121,9 @@ def test_agreed_rows_come_back_while_the_table_is_the_same(tmp_path):
     table.write_text("id\n1\n")
     groups = (np.array([4, 2, 9]), np.array([], dtype=np.int64))
     save_rows(file, AgreedRows.of(RUN, groups, b"d" * 32, (table,)))
-    found = load_rows(file, RUN, (table,))
-    assert [group.tolist() for group in found.groups()] == [[4, 2, 9], []]
-    assert found.digest == b"d" * 32
+    rows = load_rows(file, RUN, (table,))
+    assert [group.tolist() for group in rows.groups()] == [[4, 2, 9], []]
+    assert rows.digest == b"d" * 32
     with pytest.raises(CheckpointError, match="found rows of run 00112233"):
         load_rows(file, "ff" * 16, (table,))
     with pytest.raises(CheckpointError, match="1 tables, now there are 0"):

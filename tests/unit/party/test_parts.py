@@ -60,10 +60,10 @@ def test_every_protocol_has_an_estimate_that_grows_with_the_run():
         if "insecure" in spec.params.__struct_fields__:
             given["insecure"] = True
         params = make_protocol_params(spec, given)
-        one, other = estimate(name, params, small), estimate(name, params, large)
-        assert 0 < one.seconds < other.seconds
-        assert 0 < one.bytes < other.bytes
-        assert 0 < one.memory < other.memory
+        less, more = estimate(name, params, small), estimate(name, params, large)
+        assert 0 < less.seconds < more.seconds
+        assert 0 < less.bytes < more.bytes
+        assert 0 < less.memory < more.memory
     assert estimate("unheard of", None, small) is None
     assert terms(Shape(3, 1, 2, 10, 3, 1)) == (1.0, 3.0, 27.0, 36.0, 6.0)
     assert (duration(0.1), duration(600), duration(7200)) == ("1 s", "10 min", "2.0 h")
@@ -88,10 +88,10 @@ def bank(write, tmp_path):
 
 def test_columns_of_a_table(bank, tmp_path):
     config = bank()
-    found = read_table(config, config.data.train, "train", labelled=True)
-    assert found.table.names == ("a", "b")
-    assert found.labels.tolist() == [0, 1, 0, 1, 0, 1]
-    assert len(found.ids) == 6
+    held = read_table(config, config.data.train, "train", labelled=True)
+    assert held.table.names == ("a", "b")
+    assert held.labels.tolist() == [0, 1, 0, 1, 0, 1]
+    assert len(held.ids) == 6
     chosen = bank(data={"train": "bank.csv", "label": "y", "weight": "a", "features": ["b"]})
     with pytest.raises(LabelError, match="row 0 has no label"):
         read_table(bank(data={"train": "bank.csv", "label": "b"}), config.data.train, "train", labelled=True)
@@ -210,7 +210,7 @@ def test_a_model_is_found_by_its_run(tmp_path):
     folder.run("dd").make().run_file.write_text("damaged")
     assert find_model(folder, "latest").run == "bb"
     assert find_model(folder, "aa").run == "aa"
-    assert [one.run for one in folder.unfinished()] == ["cc"]
+    assert [run_folder.run for run_folder in folder.unfinished()] == ["cc"]
 
 
 def test_lines_of_progress(capsys):
@@ -240,4 +240,4 @@ def test_two_certificates_of_a_peer_of_which_one_has_expired(write, tmp_path, mo
     assert "the other certificate of shop can be used" in findings[0].text
     assert findings[1].text.endswith(f"SHA-256 {describe(new.certificate).fingerprint}")
     alone = load_config(write(), {})
-    assert [one.verdict for one in check(alone) if one.subject == "certificate of shop"] == ["bad"]
+    assert [finding.verdict for finding in check(alone) if finding.subject == "certificate of shop"] == ["bad"]

@@ -101,8 +101,8 @@ def test_a_look_that_cannot_be_written_ends_nothing(tmp_path, clock):
 def test_metrics_that_are_not_defined_come_back_as_nan(tmp_path):
     folder = PartyFolder(tmp_path / "bank").make().run("aa").make()
     folder.write(_record(evals={"valid": {"auc": [math.nan, 0.5]}}, best_score=math.inf))
-    found = folder.read()
-    assert math.isnan(found.evals["valid"]["auc"][0])
-    assert found.evals["valid"]["auc"][1] == 0.5
-    assert found.best_score is None
+    record = folder.read()
+    assert math.isnan(record.evals["valid"]["auc"][0])
+    assert record.evals["valid"]["auc"][1] == 0.5
+    assert record.best_score is None
     assert "NaN" not in folder.run_file.read_text()

@@ -18,15 +18,15 @@ def test_ticks_are_even_round_and_cover_the_range(a: float, b: float, whole: boo
     low, high = min(a, b), max(a, b)
     if high - low < 1e-6 * max(1.0, abs(low), abs(high)):
         high = low
-    found = ticks(low, high, whole=whole)
-    assert 2 <= len(found) <= 14
-    slack = 1e-6 * (found[-1] - found[0])
-    assert found[0] <= low + slack
-    assert found[-1] >= high - slack
-    steps = {round((b - a) / (found[1] - found[0]), 6) for a, b in pairwise(found)}
+    marks = ticks(low, high, whole=whole)
+    assert 2 <= len(marks) <= 14
+    slack = 1e-6 * (marks[-1] - marks[0])
+    assert marks[0] <= low + slack
+    assert marks[-1] >= high - slack
+    steps = {round((b - a) / (marks[1] - marks[0]), 6) for a, b in pairwise(marks)}
     assert steps == {1.0}
-    if whole and abs(found[-1]) < 1e6:
-        assert all(math.isclose(value, round(value), abs_tol=1e-9) for value in found)
+    if whole and abs(marks[-1]) < 1e6:
+        assert all(math.isclose(value, round(value), abs_tol=1e-9) for value in marks)
 
 
 def _frame(**changes) -> Frame:
@@ -34,9 +34,9 @@ def _frame(**changes) -> Frame:
 
 
 def _path(drawing: str) -> list[tuple[float, float]]:
-    found = re.search(r'<path d="M([^"]*)"', drawing)
-    assert found is not None
-    return [tuple(map(float, point.split())) for point in found[1].split("L")]
+    path = re.search(r'<path d="M([^"]*)"', drawing)
+    assert path is not None
+    return [tuple(map(float, point.split())) for point in path[1].split("L")]
 
 
 def test_points_stand_where_their_values_are() -> None:

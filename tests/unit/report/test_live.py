@@ -34,8 +34,8 @@ def folder(tmp_path) -> RunFolder:
 
 @pytest.fixture
 def view() -> Iterator[LiveView]:
-    with LiveView() as one:
-        yield one
+    with LiveView() as view:
+        yield view
 
 
 class Viewer:
@@ -155,7 +155,7 @@ def test_without_viewers_a_run_ends_at_once(folder):
 
 def test_who_has_just_loaded_the_page_gets_the_end_too(folder, monkeypatch):
     monkeypatch.setattr(live, "LISTEN_SECONDS", DEADLINE)
-    found = []
+    events = []
     with LiveView() as view:
         view.watch(folder)
         folder.write(RECORD)
@@ -164,13 +164,13 @@ def test_who_has_just_loaded_the_page_gets_the_end_too(folder, monkeypatch):
         def listen() -> None:
             time.sleep(0.3)
             with Viewer(view, "events") as viewer:
-                found.extend(iter(viewer.event, None))
+                events.extend(iter(viewer.event, None))
 
         thread = threading.Thread(target=listen)
         thread.start()
         folder.write(msgspec.structs.replace(RECORD, state="finished"))
     thread.join(DEADLINE)
-    assert 'data-state="finished"' in found[-1]["head"]
+    assert 'data-state="finished"' in events[-1]["head"]
 
 
 def test_a_viewer_that_does_not_read_holds_up_nobody(folder, monkeypatch):

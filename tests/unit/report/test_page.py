@@ -27,8 +27,8 @@ def document(folders) -> dict:
 
 def _of(document: dict, **changes: object) -> dict:
     """The same document of another record."""
-    one = record(**changes)
-    return document | {"run": msgspec.to_builtins(one), "guarantees": guarantees(one)}
+    changed = record(**changes)
+    return document | {"run": msgspec.to_builtins(changed), "guarantees": guarantees(changed)}
 
 
 def test_all_sections_of_a_full_run(document) -> None:
@@ -100,9 +100,9 @@ def test_foreign_names_stay_text(document) -> None:
 
 
 def test_the_data_of_the_trees_can_be_read_back(document) -> None:
-    found = re.search(r'<script type="application/json" id="tree-data">(.*?)</script>', render(document))
-    assert found is not None
-    data = json.loads(found[1])
+    block = re.search(r'<script type="application/json" id="tree-data">(.*?)</script>', render(document))
+    assert block is not None
+    data = json.loads(block[1])
     assert data["trees"] == document["model"]["trees"]
     assert HOSTILE in data["features"]
     assert [party["letter"] for party in data["parties"]] == ["A", "B"]
@@ -186,14 +186,14 @@ def test_audit(document, folders, tmp_path) -> None:
 
 
 def test_fragments_are_what_stands_in_the_sections(document) -> None:
-    found = fragments(document)
-    assert list(found) == [key for key, _, _ in SECTIONS]
+    parts = fragments(document)
+    assert list(parts) == [key for key, _, _ in SECTIONS]
     text = render(document, live=True)
-    for html in found.values():
+    for html in parts.values():
         assert html in text
         Page(html)
-    assert found["audit"] == ""
-    assert found == fragments(document | {"made": 0.0})  # nothing changes by looking again
+    assert parts["audit"] == ""
+    assert parts == fragments(document | {"made": 0.0})  # nothing changes by looking again
     assert 'id="badge"' in text
     assert 'id="badge"' not in render(document)
 
