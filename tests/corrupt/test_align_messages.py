@@ -13,6 +13,8 @@ from vfxgb.align import AlignParams, make_ids
 from vfxgb.align.messages import (
     AlignKeys,
     AlignReady,
+    BaseGreeting,
+    BaseOffer,
     BlindedIds,
     CodeChoices,
     CodeRows,
@@ -49,6 +51,16 @@ def flipped(data: Any) -> memoryview:
     changed = bytearray(data)
     changed[0] ^= 1
     return memoryview(changed)
+
+
+def group_alone(data: bytes) -> bytes:
+    """Base transfers without ML-KEM, by what they say of themselves."""
+    return data[:5] + b"\1" + data[6:]
+
+
+def zeros(data: bytes) -> bytes:
+    """The first element of an offer replaced."""
+    return data[:43] + bytes(96) + data[139:]
 
 
 def reversed_rows(data: Any) -> memoryview:
@@ -109,8 +121,11 @@ def lying_run(
         (AlignReady, change_to(n_ids=2**40), "bank", MessageError, "wanted 1 to 268435456"),
         (AlignReady, change_to(method="ecdh"), "bank", MessageError, "found method 'ecdh', wanted 'kkrt'"),
         (AlignReady, change_to(public=bytes(31)), "bank", MessageError, "public key: found 31 bytes, wanted 32"),
-        (AlignReady, change_to(offer=b""), "bank", TransferError, "comparing ids with shop 0: found 0 bytes"),
-        (AlignReady, change_to(offer=lambda offer: offer[:32] + bytes(96)), "bank", TransferError, "element 0"),
+        (BaseGreeting, change_to(greeting=b""), "shop 0", TransferError, "comparing ids with bank: found 0 bytes"),
+        (BaseGreeting, change_to(greeting=group_alone), "shop 0", TransferError, "transfers in the group alone"),
+        (BaseOffer, change_to(offer=b""), "bank", TransferError, "comparing ids with shop 0: found 0 bytes"),
+        (BaseOffer, change_to(offer=group_alone), "bank", TransferError, "transfers in the group alone"),
+        (BaseOffer, change_to(offer=zeros), "bank", TransferError, "comparing ids with shop 0: element 0"),
         (AlignKeys, change_to(reply=b"x"), "shop 0", TransferError, "comparing ids with bank: found 1 bytes"),
         (AlignKeys, change_to(table_key=bytes(15)), "shop 0", MessageError, "found 15 bytes, wanted 16"),
         (AlignKeys, change_to(publics=[]), "shop 0", MessageError, "found 0 public keys"),

@@ -7,8 +7,8 @@ parties:
 So the active party gets z_k(x) = F_k(x) ^ (the store's value) where k has x, and something random where not, and these
 add up to 0 only if all passive parties have x. With one of them z is 0.
 
-    passive -> offer      active -> reply, table key, public keys      passive -> choices
-    active  -> rows of all bins, in blocks                             passive -> the store, in blocks
+    active  -> greeting   passive -> offer      active -> reply, table key, public keys      passive -> choices
+    active  -> rows of all bins, in blocks      passive -> the store, in blocks
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.align.blocks import Progress, blocks, check_bytes, check_first
 from vfxgb.align.ids import Ids
-from vfxgb.align.messages import AlignKeys, AlignReady, CodeChoices, CodeRows, Hint
+from vfxgb.align.messages import AlignKeys, AlignReady, BaseGreeting, BaseOffer, CodeChoices, CodeRows, Hint
 from vfxgb.align.oprf import ActiveEnd, PassiveEnd
 from vfxgb.align.params import (
     BLOCK_GROUPS,
@@ -56,9 +56,12 @@ def compare_active(
     publics = [message.public for message in ready.values()]
     group = modp_group(params.group_bits, params.insecure)
     ends = {}
+    for peer, channel in channels.items():
+        ends[peer] = ActiveEnd(group, threads)
+        channel.send(BaseGreeting(greeting=ends[peer].greeting))
     for place, (peer, channel) in enumerate(channels.items()):
-        ends[peer] = ActiveEnd(ready[peer].offer, group, threads, f"{own} comparing ids with {peer}")
-        channel.send(AlignKeys(reply=ends[peer].reply, publics=publics, place=place, table_key=key))
+        reply = ends[peer].reply(channel.recv(BaseOffer).offer, f"{own} comparing ids with {peer}")
+        channel.send(AlignKeys(reply=reply, publics=publics, place=place, table_key=key))
     used = np.flatnonzero(table != _NO_ENTRY)
     sums = np.zeros(len(used), dtype=np.uint64)
     for peer, channel in channels.items():
@@ -129,10 +132,19 @@ def _receive_store(
 
 
 def compare_passive(
-    ids: Ids, n_active: int, n_passives: int, end: PassiveEnd, agreement: AgreementKey, channel: Channel, threads: int
+    ids: Ids,
+    n_active: int,
+    n_passives: int,
+    agreement: AgreementKey,
+    channel: Channel,
+    params: AlignParams,
+    threads: int,
 ) -> None:
     """Let the peer, who has `n_active` ids, learn which of them this and all other passive parties have."""
     step = f"{channel.own} comparing ids with {channel.peer}"
+    group = modp_group(params.group_bits, params.insecure)
+    end = PassiveEnd(channel.recv(BaseGreeting).greeting, group, threads, step)
+    channel.send(BaseOffer(offer=end.offer))
     keys = channel.recv(AlignKeys)
     check_bytes(keys.table_key, KEY_BYTES, f"{step}: key of the bins")
     zero = _zero_shares(ids, keys, n_passives, agreement, step)

@@ -32,7 +32,7 @@ class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
 class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
     """A passive party answers that its steps are the same.
 
-    `public` is a fresh X25519 key. `offer` opens the base transfers, and is empty for ecdh.
+    `public` is a fresh X25519 key.
     """
 
     TAG: ClassVar[str] = "align-ready"
@@ -41,7 +41,6 @@ class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
     method: str
     n_ids: int
     public: bytes
-    offer: bytes
 
     def amount(self) -> int:
         """Count one number: how many ids there are."""
@@ -80,10 +79,30 @@ class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.points) // POINT_BYTES
 
 
+class BaseGreeting(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive (kkrt): the first step of the base transfers, 300 KB."""
+
+    TAG: ClassVar[str] = "base-greeting"
+    MAX_BYTES: ClassVar[int] = 1 << 20
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    greeting: bytes
+
+
+class BaseOffer(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active (kkrt): the second step of the base transfers, 330 KB."""
+
+    TAG: ClassVar[str] = "base-offer"
+    MAX_BYTES: ClassVar[int] = 1 << 20
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    offer: bytes
+
+
 class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive (kkrt): what precedes the rows.
 
-    `reply` answers the offer of base transfers. `publics` are the X25519 keys of all passive parties; `place` says
+    `reply` is the last step of the base transfers. `publics` are the X25519 keys of all passive parties; `place` says
     which of them is the receiver's own. `table_key` is the key of the hashes that place ids in bins.
     """
 
@@ -265,6 +284,8 @@ ALIGN_MESSAGES: tuple[type[Message], ...] = (
     AlignReady,
     BlindedIds,
     TwiceBlindedIds,
+    BaseGreeting,
+    BaseOffer,
     AlignKeys,
     CodeChoices,
     CodeRows,
