@@ -12,7 +12,7 @@ from vfxgb.align.ids import Ids
 from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
 from vfxgb.align.overlap import overlap_hint
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, TAG_BYTES, AlignParams
-from vfxgb.crypto.key_agreement import AgreementKey
+from vfxgb.crypto.key_agreement import HybridKey
 from vfxgb.errors import AlignmentError, MessageError
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
@@ -53,8 +53,10 @@ def align_passive(
     if accept is not None:
         accept(opened.n_ids)
     method = params.choose(opened.n_ids, len(ids), opened.n_passives)
-    agreement = AgreementKey()
-    channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public))
+    # Passive parties share keys with each other, if there are others.
+    agreement = HybridKey() if opened.n_passives > 1 else None
+    public = b"" if agreement is None else agreement.public
+    channel.send(AlignReady(method=method, n_ids=len(ids), public=public))
     if method == "ecdh":
         ecdh.compare_passive(ids, opened.n_ids, channel, enough)
     else:
