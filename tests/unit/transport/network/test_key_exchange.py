@@ -5,8 +5,10 @@ which only a test has, and passes on what is inside.
 """
 
 import asyncio
+import gc
 import ssl
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -21,6 +23,13 @@ from vfxgb.transport.network.key_exchange import POST_QUANTUM_GROUP, negotiated_
 CONTENT = replace(QUICK, require_post_quantum=False)
 TLS13 = 0x0304
 FRAME = (b"header", b"payload")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """gRPC's thread ends with the last of its objects, which an error that was looked at may still hold."""
+    yield
+    gc.collect()
 
 
 class Classical(Proxy):
