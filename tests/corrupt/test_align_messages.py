@@ -13,6 +13,8 @@ from vfxgb.align import AlignParams, make_ids
 from vfxgb.align.messages import (
     AlignKeys,
     AlignReady,
+    BaseGreeting,
+    BaseOffer,
     BlindedIds,
     CodeChoices,
     CodeRows,
@@ -21,6 +23,7 @@ from vfxgb.align.messages import (
     CommonTags,
     Hint,
     OpenAlign,
+    PassedCiphertexts,
     RowsAgreed,
     TwiceBlindedIds,
 )
@@ -50,6 +53,20 @@ def flipped(data: Any) -> memoryview:
     changed = bytearray(data)
     changed[0] ^= 1
     return memoryview(changed)
+
+
+def one_more(data: Any) -> memoryview:
+    return memoryview(bytes(data) + bytes(1088))
+
+
+def group_alone(data: bytes) -> bytes:
+    """Base transfers without ML-KEM, by what they say of themselves."""
+    return data[:5] + b"\1" + data[6:]
+
+
+def zeros(data: bytes) -> bytes:
+    """The first element of an offer replaced."""
+    return data[:43] + bytes(96) + data[139:]
 
 
 def reversed_rows(data: Any) -> memoryview:
@@ -109,15 +126,19 @@ def lying_run(
         (AlignReady, change_to(n_ids=0), "bank", MessageError, "found 0 ids, wanted 1 to"),
         (AlignReady, change_to(n_ids=2**40), "bank", MessageError, "wanted 1 to 268435456"),
         (AlignReady, change_to(method="ecdh"), "bank", MessageError, "found method 'ecdh', wanted 'kkrt'"),
-        (AlignReady, change_to(public=bytes(31)), "bank", MessageError, "public key: found 31 bytes, wanted 32"),
-        (AlignReady, change_to(offer=b""), "bank", TransferError, "comparing ids with shop 0: found 0 bytes"),
-        (AlignReady, change_to(offer=lambda offer: offer[:32] + bytes(96)), "bank", TransferError, "element 0"),
+        (AlignReady, change_to(public=bytes(31)), "bank", MessageError, "public key: found 31 bytes, wanted 0"),
+        (BaseGreeting, change_to(greeting=b""), "shop 0", TransferError, "comparing ids with bank: found 0 bytes"),
+        (BaseGreeting, change_to(greeting=group_alone), "shop 0", TransferError, "transfers in the group alone"),
+        (BaseOffer, change_to(offer=b""), "bank", TransferError, "comparing ids with shop 0: found 0 bytes"),
+        (BaseOffer, change_to(offer=group_alone), "bank", TransferError, "transfers in the group alone"),
+        (BaseOffer, change_to(offer=zeros), "bank", TransferError, "comparing ids with shop 0: element 0"),
         (AlignKeys, change_to(reply=b"x"), "shop 0", TransferError, "comparing ids with bank: found 1 bytes"),
         (AlignKeys, change_to(table_key=bytes(15)), "shop 0", MessageError, "found 15 bytes, wanted 16"),
         (AlignKeys, change_to(publics=[]), "shop 0", MessageError, "found 0 public keys"),
         (AlignKeys, change_to(place=1), "shop 0", MessageError, "and place 1"),
         (AlignKeys, change_to(publics=[bytes(32)]), "shop 0", MessageError, "another public key in this party's place"),
         (CodeChoices, change_to(u=shorter), "bank", TransferError, "shop 0, comparing ids at bank: found 7163 bytes"),
+        (CodeChoices, change_to(ciphertexts=one_more), "bank", MessageError, "1088 bytes of ciphertexts, wanted 0"),
         (CodeSeeds, change_to(opening=shorter), "shop 0", MessageError, "found 24575 bytes that open the seeds"),
         (CodeRows, change_to(u=shorter), "shop 0", MessageError, "bytes of rows, wanted"),
         (CodeRows, change_to(first=1), "shop 0", MessageError, "found a block from 1 on, wanted 0"),
@@ -182,8 +203,10 @@ def test_ecdh(monkeypatch: pytest.MonkeyPatch, kind: type[Message], change: Chan
     ("publics", "wanted"),
     [
         (lambda keys: [keys[0], keys[0]], "a public key twice"),
-        (lambda keys: [keys[0], bytes(32)], "public key 1 is no X25519 key of full order"),
-        (lambda keys: [keys[0], bytes(31)], "public key 1: found 31 bytes, wanted 32"),
+        (lambda keys: [keys[0], bytes(32)], "public key 1 is no key of X25519 and ML-KEM-768, wanted 1216 bytes"),
+        (lambda keys: [keys[0], bytes(32) + keys[1][32:]], "public key 1 is no key of X25519 and ML-KEM-768"),
+        (lambda keys: [keys[0], keys[1][:32] + b"\xff" * 1184], "public key 1 is no key of X25519 and ML-KEM-768"),
+        (lambda keys: [keys[0], b""], "public key 1 is no key of X25519 and ML-KEM-768"),
         (lambda keys: keys[:1], "found 1 public keys"),
     ],
 )
@@ -191,6 +214,40 @@ def test_relayed_keys(monkeypatch: pytest.MonkeyPatch, publics: Callable[[Any], 
     outcome = lying_run(monkeypatch, TOY, AlignKeys, change_to(publics=publics), peers=2)
     assert isinstance(outcome.errors["shop 0"], MessageError)
     assert wanted in str(outcome.errors["shop 0"])
+
+
+def test_relayed_keys_of_earlier_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second party finds them when it opens what the first encapsulated."""
+    lie = change_to(publics=lambda keys: [bytes(32) + keys[0][32:], keys[1]])
+    outcome = lying_run(monkeypatch, TOY, AlignKeys, lie, peers=2, not_to="shop 0")
+    assert isinstance(outcome.errors["shop 1"], MessageError)
+    assert "shop 1 comparing ids with bank: public key 0 is no key of X25519" in str(outcome.errors["shop 1"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "not_to", "at", "wanted"),
+    [
+        (CodeChoices, "", "bank", "with shop 0: found 1087 bytes of ciphertexts, wanted 1088 for 1 other"),
+        (PassedCiphertexts, "shop 0", "shop 1", "with bank: found 1087 bytes of ciphertexts, wanted 1088 for 1 other"),
+    ],
+)
+def test_ciphertexts_cut(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Message], not_to: str, at: str, wanted: str
+) -> None:
+    outcome = lying_run(monkeypatch, TOY, kind, change_to(ciphertexts=shorter), peers=2, not_to=not_to)
+    assert isinstance(outcome.errors[at], MessageError)
+    assert wanted in str(outcome.errors[at])
+
+
+def test_another_ciphertext_leaves_nothing_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares that no longer add up to zero: nothing is told that should not be."""
+    outcome = lying_run(monkeypatch, TOY, PassedCiphertexts, change_to(ciphertexts=flipped), peers=2, not_to="shop 0")
+    assert "found no id of the first group that all parties have" in str(outcome.errors["bank"])
+
+
+def test_keys_of_several_passive_parties(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = lying_run(monkeypatch, TOY, AlignReady, change_to(public=b""), peers=2)
+    assert "public key: found 0 bytes, wanted 1216" in str(outcome.errors["bank"])
 
 
 def test_another_seed_in_a_later_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tampering import Change, error_of, replaced, toy_run
 from vfxgb.errors import CapacityError, MessageError, PeerError, TransferError, VfxgbError
-from vfxgb.ot import HolderSession, modp_group
+from vfxgb.ot import OwnerSession, modp_group
 from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,
     OtGradients,
@@ -83,7 +83,25 @@ def other_session(data: memoryview) -> memoryview:
     return flipped(28)(data)
 
 
-OTHER_OFFER = HolderSession("bank", modp_group(1024, insecure=True), 1).offer
+def suite(number: int) -> Callable[[memoryview], memoryview]:
+    """Base transfers that say of themselves that they are of this suite."""
+
+    def change(data: memoryview) -> memoryview:
+        return pack_bytes(bytes(data[:5]) + bytes([number]) + bytes(data[6:]))
+
+    return change
+
+
+def zeros_from(place: int) -> Callable[[memoryview], memoryview]:
+    """An element of zeros at a place."""
+
+    def change(data: memoryview) -> memoryview:
+        return pack_bytes(bytes(data[:place]) + bytes(96) + bytes(data[place + 96 :]))
+
+    return change
+
+
+OTHER_GREETING = OwnerSession("shop", modp_group(1024, insecure=True), 1).greeting
 
 
 def test_an_honest_run_ends_well() -> None:
@@ -104,10 +122,16 @@ def test_an_honest_run_ends_well() -> None:
         (replaced(OtStart, trees=0), MessageError, "found a run of 0 trees, wanted at least 1"),
         (replaced(OtStart, trees=1), MessageError, "found 2 trees, wanted at most the 1 that were announced"),
         (replaced(OtReply, reply=cut), TransferError, "base transfers with bank: found .* bytes, wanted"),
+        (replaced(OtReply, reply=zeros_from(11)), TransferError, "bank: element 0 does not lie in the group"),
+        (replaced(OtReply, reply=suite(1)), TransferError, "with bank: .* offers transfers in the group alone"),
+        (replaced(OtStart, greeting=EMPTY), TransferError, "base transfers with bank: found 0 bytes"),
+        (replaced(OtStart, greeting=cut), TransferError, "base transfers with bank: found .* bytes, wanted"),
+        (replaced(OtStart, greeting=suite(1)), TransferError, "with bank: .* offers transfers in the group alone"),
+        (replaced(OtStart, greeting=zeros_from(43)), TransferError, "bank: element 0 does not lie in the group"),
         (
-            replaced(OtReply, reply=pack_bytes(bytes(32 + 128 * 96))),
+            replaced(OtStart, greeting=pack_bytes(OTHER_GREETING)),
             TransferError,
-            "element 0 does not lie in the group",
+            "both parties must use the same group",
         ),
         (replaced(OtAnswer, block=1), MessageError, "shop setting up: found block 1, wanted 0"),
         (replaced(OtAnswer, last_block, block=1), MessageError, "found block 1, wanted 2"),
@@ -155,7 +179,8 @@ def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
         (replaced(OtOffer, n_bins=pack_array(np.array([1 << 20, 8], np.int32))), MessageError, "more than 65534 bins"),
         (replaced(OtOffer, stored=True), MessageError, "it has kept a set-up that was not named"),
         (replaced(OtOffer, offer=cut), TransferError, "base transfers with shop: found .* bytes, wanted"),
-        (replaced(OtOffer, offer=pack_bytes(OTHER_OFFER)), TransferError, "both parties must use the same group"),
+        (replaced(OtOffer, offer=suite(1)), TransferError, "with shop: .* offers transfers in the group alone"),
+        (replaced(OtOffer, offer=zeros_from(43)), TransferError, "shop: element 0 does not lie in the group"),
         # Other bins than the trees that are then asked for.
         (
             replaced(OtOffer, n_bins=pack_array(np.array([40, 8], np.int32))),

@@ -252,7 +252,7 @@ class Liar:
 @pytest.mark.parametrize(
     ("changes", "code", "text"),
     [
-        ({"version": "1"}, "FAILED_PRECONDITION", "found wire version 1, wanted 2"),
+        ({"version": "1"}, "FAILED_PRECONDITION", "found wire version 1, wanted 3"),
         ({"version": "absent"}, "FAILED_PRECONDITION", "found wire version none"),
         ({"party": "cafe"}, "PERMISSION_DENIED", "knows as that of 'cafe'"),
         ({"party": "absent"}, "INVALID_ARGUMENT", "malformed"),

@@ -120,6 +120,7 @@ def test_words_that_a_terminal_would_obey(world, served, mill) -> None:
     wait_until(lambda: len(mill()) == 3)
     asked, answered, ended = mill()
     assert (asked["event"], answered["event"], ended["event"]) == ("asked", "refused", "ended")
+    assert asked["key_exchange"] == "X25519MLKEM768"
     assert asked["purpose"] == r"x\n\x1b[2J\x1b[31m10:00:00 trained run=FAKE\x1b]0;owned\x07"
 
 

@@ -121,6 +121,7 @@ def test_a_run_folder_tells_what_happened_and_its_owner_alone_can_read_it(world,
     assert opened[0]["shop"]["rows"] == record.rows["train"]
     assert len(record.evals["train"]["logloss"]) == SIZES["n_estimators"]
     assert record.traffic["shop"].wire_sent_bytes > 0
+    assert record.traffic["shop"].key_exchange == "X25519MLKEM768"
     assert record.versions["vfxgb"]
     held = {"bank": record, "shop": RunFolder(world.folder / "shop-folder" / "runs" / run.run).read()}
     for seen in held.values():
@@ -202,7 +203,8 @@ def test_check_looks_at_everything(world, addresses, vfxgb, capsys, monkeypatch)
     assert vfxgb("check", config) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("ok") for line in lines if "certificate" not in line), lines
-    assert any(f"agrees; {int(world.has['shop'].sum())} rows, 3 features" in line for line in lines)
+    agrees = f"agrees; {int(world.has['shop'].sum())} rows, 3 features; keys of the line by X25519MLKEM768"
+    assert any(agrees in line for line in lines)
     assert any("estimate" in line and "good to a factor of" in line for line in lines)
     monkeypatch.setattr("vfxgb.party.check.now", lambda: time.time() + 3600)
     monkeypatch.setattr("vfxgb.party.check.__version__", "9.9")

@@ -159,7 +159,7 @@ def _breaking(side: UserSide, *counts: int) -> UserSide:
     return replace(side, dial=call)
 
 
-@pytest.mark.parametrize(("at", "hide_among"), [(1, None), (9, 1), (22, None)])
+@pytest.mark.parametrize(("at", "hide_among"), [(1, None), (10, 1), (23, None)])
 def test_a_user_that_dies_is_left_out(crowd, at: int, hide_among: int | None) -> None:
     """Before the first sum, between sums of the set-up, and in the first tree."""
     run = crowd(own={"threshold": 3}, hide_among=hide_among)
@@ -179,7 +179,7 @@ def test_a_user_that_dies_in_the_set_up_of_a_few(crowd, monkeypatch) -> None:
     """Its labels would be the difference between the start sums and those of the first tree: the run ends."""
     monkeypatch.setattr(network, "RETRY_SECONDS", 99.0)
     run = crowd(own={"threshold": 3})
-    run.change = lambda number, side: _breaking(side, 14) if number == 2 else side
+    run.change = lambda number, side: _breaking(side, 15) if number == 2 else side
     with pytest.raises(CohortError, match=r"user 2 has left in the middle.*wanted the same 5 users, or 10 fewer"):
         run.run()
     assert all("the server stopped the run: CohortError" in str(run.outcomes[user]) for user in (0, 1, 3, 4))
@@ -384,7 +384,7 @@ def test_too_few_users_come(crowd) -> None:
 
 def test_who_is_killed_and_started_again_is_turned_away(crowd) -> None:
     run = crowd(own={"threshold": 3}, n_estimators=3)
-    run.change = lambda number, side: replace(_breaking(side, 22), reach_seconds=0.0) if number == 0 else side
+    run.change = lambda number, side: replace(_breaking(side, 23), reach_seconds=0.0) if number == 0 else side
     run.restarted = frozenset({0})
     result = run.run([_Pause(0.5)])
     assert result.share.n_rounds == 3

@@ -17,6 +17,7 @@ from vfxgb.secagg.double_mask.messages import (
     Hello,
     KeyDirectory,
     MaskRequest,
+    PeerCiphertexts,
     RecoverRequest,
     ShareRequest,
     SignRequest,
@@ -200,7 +201,7 @@ SET_UP_LIES: dict[str, tuple[Change, str]] = {
         replaced(
             KeyDirectory,
             users=without(VICTIM),
-            keys=lambda data: memoryview(bytes(data[:64]) + bytes(data[96:])),
+            keys=lambda data: memoryview(bytes(data[: 2 * 1216]) + bytes(data[3 * 1216 :])),
             signatures=lambda data: memoryview(bytes(data[:128]) + bytes(data[192:])),
         ),
         "does not hold this user's own",
@@ -210,7 +211,22 @@ SET_UP_LIES: dict[str, tuple[Change, str]] = {
         replaced(KeyDirectory, signatures=lambda data: memoryview(bytes(data[64:128]) + bytes(data[64:]))),
         "user 0 is not signed with its identity",
     ),
-    "keys cut": (replaced(KeyDirectory, keys=shorter), "found 127 bytes, wanted 128"),
+    "keys cut": (replaced(KeyDirectory, keys=shorter), "found 4863 bytes, wanted 4864"),
+    "keys of X25519 alone": (
+        replaced(KeyDirectory, keys=lambda data: memoryview(bytes(4 * 32))),
+        "found 128 bytes, wanted 4864",
+    ),
+    "ciphertexts cut": (replaced(PeerCiphertexts, ciphertexts=shorter), "found 2175 bytes, wanted 2176"),
+    "ciphertexts of higher users": (replaced(PeerCiphertexts, users=users(0, 3)), "found user 3 in the list"),
+    "ciphertexts of the user itself": (replaced(PeerCiphertexts, users=users(0, 2)), "found user 2 in the list"),
+    "directory twice": (
+        lambda message: (
+            KeyDirectory(users=users(), keys=memoryview(b""), signatures=memoryview(b""))
+            if isinstance(message, PeerCiphertexts)
+            else None
+        ),
+        "out of order",
+    ),
     "set-up twice": (
         lambda message: Hello(server_key=memoryview(b"")) if isinstance(message, KeyDirectory) else None,
         "out of order",
@@ -225,8 +241,18 @@ def test_lies_at_set_up(masking: str, lie: str) -> None:
     run.change(requests=change, at=[VICTIM])
     with pytest.raises(MessageError, match=rf"user {VICTIM}, set-up.*{says}"):
         run.parties.server.set_up()
-    with pytest.raises(MessageError, match="before the directory of keys came"):
+    with pytest.raises(MessageError, match="before the keys and ciphertexts of all users came"):
         run.parties.users[VICTIM].handle(CallOpened(call=5))
+
+
+def test_a_user_whose_ciphertext_was_held_back(masking: str) -> None:
+    """Who has no secret with somebody takes part in no call with it."""
+    run = Run(masking, n_users=4, set_up=False)
+    change = replaced(PeerCiphertexts, users=users(1), ciphertexts=lambda data: data[1088:])
+    run.change(requests=change, at=[VICTIM])
+    run.parties.server.set_up()
+    with pytest.raises(MessageError, match=f"user {VICTIM}, .*found user 0 in the list, wanted only users of the dir"):
+        run.call()
 
 
 def test_server_key_that_protects_nothing() -> None:

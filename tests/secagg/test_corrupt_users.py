@@ -1,15 +1,17 @@
 """Users whose replies are wrong: the server says whose, at which stage, and gives no sum."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from secagg_runs import Change, Run, replaced
-from vfxgb.errors import MessageError
+from vfxgb.errors import MessageError, SpoiledSumError
 from vfxgb.secagg.double_mask.messages import (
     EncryptionKey,
     MaskedVector,
     MaskKey,
+    OwnCiphertexts,
     Ready,
     SealedShares,
     SeedShares,
@@ -44,6 +46,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "join, other commitment": (replaced(MaskKey, commitment=flipped), "not what user 2 committed itself to"),
     "share, call": (replaced(SealedShares, call=another_call), "stage 'share', reply of user 2"),
     "share, size": (replaced(SealedShares, sealed=shorter), "stage 'share', reply of user 2: found 569 bytes"),
+    "share, no mask secrets": (replaced(SealedShares, kept=memoryview(b"")), "mask secrets of 0 bytes, wanted 176"),
     "share, altered": (replaced(SealedShares, sealed=flipped), "user 3, .* the shares of user 2: .* altered"),
     "mask, call": (replaced(MaskedVector, call=another_call), "stage 'mask', reply of user 2"),
     "mask, size": (replaced(MaskedVector, values=shorter), "reading the vector of user 2: found"),
@@ -53,7 +56,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "unmask, call": (replaced(Unmasking, call=another_call), "stage 'unmask', reply of user 2"),
     "unmask, opening": (replaced(Unmasking, opening=flipped), "reply of user 2: it is not what user 2 committed"),
     "unmask, no shares": (replaced(Unmasking, key_shares=memoryview(b"")), "found shares of mask keys of 0 bytes"),
-    "unmask, wrong share": (replaced(Unmasking, key_shares=flipped), "reconstructing the mask key"),
+    "unmask, wrong share": (replaced(Unmasking, key_shares=flipped), "reconstructing the mask seed"),
     "recover, call": (replaced(SeedShares, call=another_call), "stage 'recover', reply of user 2"),
     "recover, size": (replaced(SeedShares, shares=shorter), "found shares of seeds of 32 bytes, wanted 33"),
     "recover, wrong share": (replaced(SeedShares, shares=flipped), "reconstructing the seed"),
@@ -91,6 +94,50 @@ def test_set_up_with_a_wrong_signature(masking: str) -> None:
     run.change(replies=replaced(EncryptionKey, signature=flipped), at=[CULPRIT])
     with pytest.raises(MessageError, match="the encryption key of user 2 is not signed with its identity"):
         run.parties.server.set_up()
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        (lambda key: key[:-1], "found a public key of 1215 bytes, wanted 1216 of X25519 and ML-KEM-768"),
+        (lambda key: key[:32], "found a public key of 32 bytes, wanted 1216"),
+        (lambda key: bytes(32) + key[32:], "no X25519 key of full order"),
+        (lambda key: key[:32] + b"\xff" * 1152 + key[1184:], "no public key of ML-KEM-768"),
+    ],
+)
+def test_set_up_with_a_key_that_is_none(masking: str, key: Callable[[bytes], bytes], says: str) -> None:
+    """Signed all the same: X25519 alone, a point of low order, numbers that are not reduced."""
+    run = Run(masking, n_users=3, set_up=False)
+    peers: Any = run.parties.users[CULPRIT]._peers  # type: ignore[attr-defined]
+    peers._own.public = key(peers._own.public)
+    with pytest.raises(MessageError, match=f"server, set-up: the encryption key of user 2: .*{says}"):
+        run.parties.server.set_up()
+
+
+def test_set_up_with_too_few_ciphertexts(masking: str) -> None:
+    run = Run(masking, n_users=4, set_up=False)
+    run.change(replies=replaced(OwnCiphertexts, ciphertexts=shorter), at=[CULPRIT])
+    with pytest.raises(MessageError, match="the ciphertexts of user 2: found 1087 bytes, wanted 1088"):
+        run.parties.server.set_up()
+
+
+def test_a_ciphertext_for_nobody_shows_at_the_first_record(masking: str) -> None:
+    """ML-KEM opens it to something random: what is sealed under that fits nothing."""
+    run = Run(masking, n_users=4, set_up=False)
+    run.change(replies=replaced(OwnCiphertexts, ciphertexts=flipped), at=[CULPRIT])
+    run.parties.server.set_up()
+    with pytest.raises(MessageError, match=r"user [23], .* the shares of user [23]: .* altered"):
+        run.call()
+
+
+def test_mask_secrets_that_do_not_open(masking: str, make_run: MakeRun) -> None:
+    """They matter only if their user is absent; then the call is lost, and the user named."""
+    run = make_run(masking, threshold=4)
+    run.change(replies=replaced(SealedShares, kept=flipped), at=[CULPRIT])
+    run.check(run.call(), range(6))
+    run.drops = {CULPRIT: "mask"}
+    with pytest.raises(SpoiledSumError, match=r"the mask secrets that user 2 left: .* altered"):
+        run.call()
 
 
 def test_set_up_with_a_wrong_count(masking: str) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -32,7 +33,44 @@ def test_both_sides_agree() -> None:
     one, other = keys.AgreementKey(), keys.AgreementKey()
     assert one.agree(other.public, b"a") == other.agree(one.public, b"a")
     assert one.agree(other.public, b"a") != one.agree(other.public, b"b")
-    assert keys.AgreementKey(one.private).public == one.public
+    assert one.agree(other.public, b"a", b"secret") == other.agree(one.public, b"a", b"secret")
+    assert one.agree(other.public, b"a", b"secret") != one.agree(other.public, b"a")
+
+
+def test_both_sides_of_a_hybrid_key_agree() -> None:
+    one, other, third = keys.HybridKey(), keys.HybridKey(), keys.HybridKey()
+    key, ciphertext = one.encapsulate(other.public, b"a")
+    assert (len(one.public), len(ciphertext)) == (keys.HYBRID_PUBLIC_BYTES, keys.HYBRID_CIPHERTEXT_BYTES)
+    assert other.decapsulate(one.public, ciphertext, b"a") == key
+    wrong = [
+        other.decapsulate(one.public, ciphertext, b"b"),
+        other.decapsulate(third.public, ciphertext, b"a"),
+        third.decapsulate(one.public, ciphertext, b"a"),
+        other.decapsulate(one.public, bytes([ciphertext[0] ^ 1]) + ciphertext[1:], b"a"),
+        other.encapsulate(one.public, b"a")[0],
+    ]
+    assert len({key, *wrong}) == len(wrong) + 1
+
+
+def test_a_hybrid_key_is_hkdf_of_both_secrets() -> None:
+    """And of the context, both public keys and the ciphertext."""
+    one, other = keys.HybridKey(), keys.HybridKey()
+    key, ciphertext = one.encapsulate(other.public, b"use")
+    curve = one._curve._private.exchange(keys.X25519PublicKey.from_public_bytes(other.public[:32]))
+    kem = other._kem.decapsulate(ciphertext)
+    info = b"use" + one.public + other.public + ciphertext
+    assert key == keys.derive(curve + kem, info)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda key: key[:32], lambda key: key + b"\0", lambda key: bytes(32) + key[32:], lambda key: b"\xff" * 1216],
+)
+def test_hybrid_keys_that_are_none(spoil: Callable[[bytes], bytes]) -> None:
+    good = keys.HybridKey().public
+    keys.check_hybrid_key(good)
+    with pytest.raises(InvalidKeyError):
+        keys.check_hybrid_key(spoil(good))
 
 
 @pytest.mark.parametrize("point", [bytes(32), (1).to_bytes(32, "little")])

@@ -5,6 +5,7 @@ recorded calls of `masks` and `bcp`, with everything a server holds, where it ha
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
@@ -15,12 +16,27 @@ from numpy.typing import NDArray
 from printed_fedxgb import M, N, Printed, centred
 from secagg_runs import Run, replaced
 from vfxgb import _native
-from vfxgb.crypto.key_agreement import AgreementKey
+from vfxgb.crypto.key_agreement import HybridKey
 from vfxgb.crypto.masked_sum import blinding_exponents
-from vfxgb.errors import MessageError
+from vfxgb.errors import InvalidCiphertextError, MessageError
 from vfxgb.secagg.bcp.user import pairwise_masks
-from vfxgb.secagg.double_mask.messages import KeyDirectory, MaskedVector, MaskKey, SignRequest, Unmasking
-from vfxgb.secagg.double_mask.shares import PairKeys, pair_key, pair_sign, recover, vector_context
+from vfxgb.secagg.double_mask.messages import (
+    KeyDirectory,
+    MaskedVector,
+    MaskKey,
+    SealedShares,
+    SignRequest,
+    Unmasking,
+)
+from vfxgb.secagg.double_mask.shares import (
+    PairKeys,
+    mask_key_of,
+    open_kept,
+    pair_key,
+    pair_sign,
+    recover,
+    vector_context,
+)
 from vfxgb.secagg.lists import pack_users, read_users
 
 USERS = 6
@@ -35,6 +51,7 @@ class Record:
         self.call = next(iter(run.replies(MaskKey).values())).call
         self.keys = {u: reply.key for u, reply in run.replies(MaskKey).items()}
         self.vector = run.replies(MaskedVector)[user].values
+        self.kept = bytes(run.replies(SealedShares)[user].kept)
         unmasking = run.replies(Unmasking).get(user)
         self.opening = None if unmasking is None else unmasking.opening
 
@@ -62,12 +79,17 @@ class Record:
             opened.append((group.integer(c.tobytes()) * pow(power, -1, m) % m) // group.n)
         return opened
 
-    def masks_from(self, mask_key: bytes, n_entries: int) -> list[int]:
-        """The masks of this call that follow from a private mask key of the user."""
-        own = AgreementKey(mask_key)
-        peers = [u for u in self.keys if u != self.user]
+    def masks_from(self, mask_seed: bytes, n_entries: int) -> list[int]:
+        """The masks of this call that follow from a mask seed of the user: with secrets of zeros if it opens none."""
+        own, peers = mask_key_of(mask_seed), [u for u in self.keys if u != self.user]
+        secrets = [bytes(32)] * len(peers)
+        with suppress(InvalidCiphertextError):
+            secrets = open_kept(mask_seed, self.kept, self.run_id, self.call, self.user)
         pairs = PairKeys.of(
-            [pair_key(own, self.user, self.keys[u], u, self.run_id, self.call) for u in peers],
+            [
+                pair_key(own, self.user, self.keys[u], u, self.run_id, self.call, secret)
+                for u, secret in zip(peers, secrets, strict=True)
+            ],
             [pair_sign(self.user, u) for u in peers],
         )
         if self.run.spec.name == "bcp":
@@ -77,14 +99,14 @@ class Record:
         return words.tolist()
 
 
-def private_key_of(run: Run, user: int) -> bytes:
-    """The mask key of an absent user, as the server reconstructs it from the last call."""
+def mask_seed_of(run: Run, user: int) -> bytes:
+    """The mask seed of an absent user, as the server reconstructs it from the last call."""
     replies = run.replies(Unmasking)
     holders = sorted(replies)
     shares = np.stack([np.frombuffer(replies[u].key_shares, np.uint8) for u in holders])
-    key = recover(holders, shares[None], len(holders), 1)[0]
-    assert key is not None
-    return key
+    seed = recover(holders, shares[None], len(holders), 1)[0]
+    assert seed is not None
+    return seed
 
 
 def hidden(found: list[int], x: NDArray[np.int64], modulus: int) -> bool:
@@ -191,8 +213,8 @@ def test_e16_drop_in_ours_opens_no_other_call(run: Run) -> None:
         run.call()
         records.append(Record(run, 1))
     run.call_after(user_1="mask")
-    stolen = private_key_of(run, 1)
-    assert AgreementKey(stolen).public == run.replies(MaskKey)[1].key
+    stolen = mask_seed_of(run, 1)
+    assert mask_key_of(stolen).public == run.replies(MaskKey)[1].key
     run.drops = {}
     run.call()
     records.append(Record(run, 1))
@@ -207,7 +229,7 @@ def test_the_right_keys_would_open_a_vector(run: Run) -> None:
     """The attack above fails for want of the key, not of skill: with the key of its call it opens a vector."""
     run.call()
     record = Record(run, 1)
-    secret = run.parties.users[1]._call._secrets.mask_key.private  # type: ignore[attr-defined]
+    secret = run.parties.users[1]._call._secrets.mask_seed  # type: ignore[attr-defined]
     opened = record.without_own_mask(record.opening)
     found = [value - mask for value, mask in zip(opened, record.masks_from(secret, len(opened)), strict=True)]
     assert [(value - int(x)) % record.modulus for value, x in zip(found, run.x[1], strict=True)] == [0] * 5
@@ -220,7 +242,7 @@ def test_e17_late_vector_of_an_absent_user_stays_hidden(run: Run) -> None:
     run.late = {1}
     run.check(run.call(), (0, 2, 3, 4, 5))
     run.late = set()
-    stolen = private_key_of(run, 1)
+    stolen = mask_seed_of(run, 1)
     record = Record(run, 1)
     assert record.opening is None
     others = [reply.opening for reply in run.replies(Unmasking).values()]
@@ -275,10 +297,10 @@ def test_e19_ours_opens_nothing_for_two_lists(run: Run) -> None:
 
 def test_e19_ours_refuses_exchanged_keys(masking: str) -> None:
     fresh = Run(masking, n_users=3, set_up=False)
-    fake = AgreementKey().public
+    fake = HybridKey().public
 
     def exchange_key(keys: memoryview) -> memoryview:
-        return memoryview(bytes(keys[:32]) + fake + bytes(keys[64:]))
+        return memoryview(bytes(keys[:1216]) + fake + bytes(keys[2 * 1216 :]))
 
     fresh.change(requests=replaced(KeyDirectory, keys=exchange_key), at=[0])
     with pytest.raises(MessageError, match=r"user 0, set-up: the encryption key of user 1 is not signed"):

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mlkem_twin
 from simulated_runs import fit_tables
 from vfxgb import _native
 from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
 from vfxgb.model.pooled import PooledModel
-from vfxgb.ot import HolderSession, OwnerSession, Place
+from vfxgb.ot import HolderSession, OwnerSession, Place, kem_transfers
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares import shares
@@ -116,6 +117,8 @@ def seed_randomness(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         return b"".join(next(blocks) for _ in range(-(-count // 32)))[:count]
 
     monkeypatch.setattr(_native.rand, "random_bytes", draw)
+    # What `cryptography` draws itself.
+    monkeypatch.setattr(kem_transfers, "encapsulate", lambda public: mlkem_twin.encapsulate(public, draw(32)))
     # The run id, which Setup carries.
     monkeypatch.setattr(simulate, "random_bytes", draw)
     monkeypatch.setattr(passive, "PassiveContext", partial(passive.PassiveContext, random=draw))

@@ -8,6 +8,7 @@
         proxy.cut()                 # all connections end, as if a cable were pulled; they have when it returns
         proxy.cuts = [900, 5000]    # the next two connections end after so many bytes towards the listener
         proxy.before = look         # called before any bytes are passed on, which wait until it returns
+        proxy.heard[0]              # the first bytes of the first connection, towards the listener and back
 
 Dial `proxy.address`.
 """
@@ -16,6 +17,9 @@ import asyncio
 import threading
 from collections.abc import Callable
 from types import TracebackType
+
+# How much of each connection and direction is kept.
+HEARD_BYTES = 16384
 
 
 class Proxy:
@@ -32,6 +36,7 @@ class Proxy:
         self.before: Callable[[], None] = lambda: None
         self.connections = 0
         self.bytes = 0
+        self.heard: list[tuple[bytearray, bytearray]] = []
         self._open: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -67,13 +72,19 @@ class Proxy:
         self.close()
 
     def _main(self) -> None:
-        server = self._loop.run_until_complete(asyncio.start_server(self._accept, "127.0.0.1", 0))
+        server = self._loop.run_until_complete(self._serve())
         self._port = server.sockets[0].getsockname()[1]
         self._started.set()
         self._loop.run_forever()
         server.close()
         self._loop.run_until_complete(self._finish())
         self._loop.close()
+
+    async def _serve(self) -> asyncio.Server:
+        return await asyncio.start_server(self._accept, "127.0.0.1", 0)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(*self._target)
 
     async def _finish(self) -> None:
         self._cut()
@@ -94,13 +105,15 @@ class Proxy:
             return
         cut_after = self.cuts.pop(0) if self.cuts else 0
         try:
-            there, back = await asyncio.open_connection(*self._target)
+            there, back = await self._connect()
         except OSError:
             writer.transport.abort()
             return
         self._open |= {writer, back}
+        self.heard.append((bytearray(), bytearray()))
+        to, fro = self.heard[-1]
         try:
-            await asyncio.gather(self._pass(reader, back, cut_after), self._pass(there, writer, 0))
+            await asyncio.gather(self._pass(reader, back, cut_after, to), self._pass(there, writer, 0, fro))
         except (OSError, asyncio.CancelledError):
             # The end of a connection, or of the proxy: asyncio reports a cancelled handler as an error.
             pass
@@ -109,7 +122,9 @@ class Proxy:
                 one.transport.abort()
                 self._open.discard(one)
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cut_after: int) -> None:
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cut_after: int, heard: bytearray
+    ) -> None:
         """One direction. A task of its own reads, so that a delay does not become a rate."""
         waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(4096)
 
@@ -133,6 +148,7 @@ class Proxy:
                 if not data:
                     raise ConnectionResetError
                 self.before()
+                heard += data[: HEARD_BYTES - len(heard)]
                 passed += len(data)
                 self.bytes += len(data)
                 if cut_after and passed >= cut_after:

@@ -77,7 +77,7 @@ def record(party: str = "bank", role: str = "active", **changes: object) -> RunR
         seconds=12.5,
         timings={"bank": {"open": 2.0, "wait": 3.0}},
         operations={"encrypt": 1000},
-        traffic={"shop": TrafficRecord(1500, 2_500_000, 3, 4, 3, 1600, 2_400_000)},
+        traffic={"shop": TrafficRecord(1500, 2_500_000, 3, 4, 3, 1600, 2_400_000, "X25519MLKEM768")},
         versions=versions(),
         facts={"users": 7, "nothing": None},
         pace={"seconds": [5.0, 8.0, 12.5], "bytes": [1e6, 2e6, 2.5e6]},

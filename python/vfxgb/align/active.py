@@ -10,9 +10,10 @@ from vfxgb.align import ecdh, kkrt
 from vfxgb.align.alignment import Alignment, rows_digest, tag_order, tags_of
 from vfxgb.align.blocks import Progress, blocks, check_bytes
 from vfxgb.align.ids import Ids, refuse_duplicates
-from vfxgb.align.messages import POINT_BYTES, AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
+from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
 from vfxgb.align.overlap import overlap_hint
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, AlignParams
+from vfxgb.crypto.key_agreement import HYBRID_PUBLIC_BYTES
 from vfxgb.errors import AlignmentError, MessageError
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel, broadcast
@@ -109,7 +110,7 @@ def _open(
             raise MessageError(
                 f"{step}: found method {ready.method!r}, wanted {method!r}; use the same version everywhere"
             )
-        check_bytes(ready.public, POINT_BYTES, f"{step}: public key")
+        check_bytes(ready.public, HYBRID_PUBLIC_BYTES if len(channels) > 1 else 0, f"{step}: public key")
     return answers
 
 

@@ -2,13 +2,13 @@
 
 The active party places its ids x in bins and evaluates, with each passive party k, that party's OPRF F_k at them. Party
 k programs a store (cpp/psi/store.h) with F_k(y) ^ z_k(y) for each of its ids y. The z_k add up to 0 over the passive
-parties:
-    z_k(y) = XOR of AES(K_kj, y) over the other passive parties j,   K_kj agreed by X25519, relayed by the active party.
-So the active party gets z_k(x) = F_k(x) ^ (the store's value) where k has x, and something random where not, and these
-add up to 0 only if all passive parties have x. With one of them z is 0.
+parties (zero_shares.py). So the active party gets z_k(x) = F_k(x) ^ (the store's value) where k has x, and something
+random where not, and these add up to 0 only if all passive parties have x. With one of them z is 0.
 
-    passive -> offer      active -> reply, table key, public keys      passive -> choices
-    active  -> seeds; rows of all bins, in blocks                      passive -> the store, in blocks
+    active  -> greeting   passive -> offer      active -> reply, table key, public keys      passive -> choices
+    active  -> seeds; rows of all bins, in blocks      passive -> the store, in blocks
+
+With several passive parties the choices carry ciphertexts, which the active party passes on before the seeds.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.align.blocks import Progress, blocks, check_bytes, check_first
 from vfxgb.align.ids import Ids
-from vfxgb.align.messages import AlignKeys, AlignReady, CodeChoices, CodeRows, CodeSeeds, Hint
+from vfxgb.align.messages import (
+    AlignKeys,
+    AlignReady,
+    BaseGreeting,
+    BaseOffer,
+    CodeChoices,
+    CodeRows,
+    CodeSeeds,
+    Hint,
+    PassedCiphertexts,
+)
 from vfxgb.align.oprf import ActiveEnd, PassiveEnd
 from vfxgb.align.params import (
     BLOCK_GROUPS,
@@ -32,14 +42,14 @@ from vfxgb.align.params import (
     AlignParams,
     bin_count,
 )
-from vfxgb.crypto.key_agreement import AgreementKey
-from vfxgb.errors import AlignmentError, InvalidKeyError, MessageError
+from vfxgb.align.zero_shares import ZeroShares, check_ciphertexts, pass_on_ciphertexts
+from vfxgb.crypto.key_agreement import HybridKey
+from vfxgb.errors import AlignmentError, MessageError
 from vfxgb.ot.group import modp_group
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 
 _NO_ENTRY = np.uint32(0xFFFFFFFF)
-_ZERO_CONTEXT = b"vfxgb align zero shares 1"
 
 
 def compare_active(
@@ -56,13 +66,19 @@ def compare_active(
     publics = [message.public for message in ready.values()]
     group = modp_group(params.group_bits, params.insecure)
     ends = {}
+    for peer, channel in channels.items():
+        ends[peer] = ActiveEnd(group, threads)
+        channel.send(BaseGreeting(greeting=ends[peer].greeting))
     for place, (peer, channel) in enumerate(channels.items()):
-        ends[peer] = ActiveEnd(ready[peer].offer, group, threads, f"{own} comparing ids with {peer}")
-        channel.send(AlignKeys(reply=ends[peer].reply, publics=publics, place=place, table_key=key))
+        reply = ends[peer].reply(channel.recv(BaseOffer).offer, f"{own} comparing ids with {peer}")
+        channel.send(AlignKeys(reply=reply, publics=publics, place=place, table_key=key))
     used = np.flatnonzero(table != _NO_ENTRY)
     sums = np.zeros(len(used), dtype=np.uint64)
+    choices = _receive_choices(channels, own)
+    if len(channels) > 1:
+        pass_on_ciphertexts(channels, [choices[peer].ciphertexts for peer in channels])
     for peer, channel in channels.items():
-        receiver = ends[peer].finish(channel.recv(CodeChoices).u, f"{peer}, comparing ids at {own}")
+        receiver = ends[peer].finish(choices[peer].u, f"{peer}, comparing ids at {own}")
         channel.send(CodeSeeds(opening=pack_bytes(receiver.opening)))
         sums ^= _send_rows(receiver, digests, table, channel, threads, progress)[used]
     for peer, channel in channels.items():
@@ -70,6 +86,15 @@ def compare_active(
     common = np.zeros(len(digests), dtype=np.bool_)
     common[table[used] // HASHES] = sums == 0
     return common
+
+
+def _receive_choices(channels: Mapping[str, Channel], own: str) -> dict[str, CodeChoices]:
+    choices = {}
+    for place, (peer, channel) in enumerate(channels.items()):
+        step = f"{own} comparing ids with {peer}"
+        choices[peer] = channel.recv(CodeChoices)
+        check_ciphertexts(choices[peer].ciphertexts, len(channels) - 1 - place, step)
+    return choices
 
 
 def _place(digests: NDArray[np.uint8], threads: int, own: str) -> tuple[bytes, NDArray[np.uint32]]:
@@ -130,14 +155,27 @@ def _receive_store(
 
 
 def compare_passive(
-    ids: Ids, n_active: int, n_passives: int, end: PassiveEnd, agreement: AgreementKey, channel: Channel, threads: int
+    ids: Ids,
+    n_active: int,
+    n_passives: int,
+    agreement: HybridKey | None,
+    channel: Channel,
+    params: AlignParams,
+    threads: int,
 ) -> None:
     """Let the peer, who has `n_active` ids, learn which of them this and all other passive parties have."""
     step = f"{channel.own} comparing ids with {channel.peer}"
+    group = modp_group(params.group_bits, params.insecure)
+    end = PassiveEnd(channel.recv(BaseGreeting).greeting, group, threads, step)
+    channel.send(BaseOffer(offer=end.offer))
     keys = channel.recv(AlignKeys)
     check_bytes(keys.table_key, KEY_BYTES, f"{step}: key of the bins")
-    zero = _zero_shares(ids, keys, n_passives, agreement, step)
-    channel.send(CodeChoices(u=pack_bytes(end.request(keys.reply, channel.peer, step))))
+    shares = ZeroShares(agreement, keys.publics, keys.place, n_passives, step)
+    request = end.request(keys.reply, channel.peer, step)
+    channel.send(CodeChoices(u=pack_bytes(request), ciphertexts=pack_bytes(shares.ciphertexts)))
+    if n_passives > 1:
+        shares.open(channel.recv(PassedCiphertexts).ciphertexts)
+    zero = shares.of(ids.digests)
     sender = end.open(channel.recv(CodeSeeds).opening, step)
     values = np.empty(HASHES * len(ids), dtype=np.uint64)
     bins = bin_count(n_active)
@@ -153,30 +191,6 @@ def compare_passive(
     seed, store = _encode(ids, values, threads, channel.own)
     for block in blocks(len(store), STORE_BLOCK):
         channel.send(Hint(seed=seed, first=block.start, values=pack_array(store[block])))
-
-
-def _zero_shares(ids: Ids, keys: AlignKeys, n_passives: int, agreement: AgreementKey, step: str) -> NDArray[np.uint64]:
-    """z of this party for each of its ids."""
-    if len(keys.publics) != n_passives or not 0 <= keys.place < n_passives:
-        raise MessageError(
-            f"{step}: found {len(keys.publics)} public keys and place {keys.place}, wanted {n_passives} of all passive "
-            "parties and a place among them"
-        )
-    if keys.publics[keys.place] != agreement.public:
-        raise MessageError(f"{step}: found another public key in this party's place, wanted its own")
-    if len(set(keys.publics)) != n_passives:
-        raise MessageError(f"{step}: found a public key twice, wanted one for each passive party")
-    zero = np.zeros(len(ids), dtype=np.uint64)
-    for place, public in enumerate(keys.publics):
-        if place == keys.place:
-            continue
-        check_bytes(public, len(agreement.public), f"{step}: public key {place}")
-        try:
-            key = agreement.agree(public, _ZERO_CONTEXT)[:KEY_BYTES]
-        except InvalidKeyError:
-            raise MessageError(f"{step}: public key {place} is no X25519 key of full order") from None
-        zero ^= _native.ot.aes_encrypt(key, ids.digests).view("<u8").reshape(-1, 2)[:, 0]
-    return zero
 
 
 def _encode(ids: Ids, values: NDArray[np.uint64], threads: int, own: str) -> tuple[bytes, NDArray[np.uint64]]:

@@ -32,7 +32,7 @@ class OpenAlign(Message, frozen=True, forbid_unknown_fields=True):
 class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
     """A passive party answers that its steps are the same.
 
-    `public` is a fresh X25519 key. `offer` opens the base transfers, and is empty for ecdh.
+    `public` is a fresh key of X25519 and ML-KEM-768 where there are other passive parties, else empty.
     """
 
     TAG: ClassVar[str] = "align-ready"
@@ -41,7 +41,6 @@ class AlignReady(Message, frozen=True, forbid_unknown_fields=True):
     method: str
     n_ids: int
     public: bytes
-    offer: bytes
 
     def amount(self) -> int:
         """Count one number: how many ids there are."""
@@ -80,15 +79,35 @@ class TwiceBlindedIds(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.points) // POINT_BYTES
 
 
+class BaseGreeting(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive (kkrt): the first step of the base transfers, 300 KB."""
+
+    TAG: ClassVar[str] = "base-greeting"
+    MAX_BYTES: ClassVar[int] = 1 << 20
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    greeting: bytes
+
+
+class BaseOffer(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active (kkrt): the second step of the base transfers, 330 KB."""
+
+    TAG: ClassVar[str] = "base-offer"
+    MAX_BYTES: ClassVar[int] = 1 << 20
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    offer: bytes
+
+
 class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive (kkrt): what precedes the rows.
 
-    `reply` answers the offer of base transfers. `publics` are the X25519 keys of all passive parties; `place` says
+    `reply` is the last step of the base transfers. `publics` are the public keys of all passive parties; `place` says
     which of them is the receiver's own. `table_key` is the key of the hashes that place ids in bins.
     """
 
     TAG: ClassVar[str] = "align-keys"
-    MAX_BYTES: ClassVar[int] = 1 << 20
+    MAX_BYTES: ClassVar[int] = 1 << 21
     REVEALS: ClassVar[Reveals] = NOTHING
 
     reply: bytes
@@ -98,12 +117,27 @@ class AlignKeys(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class CodeChoices(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active (kkrt): extension of the base transfers to the secret of the OPRF, 7 KiB."""
+    """Passive to active (kkrt): extension of the base transfers to the secret of the OPRF, 7 KiB.
+
+    `ciphertexts`: one for each passive party in a later place, uint8[k, 1088], to be passed on.
+    """
 
     TAG: ClassVar[str] = "code-choices"
+    MAX_BYTES: ClassVar[int] = 1 << 21
     REVEALS: ClassVar[Reveals] = NOTHING
 
     u: Bulk
+    ciphertexts: Bulk
+
+
+class PassedCiphertexts(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive (kkrt), if there are several: what those in earlier places encapsulated for it."""
+
+    TAG: ClassVar[str] = "passed-ciphertexts"
+    MAX_BYTES: ClassVar[int] = 1 << 21
+    REVEALS: ClassVar[Reveals] = NOTHING
+
+    ciphertexts: Bulk
 
 
 class CodeSeeds(Message, frozen=True, forbid_unknown_fields=True):
@@ -274,8 +308,11 @@ ALIGN_MESSAGES: tuple[type[Message], ...] = (
     AlignReady,
     BlindedIds,
     TwiceBlindedIds,
+    BaseGreeting,
+    BaseOffer,
     AlignKeys,
     CodeChoices,
+    PassedCiphertexts,
     CodeSeeds,
     CodeRows,
     Hint,

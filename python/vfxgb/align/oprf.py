@@ -1,9 +1,9 @@
 """From 128 base transfers to the seeds that the OPRF needs, and both ends of it (cpp/psi/oprf.h).
 
-The passive party, who will be able to evaluate the function anywhere, offers the base transfers; the active one, who
-evaluates it at its own ids, replies. Then 768 random transfers (vfxgb/ot) run with the passive party as receiver: its
-choices become the secret s of the OPRF, and the active party has both seeds of each pair. It grows the trees of all
-seeds and sends what opens, for the passive party, all but one leaf of each.
+The passive party, who will be able to evaluate the function anywhere, is the sender of the base transfers; the active
+one, who evaluates it at its own ids, is their receiver and speaks first. Then 768 random transfers (vfxgb/ot) run with
+the passive party as receiver: its choices become the secret s of the OPRF, and the active party has both seeds of each
+pair. It grows the trees of all seeds and sends what opens, for the passive party, all but one leaf of each.
 """
 
 import numpy as np
@@ -20,10 +20,13 @@ _PLACE = Place(domain=0, block=0)
 
 
 class PassiveEnd:
-    """The passive party: send `offer`, then what `request` makes of the reply; `open` gives the OPRF's sender."""
+    """The passive party, made from the greeting: send `offer`, then what `request` makes of the reply.
 
-    def __init__(self, group: ModpGroup, threads: int) -> None:
-        self._base = BaseSender(group, threads)
+    `open` gives the OPRF's sender.
+    """
+
+    def __init__(self, greeting: bytes, group: ModpGroup, threads: int, step: str) -> None:
+        self._base = BaseSender(greeting, group, threads, step)
         self._threads = threads
         self.offer = self._base.offer
 
@@ -44,12 +47,16 @@ class PassiveEnd:
 
 
 class ActiveEnd:
-    """The active party, made from the offer: send `reply`, give the bytes that come back to `finish`."""
+    """The active party: send `greeting`, give the offer to `reply` and send that; what comes back goes to `finish`."""
 
-    def __init__(self, offer: bytes, group: ModpGroup, threads: int, step: str) -> None:
-        self._base = BaseReceiver(offer, group, threads, step)
+    def __init__(self, group: ModpGroup, threads: int) -> None:
+        self._base = BaseReceiver(group, threads)
         self._threads = threads
-        self.reply = self._base.reply
+        self.greeting = self._base.greeting
+
+    def reply(self, offer: bytes, step: str) -> bytes:
+        """The last step of the base transfers. Raises TransferError for an offer that is none."""
+        return self._base.reply(offer, step)
 
     def finish(self, request: memoryview, peer: str) -> _native.psi.OprfReceiver:
         """The OPRF's receiver, whose opening goes to the peer. Raises TransferError for a request that is none."""

@@ -10,12 +10,10 @@ from vfxgb.align.alignment import Alignment, TagTable, ascending, rows_digest, t
 from vfxgb.align.blocks import blocks, check_bytes, check_first
 from vfxgb.align.ids import Ids
 from vfxgb.align.messages import AlignReady, CommonRows, CommonTags, OpenAlign, RowsAgreed
-from vfxgb.align.oprf import PassiveEnd
 from vfxgb.align.overlap import overlap_hint
 from vfxgb.align.params import BLOCK_IDS, KEY_BYTES, MAX_IDS, TAG_BYTES, AlignParams
-from vfxgb.crypto.key_agreement import AgreementKey
+from vfxgb.crypto.key_agreement import HybridKey
 from vfxgb.errors import AlignmentError, MessageError
-from vfxgb.ot.group import modp_group
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import unpack_array
@@ -55,14 +53,14 @@ def align_passive(
     if accept is not None:
         accept(opened.n_ids)
     method = params.choose(opened.n_ids, len(ids), opened.n_passives)
-    agreement = AgreementKey()
+    # Passive parties share keys with each other, if there are others.
+    agreement = HybridKey() if opened.n_passives > 1 else None
+    public = b"" if agreement is None else agreement.public
+    channel.send(AlignReady(method=method, n_ids=len(ids), public=public))
     if method == "ecdh":
-        channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=b""))
         ecdh.compare_passive(ids, opened.n_ids, channel, enough)
     else:
-        end = PassiveEnd(modp_group(params.group_bits, params.insecure), threads)
-        channel.send(AlignReady(method=method, n_ids=len(ids), public=agreement.public, offer=end.offer))
-        kkrt.compare_passive(ids, opened.n_ids, opened.n_passives, end, agreement, channel, threads)
+        kkrt.compare_passive(ids, opened.n_ids, opened.n_passives, agreement, channel, params, threads)
     return _find(ids, opened.n_ids, channel, party, step, may_be_none)
 
 

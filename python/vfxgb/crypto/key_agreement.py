@@ -1,7 +1,8 @@
-"""Keys of users: agreement (X25519), derivation (HKDF-SHA256), sealing (AES-256-GCM) and signatures (Ed25519).
+"""Keys of users: agreement (X25519, alone or with ML-KEM-768), derivation (HKDF-SHA256), sealing (AES-256-GCM) and
+signatures (Ed25519).
 
-Keys, seeds and public keys are 32 bytes. Every use has a *context*, bytes that no other use has: its purpose, the run
-and the numbers of call and users. Two uses of one secret therefore have nothing in common.
+Keys, seeds and public keys of one kind are 32 bytes. Every use has a *context*, bytes that no other use has: its
+purpose, the run and the numbers of call and users. Two uses of one secret therefore have nothing in common.
 """
 
 import struct
@@ -16,9 +17,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from vfxgb import _native
+from vfxgb.crypto.kem import KEM_CIPHERTEXT_BYTES, KEM_PUBLIC_BYTES, KemKey, encapsulate
 from vfxgb.errors import InvalidCiphertextError, InvalidKeyError
 
 KEY_BYTES = 32
+# Of a hybrid key: its public part, and what one side of a pair sends to the other.
+HYBRID_PUBLIC_BYTES = KEY_BYTES + KEM_PUBLIC_BYTES
+HYBRID_CIPHERTEXT_BYTES = KEM_CIPHERTEXT_BYTES
 SIGNATURE_BYTES = 64
 # What sealing adds.
 SEAL_BYTES = 16
@@ -53,19 +58,56 @@ class AgreementKey:
         self._private = X25519PrivateKey.from_private_bytes(random_seed() if private is None else private)
         self.public = self._private.public_key().public_bytes_raw()
 
-    @property
-    def private(self) -> bytes:
-        """The private key, to be shared out."""
-        return self._private.private_bytes_raw()
+    def agree(self, public: bytes, context: bytes, secret: bytes = b"") -> bytes:
+        """The key of this side and the owner of `public` for one use, and of a further secret that both have.
 
-    def agree(self, public: bytes, context: bytes) -> bytes:
-        """The key of this side and the owner of `public` for one use. Raises InvalidKeyError for a useless point."""
+        Raises InvalidKeyError for a useless point.
+        """
         try:
-            secret = self._private.exchange(X25519PublicKey.from_public_bytes(public))
+            shared = self._private.exchange(X25519PublicKey.from_public_bytes(public))
         except ValueError:
             # Points of low order give everybody the same secret.
             raise InvalidKeyError("agreeing on a key: the public key is no X25519 key of full order") from None
-        return derive(secret, context)
+        return derive(shared + secret, context)
+
+
+class HybridKey:
+    """A key pair of X25519 and one of ML-KEM-768. What two owners agree on is secret unless both fall.
+
+    One of them encapsulates and sends the ciphertext, which the other opens. The key is HKDF of both secrets, the
+    context, both public keys and the ciphertext. Never shown by repr.
+    """
+
+    __slots__ = ("_curve", "_kem", "public")
+
+    def __init__(self) -> None:
+        self._curve, self._kem = AgreementKey(), KemKey()
+        self.public = self._curve.public + self._kem.public
+
+    def encapsulate(self, public: bytes, context: bytes) -> tuple[bytes, bytes]:
+        """(key, ciphertext) for the owner of `public`. Raises InvalidKeyError for a public key that is none."""
+        secret, ciphertext = encapsulate(public[KEY_BYTES:])
+        transcript = self.public + public + ciphertext
+        return self._curve.agree(public[:KEY_BYTES], context + transcript, secret), ciphertext
+
+    def decapsulate(self, public: bytes, ciphertext: bytes, context: bytes) -> bytes:
+        """The key of a ciphertext that the owner of `public` sent, or of one that was altered, which fits nothing.
+
+        Raises InvalidKeyError, InvalidCiphertextError.
+        """
+        secret = self._kem.decapsulate(ciphertext)
+        transcript = public + self.public + ciphertext
+        return self._curve.agree(public[:KEY_BYTES], context + transcript, secret)
+
+
+def check_hybrid_key(public: bytes) -> None:
+    """Raise InvalidKeyError unless a key can be agreed on with the owner of `public`."""
+    if len(public) != HYBRID_PUBLIC_BYTES:
+        raise InvalidKeyError(
+            f"agreeing on a key: found a public key of {len(public)} bytes, wanted {HYBRID_PUBLIC_BYTES} of X25519 and "
+            "ML-KEM-768"
+        )
+    HybridKey().encapsulate(public, b"")
 
 
 def seal(key: bytes, nonce: int, plaintext: bytes, context: bytes) -> bytes:

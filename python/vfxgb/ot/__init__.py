@@ -9,9 +9,9 @@ Transfers in batches, after base transfers:
 
 Trees of masks, base transfers included:
 
-    holder = HolderSession("active")                       the party with secret leaves
-    owner = OwnerSession("passive 0", holder.offer)        the party that will know every leaf
-    holder.accept(owner.reply)
+    owner = OwnerSession("passive 0")                      the party that will know every leaf
+    holder = HolderSession("active", owner.greeting)       the party with secret leaves
+    holder.accept(owner.reply(holder.offer))
     request = holder.request(place, leaves, holes)         once per block of rows
     roots, corrections = owner.answer(place, leaves, rows, request)
     copaths = holder.finish(place, corrections)

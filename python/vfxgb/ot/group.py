@@ -28,7 +28,9 @@ GroupBits = Annotated[
 AllowSmallGroups = Annotated[bool, Meta(description="Less than 2048 group_bits are allowed, for tests.")]
 DEFAULT_BITS: GroupBits = 3072
 # RFC 3526 section 8 asks for exponents of 260 to 420 bits with 3072 of the prime: twice the strength in bits.
-EXPONENT_BITS = 384
+SECRET_BYTES = 48
+# A random exponent so much longer than a secret one hides, once they are added, whether they were: but for 2^-128.
+BLIND_BYTES = 64
 _OFFSETS = {768: 149_686, 1024: 129_093, 1536: 741_804, 2048: 124_476, 3072: 1_690_314, 4096: 240_904}
 
 
@@ -55,25 +57,26 @@ class ModpGroup:
         """Arithmetic modulo the prime."""
         return _native.bigint.Ring(self.prime.to_bytes(self.width, "little"))
 
-    def random_exponents(self, count: int) -> bytes:
-        """Secret exponents, EXPONENT_BITS / 8 bytes each."""
-        return _native.rand.random_bytes(count * EXPONENT_BITS // 8)
+    @property
+    def generator(self) -> bytes:
+        """The element 2."""
+        return (2).to_bytes(self.width, "little")
 
-    def generator_powers(self, exponents: bytes, threads: int) -> bytes:
-        """2 to each exponent."""
-        return self.powers_of((2).to_bytes(self.width, "little"), exponents, threads)
-
-    def powers_of(self, base: bytes, exponents: bytes, threads: int) -> bytes:
+    def powers_of(self, base: bytes, exponents: bytes, exponent_bytes: int, threads: int) -> bytes:
         """One element to each exponent."""
-        return self.ring.fixed_power(base, exponents, EXPONENT_BITS // 8, window=5, threads=threads)
+        return self.ring.fixed_power(base, exponents, exponent_bytes, window=5, threads=threads)
+
+    def split(self, elements: bytes) -> list[bytes]:
+        """The elements of a buffer, one by one."""
+        return [elements[i : i + self.width] for i in range(0, len(elements), self.width)]
 
     def check_elements(self, elements: bytes, step: str) -> None:
         """Raise TransferError unless every element is a square in (1, p)."""
-        for i in range(0, len(elements), self.width):
-            value = gmpy2.mpz(int.from_bytes(elements[i : i + self.width], "little"))
+        for place, element in enumerate(self.split(elements)):
+            value = gmpy2.mpz(int.from_bytes(element, "little"))
             if not 1 < value < self.prime or gmpy2.jacobi(value, self.prime) != 1:
                 raise TransferError(
-                    f"{step}: element {i // self.width} does not lie in the group, wanted a square modulo the prime of "
+                    f"{step}: element {place} does not lie in the group, wanted a square modulo the prime of "
                     f"{self.bits} bits; the bytes were damaged on the way or the other party deviates"
                 )
 

@@ -56,14 +56,15 @@ class _Pending:
 
 
 class HolderSession:
-    """The party with secret leaves. Send `offer`, give the reply to `accept`, then request blocks.
+    """The party with secret leaves. Made from the owner's greeting; send `offer`, give the reply to `accept`.
 
-    peer: the other party's name, for messages. Not safe to share among threads.
+    Then it requests blocks. peer: the other party's name, for messages. Not safe to share among threads.
     """
 
     def __init__(
         self,
         peer: str,
+        greeting: Bytes,
         group: ModpGroup | None = None,
         threads: int | None = None,
         checked: bool = False,
@@ -72,7 +73,9 @@ class HolderSession:
         self._peer = peer
         self._settings = TransferSettings(transfer_bits, checked, threads)
         self._threads = resolve_threads(threads)
-        self._base: BaseSender | None = BaseSender(group or modp_group(), self._threads)
+        self._base: BaseSender | None = BaseSender(
+            bytes(greeting), group or modp_group(), self._threads, f"base transfers with {peer}"
+        )
         self.offer = self._base.offer
         self._receiver: Receiver | None = None
         self._pending: dict[Place, _Pending] = {}
@@ -98,9 +101,7 @@ class HolderSession:
         """
         step = f"requesting {place} of {self._peer}"
         if self._receiver is None:
-            raise TransferError(
-                f"{step}: the base transfers are not finished; give the owner's reply to accept() first"
-            )
+            raise _unfinished(step)
         for tree, row in np.argwhere(holes >= leaves[:, np.newaxis])[:1]:
             raise TransferError(
                 f"{step}: found leaf {holes[tree, row]} in row {row} of tree {tree}, wanted one below {leaves[tree]}; "
@@ -141,16 +142,16 @@ class HolderSession:
 
 
 class OwnerSession:
-    """The party that will know every leaf. Made from the holder's offer; send `reply`, then answer its requests.
+    """The party that will know every leaf. Send `greeting`, give the holder's offer to `reply`, send what that returns.
 
-    session: its name, 32 bytes. delta: 16 secret bytes; with the roots of a block, its session and its place they give
-    all leaves. peer: the other party's name, for messages. Not safe to share among threads.
+    Then it answers requests. session: its name, 32 bytes, empty before `reply`. delta: 16 secret bytes; with the roots
+    of a block, its session and its place they give all leaves. peer: the other party's name, for messages. Not safe to
+    share among threads.
     """
 
     def __init__(
         self,
         peer: str,
-        offer: Bytes,
         group: ModpGroup | None = None,
         threads: int | None = None,
         checked: bool = False,
@@ -158,13 +159,23 @@ class OwnerSession:
     ) -> None:
         self._peer = peer
         self._threads = resolve_threads(threads)
-        settings = TransferSettings(transfer_bits, checked, threads)
-        base = BaseReceiver(bytes(offer), group or modp_group(), self._threads, f"base transfers with {peer}")
-        self.reply = base.reply
-        self.session = base.session
-        self.delta = base.delta
-        self._sender = Sender(peer, base.session, base.delta, base.seeds, settings)
-        self._line = Line(base.session, transfer_bits)
+        self._settings = TransferSettings(transfer_bits, checked, threads)
+        self._base: BaseReceiver | None = BaseReceiver(group or modp_group(), self._threads)
+        self.greeting = self._base.greeting
+        self.session = b""
+        self.delta = b""
+        self._sender: Sender | None = None
+
+    def reply(self, offer: Bytes) -> bytes:
+        """Bytes that finish the base transfers at the holder. TransferError for an offer that is none, or a second."""
+        step = f"base transfers with {self._peer}"
+        if self._base is None:
+            raise TransferError(f"{step}: found a second offer, wanted one; start a new session instead")
+        reply = self._base.reply(bytes(offer), step)
+        base, self._base = self._base, None
+        self.session, self.delta = base.session, base.delta
+        self._sender = Sender(self._peer, base.session, base.delta, base.seeds, self._settings)
+        return reply
 
     def answer(
         self, place: Place, leaves: NDArray[np.int32], rows: int, request: Bytes
@@ -174,13 +185,16 @@ class OwnerSession:
         TransferError for bytes that are not the request that is next, or not of so many rows and leaves, or without the
         proof that was agreed on.
         """
+        if self._sender is None:
+            raise _unfinished(f"transfers with {self._peer}: answering {place}")
         size = _size(leaves, rows)
         group = self._sender.position
         q = self._sender.answer(place, size.transfers, request, chosen=True).correlated()
         roots, corrections = _native.ot.tree_corrections(
             self.session, place.domain, place.block, self.delta, leaves, rows, q, self._threads
         )
-        return roots, self._line.seal(CORRECTIONS, place, group, corrections)
+        line = Line(self.session, self._settings.transfer_bits)
+        return roots, line.seal(CORRECTIONS, place, group, corrections)
 
     def __repr__(self) -> str:
         return f"OwnerSession(peer={self._peer!r}, session {self.session[:4].hex()})"
@@ -193,3 +207,7 @@ def tree_depth(leaves: int) -> int:
 
 def _size(leaves: NDArray[np.int32], rows: int) -> _Size:
     return _Size(len(leaves), sum(tree_depth(int(some)) for some in leaves), rows)
+
+
+def _unfinished(step: str) -> TransferError:
+    return TransferError(f"{step}: the base transfers are not finished; exchange greeting, offer and reply first")

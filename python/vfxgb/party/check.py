@@ -263,13 +263,14 @@ def _peers(config: PartyConfig, network: Network, words: Hello) -> Generator[Fin
     welcomes: list[Welcome] = []
     for name in network.peers:
         try:
-            answer, skew = _ask(network, name, words)
+            answer, skew, key_exchange = _ask(network, name, words)
         except (VfxgbError, OSError) as error:
             yield Finding("bad", f"peer {name}", str(error), refused=isinstance(error, ConsentError), peer=True)
             continue
         welcomes.append(answer)
         agrees = "agrees" if words.train is not None else "answers (what to train is not known)"
-        yield Finding("good", f"peer {name}", f"{agrees}; {answer.n_rows:,} rows, {answer.n_features} features")
+        counts = f"{answer.n_rows:,} rows, {answer.n_features} features"
+        yield Finding("good", f"peer {name}", f"{agrees}; {counts}; keys of the line by {key_exchange}")
         steps = other_steps(name, answer, config.data.normalise)
         if steps:
             yield Finding("bad", "normalise", steps)
@@ -281,13 +282,13 @@ def _peers(config: PartyConfig, network: Network, words: Hello) -> Generator[Fin
     return welcomes
 
 
-def _ask(network: Network, name: str, words: Hello) -> tuple[Welcome, float]:
-    """Return the answer of a peer, and by how many seconds its clock is ahead."""
+def _ask(network: Network, name: str, words: Hello) -> tuple[Welcome, float, str]:
+    """Return the answer of a peer, by how many seconds its clock is ahead, and the group of the connection's keys."""
     session = network.dial(name, Ledger())
     try:
         begin = now()
         answer = greet(session, words)
-        return answer, answer.clock - (begin + now()) / 2
+        return answer, answer.clock - (begin + now()) / 2, session.link.key_exchange or "an unknown group"
     finally:
         session.channel.close()
 

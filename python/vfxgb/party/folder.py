@@ -62,7 +62,10 @@ def state_after(error: BaseException) -> State:
 
 
 class TrafficRecord(msgspec.Struct, frozen=True):
-    """Bytes and messages to and from one peer, as the channel counts them, and what passed the network."""
+    """Bytes and messages to and from one peer, as the channel counts them, and what passed the network.
+
+    `key_exchange`: the group by which the keys of the connection were agreed on, "" where there was none.
+    """
 
     sent_bytes: int = 0
     received_bytes: int = 0
@@ -71,9 +74,12 @@ class TrafficRecord(msgspec.Struct, frozen=True):
     round_trips: int = 0
     wire_sent_bytes: int = 0
     wire_received_bytes: int = 0
+    key_exchange: str = ""
 
     @classmethod
-    def of(cls, traffic: Traffic, wire_sent: int = 0, wire_received: int = 0) -> "TrafficRecord":
+    def of(
+        cls, traffic: Traffic, wire_sent: int = 0, wire_received: int = 0, key_exchange: str = ""
+    ) -> "TrafficRecord":
         """Take over what a channel has counted."""
         return cls(
             traffic.sent_bytes,
@@ -83,6 +89,7 @@ class TrafficRecord(msgspec.Struct, frozen=True):
             traffic.round_trips,
             wire_sent,
             wire_received,
+            key_exchange,
         )
 
 

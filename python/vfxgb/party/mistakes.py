@@ -114,22 +114,22 @@ def parameter_mistakes(config: PartyConfig) -> tuple[TrainParams | None, list[st
 
     A value is looked at by itself, next to those that say what it may be; then all good ones together.
     """
-    found = _Found()
+    mistakes = _Mistakes()
     deciding = {name: value for name, value in config.train.items() if name in _DECIDING}
-    with found.attempt():
+    with mistakes.attempt():
         TrainParams.from_dict(deciding)
-    undecided = bool(found.texts)
+    undecided = bool(mistakes.texts)
     good = {} if undecided else dict(deciding)
     for name, value in config.train.items():
         if name not in _DECIDING and not (undecided and name in _DECIDED):
-            with found.attempt():
+            with mistakes.attempt():
                 TrainParams.from_dict({**({} if undecided else deciding), name: value})
                 good[name] = value
     params = None
     if not undecided:
-        with found.attempt():
+        with mistakes.attempt():
             params = read_params(msgspec.structs.replace(config, train=good))
-    return params, found.texts
+    return params, mistakes.texts
 
 
 def check_labels(params: TrainParams, held: PartyTable, party: str, what: str) -> None:

@@ -164,7 +164,15 @@ class Server:
 
     def _answer(self, live: Live, words: Hello) -> None:
         peer, live.asked = live.session.channel.peer, True
-        self.log.info("asked", peer=peer, what=words.kind, run=words.run, purpose=words.purpose, version=words.version)
+        self.log.info(
+            "asked",
+            peer=peer,
+            what=words.kind,
+            run=words.run,
+            purpose=words.purpose,
+            version=words.version,
+            key_exchange=live.session.link.key_exchange,
+        )
         if words.kind == "check":
             self._check(live.session, words)
         elif words.kind == "train":

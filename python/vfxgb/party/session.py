@@ -106,7 +106,8 @@ class Session:
 
     def traffic(self) -> TrafficRecord:
         """Return what passed so far."""
-        return TrafficRecord.of(self.channel.traffic, self.link.wire_sent, self.link.wire_received)
+        link = self.link
+        return TrafficRecord.of(self.channel.traffic, link.wire_sent, link.wire_received, link.key_exchange)
 
 
 def channels_of(sessions: Mapping[str, Session]) -> dict[str, Channel]:

@@ -230,7 +230,13 @@ class Trainer:
             self._count += 1
             record = msgspec.structs.replace(record, sessions=self._count)
             self.folder.write(record)
-            self._log.info("training", run=self.run_id, protocol=self.plan.spec.name, session=self._count)
+            self._log.info(
+                "training",
+                run=self.run_id,
+                protocol=self.plan.spec.name,
+                session=self._count,
+                key_exchange=[session.link.key_exchange for session in sessions.values()],
+            )
             view = partial(self._seen, record, start, timings)
             try:
                 result = self._train(sessions, ledger, timings, view)

@@ -58,9 +58,9 @@ def test_a_piece_with_another_choice(monkeypatch: pytest.MonkeyPatch, path: str,
 
 
 def test_sessions_with_checks() -> None:
-    holder = HolderSession("active", TOY, 1, checked=True, transfer_bits=3)
-    owner = OwnerSession("passive 0", holder.offer, TOY, 1, checked=True, transfer_bits=3)
-    holder.accept(owner.reply)
+    owner = OwnerSession("passive 0", TOY, 1, checked=True, transfer_bits=3)
+    holder = HolderSession("active", owner.greeting, TOY, 1, checked=True, transfer_bits=3)
+    holder.accept(owner.reply(holder.offer))
     for block in range(2):
         place = Place(0, block)
         request = holder.request(place, LEAVES, HOLES)
@@ -75,17 +75,17 @@ def test_sessions_with_checks() -> None:
 
 
 def test_the_two_parties_must_agree() -> None:
-    holder = HolderSession("active", TOY, 1)
-    owner = OwnerSession("passive 0", holder.offer, TOY, 1, checked=True)
-    holder.accept(owner.reply)
+    owner = OwnerSession("passive 0", TOY, 1, checked=True)
+    holder = HolderSession("active", owner.greeting, TOY, 1)
+    holder.accept(owner.reply(holder.offer))
     with pytest.raises(TransferError, match=f"wanted {OVERHEAD + OPENING + 2 * 16 * 22 + 48}"):
         owner.answer(Place(0, 0), LEAVES, 3, holder.request(Place(0, 0), LEAVES, HOLES))
 
 
 def test_a_wrong_proof_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    holder = HolderSession("active", TOY, 1, checked=True)
-    owner = OwnerSession("passive 0", holder.offer, TOY, 1, checked=True)
-    holder.accept(owner.reply)
+    owner = OwnerSession("passive 0", TOY, 1, checked=True)
+    holder = HolderSession("active", owner.greeting, TOY, 1, checked=True)
+    holder.accept(owner.reply(holder.offer))
     monkeypatch.setattr("vfxgb.ot.transfers.prove", lambda *_: bytes(48))
     request = holder.request(Place(0, 0), LEAVES, HOLES)
     with pytest.raises(TransferError, match="passive 0: the request for block 0 of domain 0 does not pass"):
@@ -96,9 +96,9 @@ def test_a_wrong_proof_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_proof_depends_on_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights that were known before the seeds are fixed could be met by a choice of seeds."""
-    holder = HolderSession("active", TOY, 1, checked=True)
-    owner = OwnerSession("passive 0", holder.offer, TOY, 1, checked=True)
-    holder.accept(owner.reply)
+    owner = OwnerSession("passive 0", TOY, 1, checked=True)
+    holder = HolderSession("active", owner.greeting, TOY, 1, checked=True)
+    holder.accept(owner.reply(holder.offer))
     told = []
 
     def proving(session: bytes, before: bytes, *rest: object) -> bytes:

@@ -47,6 +47,7 @@ def test_all_sections_of_a_full_run(document) -> None:
         "An attack: that is known (E62)",
         "This run was not protected",
         "2.5 MB",
+        "Keys of the connections were agreed on by: shop X25519MLKEM768.",
         "n_estimators",
         "Splits of shop are masked",
     ):

@@ -126,8 +126,8 @@ class HolderKeys:
         session = None
         if not stored:
             group = modp_group(self._params.group_bits, self._params.insecure)
-            bits = self.start.transfer_bits
-            session = HolderSession(channel.peer, group, context.threads, self._params.checked, bits)
+            start, checked = self.start, self._params.checked
+            session = HolderSession(channel.peer, start.greeting, group, context.threads, checked, start.transfer_bits)
         channel.send(
             OtOffer(
                 offer=pack_bytes(b"" if session is None else session.offer),

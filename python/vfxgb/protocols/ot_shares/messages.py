@@ -18,20 +18,23 @@ class OtStart(Message, frozen=True, forbid_unknown_fields=True):
 
     `stored`: the name of the set-up that the active party has kept, empty for none. `trees`: the most that the run will
     grow. `some_columns`: trees use some of the columns only, so the passive party names the slots of each (OtSlots).
-    `transfer_bits`: those of the transfers, 1 to 8 (ot/transfer_bits.py).
+    `transfer_bits`: those of the transfers, 1 to 8 (ot/transfer_bits.py). `greeting`: the first step of the base
+    transfers, of use if a set-up is made.
     """
 
     TAG: ClassVar[str] = "ot-start"
+    MAX_BYTES: ClassVar[int] = 1 << 20
 
     run: int
     stored: bytes
     trees: int
     some_columns: bool
     transfer_bits: int
+    greeting: Bulk
 
 
 class OtOffer(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active, once: the first step of the base transfers, and what the trees of masks look like.
+    """Passive to active, once: the second step of the base transfers, and what the trees of masks look like.
 
     `n_bins`: int32 per slot; `missing`: one byte per slot, 1 where values are missing. `stored`: the passive party has
     kept the set-up, too; then there are no base transfers, and `offer` is empty.
@@ -54,7 +57,7 @@ class OtOffer(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class OtReply(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, once: the second step of the base transfers."""
+    """Active to passive, once: the last step of the base transfers."""
 
     TAG: ClassVar[str] = "ot-reply"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES

@@ -42,7 +42,8 @@ class OwnerKeys:
         self._store = None if params.setup_dir is None else SetupStore(params.setup_dir, channel.own, channel.peer)
         self._stored = None if self._store is None else self._store.load(OwnerFile)
         self._transfer_bits = params.transfer_bits or choose_k(measured_aes_speed())
-        self._session: OwnerSession | None = None
+        group = modp_group(params.group_bits, params.insecure)
+        self._session = OwnerSession(channel.peer, group, threads, params.checked, self._transfer_bits)
         self._step = f"setting up with {channel.peer}"
         self.trees: _native.ot_shares.OwnedTrees | None = None
         self.remarks: list[str] = []
@@ -59,6 +60,7 @@ class OwnerKeys:
                 trees=run.trees,
                 some_columns=some_columns,
                 transfer_bits=self._transfer_bits,
+                greeting=pack_bytes(self._session.greeting),
             )
         )
 
@@ -107,11 +109,7 @@ class OwnerKeys:
             self._block_rows = self._stored.block_rows
             return
         self._block_rows = choose_block_rows(self._params, self.slots, self._n_rows, self._run.trees, what)
-        group = modp_group(self._params.group_bits, self._params.insecure)
-        self._session = OwnerSession(
-            self._channel.peer, offer.offer, group, self._threads, self._params.checked, self._transfer_bits
-        )
-        self._channel.send(OtReply(reply=pack_bytes(self._session.reply)))
+        self._channel.send(OtReply(reply=pack_bytes(self._session.reply(offer.offer))))
 
     @property
     def blocks(self) -> int:
@@ -137,7 +135,6 @@ class OwnerKeys:
     def _make_trees(self, done: Callable[[], None]) -> bytes:
         """A new set-up, stored if it is to be; returns its name."""
         session, step, leaves = self._session, self._block_rows, self.slots.leaves
-        assert session is not None  # noqa: S101 - read_offer came first
         self.trees = _native.ot_shares.OwnedTrees(session.session, session.delta, leaves, self._n_rows, step)
         kept: list[bytes] = []
         for block in range(self.blocks):

@@ -46,7 +46,9 @@ def traffic(document: dict[str, Any]) -> Markup:
     ]
     trips = sum(counts["round_trips"] for counts in peers.values())
     said = f"{plural(trips, 'round trip')} in all. " if trips else ""
-    said += "On the wire, messages are compressed where that was agreed on, and framed." if wired else ""
+    said += "On the wire, messages are compressed where that was agreed on, and framed. " if wired else ""
+    keys = ", ".join(f"{peer} {counts['key_exchange']}" for peer, counts in peers.items() if counts["key_exchange"])
+    said += f"Keys of the connections were agreed on by: {keys}." if keys else ""
     head = ("peer", "bytes", "", "messages", *(("on the wire",) if wired else ()))
     return markup(tag("h2", "Traffic"), tag("p", said), table("Traffic by peer", head, rows, numeric=(1, 3, 4), wide=2))
 

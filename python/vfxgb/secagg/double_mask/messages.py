@@ -27,7 +27,7 @@ class EncryptionKey(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class KeyDirectory(Message, frozen=True, forbid_unknown_fields=True):
-    """Set-up: everybody's encryption keys, uint8[n, 32], and signatures, uint8[n, 64]."""
+    """Set-up: everybody's encryption keys, uint8[n, 1216], and signatures, uint8[n, 64]."""
 
     TAG = "secagg-directory"
     MAX_BYTES = TABLE_BYTES
@@ -42,8 +42,29 @@ class KeyDirectory(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.users) // 4
 
 
+class OwnCiphertexts(Message, frozen=True, forbid_unknown_fields=True):
+    """Set-up: the directory is in order; a ciphertext for each of its users with a higher number, uint8[k, 1088]."""
+
+    TAG = "secagg-own-ciphertexts"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("nothing: secrets of pairs of users, encapsulated for other users")
+
+    ciphertexts: Bulk
+
+
+class PeerCiphertexts(Message, frozen=True, forbid_unknown_fields=True):
+    """Set-up: what users with lower numbers encapsulated for the receiver, uint8[k, 1088], and who they are."""
+
+    TAG = "secagg-peer-ciphertexts"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("secrets that the receiver shares with single users")
+
+    users: Bulk
+    ciphertexts: Bulk
+
+
 class Ready(Message, frozen=True, forbid_unknown_fields=True):
-    """Set-up: the directory is in order."""
+    """Set-up: the ciphertexts are in order."""
 
     TAG = "secagg-ready"
     REVEALS = Reveals("that the user can take part")
@@ -88,7 +109,10 @@ class ShareRequest(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class SealedShares(Message, frozen=True, forbid_unknown_fields=True):
-    """SHARE: for each other user of the list one sealed record (shares.py)."""
+    """SHARE: for each other user of the list one sealed record, and what the server opens if the sender is absent.
+
+    `kept`: the mask secrets of the sender with each other user of the list, sealed (shares.py).
+    """
 
     TAG = "secagg-shares"
     MAX_BYTES = TABLE_BYTES
@@ -96,6 +120,7 @@ class SealedShares(Message, frozen=True, forbid_unknown_fields=True):
 
     call: int
     sealed: Bulk
+    kept: Bulk
 
 
 class MaskRequest(Message, frozen=True, forbid_unknown_fields=True):
@@ -220,6 +245,8 @@ MESSAGES: tuple[type[Message], ...] = (
     Hello,
     EncryptionKey,
     KeyDirectory,
+    OwnCiphertexts,
+    PeerCiphertexts,
     Ready,
     CallOpened,
     MaskKey,

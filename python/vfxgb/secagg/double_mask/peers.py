@@ -1,17 +1,32 @@
-"""A user's encryption key of a run, and the keys it seals with for every other user.
+"""A user's encryption key of a run, and what it shares with every other user.
 
-The key pair is made for the run and signed with the user's identity, so that nobody in between can put in another. From
-it and a peer's follows the key of the pair, which seals at most one record per call and direction.
+The key pair, of X25519 and ML-KEM-768, is made for the run and signed with the user's identity, so that nobody in
+between can put in another. Of two users the one with the lower number encapsulates; the server passes the ciphertext
+on. From both keys and the ciphertext follows the secret of the pair. The key that is derived from it seals at most one
+record per call and direction, and every call has a mask secret of its own.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
-from vfxgb.crypto.key_agreement import KEY_BYTES, SIGNATURE_BYTES, AgreementKey, context_of, seal, sign, unseal
-from vfxgb.errors import MessageError
+from vfxgb.crypto.key_agreement import (
+    HYBRID_CIPHERTEXT_BYTES,
+    HYBRID_PUBLIC_BYTES,
+    SIGNATURE_BYTES,
+    HybridKey,
+    context_of,
+    derive,
+    seal,
+    sign,
+    unseal,
+)
+from vfxgb.errors import InvalidKeyError, MessageError
 from vfxgb.secagg.base import UserContext
-from vfxgb.secagg.double_mask.messages import EncryptionKey, KeyDirectory
+from vfxgb.secagg.double_mask.messages import EncryptionKey, KeyDirectory, OwnCiphertexts, PeerCiphertexts
 from vfxgb.secagg.lists import read_users, require_within
-from vfxgb.transport.messages import unpack_array
+from vfxgb.transport.messages import pack_bytes, unpack_array
 
 
 def key_statement(run: bytes, user: int, key: bytes) -> bytes:
@@ -27,9 +42,9 @@ class Peers:
 
     def __init__(self, context: UserContext) -> None:
         self._context = context
-        self._own = AgreementKey()
-        self.users: dict[int, bytes] = {}
-        self._sealing: dict[int, bytes] = {}
+        self._own = HybridKey()
+        self._public: dict[int, bytes] = {}
+        self._secrets: dict[int, bytes] = {}
 
     def own_key(self) -> EncryptionKey:
         """This user's key, to be published."""
@@ -37,12 +52,15 @@ class Peers:
         statement = key_statement(context.run, context.user, self._own.public)
         return EncryptionKey(key=self._own.public, signature=sign(context.identity, statement))
 
-    def accept(self, directory: KeyDirectory, step: str) -> int:
-        """Check every key of the directory and keep them. Returns how many. Raises MessageError."""
+    def accept(self, directory: KeyDirectory, step: str) -> OwnCiphertexts:
+        """Check every key of the directory, keep them and encapsulate for users of higher numbers.
+
+        Raises MessageError.
+        """
         context = self._context
         users = read_users(directory.users, step)
         require_within(users, context.directory, step, "users with an identity key")
-        keys = unpack_array(directory.keys, np.uint8, (len(users), KEY_BYTES), step)
+        keys = unpack_array(directory.keys, np.uint8, (len(users), HYBRID_PUBLIC_BYTES), step)
         signatures = unpack_array(directory.signatures, np.uint8, (len(users), SIGNATURE_BYTES), step)
         public = {user: key.tobytes() for user, key in zip(users, keys, strict=True)}
         if public.get(context.user) != self._own.public:
@@ -54,8 +72,42 @@ class Peers:
                     f"{step}: the encryption key of user {user} is not signed with its identity; it was exchanged on "
                     "the way, or belongs to another run"
                 )
-        self.users = public
-        return len(users)
+        self._public = public
+        ciphertexts = []
+        for user in users:
+            if user > context.user:
+                with self._key_of(user, step):
+                    self._secrets[user], ciphertext = self._own.encapsulate(public[user], self._pair("pair", user))
+                ciphertexts.append(ciphertext)
+        return OwnCiphertexts(ciphertexts=pack_bytes(b"".join(ciphertexts)))
+
+    def open(self, message: PeerCiphertexts, step: str) -> int:
+        """Take what users of lower numbers encapsulated. Returns the size of the directory. Raises MessageError."""
+        users = read_users(message.users, step)
+        lower = [user for user in self._public if user < self._context.user]
+        require_within(users, lower, step, "users of the directory with lower numbers")
+        rows = unpack_array(message.ciphertexts, np.uint8, (len(users), HYBRID_CIPHERTEXT_BYTES), step)
+        for user, row in zip(users, rows, strict=True):
+            with self._key_of(user, step):
+                self._secrets[user] = self._own.decapsulate(self._public[user], row.tobytes(), self._pair("pair", user))
+        return len(self._public)
+
+    @contextmanager
+    def _key_of(self, user: int, step: str) -> Iterator[None]:
+        """Name the user whose key is none, which an honest server would have found."""
+        try:
+            yield
+        except InvalidKeyError as error:
+            raise MessageError(f"{step}: the encryption key of user {user}: {error}") from None
+
+    @property
+    def users(self) -> frozenset[int]:
+        """Users of the directory with whom this one has a secret, and itself."""
+        return frozenset(self._secrets) | {self._context.user}
+
+    def mask_secret(self, peer: int, call: int) -> bytes:
+        """What this user and `peer` add to the key of their mask in one call."""
+        return derive(self._secrets[peer], self._pair("mask secret", peer, call))
 
     def seal_for(self, peer: int, call: int, record: bytes) -> bytes:
         """A record that only `peer` can open, and only as one of this call from this user."""
@@ -63,7 +115,7 @@ class Peers:
         return seal(self._key(peer), _nonce(call, user, peer), record, self._associated(call, user, peer))
 
     def unseal_from(self, peer: int, call: int, sealed: bytes) -> bytes:
-        """The record that `peer` sealed for this user in this call. Raises InvalidCiphertextError, InvalidKeyError."""
+        """The record that `peer` sealed for this user in this call. Raises InvalidCiphertextError."""
         user = self._context.user
         return unseal(self._key(peer), _nonce(call, peer, user), sealed, self._associated(call, peer, user))
 
@@ -71,13 +123,12 @@ class Peers:
         return context_of("record", self._context.run, call, sender, receiver)
 
     def _key(self, peer: int) -> bytes:
-        """The key of this user and `peer`, agreed on when it is first needed."""
-        key = self._sealing.get(peer)
-        if key is None:
-            user = self._context.user
-            context = context_of("sealing", self._context.run, min(user, peer), max(user, peer))
-            key = self._sealing[peer] = self._own.agree(self.users[peer], context)
-        return key
+        return derive(self._secrets[peer], self._pair("sealing", peer))
+
+    def _pair(self, purpose: str, peer: int, *numbers: int) -> bytes:
+        """The context of something that this user and `peer` share."""
+        user = self._context.user
+        return context_of(purpose, self._context.run, *numbers, min(user, peer), max(user, peer))
 
 
 def _nonce(call: int, sender: int, receiver: int) -> int:

@@ -1,14 +1,17 @@
 """The server of `masks` and `bcp`: who takes part in a call, and how its sum is opened.
 
-set_up collects and hands out the users' signed encryption keys. aggregate runs the stages of a call; a user that drops
+set_up collects and hands out the users' signed encryption keys, and the secrets that they encapsulate for each other.
+aggregate runs the stages of a call; a user that drops
 out before its vector is asked for is replaced by a spare. What the replies of a call have to be is in server_call.py.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from vfxgb.crypto.key_agreement import KEY_BYTES, verify
-from vfxgb.errors import AggregationError, MessageError
+import numpy as np
+
+from vfxgb.crypto.key_agreement import HYBRID_CIPHERTEXT_BYTES, check_hybrid_key, verify
+from vfxgb.errors import AggregationError, InvalidKeyError, MessageError
 from vfxgb.secagg.base import (
     JOIN,
     SETUP,
@@ -21,13 +24,20 @@ from vfxgb.secagg.base import (
     require_users,
     threshold_of,
 )
-from vfxgb.secagg.double_mask.messages import EncryptionKey, Hello, KeyDirectory, Ready
+from vfxgb.secagg.double_mask.messages import (
+    EncryptionKey,
+    Hello,
+    KeyDirectory,
+    OwnCiphertexts,
+    PeerCiphertexts,
+    Ready,
+)
 from vfxgb.secagg.double_mask.modes import ServerMasking
 from vfxgb.secagg.double_mask.peers import key_statement
 from vfxgb.secagg.double_mask.server_call import ServerCall
 from vfxgb.secagg.double_mask.user import require_two_users
 from vfxgb.secagg.lists import pack_users
-from vfxgb.transport.messages import pack_bytes
+from vfxgb.transport.messages import Message, pack_bytes, unpack_array
 
 
 class DoubleMaskServer:
@@ -41,7 +51,7 @@ class DoubleMaskServer:
         self._ready: frozenset[int] = frozenset()
 
     def set_up(self) -> tuple[int, ...]:
-        """See ServerRole: two questions, one for the keys and one that hands them out."""
+        """See ServerRole: three questions, for the keys, for ciphertexts to all keys, and whether these opened."""
         context = self._context
         hello = Hello(server_key=pack_bytes(self._masking.server_key()))
         keys: dict[int, EncryptionKey] = {}
@@ -59,6 +69,7 @@ class DoubleMaskServer:
             keys=pack_bytes(b"".join(keys[user].key for user in users)),
             signatures=pack_bytes(b"".join(keys[user].signature for user in users)),
         )
+        requests = self._pass_on(users, directory)
         ready: list[int] = []
 
         def take_ready(user: int, answer: Ready) -> None:
@@ -68,10 +79,35 @@ class DoubleMaskServer:
                 )
             ready.append(user)
 
-        collect(context.exchange, SETUP, dict.fromkeys(users, directory), Ready, take_ready)
+        collect(context.exchange, SETUP, requests, Ready, take_ready)
         require_users(SETUP, len(ready), len(context.users), context.params.min_users)
         self._ready = frozenset(ready)
         return tuple(sorted(ready))
+
+    def _pass_on(self, users: Sequence[int], directory: KeyDirectory) -> dict[int, Message]:
+        """What each user that encapsulated for the others is sent of theirs."""
+        context, position = self._context, {user: i for i, user in enumerate(users)}
+        sent: dict[int, memoryview] = {}
+
+        def take(user: int, reply: OwnCiphertexts) -> None:
+            above = len(users) - 1 - position[user]
+            unpack_array(
+                reply.ciphertexts,
+                np.uint8,
+                (above, HYBRID_CIPHERTEXT_BYTES),
+                f"server, {SETUP}: the ciphertexts of user {user}",
+            )
+            sent[user] = reply.ciphertexts
+
+        phase = partial(context.timings.phase, SETUP)
+        collect(context.exchange, SETUP, dict.fromkeys(users, directory), OwnCiphertexts, take, phase)
+        require_users(SETUP, len(sent), len(context.users), context.params.min_users)
+        requests: dict[int, Message] = {}
+        for user in sent:
+            below = sorted(other for other in sent if other < user)
+            rows = b"".join(_row(sent[other], position[user] - position[other] - 1) for other in below)
+            requests[user] = PeerCiphertexts(users=pack_users(below), ciphertexts=pack_bytes(rows))
+        return requests
 
     def aggregate(
         self,
@@ -107,11 +143,15 @@ class DoubleMaskServer:
     def _check_key(self, user: int, reply: EncryptionKey) -> None:
         context = self._context
         statement = key_statement(context.run, user, reply.key)
-        if len(reply.key) != KEY_BYTES or not verify(context.directory[user], statement, reply.signature):
+        if not verify(context.directory[user], statement, reply.signature):
             raise MessageError(
                 f"server, {SETUP}: the encryption key of user {user} is not signed with its identity; give the server "
                 "the right directory"
             )
+        try:
+            check_hybrid_key(reply.key)
+        except InvalidKeyError as error:
+            raise MessageError(f"server, {SETUP}: the encryption key of user {user}: {error}") from None
 
     def _check_users(self, users: Sequence[int], spares: Sequence[int]) -> None:
         everybody = [*users, *spares]
@@ -121,3 +161,7 @@ class DoubleMaskServer:
             raise AggregationError(
                 f"summing over users: found {what}, wanted distinct users among those that set_up() returned"
             )
+
+
+def _row(ciphertexts: memoryview, place: int) -> memoryview:
+    return ciphertexts[place * HYBRID_CIPHERTEXT_BYTES : (place + 1) * HYBRID_CIPHERTEXT_BYTES]

@@ -14,8 +14,8 @@ from typing import NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from vfxgb.crypto.key_agreement import KEY_BYTES, AgreementKey, verify
-from vfxgb.errors import MessageError, ShareError, SpoiledSumError
+from vfxgb.crypto.key_agreement import KEY_BYTES, verify
+from vfxgb.errors import InvalidCiphertextError, MessageError, ShareError, SpoiledSumError
 from vfxgb.secagg.base import (
     JOIN,
     MASK,
@@ -50,6 +50,9 @@ from vfxgb.secagg.double_mask.shares import (
     PairKeys,
     Rows,
     commitment_to,
+    kept_bytes,
+    mask_key_of,
+    open_kept,
     pair_key,
     pair_sign,
     recover,
@@ -84,6 +87,7 @@ class ServerCall:
         self._joined: tuple[int, ...] = ()
         self._shared: tuple[int, ...] = ()
         self._sealed: Rows = np.empty((0, 0, SEALED_BYTES), np.uint8)
+        self._kept: dict[int, bytes] = {}
 
     def join(self, users: Sequence[int], spares: list[int]) -> tuple[int, ...]:
         """Ask users, and for each that does not answer a spare, which is taken off `spares`. Returns U0."""
@@ -109,7 +113,9 @@ class ServerCall:
         def take(user: int, reply: SealedShares, step: str) -> None:
             i = position[user]
             rows = unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
+            _require_size(reply.kept, kept_bytes(len(users)), step, "mask secrets")
             self._sealed[:i, i], self._sealed[i + 1 :, i] = rows[:i], rows[i:]
+            self._kept[user] = bytes(reply.kept)
             shared.append(user)
 
         self._collect(SHARE, dict.fromkeys(users, request), SealedShares, take)
@@ -248,23 +254,33 @@ class ServerCall:
         absent = [user for user in self._shared if user not in set(survivors)]
         if not absent:
             return PairKeys.of([], [])
-        private = self._from_shares(absent, {user: reply.key_shares for user, reply in replies.items()}, "mask key")
+        seeds = self._from_shares(absent, {user: reply.key_shares for user, reply in replies.items()}, "mask seed")
         keys, signs = [], []
         for user in absent:
-            own = AgreementKey(private[user])
+            own = mask_key_of(seeds[user])
             if own.public != self._keys[user].key:
                 self._spoiled(
                     UNMASK,
                     user,
-                    f"server, call {self._number}, reconstructing the mask key of user {user}: the shares do not give "
+                    f"server, call {self._number}, reconstructing the mask seed of user {user}: the shares do not give "
                     "the key it joined with; some user holds or sent wrong ones",
                 )
+            secrets = self._mask_secrets(user, seeds[user])
             for survivor in survivors:
-                public = self._keys[survivor].key
-                keys.append(pair_key(own, user, public, survivor, self._context.run, self._number))
+                public, secret = self._keys[survivor].key, secrets[survivor]
+                keys.append(pair_key(own, user, public, survivor, self._context.run, self._number, secret))
                 # The mask of the absent one would have cancelled that of the survivor.
                 signs.append(pair_sign(user, survivor))
         return PairKeys.of(keys, signs)
+
+    def _mask_secrets(self, user: int, mask_seed: bytes) -> dict[int, bytes]:
+        """What an absent user has with each other user of the call, by user."""
+        others = [other for other in self._joined if other != user]
+        try:
+            secrets = open_kept(mask_seed, self._kept[user], self._context.run, self._number, user)
+        except InvalidCiphertextError as error:
+            self._spoiled(UNMASK, user, f"server, call {self._number}, the mask secrets that user {user} left: {error}")
+        return dict(zip(others, secrets, strict=True))
 
     def _from_shares(self, owners: Sequence[int], shares: dict[int, memoryview], what: str) -> dict[int, bytes]:
         holders = sorted(shares)

@@ -1,18 +1,32 @@
 """What a user keeps secret in a call, how it is shared out, and how it is put together again.
 
-Two secrets, drawn afresh for every call (ERRATA E16): the private *mask key*, from which the masks with every other
-user follow, and the *seed* of the user's own mask. Each other user v gets a *record*: the public mask key and a share
-of either secret, sealed under a key of the pair that the server does not know. What is reconstructed later is the mask
-key of a user that sent no vector, or the seed of one that did: never both.
+Two secrets, drawn afresh for every call (ERRATA E16): the *mask seed*, from which the mask key and with it the masks
+with every other user follow, and the *seed* of the user's own mask. Each other user v gets a *record*: the public mask
+key and a share of either secret, sealed under a key of the pair that the server does not know. What is reconstructed
+later is the mask seed of a user that sent no vector, or the seed of one that did: never both.
+
+The key of a pair's mask is derived from X25519 of their mask keys and from the pair's *mask secret* of the call
+(peers.py), which X25519 does not open. The server has to learn the mask secrets of a user that sent no vector, too:
+every user leaves its own with the server, sealed under a key that follows from its mask seed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.crypto.key_agreement import KEY_BYTES, SEAL_BYTES, AgreementKey, context_of, derive, random_seed
+from vfxgb.crypto.key_agreement import (
+    KEY_BYTES,
+    SEAL_BYTES,
+    AgreementKey,
+    context_of,
+    derive,
+    random_seed,
+    seal,
+    unseal,
+)
 from vfxgb.secagg import shamir
 
 SHARE_BYTES = shamir.share_bytes()
@@ -26,19 +40,47 @@ Rows = NDArray[np.uint8]
 class CallSecrets:
     """The secrets of one user in one call."""
 
-    mask_key: AgreementKey = field(default_factory=AgreementKey, repr=False)
+    mask_seed: bytes = field(default_factory=random_seed, repr=False)
     seed: bytes = field(default_factory=random_seed, repr=False)
+
+    @cached_property
+    def mask_key(self) -> AgreementKey:
+        """The key pair of the masks with other users."""
+        return mask_key_of(self.mask_seed)
 
     def records(self, users: Sequence[int], threshold: int, threads: int) -> Rows:
         """The records for `users`, any `threshold` of whom can give a secret back: uint8[n, RECORD_BYTES]."""
-        secrets = [int.from_bytes(secret, "little") for secret in (self.mask_key.private, self.seed)]
+        secrets = [int.from_bytes(secret, "little") for secret in (self.mask_seed, self.seed)]
         shares = shamir.share(secrets, threshold, points_of(users), threads=threads)
         public = np.broadcast_to(np.frombuffer(self.mask_key.public, np.uint8), (len(users), KEY_BYTES))
         return np.concatenate([public, shares[0], shares[1]], axis=1)
 
 
+def mask_key_of(mask_seed: bytes) -> AgreementKey:
+    """The mask key of a seed. The seed does not follow from it."""
+    return AgreementKey(derive(mask_seed, b"vfxgb secagg mask key"))
+
+
+def kept_bytes(n_users: int) -> int:
+    """How much a user leaves with the server in a call of so many."""
+    return (n_users - 1) * KEY_BYTES + SEAL_BYTES
+
+
+def seal_kept(mask_seed: bytes, mask_secrets: Sequence[bytes], run: bytes, call: int, user: int) -> bytes:
+    """The mask secrets of a user, to be left with the server. A mask seed has one call."""
+    context = context_of("kept", run, call, user)
+    return seal(derive(mask_seed, context), 0, b"".join(mask_secrets), context)
+
+
+def open_kept(mask_seed: bytes, kept: bytes, run: bytes, call: int, user: int) -> list[bytes]:
+    """What `seal_kept` was given. Raises InvalidCiphertextError."""
+    context = context_of("kept", run, call, user)
+    opened = unseal(derive(mask_seed, context), 0, kept, context)
+    return [opened[at : at + KEY_BYTES] for at in range(0, len(opened), KEY_BYTES)]
+
+
 def record_parts(records: Rows) -> tuple[Rows, Rows, Rows]:
-    """(public mask keys, shares of mask keys, shares of seeds), one row for each record."""
+    """(public mask keys, shares of mask seeds, shares of seeds), one row for each record."""
     parts = np.split(records, (KEY_BYTES, KEY_BYTES + SHARE_BYTES), axis=1)
     return parts[0], parts[1], parts[2]
 
@@ -81,9 +123,11 @@ class PairKeys:
         return PairKeys(rows, np.array(signs, dtype=np.int8))
 
 
-def pair_key(own: AgreementKey, user: int, public: bytes, peer: int, run: bytes, call: int) -> bytes:
+def pair_key(
+    own: AgreementKey, user: int, public: bytes, peer: int, run: bytes, call: int, mask_secret: bytes
+) -> bytes:
     """The key of the mask between `user`, which owns `own`, and `peer`: the same from both sides."""
-    return own.agree(public, context_of("mask", run, call, min(user, peer), max(user, peer)))
+    return own.agree(public, context_of("mask", run, call, min(user, peer), max(user, peer)), mask_secret)
 
 
 def pair_sign(user: int, peer: int) -> int:

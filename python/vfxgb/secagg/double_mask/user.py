@@ -10,6 +10,7 @@ from vfxgb.secagg.double_mask.messages import (
     Hello,
     KeyDirectory,
     MaskRequest,
+    PeerCiphertexts,
     Ready,
     RecoverRequest,
     ShareRequest,
@@ -43,14 +44,14 @@ class DoubleMaskUser:
         self._masking = masking(context)
         self._peers = Peers(context)
         self._guard = context.guard or SetGuard(GuardRules.default(len(context.directory)))
-        self._set_up: list[type[Message]] = [Hello, KeyDirectory]
+        self._set_up: list[type[Message]] = [Hello, KeyDirectory, PeerCiphertexts]
         self._last_call = 0
         self._call: UserCall | None = None
         self._expected: tuple[type[Message], ...] = ()
 
     def handle(self, message: Message) -> Message:
         """See UserRole."""
-        if isinstance(message, Hello | KeyDirectory):
+        if isinstance(message, Hello | KeyDirectory | PeerCiphertexts):
             return self._answer_set_up(message)
         call, expected = self._call, self._expected
         # Whatever fails from here on leaves no call behind: the server gets one attempt.
@@ -69,22 +70,24 @@ class DoubleMaskUser:
         self._call, self._expected = call, expected[1:]
         return reply
 
-    def _answer_set_up(self, message: Hello | KeyDirectory) -> Message:
+    def _answer_set_up(self, message: Hello | KeyDirectory | PeerCiphertexts) -> Message:
         step = f"user {self._context.user}, {SETUP}"
         if not self._set_up or not isinstance(message, self._set_up[0]):
             raise MessageError(f"{step}: found message {message.TAG!r} a second time or out of order")
         if isinstance(message, Hello):
             self._masking.read_server_key(message.server_key)
             reply: Message = self._peers.own_key()
+        elif isinstance(message, KeyDirectory):
+            reply = self._peers.accept(message, step)
         else:
-            reply = Ready(n_users=self._peers.accept(message, step))
+            reply = Ready(n_users=self._peers.open(message, step))
         self._set_up.pop(0)
         return reply
 
     def _open_call(self, message: CallOpened) -> Message:
         step = f"user {self._context.user}, stage {JOIN!r}"
         if self._set_up:
-            raise MessageError(f"{step}: a call is opened before the directory of keys came")
+            raise MessageError(f"{step}: a call is opened before the keys and ciphertexts of all users came")
         if not self._last_call < message.call <= MAX_CALL:
             raise MessageError(
                 f"{step}: found call number {message.call}, wanted one above {self._last_call}; a number is used once"

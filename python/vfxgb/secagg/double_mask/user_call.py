@@ -36,6 +36,7 @@ from vfxgb.secagg.double_mask.shares import (
     pair_key,
     pair_sign,
     record_parts,
+    seal_kept,
     vector_context,
 )
 from vfxgb.secagg.guard import SetGuard
@@ -71,19 +72,18 @@ class UserCall:
     def share(self, request: ShareRequest) -> SealedShares:
         """Shares of both secrets, for everybody who joined."""
         step = self._step(SHARE)
-        users = self._list(request.users, self._peers.users, step, "users of the directory")
+        users = self._list(request.users, self._peers.users, step, "users of the directory that sent their ciphertexts")
         self._check_threshold(request.threshold, len(users), step)
         self._joined, self._threshold = users, request.threshold
         records = self._secrets.records(users, self._threshold, self._context.threads)
-        try:
-            sealed = [
-                self._peers.seal_for(peer, self.number, record.tobytes())
-                for peer, record in zip(users, records, strict=True)
-                if peer != self._context.user
-            ]
-        except InvalidKeyError as error:
-            raise MessageError(f"{step}: {error}") from None
-        return SealedShares(call=self.number, sealed=pack_bytes(b"".join(sealed)))
+        context = self._context
+        sealed, secrets = [], []
+        for peer, record in zip(users, records, strict=True):
+            if peer != context.user:
+                sealed.append(self._peers.seal_for(peer, self.number, record.tobytes()))
+                secrets.append(self._peers.mask_secret(peer, self.number))
+        kept = seal_kept(self._secrets.mask_seed, secrets, context.run, self.number, context.user)
+        return SealedShares(call=self.number, sealed=pack_bytes(b"".join(sealed)), kept=pack_bytes(kept))
 
     def mask(self, request: MaskRequest) -> MaskedVector:
         """The vector, masked with everybody who shared."""
@@ -147,7 +147,7 @@ class UserCall:
         return f"user {self._context.user}, call {self.number}, stage {stage!r}"
 
     def _list(
-        self, data: memoryview, known: tuple[int, ...] | dict[int, bytes], step: str, wanted: str
+        self, data: memoryview, known: tuple[int, ...] | frozenset[int], step: str, wanted: str
     ) -> tuple[int, ...]:
         users = read_users(data, step)
         require_within(users, known, step, wanted)
@@ -179,7 +179,7 @@ class UserCall:
         try:
             for peer, row in zip(self._others, sealed, strict=True):
                 records.append(self._peers.unseal_from(peer, self.number, row.tobytes()))
-        except (InvalidCiphertextError, InvalidKeyError) as error:
+        except InvalidCiphertextError as error:
             raise MessageError(f"{step}: the shares of user {self._others[len(records)]}: {error}") from None
         rows = np.frombuffer(b"".join(records), np.uint8).reshape(len(self._others), RECORD_BYTES)
         public_keys, self._key_shares, self._seed_shares = record_parts(rows)
@@ -191,7 +191,8 @@ class UserCall:
         keys: list[bytes] = []
         try:
             for peer, public in zip(self._others, public_keys, strict=True):
-                keys.append(pair_key(own, context.user, public.tobytes(), peer, context.run, self.number))
+                secret = self._peers.mask_secret(peer, self.number)
+                keys.append(pair_key(own, context.user, public.tobytes(), peer, context.run, self.number, secret))
         except InvalidKeyError as error:
             raise MessageError(f"{step}: the mask key of user {self._others[len(keys)]}: {error}") from None
         return PairKeys.of(keys, [pair_sign(context.user, peer) for peer in self._others])

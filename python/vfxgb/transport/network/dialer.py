@@ -23,6 +23,7 @@ from vfxgb.transport.network.certificates import Credentials, check_peer, creden
 from vfxgb.transport.network.diagnose import why_unreachable
 from vfxgb.transport.network.hello import Call, read_answer, read_version, write_call
 from vfxgb.transport.network.identity import Identity, Peer
+from vfxgb.transport.network.key_exchange import objection
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
@@ -172,7 +173,14 @@ class _Dialled:
         if version != str(WIRE_VERSION):
             raise _Refused(f"found wire version {_said(version)}, wanted {WIRE_VERSION}; install the same vfxgb")
         try:
-            self.link.reopen(read_answer(metadata), self._zstd)
+            terms, key_exchange = read_answer(metadata)
+        except FrameError as error:
+            raise _Refused(str(error)) from None
+        why = objection(key_exchange) if self._target.limits.require_post_quantum else ""
+        if why:
+            raise _Refused(why)
+        try:
+            self.link.reopen(terms, self._zstd, key_exchange)
         except FrameError as error:
             raise _Refused(str(error)) from None
         return Stream(self.link, rpc.read, rpc.write, self._target.limits, rpc.done_writing)

@@ -1,7 +1,8 @@
 """What the two sides tell each other in gRPC metadata when a stream opens.
 
 The dialling side: wire version, its name, the session, whether it continues one, and its terms. The listening side
-answers with version and terms, or refuses with a status and a text that the other side shows to its user.
+answers with version, terms and the group by which the keys of the connection were agreed on, or refuses with a status
+and a text that the other side shows to its user.
 """
 
 import math
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vfxgb.errors import FrameError
+from vfxgb.printable import printable
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.network.limits import CHUNK_BYTES
 from vfxgb.transport.network.link import Terms
@@ -37,9 +39,9 @@ def write_call(said: Call) -> Metadata:
     return _write({"version": str(WIRE_VERSION), **own, **_terms(said.terms)})
 
 
-def write_answer(terms: Terms) -> Metadata:
+def write_answer(terms: Terms, key_exchange: str) -> Metadata:
     """The metadata of a listening side that agrees."""
-    return _write({"version": str(WIRE_VERSION), **_terms(terms)})
+    return _write({"version": str(WIRE_VERSION), "key-exchange": key_exchange, **_terms(terms)})
 
 
 def read_version(metadata: Iterable[tuple[str, object]]) -> str:
@@ -65,10 +67,11 @@ def read_call(metadata: Iterable[tuple[str, object]]) -> Call:
     return said
 
 
-def read_answer(metadata: Iterable[tuple[str, object]]) -> Terms:
-    """The terms in the answer of the listening side. Raises FrameError."""
+def read_answer(metadata: Iterable[tuple[str, object]]) -> tuple[Terms, str]:
+    """The terms in the answer of the listening side, and the group of the keys. Raises FrameError."""
+    fields = _read(metadata)
     try:
-        return _read_terms(_read(metadata))
+        return _read_terms(fields), printable(fields["key-exchange"])
     except (KeyError, ValueError) as error:
         raise FrameError(f"the metadata of the connection is malformed: {error}") from None
 

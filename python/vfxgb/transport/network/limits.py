@@ -1,4 +1,4 @@
-"""What a connection may cost: times, bytes, and how often each side shows that it is alive."""
+"""What a connection may cost: times, bytes, how often each side shows that it is alive; and how safe it must be."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -106,6 +106,14 @@ class Limits:
             "data is."
         ),
     ] = False
+    require_post_quantum: Annotated[
+        bool,
+        Meta(
+            description="Connections whose keys were not agreed on by X25519MLKEM768, which a later quantum computer "
+            "cannot open, are refused. Both sides can use it if they have grpcio 1.85 or newer, which this package "
+            "requires."
+        ),
+    ] = True
 
     @property
     def wanted_beat(self) -> float:

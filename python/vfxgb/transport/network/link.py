@@ -44,7 +44,8 @@ class NetworkLink:
     `peer`: the peer's name, proved by its certificate. `session`: 16 bytes, drawn by the side that dialled; the `run`
     of the channel on top. `wire_sent`, `wire_received`: bytes handed to and taken from gRPC, repeated and compressed
     ones as they are. `reconnects`: how often the connection was made again. `connected`: whether the peer is there now
-    and heard. `their_beat`: how often, in seconds, the peer wants a sign of life.
+    and heard. `their_beat`: how often, in seconds, the peer wants a sign of life. `key_exchange`: the group by which
+    the keys of the latest connection were agreed on, "" if it is not known.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class NetworkLink:
         self.reconnects = -1
         self.connected = False
         self.their_beat = limits.wanted_beat
+        self.key_exchange = ""
         self._limits = limits
         # Called once by `close`, when the peer has everything or the time is over: ends what serves this link.
         self._release = release
@@ -218,7 +220,7 @@ class NetworkLink:
         with self._lock:
             return Terms(self._inbox.received, self._limits.receive_window, zstd, self._limits.wanted_beat)
 
-    def reopen(self, theirs: Terms, zstd: bool) -> None:
+    def reopen(self, theirs: Terms, zstd: bool, key_exchange: str = "") -> None:
         """A connection is there, with what the other side told. Raises FrameError if that cannot be right."""
         with self._lock:
             if not self._end_received and self._failure is None:
@@ -231,6 +233,7 @@ class NetworkLink:
             self.reconnects += 1
             self.connected = True
             self.their_beat = theirs.beat
+            self.key_exchange = key_exchange
             self._writable.notify_all()
         self._states.back()
 

@@ -22,6 +22,7 @@ from vfxgb.transport.network import compress
 from vfxgb.transport.network.certificates import check_peer, credentials, fingerprint, pins
 from vfxgb.transport.network.hello import Call, read_call, read_party, read_version, write_answer
 from vfxgb.transport.network.identity import Identity, Peer
+from vfxgb.transport.network.key_exchange import negotiated_group, objection
 from vfxgb.transport.network.limits import Limits
 from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
@@ -287,7 +288,7 @@ class _Sessions:
             return
         link = session.link
         try:
-            link.reopen(said.terms, self._zstd)
+            link.reopen(said.terms, self._zstd, negotiated_group(context.auth_context()))
         except FrameError as error:
             link.fail(FrameError(f"receiving from {link.peer}: {error}"))
             self._end(said.session)
@@ -296,7 +297,7 @@ class _Sessions:
         session.gone.clear()
         session.stream = Stream(link, context.read, context.write, self._limits)
         try:
-            await context.send_initial_metadata(write_answer(link.terms(self._zstd)))
+            await context.send_initial_metadata(write_answer(link.terms(self._zstd), link.key_exchange))
             if not session.arrived:
                 session.arrived = True
                 self._arrivals.put(Arrival(link.peer, link))
@@ -343,6 +344,9 @@ class _Sessions:
                 f"the certificate shown is not the one that {self._own} knows as that of {said.party[:64]!r}; use "
                 "the certificate that was given to it",
             )
+        why = objection(negotiated_group(context.auth_context())) if self._limits.require_post_quantum else ""
+        if why:
+            raise _Refused(grpc.StatusCode.FAILED_PRECONDITION, why)
         return said
 
     async def _session(self, said: Call) -> _Session:

@@ -1,4 +1,4 @@
-"""What passes a stream between two sides of a session, version 2. All integers are unsigned and little-endian.
+"""What passes a stream between two sides of a session, version 3. All integers are unsigned and little-endian.
 
 Every message of the stream starts with its kind (1 byte) and an acknowledgement (8 bytes): how many chunks of the other
 direction have arrived, need not be kept any longer, and no longer count as under way. Chunks that have arrived are not
@@ -26,7 +26,7 @@ from vfxgb.errors import FrameError
 from vfxgb.printable import printable
 from vfxgb.transport.network.limits import CHUNK_BYTES
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 SERVICE = "vfxgb.Link"
 METHOD = "Session"
 

@@ -304,7 +304,7 @@ class TestRefused:
     def test_another_version(self, town, monkeypatch) -> None:
         with town.listener("shop", "bank") as here:
             monkeypatch.setattr("vfxgb.transport.network.hello.WIRE_VERSION", 9)
-            with pytest.raises(PeerError, match="refused: found wire version 9, wanted 2; install the same vfxgb"):
+            with pytest.raises(PeerError, match="refused: found wire version 9, wanted 3; install the same vfxgb"):
                 town.dial("bank", "shop", here.address, CALM)
 
     def test_a_port_that_is_taken(self, town) -> None:
@@ -330,6 +330,7 @@ class TestRefused:
         ("window_bytes", 1e8),
         ("max_frame_bytes", True),
         ("compression", 1),
+        ("require_post_quantum", "yes"),
         ("reconnect_seconds", float("inf")),
     ],
 )
