@@ -100,11 +100,6 @@ class ShardedPartition:
         """See Partition. Raises EngineError."""
         raise not_here("a partition")
 
-    @property
-    def n_sampled(self) -> int:
-        """Count the rows in use."""
-        return int(sum(int(held[:, 0].sum()) for held in self._counts.values()))
-
     def nodes(self) -> Nodes:
         """The nodes that have not been split, ascending."""
         return np.array(sorted(self._counts), dtype=np.int32)

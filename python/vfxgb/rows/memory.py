@@ -19,7 +19,7 @@ class MemoryPartition:
         self.here = here
         self._threads = threads
         # What needs no threads is asked of the rows themselves.
-        self.n_rows, self.n_sampled = here.n_rows, here.n_sampled
+        self.n_rows = here.n_rows
         self.nodes, self.has, self.counts, self.left_bits_size = here.nodes, here.has, here.counts, here.left_bits_size
 
     def split(self, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes | memoryview) -> None:

@@ -26,10 +26,6 @@ class Partition(Protocol):
         """Count all rows."""
 
     @property
-    def n_sampled(self) -> int:
-        """Count the rows in use."""
-
-    @property
     def here(self) -> _native.gbdt.RowPartition:
         """The rows themselves, for protocols that need them in this process. Raises EngineError where they are not."""
 

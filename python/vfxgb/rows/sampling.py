@@ -127,12 +127,6 @@ class ColumnSampler:
     n_features: int
     params: TrainParams
 
-    @property
-    def active(self) -> bool:
-        """False when every node may use every feature."""
-        rates = (self.params.colsample_bytree, self.params.colsample_bylevel, self.params.colsample_bynode)
-        return min(rates) < 1.0
-
     def tree(self, round_index: int, output: int) -> NDArray[np.int32]:
         """The features of the tree that round `round_index` grows for output (class) `output`."""
         return self._draw(np.arange(self.n_features, dtype=np.int32), self.params.colsample_bytree, round_index, output)

@@ -141,15 +141,16 @@ class ActiveCheckpoints:
             return Gradients(gradients.round, pairs, gradients.sampled, kept.step)
         released = release.gradients(gradients)
         self._releases.charge()
-        if self.hooks.keep is not None and self._last is not None and released is not gradients:
-            self._last = msgspec.structs.replace(
-                self._last,
-                release=KeptRelease(released.round, released.step, [array_bytes(pairs) for pairs in released.arrays]),
-                events=list(self.events),
-                ledger=self.hooks.ledger.totals(),
-            )
-            self.hooks.keep(self._last)
+        if released is not gradients:
+            kept = KeptRelease(released.round, released.step, [array_bytes(pairs) for pairs in released.arrays])
+            self._keep_again(release=kept, events=list(self.events))
         return released
+
+    def _keep_again(self, **changes: Any) -> None:
+        """Keep the last state with changes, and with the ledger of now."""
+        if self.hooks.keep is not None and self._last is not None:
+            self._last = msgspec.structs.replace(self._last, ledger=self.hooks.ledger.totals(), **changes)
+            self.hooks.keep(self._last)
 
     def restore(self, grown: Grown, n_parties: int) -> None:
         """Set `grown`, which holds what a run begins with, to where the run stood."""
@@ -206,11 +207,8 @@ class ActiveCheckpoints:
 
     def break_off(self) -> None:
         """Keep the ledger of a round that ends early, and what it opened: what it told cannot be taken back."""
-        if self._open and self.hooks.keep is not None and self._last is not None:
-            self._last = msgspec.structs.replace(
-                self._last, ledger=self.hooks.ledger.totals(), opened_equations=dict(self.opened)
-            )
-            self.hooks.keep(self._last)
+        if self._open:
+            self._keep_again(opened_equations=dict(self.opened))
 
     def end_round(self, round_index: int, trees: Sequence[TreeShape], channels: Mapping[str, Channel]) -> None:
         """A round is grown: have it kept by those who took part in it."""

@@ -37,6 +37,12 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, Real) and math.isfinite(float(value))
 
 
+def _check_count(what: str, **given: int) -> None:
+    for name, value in given.items():
+        if not is_int(value) or value < 1:
+            raise CallbackError(f"{what}: found {name}={value!r}, wanted an integer of at least 1")
+
+
 def _cannot_save(_folder: Path) -> None:
     raise CallbackError("checkpoint: this run offers no way to save its shares; train through vfxgb.train.simulate.fit")
 
@@ -124,8 +130,7 @@ class EarlyStopping(TrainingCallback):
         maximize: bool | None = None,
         min_delta: float = 0.0,
     ) -> None:
-        if not is_int(rounds) or rounds < 1:
-            raise CallbackError(f"early stopping: found rounds={rounds!r}, wanted an integer of at least 1")
+        _check_count("early stopping", rounds=rounds)
         if not _is_finite(min_delta) or min_delta < 0:
             raise CallbackError(f"early stopping: found min_delta={min_delta!r}, wanted a finite number of at least 0")
         self.rounds = rounds
@@ -199,8 +204,7 @@ class EvaluationMonitor(TrainingCallback):
     """
 
     def __init__(self, period: int = 1, stream: TextIO | None = None) -> None:
-        if not is_int(period) or period < 1:
-            raise CallbackError(f"evaluation monitor: found period={period!r}, wanted an integer of at least 1")
+        _check_count("evaluation monitor", period=period)
         self.period = period
         self.stream = stream
         self._is_due = False
@@ -236,8 +240,7 @@ class Checkpoint(TrainingCallback):
     """Writes the shares of the model to `folder` after every `every`-th round, each file atomically."""
 
     def __init__(self, folder: str | Path, every: int = 1) -> None:
-        if not is_int(every) or every < 1:
-            raise CallbackError(f"checkpoint: found every={every!r}, wanted an integer of at least 1")
+        _check_count("checkpoint", every=every)
         self.folder = Path(folder)
         self.every = every
 

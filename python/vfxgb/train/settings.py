@@ -31,12 +31,10 @@ def _plain(value: Any) -> Any:
         return getattr(value, "__name__", type(value).__name__)
     if isinstance(value, Mapping):
         return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [_plain(entry) for entry in value]
-    if isinstance(value, np.ndarray):
-        return [_plain(entry) for entry in value.tolist()]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, bytes):

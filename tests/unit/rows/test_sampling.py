@@ -113,7 +113,6 @@ def test_goss_ties_go_to_the_lower_row_and_full_rates_keep_all() -> None:
 def test_columns_are_nested_and_sized_as_in_xgboost() -> None:
     params = TrainParams(colsample_bytree=0.5, colsample_bylevel=0.5, colsample_bynode=0.5)
     sampler = ColumnSampler(20, params)
-    assert sampler.active
     tree = sampler.tree(3, 1)
     level = sampler.level(3, 1, 2)
     node = sampler.node(3, 1, 2, 9)
@@ -137,7 +136,6 @@ def test_column_draws_depend_on_the_place_only() -> None:
     assert np.array_equal(first.node(5, 0, 3, 12), later)
     draws = {tuple(first.tree(index, output)) for index in range(5) for output in range(3)}
     assert len(draws) == 15
-    assert not ColumnSampler(30, TrainParams()).active
     assert ColumnSampler(30, TrainParams()).node(0, 0, 0, 0).tolist() == list(range(30))
 
 
