@@ -24,11 +24,11 @@ def test_a_small_run_gives_every_row_of_the_table(tmp_path: Path, monkeypatch: p
     document = json.loads(file.read_text())
     cells = document["cells"]
     # Without noise one run; with it two seeds at each epsilon.
-    found = {(key.split("|")[1]): 0 for key in cells}
+    counts = {(key.split("|")[1]): 0 for key in cells}
     for key in cells:
-        found[key.split("|")[1]] += 1
+        counts[key.split("|")[1]] += 1
     varies = dict.fromkeys(update_readme.NOISE_METHODS, 4) | {"plain": 1, "active party alone": 1}
-    assert found == varies
+    assert counts == varies
     # No noise to speak of: the model of `plain`.
     assert cells["adult|ldp|1000|0"]["auc"] == cells["adult|plain|1|0"]["auc"]
     assert cells["adult|plain|1|0"]["auc"] > 0.7

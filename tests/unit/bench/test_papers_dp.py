@@ -95,19 +95,19 @@ def test_theorem_2_asks_for_more_noise_and_a_looser_passive_budget_for_less() ->
 
 def test_rows_are_drawn_once_and_test_rows_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VFXGB_DATA", raising=False)
-    one, again = trained.part("default_credit", 600), trained.part("default_credit", 600)
-    assert np.array_equal(one.train.X, again.train.X)
-    assert (len(one.train.y), len(one.test.y)) == (600, 300)
-    assert not {row.tobytes() for row in one.train.X} & {row.tobytes() for row in one.test.X}
-    assert "in place of default_credit" in one.train.source
+    first, again = trained.part("default_credit", 600), trained.part("default_credit", 600)
+    assert np.array_equal(first.train.X, again.train.X)
+    assert (len(first.train.y), len(first.test.y)) == (600, 300)
+    assert not {row.tobytes() for row in first.train.X} & {row.tobytes() for row in first.test.X}
+    assert "in place of default_credit" in first.train.source
 
 
 def test_curves_and_times_of_a_small_training() -> None:
     data = generate(300, (2, 2))
     both = trained.Part(data, data)
-    found = trained.curves(both, "plain", {}, 4, 0, 1)
-    assert len(found["auc"]) == len(found["logloss"]) == 4
-    assert found["logloss"][-1] < found["logloss"][0]
+    curves = trained.curves(both, "plain", {}, 4, 0, 1)
+    assert len(curves["auc"]) == len(curves["logloss"]) == 4
+    assert curves["logloss"][-1] < curves["logloss"][0]
     times = trained.time_per_tree(data, "plain", {}, 3, 1)
     assert times["seconds"] > 0
     assert times["cpu"] > 0
@@ -116,14 +116,14 @@ def test_curves_and_times_of_a_small_training() -> None:
 
 def test_attackers_that_know_the_noise_find_every_label_and_the_report_says_so(run: common.Run) -> None:
     data = {"table": generate(200, (2, 2))}
-    found = masked_labels.measure(data, (1.0,), (1e-3,), 1, 1)
-    cell = found["table"]["theorem 2|1|0.001"]
+    results = masked_labels.measure(data, (1.0,), (1e-3,), 1, 1)
+    cell = results["table"]["theorem 2|1|0.001"]
     assert set(cell) == set(masked_labels.ATTACKS)
     assert all(cell[attack] == [1.0] for attack in masked_labels.ATTACKS if attack != masked_labels.NETWORK)
     assert cell[masked_labels.NETWORK][0] < 0.75
-    masked_labels.conclude(run, found)
+    masked_labels.conclude(run, results)
     assert "*So the labels are safe.* **No.**" in findings(run)[1]
-    assert len(masked_labels.accuracy_rows(found["table"])) == len(found["table"])
+    assert len(masked_labels.accuracy_rows(results["table"])) == len(results["table"])
 
 
 def test_balanced_accuracy_does_not_reward_the_commoner_label() -> None:
@@ -186,10 +186,10 @@ def times(seconds: dict[str, float], megabytes: dict[str, float] | None = None) 
 
 def test_table_3_next_to_the_papers(run: common.Run) -> None:
     seconds = dict(masked_time.PAPER["adult"]) | {masked_time.BATCHED: 2.0}
-    found = {"adult": times(seconds, {masked_time.MASKED: 40.0})}
-    rows = masked_time.time_rows(found)
+    results = {"adult": times(seconds, {masked_time.MASKED: 40.0})}
+    rows = masked_time.time_rows(results)
     assert all(row[4] == row[6] for row in rows if row[5])  # ours are the paper's, so the ratios are
-    masked_time.conclude(run, found)
+    masked_time.conclude(run, results)
     faster, slower, smaller = findings(run)
     assert "**Yes.** adult: 4.8 times here, 4.8 there" in faster
     assert "**Yes.** 10 to 10 times plain" in slower
@@ -199,12 +199,12 @@ def test_table_3_next_to_the_papers(run: common.Run) -> None:
 def test_tables_1_and_2_next_to_the_papers(run: common.Run) -> None:
     printed = fedxgboost_time.PAPER["give_credit"]
     extra = {"Paillier, batched": 500.0, "labels once, epsilon 1": 250.0, "SMM-1": 1000.0, "SMM-2": 100.0}
-    found = {"give_credit": times({**printed, **extra})}
-    rows = {row[0]: row for row in fedxgboost_time.table(found["give_credit"], printed)}
+    results = {"give_credit": times({**printed, **extra})}
+    rows = {row[0]: row for row in fedxgboost_time.table(results["give_credit"], printed)}
     assert rows["Paillier"][3] == rows["Paillier"][6] == "6.00"
     assert rows["SMM-1"][5:] == ["", ""]
-    assert set(fedxgboost_time.methods(512)) == set(found["give_credit"])
-    fedxgboost_time.conclude(run, found)
+    assert set(fedxgboost_time.methods(512)) == set(results["give_credit"])
+    fedxgboost_time.conclude(run, results)
     noise, first, cipher, smm, _ = findings(run)
     assert "**Yes.** 0.78 to 1.04 times plain" in noise
     assert "**Yes.**" in first
@@ -228,24 +228,24 @@ def test_conclusions_about_loss_turn_with_the_numbers(run: common.Run, noisy: fl
 
 @pytest.mark.parametrize(("high", "answer"), [(0.9, "Yes"), (0.7, "No")])
 def test_conclusions_about_training_turn_with_the_numbers(run: common.Run, high: float, answer: str) -> None:
-    found = {
+    results = {
         "adult": {
             name: {"0.5": [[0.6, 0.7]], "8": [[0.6, high]]} if method.varies else {"0.5": [[0.6, 0.92]]}
             for name, method in masked_training.COMPARED.items()
         }
     }
-    masked_training.conclude(run, found, (0.5, 8.0))
+    masked_training.conclude(run, results, (0.5, 8.0))
     assert f"(by theorem 2).* **{answer}.**" in findings(run)[0]
-    rows = masked_training.table(found["adult"], (0.5, 8.0))
+    rows = masked_training.table(results["adult"], (0.5, 8.0))
     assert rows[0] == ["plain", "0.9200", "0.9200"]
 
 
 @pytest.mark.parametrize(("high", "answer"), [(0.8, "Yes"), (0.7, "No")])
 def test_conclusions_about_the_ablation_turn_with_the_numbers(run: common.Run, high: float, answer: str) -> None:
     curve = {"1": [[0.6] * 10 + [0.7]], "8": [[0.6] * 10 + [high]]}
-    found = {"adult": dict.fromkeys(masked_ablation.READINGS, curve)}
+    results = {"adult": dict.fromkeys(masked_ablation.READINGS, curve)}
     noises = masked_ablation.noise(1_000, (1.0, 8.0))
-    masked_ablation.conclude(run, found, noises, (1.0, 8.0))
+    masked_ablation.conclude(run, results, noises, (1.0, 8.0))
     assert f"(theorem 2).* **{answer}.**" in findings(run)[0]
     assert len(masked_ablation.noise_rows(noises, 1_000)) == 4
 

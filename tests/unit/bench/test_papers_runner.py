@@ -68,12 +68,12 @@ WAITS = '''
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """bench/papers of a tree of its own: two scripts that work, in the order of their papers, and a helper."""
-    found = tmp_path / "bench/papers"
-    found.mkdir(parents=True)
-    add(found, "later", WRITES.format(name="later", number=2))
-    add(found, "sooner", WRITES.format(name="sooner", number=1))
-    (found / "helper.py").write_text(HELPER)
-    return found
+    folder_of_scripts = tmp_path / "bench/papers"
+    folder_of_scripts.mkdir(parents=True)
+    add(folder_of_scripts, "later", WRITES.format(name="later", number=2))
+    add(folder_of_scripts, "sooner", WRITES.format(name="sooner", number=1))
+    (folder_of_scripts / "helper.py").write_text(HELPER)
+    return folder_of_scripts
 
 
 def add(folder: Path, name: str, text: str) -> None:

@@ -86,8 +86,8 @@ def test_a_plot_that_fails_leaves_no_file(load: Loader, args: argparse.Namespace
 def test_arguments_and_where_results_go(load: Loader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     common = load("common")
     monkeypatch.chdir(tmp_path)
-    found = common.parse(common.parser("about", seeds=4), ["--quick"])
-    assert (found.out, found.seeds, found.threads) == (Path("vfxgb-papers"), 4, 2)
+    arguments = common.parse(common.parser("about", seeds=4), ["--quick"])
+    assert (arguments.out, arguments.seeds, arguments.threads) == (Path("vfxgb-papers"), 4, 2)
     assert (tmp_path / "vfxgb-papers").is_dir()
     monkeypatch.setattr(common, "missing_packages", lambda: ["matplotlib"])
     with pytest.raises(SystemExit, match=r"^matplotlib missing: pip install 'vfxgb\[bench\]'$"):
@@ -119,10 +119,10 @@ def test_steps_say_how_long_is_left(load: Loader, capsys: pytest.CaptureFixture[
 def test_tables_are_generated_where_there_are_none(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VFXGB_DATA", raising=False)
     data = load("batch_he_data")
-    found = data.split("default_credit", 50)
-    assert found.train.X.shape == (50, 23)
-    assert len(found.test.y) == data.TEST_ROWS["default_credit"]
-    assert "in place of default_credit" in found.train.source
+    parts = data.split("default_credit", 50)
+    assert parts.train.X.shape == (50, 23)
+    assert len(parts.test.y) == data.TEST_ROWS["default_credit"]
+    assert "in place of default_credit" in parts.train.source
     adult = load("fedxgb_accuracy").load("adult", quick=True)
     assert (adult.X.shape, adult.X_test.shape, set(adult.y)) == ((3_000, 14), (1_000, 14), {0, 1})
     assert adult.source.startswith("generated table in place of adult")
@@ -153,12 +153,12 @@ def test_batched_encryption_is_measured_after_each_tree(load: Loader, monkeypatc
     monkeypatch.delenv("VFXGB_DATA", raising=False)
     speed = load("batch_he_speed")
     data = load("common").rows_of("default_credit", 300)
-    one, two = speed.run_point(speed.Point("", data, 128, 2), 1, at=(1, 2))
-    assert (one["trees"], two["trees"], two["rows"], two["key_bits"]) == (1, 2, 300, 128)
+    first, second = speed.run_point(speed.Point("", data, 128, 2), 1, at=(1, 2))
+    assert (first["trees"], second["trees"], second["rows"], second["key_bits"]) == (1, 2, 300, 128)
     for kind in speed.KINDS:
-        assert 0 < one[kind]["total"] < two[kind]["total"]
-        assert 0 < two[kind]["per tree"] * 2 <= two[kind]["total"]
-    assert 0.5 < speed.ratio(two, "MB per tree") < 0.9  # cut points and sums are sent as well
+        assert 0 < first[kind]["total"] < second[kind]["total"]
+        assert 0 < second[kind]["per tree"] * 2 <= second[kind]["total"]
+    assert 0.5 < speed.ratio(second, "MB per tree") < 0.9  # cut points and sums are sent as well
     assert [speed.trend(0.6, last) for last in (0.5, 0.58, 0.6)] == ["yes", "hardly", "no"]
 
 

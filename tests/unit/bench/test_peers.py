@@ -72,11 +72,11 @@ def peers() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("adapters")
+    folder = tmp_path_factory.mktemp("adapters")
     for name, changes in {"vfxgb": {}, **OTHERS}.items():
-        (found / f"{name}.py").write_text(FAKE.format(**{**RIGHT, "title": name, **changes}))
-    (found / "broken.py").write_text("raise RuntimeError('not finished')\n")
-    return found
+        (folder / f"{name}.py").write_text(FAKE.format(**{**RIGHT, "title": name, **changes}))
+    (folder / "broken.py").write_text("raise RuntimeError('not finished')\n")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +96,8 @@ def result(peers: Any, folder: Path, settings: Any, tmp_path_factory: pytest.Tem
 
 
 def document(result: tuple[int, Path]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((result[1] / "peers.json").read_text())
-    return found
+    written: dict[str, Any] = json.loads((result[1] / "peers.json").read_text())
+    return written
 
 
 def test_states(result: tuple[int, Path]) -> None:
@@ -115,16 +115,16 @@ def test_states(result: tuple[int, Path]) -> None:
 
 def test_answers_are_checked(result: tuple[int, Path]) -> None:
     """A wrong answer is called wrong and has no time; the peer's other operations have."""
-    found = {(one["peer"], one["operation"]): one for one in document(result)["operations"]}
-    assert {peer for peer, _ in found} == {"vfxgb", "right", "wrong"}
-    assert found["wrong", "scale"]["wrong"].startswith("6 of 6 decrypt to something else: found ")
-    assert found["wrong", "scale"]["microseconds"] is None
-    for key, one in found.items():
+    lines = {(line["peer"], line["operation"]): line for line in document(result)["operations"]}
+    assert {peer for peer, _ in lines} == {"vfxgb", "right", "wrong"}
+    assert lines["wrong", "scale"]["wrong"].startswith("6 of 6 decrypt to something else: found ")
+    assert lines["wrong", "scale"]["microseconds"] is None
+    for key, line in lines.items():
         if key != ("wrong", "scale"):
-            assert one["wrong"] == ""
-            assert len(one["cpu"]) == len(one["wall"]) == 2
-            assert one["microseconds"] > 0
-    counts = {operation: one["count"] for (peer, operation), one in found.items() if peer == "right"}
+            assert line["wrong"] == ""
+            assert len(line["cpu"]) == len(line["wall"]) == 2
+            assert line["microseconds"] > 0
+    counts = {operation: line["count"] for (peer, operation), line in lines.items() if peer == "right"}
     assert counts == {
         "encrypt": 6,
         "add, in a long sum": 20,
@@ -136,8 +136,8 @@ def test_answers_are_checked(result: tuple[int, Path]) -> None:
 
 def test_training(result: tuple[int, Path]) -> None:
     """A key that a peer cannot change is everybody's in the second part; errors and crashes are one line each."""
-    found = document(result)
-    lines = [(one["part"], one["peer"], one["key_bits"], one["rows"]) for one in found["training"]]
+    written = document(result)
+    lines = [(line["part"], line["peer"], line["key_bits"], line["rows"]) for line in written["training"]]
     assert lines == [
         ("whole", "vfxgb", 2048, 50),
         ("whole", "right", 512, 50),
@@ -145,10 +145,10 @@ def test_training(result: tuple[int, Path]) -> None:
         ("small", "right", 512, 40),
         ("small", "vfxgb", 2048, 40),
     ]
-    assert [one["ratio"] for one in found["training"]] == [None, None, 1.0, 4.0, 1.0]
-    assert all(one["auc"] == 1.0 and "generated table" in one["source"] for one in found["training"])
-    assert found["failed_trainings"]["wrong he"] == "train: ValueError: two lines"
-    assert "SIGABRT during train" in found["failed_trainings"]["crash plain"]
+    assert [line["ratio"] for line in written["training"]] == [None, None, 1.0, 4.0, 1.0]
+    assert all(line["auc"] == 1.0 and "generated table" in line["source"] for line in written["training"])
+    assert written["failed_trainings"]["wrong he"] == "train: ValueError: two lines"
+    assert "SIGABRT during train" in written["failed_trainings"]["crash plain"]
 
 
 def test_markdown(result: tuple[int, Path]) -> None:
@@ -171,14 +171,14 @@ def test_ratios(peers: Any) -> None:
     """Every way in which vfxgb encrypts is compared with the one way of a peer; without a time there is no ratio."""
     ratios = importlib.import_module("peers.ratios")
     line = {"scheme": "ou", "bits": 2048}
-    found = [
+    measured = [
         {**line, "peer": "vfxgb", "operation": "encrypt", "microseconds": 2.0},
         {**line, "peer": "vfxgb", "operation": "encrypt, short randomness", "microseconds": 1.0},
         {**line, "peer": "vfxgb", "operation": "decrypt", "microseconds": 5.0},
         {**line, "peer": "heu", "operation": "encrypt", "microseconds": 8.0},
         {**line, "peer": "heu", "operation": "decrypt", "microseconds": None},
     ]
-    assert [(one["operation"], one["peer"], one["ratio"]) for one in ratios.operation_ratios(found)] == [
+    assert [(line["operation"], line["peer"], line["ratio"]) for line in ratios.operation_ratios(measured)] == [
         ("encrypt", "heu", 4.0),
         ("encrypt, short randomness", "heu", 8.0),
     ]
@@ -247,10 +247,10 @@ def test_training_of_real_peers(peers: Any, name: str, trainer: str, key_bits: i
     missing = worker.hello().get("missing")
     if missing:
         pytest.skip(f"{peer.title}: {missing}; {peer.install}")
-    found = worker.train(trainer, "give_credit", 200, depth=3, bins=8, trees=2, key_bits=key_bits)
-    assert found["auc"] > 0.7
-    assert (found["rows"], found["rounds"]) == (200, 4)
-    assert len(found["cpu"]) == len(found["wall"]) == (1 if name == "fedtree" else 2)
+    answer = worker.train(trainer, "give_credit", 200, depth=3, bins=8, trees=2, key_bits=key_bits)
+    assert answer["auc"] > 0.7
+    assert (answer["rows"], answer["rounds"]) == (200, 4)
+    assert len(answer["cpu"]) == len(answer["wall"]) == (1 if name == "fedtree" else 2)
 
 
 def test_adapters_are_documented(peers: Any) -> None:

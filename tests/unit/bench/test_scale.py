@@ -91,9 +91,9 @@ def test_a_file_keeps_what_was_not_measured(tmp_path: Path, monkeypatch: pytest.
     document = json.loads(file.read_text())
     assert list(document) == ["shards", "costs"]
     assert [key["scheme"] for key in document["costs"]["found"]["keys"]] == ["ou", "paillier"]
-    found = projections(document, measure.QUICK_BITS)
-    assert len(found) == 8
-    fewer, more = found[0], found[1]
+    projected = projections(document, measure.QUICK_BITS)
+    assert len(projected) == 8
+    fewer, more = projected[0], projected[1]
     assert (fewer.workers, more.workers) == (10, 100)
     assert more.encrypt == pytest.approx(fewer.encrypt / 10)
     assert more.trees["10 Gbit/s"] <= more.trees["1 Gbit/s"] <= fewer.trees["1 Gbit/s"]

@@ -38,7 +38,7 @@ def tree(shape: Shape = SHAPE, place: Place = PLACE, key: KeyCosts = KEY, line: 
 def test_more_of_anything_takes_more(field: str) -> None:
     larger = replace(SHAPE, **{field: 2 * getattr(SHAPE, field)})
     assert tree(larger, line=1e12) > tree(line=1e12) or field == "passive"
-    before, after = (work(one, KEY, ROW, PLACE, PLACE) for one in (SHAPE, larger))
+    before, after = (work(shape, KEY, ROW, PLACE, PLACE) for shape in (SHAPE, larger))
     assert seconds_together(after, larger, 2) > seconds_together(before, SHAPE, 2)
     assert sent_bytes(larger, KEY) >= sent_bytes(SHAPE, KEY)
 
@@ -46,11 +46,11 @@ def test_more_of_anything_takes_more(field: str) -> None:
 def test_rows_alone_are_linear_where_joint_cells_are_not_in_play() -> None:
     single = Shape(rows=100_000, own=1, other=1, bins=32, depth=5)
     ten = replace(single, rows=1_000_000)
-    found = [work(shape, KEY, ROW, PLACE, PLACE) for shape in (single, ten)]
+    needed = [work(shape, KEY, ROW, PLACE, PLACE) for shape in (single, ten)]
     for part in ("encrypt", "read", "gradients", "root", "deeper", "split", "once_active"):
-        assert getattr(found[1], part) == pytest.approx(10 * getattr(found[0], part), rel=0.02), part
+        assert getattr(needed[1], part) == pytest.approx(10 * getattr(needed[0], part), rel=0.02), part
     # What answers take depends on nodes only.
-    assert (found[1].answer, found[1].open) == (found[0].answer, found[0].open)
+    assert (needed[1].answer, needed[1].open) == (needed[0].answer, needed[0].open)
 
 
 def test_cores_help_until_the_line_is_full() -> None:

@@ -38,7 +38,7 @@ def test_configurations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "(1 of 4)" in captured.err
     numbers = json.loads(file.read_text())
     encrypted, shares, plain, xgboost = numbers["configurations"]
-    names = [found["name"] for found in (encrypted, shares, plain, xgboost)]
+    names = [entry["name"] for entry in (encrypted, shares, plain, xgboost)]
     assert names == ["batch_he ou-short", "ot_shares", "plain", "xgboost"]
     # Once: the base transfers, and five trees of masks a row, of up to 4 levels, both ways.
     assert 300 * 5 * 16 < shares["once_bytes"] - 680_801 < 300 * 5 * 200
@@ -130,23 +130,23 @@ def test_per_tree_numbers_are_what_the_longer_run_took_beyond_the_shorter() -> N
     whole = TrainRun([4.0, 5.0, 6.0], 12.0, 1.5, {"additions": 40, "packing": 4}, {}, 700, 250, 9)
     job = TrainJob("synthetic", 10, (1, 1), "batch_he", {}, 1, 2, 2, 2)
     costs = {"additions": {"1": [1.0, 2.0, 9.0], "2": [1.5]}, "packing": {"1": [3.0], "2": [2.0]}}
-    found = measure.make_measurement("x", job, JobResult("", 10, (1, 1), 3, single, whole, costs, 64, 80))
-    assert (found.seconds, found.cpu_seconds, found.sent, found.received) == (6.0, 5.0, 300.0, 100.0)
-    assert found.operations == {"additions": 15.0, "packing": 2.0}
-    assert found.floor == (15 * 2.0 + 2 * 3.0) / 2
-    assert found.loaded_floor == 15 * 1.5 + 2 * 2.0
-    assert (found.peak_bytes, found.peak_with_pool) == (7, 9)
+    measured = measure.make_measurement("x", job, JobResult("", 10, (1, 1), 3, single, whole, costs, 64, 80))
+    assert (measured.seconds, measured.cpu_seconds, measured.sent, measured.received) == (6.0, 5.0, 300.0, 100.0)
+    assert measured.operations == {"additions": 15.0, "packing": 2.0}
+    assert measured.floor == (15 * 2.0 + 2 * 3.0) / 2
+    assert measured.loaded_floor == 15 * 1.5 + 2 * 2.0
+    assert (measured.peak_bytes, measured.peak_with_pool) == (7, 9)
     alone = measure.make_measurement("x", job, JobResult("", 10, (1, 1), 3, single, None, {}, 0, 0))
     assert (alone.seconds, alone.sent, alone.operations) == (3.0, 100.0, {"additions": 10.0})
 
 
 def test_costs_have_the_names_that_runs_count() -> None:
     key = generate("paillier", 512, insecure=True)
-    found = operations(key, 100, 20)
-    assert {operation.name for operation in found} == set(report.OPERATIONS)
+    timed = operations(key, 100, 20)
+    assert {operation.name for operation in timed} == set(report.OPERATIONS)
     lane = lane_for(key, 100)
     assert lane.sums == (511 - lane.overhead) // lane.width
-    for operation in found:
+    for operation in timed:
         operation.measure(1)
         assert operation.count > 0
     assert floor_seconds({"additions": 4}, {"additions": 2.0, "packing": 1.0}, 2) == 4.0
@@ -161,11 +161,11 @@ def test_real_tables_are_split_as_fate_splits_them(monkeypatch: pytest.MonkeyPat
     cells[:, 0] = [0, 1, 0, 1, 0, 1]
     path = tmp_path / "give_credit.csv.gz"
     write(path, names, cells)
-    found = datasets.load("give_credit", 5)
-    assert found.source == "give_credit.csv.gz, 5 x (5+5)"
-    assert found.X[:, : found.n_active].tolist() == cells[:5, 6:].tolist()
-    assert found.X[:, found.n_active :].tolist() == cells[:5, 1:6].tolist()
-    assert found.y.tolist() == [0, 1, 0, 1, 0]
+    loaded = datasets.load("give_credit", 5)
+    assert loaded.source == "give_credit.csv.gz, 5 x (5+5)"
+    assert loaded.X[:, : loaded.n_active].tolist() == cells[:5, 6:].tolist()
+    assert loaded.X[:, loaded.n_active :].tolist() == cells[:5, 1:6].tolist()
+    assert loaded.y.tolist() == [0, 1, 0, 1, 0]
     with pytest.raises(FormatError, match=r"give_credit.csv.gz: found 6 rows"):
         datasets.load("give_credit", 7)
     write(path, names[:-1], cells[:, :-1])
@@ -198,10 +198,10 @@ def test_protocols_with_parameters(
     names = "plain,ldp,ldp:mechanism=laplace:epsilon=1"
     assert main(["bench", "train", *TINY, "--protocols", names, "--json", str(file)]) == 0
     assert "ldp:mechanism=laplace:epsilon=1" in capsys.readouterr().out
-    found = json.loads(file.read_text())["protocols"]
-    assert [one["name"] for one in found] == names.split(",")
+    measured = json.loads(file.read_text())["protocols"]
+    assert [entry["name"] for entry in measured] == names.split(",")
     # Sums do not travel.
-    assert found[1]["received"] < found[0]["received"]
+    assert measured[1]["received"] < measured[0]["received"]
 
 
 @pytest.mark.parametrize("names", ["no_such", "ldp:epsilon", "ldp:mechanism=laplace"])
