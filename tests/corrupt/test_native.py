@@ -92,7 +92,7 @@ def test_mixed_native_keys(make_key) -> None:
         with pytest.raises(ValueError, match=r".+"):
             a.concat(b)
         with pytest.raises(ValueError, match=r".+"):
-            make_key("paillier")._native.decrypt(b)
+            make_key("paillier").native.decrypt(b)
 
 
 def test_even_modulus_of_a_key() -> None:
