@@ -13,14 +13,14 @@ from dataclasses import replace
 
 import pytest
 
-from network_runs import DEADLINE, QUICK, Town
+from network_runs import CALM, DEADLINE, Town
 from proxy import Proxy
 from tls_hello import P256, X25519, X25519MLKEM768, read_client_hello, read_server_hello
 from vfxgb.errors import PeerError
 from vfxgb.transport.network import Identity, Refusal
 from vfxgb.transport.network.key_exchange import POST_QUANTUM_GROUP, negotiated_group, objection
 
-CONTENT = replace(QUICK, require_post_quantum=False)
+CONTENT = replace(CALM, require_post_quantum=False)
 TLS13 = 0x0304
 FRAME = (b"header", b"payload")
 
