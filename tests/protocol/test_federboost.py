@@ -254,7 +254,7 @@ def test_a_constant_feature_is_randomised_too(shops) -> None:
     [
         ({}, "either epsilon"),
         ({"epsilon": 1.0, "total_epsilon": 1.0}, "either epsilon"),
-        ({"epsilon": 0.0}, "positive"),
+        ({"epsilon": 0.0}, "wanted a number above 0"),
         ({"total_epsilon": float("inf")}, "positive"),
     ],
 )

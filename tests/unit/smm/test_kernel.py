@@ -92,7 +92,7 @@ def test_what_two_vectors_have_at_a_row_follows_the_law_of_its_leverage(cover) -
     ranks = np.zeros((draws, n))
     for ranked in ranks:
         kernel = SecureKernel(matrix, cover, rng.bytes)
-        span, sizes, _ = np.linalg.svd(kernel.columns(), full_matrices=False)
+        span, sizes, _ = np.linalg.svd(columns_of(kernel), full_matrices=False)
         span = span[:, sizes > 1e-9 * sizes[0]]
         free, dimensions = 1.0 - (span**2).sum(axis=1), n - span.shape[1]
         share = (kernel.null_vectors(5)[1:3] ** 2).sum(axis=0) / free
