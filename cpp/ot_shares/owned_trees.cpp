@@ -8,17 +8,25 @@
 
 namespace vfxgb::ot_shares {
 
-OwnedTrees::OwnedTrees(SlotTrees trees, const Block& delta)
-    : trees_(std::move(trees)), delta_(delta), roots_(trees_.forest.trees(), Block{0, 0}) {}
+OwnedTrees::OwnedTrees(SlotTrees trees, const Block& delta, const Path& path)
+    : trees_(std::move(trees)), delta_(delta), roots_(cleared<Block>(trees_.forest.trees(), path)) {}
 
-void OwnedTrees::fill(std::size_t block, const Block* roots) { place_block(trees_, block, one, roots, roots_.data()); }
+void OwnedTrees::fill(std::size_t first, std::size_t count, const Block* roots) {
+  place_rows(trees_, first, count, one, roots, roots_.data<Block>());
+}
 
-void OwnedTrees::cache(std::size_t threads) {
+void OwnedTrees::cache(const Path& path, std::size_t threads) {
+  const Block* roots = roots_.data<Block>();
   values_ = all_values(
-      trees_, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row, Block* out) {
-        ot::tree_leaves(hash, delta_, forest, roots_.data() + slot * trees_.forest.rows + row, out, threads);
+      trees_, path, [&](const ot::Hash& hash, const ot::Forest& forest, std::size_t slot, std::size_t row, Block* out) {
+        ot::tree_leaves(hash, delta_, forest, roots + slot * trees_.forest.rows + row, out, threads);
       });
-  roots_ = ot::Blocks();
+  roots_ = Buffer();
+}
+
+void OwnedTrees::drop() const {
+  roots_.drop();
+  values_.drop();
 }
 
 OwnedTrees::Masked OwnedTrees::mask_gradients(TreeNumber tree, const std::vector<i32>& rows,
@@ -47,14 +55,16 @@ Pairs OwnedTrees::sums(TreeNumber tree, const RowGroups& groups, const std::vect
 void OwnedTrees::add_up(const Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, Pair* totals,
                         Pair* out, std::size_t threads) const {
   const ShareLoops& loops = share_loops(trees_.hashes[0].path());
+  const bool kept = values_.size() > 0;
+  const Block *values = values_.data<Block>(), *own_roots = roots_.data<Block>();
   const std::size_t all = groups.empty() ? 0 : groups[0].size();
   const std::vector<std::size_t> start = offsets(trees_, value_count);
   each_task(trees_, groups, chosen, out, threads, [&] {
-    return [&, nodes = LaneNodes(values_.empty() ? most_values(trees_) : 0)](const Few& few, Pair* cells) mutable {
+    return [&, nodes = LaneNodes(kept ? 0 : most_values(trees_))](const Few& few, Pair* cells) mutable {
       Pair* total = totals ? totals + few.position * all + few.first : nullptr;
-      if (!values_.empty()) {
+      if (kept) {
         const std::size_t leaves = few.shape.leaves, each = few.shape.values();
-        const Block* own = values_.data() + start[few.slot];
+        const Block* own = values + start[few.slot];
         Lanes cut = {};
         for (std::size_t i = 0; i < few.count; ++i) {
           prefetch(own + static_cast<std::size_t>(few.rows[std::min(i + 2, few.count - 1)]) * each, each);
@@ -68,10 +78,10 @@ void OwnedTrees::add_up(const Block& tweak, const RowGroups& groups, const std::
       }
       // Rows of a node are scattered: what the next ones need is fetched while these are worked on.
       for (const i32 row : few.next)
-        __builtin_prefetch(roots_.data() + few.slot * trees_.forest.rows + static_cast<std::size_t>(row));
+        __builtin_prefetch(own_roots + few.slot * trees_.forest.rows + static_cast<std::size_t>(row));
       Lanes roots = {};
       for (std::size_t i = 0; i < few.count; ++i)
-        roots.block[i] = roots_[few.slot * trees_.forest.rows + static_cast<std::size_t>(few.rows[i])];
+        roots.block[i] = own_roots[few.slot * trees_.forest.rows + static_cast<std::size_t>(few.rows[i])];
       ot::grow(*few.hash, delta_, few.shape, roots, nodes.data());
       loops.add_trees(few.hash->key(), tweak, nodes.data(), few.shape.leaves, few.count, total, cells);
       if (total && few.shape.cut()) add_cut(*few.hash, tweak, nodes[few.shape.leaves], few.count, total);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ot_shares/cleared_buffer.h"
 #include "ot_shares/pair.h"
 #include "ot_shares/slot_trees.h"
 
@@ -10,14 +11,19 @@ namespace vfxgb::ot_shares {
 
 class OwnedTrees {
  public:
-  OwnedTrees(SlotTrees trees, const ot::Block& delta);
+  // Throws what Buffer throws.
+  OwnedTrees(SlotTrees trees, const ot::Block& delta, const Path& path = std::nullopt);
   const SlotTrees& trees() const { return trees_; }
+  std::size_t bytes() const { return roots_.size() + values_.size(); }
 
-  // roots[slot][row of the block], as ot::tree_corrections gives them.
-  void fill(std::size_t block, const ot::Block* roots);
+  // The roots of rows first, first + 1, ...: roots[slot][row], as ot::tree_corrections gives them for each block.
+  // Throws std::invalid_argument for rows that do not exist.
+  void fill(std::size_t first, std::size_t count, const ot::Block* roots);
   // Keeps all leaves (and C), 16 bytes each, in place of the roots: growing trees again takes as long as hashing their
   // leaves.
-  void cache(std::size_t threads);
+  void cache(const Path& path, std::size_t threads);
+  // See Buffer.
+  void drop() const;
 
   // What the active party sends for some rows, and what it keeps. d: [slot chosen][row]; sums: cells(chosen), X of the
   // rows.
@@ -39,8 +45,8 @@ class OwnedTrees {
 
   SlotTrees trees_;
   ot::Block delta_;
-  ot::Blocks roots_;   // [slot][row]
-  ot::Blocks values_;  // [slot][row][leaf, then C], or empty
+  Buffer roots_;   // Block[slot][row]
+  Buffer values_;  // Block[slot][row][leaf, then C], or empty
 };
 
 }  // namespace vfxgb::ot_shares

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "ot_shares/cleared_buffer.h"
 #include "ot_shares/pair.h"
 #include "ot_shares/slot_trees.h"
 
@@ -58,8 +59,8 @@ void each_few(const SlotTrees& trees, const Task& task, std::size_t slot, std::s
               Visit visit) {
   const i32* rows = task.rows.data();
   for (std::size_t i = 0; i < task.rows.size();) {
-    const std::size_t block = static_cast<std::size_t>(rows[i]) / trees.block_rows;
-    const std::size_t limit = (block + 1) * trees.block_rows;
+    const std::size_t block = trees.block_of(static_cast<std::size_t>(rows[i]));
+    const std::size_t limit = trees.block_end(block);
     std::size_t count = 1;
     while (count < lane_count && i + count < task.rows.size() && static_cast<std::size_t>(rows[i + count]) < limit)
       ++count;
@@ -124,29 +125,32 @@ inline std::size_t one(TreeShape) { return 1; }
 inline std::size_t depth(TreeShape shape) { return shape.depth(); }
 inline std::size_t value_count(TreeShape shape) { return shape.values(); }
 
-// Copies what belongs to a block of rows to its place among all rows, slot by slot.
-template <class Per>
-void place_block(const SlotTrees& trees, std::size_t block, Per per, const Block* in, Block* out) {
+// Copies what belongs to some rows to its place among all rows, slot by slot. Throws std::invalid_argument for rows
+// that do not exist.
+template <class Item, class Per>
+void place_rows(const SlotTrees& trees, std::size_t first, std::size_t count, Per per, const Item* in, Item* out) {
+  trees.check_rows(first, count);
   const std::vector<std::size_t> start = offsets(trees, per);
   for (std::size_t slot = 0; slot < trees.slots(); ++slot) {
-    const std::size_t each = per(trees.forest.shapes[slot]), count = trees.rows_of(block) * each;
-    std::copy_n(in, count, out + start[slot] + block * trees.block_rows * each);
-    in += count;
+    const std::size_t each = per(trees.forest.shapes[slot]);
+    std::copy_n(in, count * each, out + start[slot] + first * each);
+    in += count * each;
   }
 }
 
 // The values of every tree, block by block and slot by slot; grow(hash, forest, slot, first row, out).
 template <class Grow>
-ot::Blocks all_values(const SlotTrees& trees, Grow grow) {
+Buffer all_values(const SlotTrees& trees, const Path& path, Grow grow) {
   const std::vector<std::size_t> start = offsets(trees, value_count);
-  ot::Blocks out(start.back());
+  Buffer out(start.back() * sizeof(Block), path);
   for (std::size_t slot = 0; slot < trees.slots(); ++slot) {
     const auto leaves = static_cast<i32>(trees.forest.shapes[slot].leaves);
     for (std::size_t block = 0; block < trees.blocks(); ++block) {
-      const std::size_t row = block * trees.block_rows;
-      grow(trees.hashes[block], ot::Forest({leaves}, trees.rows_of(block)), slot, row,
-           out.data() + start[slot] + row * trees.forest.shapes[slot].values());
+      const std::size_t row = trees.block_begin(block), count = trees.block_end(block) - row;
+      grow(trees.hashes[block], ot::Forest({leaves}, count), slot, row,
+           out.data<Block>() + start[slot] + row * trees.forest.shapes[slot].values());
     }
+    out.drop();
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "ot_shares/held_trees.h"
 #include "ot_shares/left_shares.h"
+#include "ot_shares/masked_rows.h"
 #include "ot_shares/owned_trees.h"
 #include "ot_shares/pair_bits.h"
 #include "ot_shares/share_loops.h"
@@ -68,11 +69,28 @@ struct Parties {
     const Block delta = random_block();
     const SlotTrees trees(session, leaves, rows, block_rows);
     owned = std::make_unique<OwnedTrees>(trees, delta);
-    held = std::make_unique<HeldTrees>(trees, holes.data());
+    held = std::make_unique<HeldTrees>(trees);
+    for (const std::size_t s : {0, 1}) {
+      const std::size_t first = s * edge, count = s ? rows - edge : edge;
+      const SlotTrees part(session, leaves, count, block_rows, first);
+      owned_part[s] = std::make_unique<OwnedTrees>(part, delta);
+      held_part[s] = std::make_unique<HeldTrees>(part);
+    }
     for (std::size_t block = 0; block < trees.blocks(); ++block) fill(trees, delta, block);
   }
+  // Rows begin to end - 1 of a block that begins at row `first`, [slot][row][each].
+  template <class Item, class Per>
+  static std::vector<Item> cut(const ot::Forest& forest, const Item* in, Per per, std::size_t first, std::size_t begin,
+                               std::size_t end) {
+    std::vector<Item> out;
+    for (const ot::TreeShape shape : forest.shapes) {
+      out.insert(out.end(), in + (begin - first) * per(shape), in + (end - first) * per(shape));
+      in += forest.rows * per(shape);
+    }
+    return out;
+  }
   void fill(const SlotTrees& trees, const Block& delta, std::size_t block) {
-    const std::size_t count = trees.rows_of(block);
+    const std::size_t begin = trees.block_begin(block), end = trees.block_end(block), count = end - begin;
     const ot::Forest forest(leaves, count);
     std::vector<ot::Leaf> some;
     for (std::size_t slot = 0; slot < leaves.size(); ++slot)
@@ -88,16 +106,73 @@ struct Parties {
     ot::Blocks roots(forest.trees()), corrections(forest.corrections()), copaths(forest.transfers());
     ot::tree_corrections(trees.hashes[block], delta, forest, q.data(), roots.data(), corrections.data(), 2);
     ot::tree_copaths(trees.hashes[block], forest, some.data(), t.data(), corrections.data(), copaths.data(), 2);
-    owned->fill(block, roots.data());
-    held->fill(block, copaths.data());
+    owned->fill(begin, count, roots.data());
+    held->fill(begin, count, some.data(), copaths.data());
+    // The same to two shards, whose edge lies within a block.
+    const auto one = [](ot::TreeShape) { return std::size_t{1}; };
+    const auto depth = [](ot::TreeShape shape) { return std::size_t{shape.depth()}; };
+    for (const std::size_t s : {0, 1}) {
+      const std::size_t first = s ? std::max(begin, edge) : begin, last = s ? end : std::min(end, edge);
+      if (first >= last) continue;
+      const std::size_t place = s ? first - edge : first;
+      owned_part[s]->fill(place, last - first, cut(forest, roots.data(), one, begin, first, last).data());
+      held_part[s]->fill(place, last - first, cut(forest, some.data(), one, begin, first, last).data(),
+                         cut(forest, copaths.data(), depth, begin, first, last).data());
+    }
   }
+  static constexpr std::size_t edge = 1650;
 
   unsigned char session[ot::session_bytes];
   std::vector<i32> leaves = {5, 32, 2, 17};
   std::vector<ot::Leaf> holes;
   std::unique_ptr<OwnedTrees> owned;
   std::unique_ptr<HeldTrees> held;
+  std::unique_ptr<OwnedTrees> owned_part[2];
+  std::unique_ptr<HeldTrees> held_part[2];
 };
+
+// The sums of shards add up to those of all rows.
+void check_shards(const Parties& parties, TreeNumber tree, const std::vector<i32>& chosen,
+                  const std::vector<Pair>& values, const Pairs& d, const Pairs& root) {
+  Pairs x(root.size(), Pair{0, 0}), y(root.size(), Pair{0, 0});
+  for (const std::size_t s : {0, 1}) {
+    const std::size_t first = s * Parties::edge, count = s ? Parties::rows - Parties::edge : Parties::edge;
+    std::vector<i32> rows(count);
+    std::iota(rows.begin(), rows.end(), 0);
+    const i64* gh = reinterpret_cast<const i64*>(values.data() + first);
+    const auto [masked, sums] = parties.owned_part[s]->mask_gradients(tree, rows, chosen, gh, count, 2);
+    for (std::size_t k = 0; k < chosen.size(); ++k)
+      CHECK(std::equal(masked.begin() + static_cast<std::ptrdiff_t>(k * count),
+                       masked.begin() + static_cast<std::ptrdiff_t>((k + 1) * count),
+                       d.begin() + static_cast<std::ptrdiff_t>(k * Parties::rows + first), same));
+    const Pairs theirs = parties.held_part[s]->sums(tree, {rows}, chosen, {masked.data(), count}, 2);
+    for (std::size_t c = 0; c < x.size(); ++c) {
+      x[c] += sums[c];
+      y[c] += theirs[c];
+    }
+  }
+  CHECK(std::equal(x.begin(), x.end(), root.begin(), same));
+  std::vector<i32> all(Parties::rows);
+  std::iota(all.begin(), all.end(), 0);
+  const Pairs theirs = parties.held->sums(tree, {all}, chosen, {d.data(), Parties::rows}, 2);
+  CHECK(std::equal(y.begin(), y.end(), theirs.begin(), same));
+}
+
+void test_masked_rows() {
+  MaskedRows rows(2, 5);
+  const PairBits bits{7, 9};
+  const Pairs pairs = {{1, 2}, {3, 4}, {5, 6}, {127, 511}};
+  std::vector<unsigned char> packed(bits.bytes(pairs.size()));
+  pack_pairs(pairs.data(), pairs.size(), bits, packed.data(), 1);
+  rows.fill(3, 2, packed, bits, 1);
+  const std::vector<Pair> wanted = {{0, 0}, {0, 0}, {0, 0}, {1, 2}, {3, 4}, {0, 0}, {0, 0}, {0, 0}, {5, 6}, {127, 511}};
+  CHECK(rows.bytes() == wanted.size() * sizeof(Pair));
+  CHECK(std::equal(wanted.begin(), wanted.end(), rows.view(0, 2, nullptr).d, same));
+  CHECK(rows.view(1, 1, nullptr).d == rows.view(0, 2, nullptr).d + 5);
+  CHECK_THROWS(rows.fill(4, 2, packed, bits, 1));
+  CHECK_THROWS(rows.fill(3, 1, packed, bits, 1));
+  CHECK_THROWS(rows.view(1, 2, nullptr));
+}
 
 void test_sums() {
   Parties parties;
@@ -113,8 +188,12 @@ void test_sums() {
   const TreeNumber tree{test::generator()(), test::generator()() >> 1};
   for (const bool cached : {false, true}) {
     if (cached) {
-      parties.owned->cache(2);
-      parties.held->cache(2);
+      parties.owned->cache(std::nullopt, 2);
+      parties.held->cache(std::nullopt, 2);
+      for (const std::size_t s : {0, 1}) {
+        parties.owned_part[s]->cache(std::nullopt, 2);
+        parties.held_part[s]->cache(std::nullopt, 2);
+      }
     }
     const auto [d, root] = parties.owned->mask_gradients(tree, all, chosen, gh, Parties::rows, 2);
     CHECK(d.size() == chosen.size() * Parties::rows && root.size() == cells);
@@ -125,6 +204,7 @@ void test_sums() {
       place[static_cast<std::size_t>(rows[1][i])] = static_cast<i32>(i);
       CHECK(same(some[rows[1].size() + i], d[Parties::rows + static_cast<std::size_t>(rows[1][i])]));
     }
+    check_shards(parties, tree, chosen, values, d, root);
     const Pairs placed = parties.held->sums(tree, {rows[1]}, chosen, {some.data(), rows[1].size(), &place}, 2);
     for (const std::size_t threads : {1, 3}) {
       Pairs x = parties.owned->sums(tree, {rows[0], rows[1]}, chosen, threads);
@@ -159,7 +239,10 @@ void test_sums() {
   CHECK_THROWS(parties.owned->mask_gradients(tree, twice, first, gh, Parties::rows, 1));
   CHECK_THROWS(parties.owned->mask_gradients(tree, all, first, gh, Parties::rows - 1, 1));
   CHECK_THROWS(parties.owned->mask_gradients(tree, beyond, first, gh, Parties::rows + 1, 1));
-  CHECK_THROWS(parties.owned->trees().check_block(parties.owned->trees().blocks()));
+  CHECK_THROWS(parties.owned->trees().check_rows(Parties::rows, 1));
+  const std::vector<ot::Leaf> high(parties.leaves.size(), 5);
+  const std::vector<Block> path(parties.held->trees().forest.levels, Block{0, 0});
+  CHECK_THROWS(parties.held->fill(0, 1, high.data(), path.data()));
   const Pairs few(10);
   const std::vector<i32> nowhere(Parties::rows, -1);
   CHECK_THROWS(parties.held->sums(tree, RowGroups{all}, first, {few.data(), few.size()}, 1));
@@ -214,6 +297,7 @@ void test_packing() {
 int main() {
   test_loops();
   test_sums();
+  test_masked_rows();
   test_groups();
   test_left_shares();
   test_packing();

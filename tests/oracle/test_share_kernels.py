@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import ot_twin as twin
+from ot_runs import masked_rows
 from property_tests import examples
 from vfxgb import _native
 
@@ -41,8 +43,17 @@ class Forest:
     masks: list[list[list[twin.Pair]]]  # [slot][row][leaf]
     extra: list[list[twin.Pair]]  # [slot][row], of the nodes cut off
     holes: NDArray[np.uint16]
+    delta: bytes
+    roots: list[list[int]]  # [slot][row]
+    copaths: list[list[list[int]]]  # [slot][row][level]
     owned: _native.ot_shares.OwnedTrees
     held: _native.ot_shares.HeldTrees
+
+    def fill(self, owned: Any, held: Any, rows: range, first: int) -> None:
+        """Fill rows of trees whose row 0 is row `first` here."""
+        owned.fill(rows[0] - first, len(rows), block_bytes(own[row] for own in self.roots for row in rows))
+        copaths = block_bytes(node for own in self.copaths for row in rows for node in own[row])
+        held.fill(rows[0] - first, np.ascontiguousarray(self.holes[:, rows[0] : rows[-1] + 1]), copaths)
 
 
 def make(cached: bool) -> Forest:
@@ -64,23 +75,20 @@ def make(cached: bool) -> Forest:
         [twin.cut_mask(hashes[row // BLOCK_ROWS], twin.cut_of(tree, count), tweak) for row, tree in enumerate(trees)]
         for count, trees in zip(LEAVES, levels, strict=True)
     ]
-    leaves = np.array(LEAVES, dtype=np.int32)
-    owned = _native.ot_shares.OwnedTrees(SESSION, delta.to_bytes(16, "little"), leaves, ROWS, BLOCK_ROWS)
-    held = _native.ot_shares.HeldTrees(SESSION, leaves, holes, BLOCK_ROWS)
-    for block in range(len(hashes)):
-        rows = range(block * BLOCK_ROWS, min(ROWS, (block + 1) * BLOCK_ROWS))
-        owned.fill(block, block_bytes(roots[slot][row] for slot in range(len(LEAVES)) for row in rows))
-        copaths = [
-            node
-            for slot in range(len(LEAVES))
-            for row in rows
-            for node in twin.copath_of(levels[slot][row], int(holes[slot, row]))
-        ]
-        held.fill(block, block_bytes(copaths))
+    copaths = [
+        [twin.copath_of(tree, int(holes[slot, row])) for row, tree in enumerate(trees)]
+        for slot, trees in enumerate(levels)
+    ]
+    leaves, secret = np.array(LEAVES, dtype=np.int32), delta.to_bytes(16, "little")
+    owned = _native.ot_shares.OwnedTrees(SESSION, secret, leaves, ROWS, BLOCK_ROWS)
+    held = _native.ot_shares.HeldTrees(SESSION, leaves, ROWS, BLOCK_ROWS)
+    forest = Forest(masks, extra, holes, secret, roots, copaths, owned, held)
+    for first in range(0, ROWS, BLOCK_ROWS):
+        forest.fill(owned, held, range(first, min(ROWS, first + BLOCK_ROWS)), 0)
     if cached:
-        owned.cache(2)
-        held.cache(2)
-    return Forest(masks, extra, holes, owned, held)
+        owned.cache(threads=2)
+        held.cache(threads=2)
+    return forest
 
 
 @pytest.fixture(params=[False, True], ids=["grown", "kept"])
@@ -112,7 +120,7 @@ def test_both_shares(forest: Forest, slots: tuple[int, ...], threads: int) -> No
     assert pairs_of(own) == wanted_own
     place = np.full(ROWS, -1, dtype=np.int32)
     place[rows] = np.arange(len(rows))
-    theirs = forest.held.row_sums(COUNTER, RUN, rows, chosen, d, place, threads)
+    theirs = forest.held.row_sums(COUNTER, RUN, rows, chosen, masked_rows(d), place, threads=threads)
     shares = [
         [
             twin.held_share(
@@ -142,13 +150,50 @@ def test_nodes_of_a_partition(forest: Forest) -> None:
     pairs, slots = values(), np.array([0, 2, 4], dtype=np.int32)
     d, _ = forest.owned.cover(COUNTER, RUN, np.arange(ROWS, dtype=np.int32), slots, pairs)
     own = forest.owned.sums(COUNTER, RUN, partition, nodes, slots, 2)
-    theirs = forest.held.sums(COUNTER, RUN, partition, nodes, slots, d, None, 2)
+    theirs = forest.held.sums(COUNTER, RUN, partition, nodes, slots, masked_rows(d), threads=2)
     for k, node in enumerate(nodes):
         rows = partition.rows(int(node))
         one = forest.owned.cover(COUNTER, RUN, rows, slots, pairs)[1]
         assert np.array_equal(own[k], one)
         plain = [pairs[rows][forest.holes[s, rows] == b].sum(axis=0) for s in slots for b in range(LEAVES[s])]
         assert np.array_equal((theirs[k] - own[k]).view(np.int64), np.array(plain))
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("edge", [1, 20, 27, 44])
+def test_rows_in_two_shards(edge: int, cached: bool, tmp_path: Path) -> None:
+    """In mapped files, their memory given back now and then: masked pairs are the same, and sums add up."""
+    forest, leaves = make(cached=False), np.array(LEAVES, dtype=np.int32)
+    rows, slots = np.arange(ROWS, dtype=np.int32), np.array([0, 2, 4], dtype=np.int32)
+    pairs = values()
+    d, own = forest.owned.cover(COUNTER, RUN, rows, slots, pairs)
+    theirs = forest.held.row_sums(COUNTER, RUN, rows, slots, masked_rows(d))
+    found = []
+    for first, stop in ((0, edge), (edge, ROWS)):
+        count = stop - first
+        where = (leaves, count, BLOCK_ROWS, first)
+        owned = _native.ot_shares.OwnedTrees(SESSION, forest.delta, *where, str(tmp_path / "roots"))
+        held = _native.ot_shares.HeldTrees(SESSION, *where, str(tmp_path / "copaths"))
+        for row in range(first, stop, 7):
+            forest.fill(owned, held, range(row, min(row + 7, stop)), first)
+            owned.drop()
+            held.drop()
+        if cached:
+            owned.cache(str(tmp_path / "leaves"))
+            held.cache(str(tmp_path / "leaves"))
+        assert owned.nbytes > 0
+        assert not any(tmp_path.iterdir())
+        masked = _native.ot_shares.MaskedRows(3, count, str(tmp_path / "masked"))
+        masked.fill(0, count, _native.ot_shares.pack_pairs(d[:, first:stop], 64, 64), 64, 64)
+        masked.drop()
+        some = rows[:count]
+        covered, sums = owned.cover(COUNTER, RUN, some, slots, np.ascontiguousarray(pairs[first:stop]))
+        assert np.array_equal(covered, d[:, first:stop])
+        # Slot by slot, as where memory is short.
+        shares = [held.row_sums(COUNTER, RUN, some, slots[k : k + 1], masked, None, k) for k in range(len(slots))]
+        found.append((sums, np.concatenate(shares)))
+    assert np.array_equal(found[0][0] + found[1][0], own)
+    assert np.array_equal(found[0][1] + found[1][1], theirs)
 
 
 def test_another_counter_or_run_has_other_masks(forest: Forest) -> None:
@@ -198,8 +243,8 @@ def test_left_shares() -> None:
     ("call", "match"),
     [
         (
-            lambda f: _native.ot_shares.HeldTrees(SESSION, np.array([4], np.int32), np.array([[4]], np.uint16), 5),
-            "leaf 4 in row 0",
+            lambda f: f.held.fill(7, np.array([[0], [0], [7], [0], [0]], np.uint16), bytes(16 * 15)),
+            "leaf 7 in row 7 of slot 2, which has 7",
         ),
         (
             lambda f: _native.ot_shares.OwnedTrees(b"short", bytes(16), np.array([4], np.int32), 3, 2),
@@ -211,9 +256,13 @@ def test_left_shares() -> None:
         ),
         (lambda f: _native.ot_shares.OwnedTrees(SESSION, bytes(16), np.array([0], np.int32), 3, 2), "0 leaves"),
         (lambda f: _native.ot_shares.OwnedTrees(SESSION, bytes(16), np.array([4], np.int32), 0, 2), "trees need rows"),
-        (lambda f: f.owned.fill(3, b""), "block 3; there are 3"),
-        (lambda f: f.owned.fill(0, bytes(16)), "roots holds 1 blocks; wanted 100"),
-        (lambda f: f.held.fill(0, bytes(32)), "copaths holds 2 blocks"),
+        (lambda f: f.owned.fill(44, 2, bytes(160)), "rows 44 to 46; there are 45"),
+        (lambda f: f.owned.fill(0, 20, bytes(16)), "roots holds 1 blocks; wanted 100"),
+        (lambda f: f.held.fill(0, np.zeros((5, 1), np.uint16), bytes(32)), "copaths holds 2 blocks; wanted 15"),
+        (lambda f: f.held.fill(0, np.zeros((4, 1), np.uint16), bytes(32)), "holes must have shape"),
+        (lambda f: f.held.fill(45, np.zeros((5, 1), np.uint16), bytes(16 * 15)), "rows 45 to 46; there are 45"),
+        (lambda f: _native.ot_shares.MaskedRows(1, 3).fill(2, 2, bytes(4), 8, 8), "places 2 to 4; there are 3"),
+        (lambda f: held(f, begin=1), "masked gradients are of 1 slots; wanted 1 from 1 on"),
         (lambda f: cover(f, rows=[0, ROWS]), "a row that has no pair"),
         (lambda f: cover(f, rows=[3, 3]), "strictly ascending"),
         (lambda f: cover(f, slots=[1, 0]), "ascending and below 5"),
@@ -236,6 +285,6 @@ def cover(forest: Forest, rows: Any = (0, 1), slots: Any = (0,)) -> None:
     )
 
 
-def held(forest: Forest, rows: Any = (0, 1, 2), places: int = ROWS) -> None:
-    d = np.zeros((1, places, 2), np.uint64)
-    forest.held.row_sums(1, 1, np.array(rows, np.int32), np.zeros(1, np.int32), d)
+def held(forest: Forest, rows: Any = (0, 1, 2), places: int = ROWS, begin: int = 0) -> None:
+    masked = _native.ot_shares.MaskedRows(1, places)
+    forest.held.row_sums(1, 1, np.array(rows, np.int32), np.zeros(1, np.int32), masked, begin=begin)

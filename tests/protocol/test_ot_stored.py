@@ -1,5 +1,6 @@
 """Set-ups of `ot_shares` that are stored and used again: how often, by which runs, and what is refused."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from ot_runs import masked_bytes, same_model, seed_randomness, tables, train
 from vfxgb.data.table import Table
+from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import CapacityError, FormatError, TransferError
 from vfxgb.protocols.ot_shares import bound
 from vfxgb.protocols.ot_shares.active import OtSource
@@ -44,6 +46,36 @@ def test_a_stored_set_up_is_used_again(tmp_path: Path) -> None:
 def test_a_stored_set_up_needs_no_base_transfers(tmp_path: Path) -> None:
     first, second = ({entry.message for entry in stored(tmp_path).ledger.entries} for _ in range(2))
     assert first - second == {"ot-reply", "ot-request", "ot-answer"}
+
+
+@pytest.mark.parametrize("shards_first", [False, True])
+def test_a_set_up_serves_rows_in_memory_and_in_shards(shards_first: bool, tmp_path: Path) -> None:
+    """One file, whoever wrote it; its blocks and the shards end at different rows."""
+    shards = EngineSettings(memory_limit="300MB", shards=4)
+    engines = [shards, EngineSettings()] if shards_first else [EngineSettings(), shards]
+    first, second, third = (stored(tmp_path, engine=engine) for engine in (*engines, engines[0]))
+    assert [requests(one) for one in (first, second, third)] == [3, 0, 0]
+    assert same_model(first, second)
+    assert same_model(first, third)
+    assert same_model(first, train())
+
+
+def test_a_set_up_on_a_cluster_is_used_again(tmp_path: Path, dask_client: Any) -> None:
+    engine = EngineSettings(engine="dask", engine_address=dask_client, workers_hold_key=True, shards=3)
+    first, second = (stored(tmp_path, engine=engine) for _ in range(2))
+    assert (requests(first), requests(second)) == (3, 0)
+    assert same_model(first, second)
+    assert same_model(first, train())
+
+
+def test_blocks_that_the_head_does_not_announce(tmp_path: Path) -> None:
+    """A file that is whole, but has a block too many."""
+    stored(tmp_path)
+    path = tmp_path / "bank.shop.vfxgb-ot"
+    longer = path.read_bytes()[:-32] + bytes(16)
+    path.write_bytes(longer + hashlib.sha256(longer).digest())
+    with pytest.raises(FormatError, match="has other blocks than its head says; remove it to set up again"):
+        stored(tmp_path)
 
 
 @pytest.mark.parametrize("name", FILES)

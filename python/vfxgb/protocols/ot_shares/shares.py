@@ -13,10 +13,11 @@ from vfxgb.errors import CapacityError, MessageError
 from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.ot.session import tree_depth
 from vfxgb.protocols.ot_shares.params import OtSharesParams
+from vfxgb.rows.masks import BLOCK_BYTES, MaskForest, pack
 from vfxgb.transport.messages import Bulk, pack_bytes
 
-BLOCK_BYTES = 16
 MAX_BINS = 65_534
+HOLE_BYTES, PAIR_BYTES = 2, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,14 @@ class Slots:
         return np.where(self.leaves & (self.leaves - 1), self.leaves + 1, self.leaves)
 
     @cached_property
+    def depths(self) -> NDArray[np.int32]:
+        """Levels of each slot's trees."""
+        return np.array([tree_depth(count) for count in self.leaves.tolist()], dtype=np.int32)
+
+    @cached_property
     def levels(self) -> int:
         """The trees of one row have so many levels together."""
-        return sum(tree_depth(count) for count in self.leaves.tolist())
+        return int(self.depths.sum())
 
     @cached_property
     def candidates(self) -> NDArray[np.int64]:
@@ -73,9 +79,20 @@ class PairCodec:
         return ExactCode(self.rows, self.fraction_bits)
 
     def pack(self, pairs: NDArray[np.uint64]) -> Bulk:
-        """The low bits of uint64[..., 2]. What lies above them never leaves a party: carries there tell rows apart."""
+        """The low bits of uint64[..., 2]; see rows/masks.py."""
+        return pack_bytes(pack(pairs, self.exact.widths, self.threads))
+
+    def check(self, data: Bulk, count: int, what: str) -> None:
+        """Raise MessageError unless these are the bytes of `count` pairs."""
         widths = self.exact.widths
-        return pack_bytes(_native.ot_shares.pack_pairs(pairs, widths.g_bits, widths.h_bits, self.threads))
+        bits = count * (widths.g_bits + widths.h_bits)
+        if len(data) != (bits + 7) // 8:
+            raise MessageError(
+                f"{what}: found {len(data)} bytes, wanted {(bits + 7) // 8} for {count} pairs of {widths.g_bits} + "
+                f"{widths.h_bits} bits"
+            )
+        if bits % 8 and data[-1] >> bits % 8:
+            raise MessageError(f"{what}: found bits beyond the last of {count} pairs")
 
     def unpack(self, data: Bulk, shape: tuple[int, ...], what: str) -> NDArray[np.uint64]:
         """uint64[*shape, 2]. Raises MessageError for another number of bytes."""
@@ -107,9 +124,14 @@ def pair_codec(params: OtSharesParams, n_train: int, threads: int) -> PairCodec:
     return PairCodec(n_train, fraction_bits(n_train, params.precision_bits), threads)
 
 
-def block_count(n_rows: int, block_rows: int) -> int:
-    """Blocks of the set-up."""
-    return -(-n_rows // block_rows)
+def mask_forest(slots: Slots, session: bytes, n_rows: int, block_rows: int) -> MaskForest:
+    """The trees of a set-up for a RowStore."""
+    return MaskForest(session, slots.leaves, slots.depths, n_rows, block_rows)
+
+
+def block_ranges(n_rows: int, block_rows: int) -> list[tuple[int, int]]:
+    """First row and row after the last of each block of the set-up."""
+    return [(first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows)]
 
 
 def key_bytes(slots: Slots, n_rows: int, owner: bool) -> int:
@@ -120,6 +142,11 @@ def key_bytes(slots: Slots, n_rows: int, owner: bool) -> int:
 def leaf_bytes(slots: Slots, n_rows: int) -> int:
     """What all leaves take."""
     return BLOCK_BYTES * n_rows * int(slots.values.sum())
+
+
+def slot_row_bytes(params: OtSharesParams, n_outputs: int) -> int:  # noqa: ARG001 - see ProtocolSpec.row_bytes
+    """About what a passive party has in memory per row of a shard: one slot with up to 256 bins and missing values."""
+    return BLOCK_BYTES * tree_depth(257) + HOLE_BYTES + PAIR_BYTES
 
 
 def keeps_leaves(params: OtSharesParams, slots: Sequence[Slots], n_rows: int, owner: bool, party: str) -> bool:

@@ -1,0 +1,36 @@
+#include "ot_shares/masked_rows.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace vfxgb::ot_shares {
+
+void MaskedGradients::check(const RowGroups& groups) const {
+  for (const std::span<const i32> group : groups)
+    for (const i32 row : group)
+      if (const i64 at = place_of(row); at < 0 || static_cast<std::size_t>(at) >= places)
+        throw std::invalid_argument("row " + std::to_string(row) + " has no masked gradients");
+}
+
+MaskedRows::MaskedRows(std::size_t slots, std::size_t places, const Path& path)
+    : slots_(slots), places_(places), d_(cleared<Pair>(slots * places, path)) {}
+
+void MaskedRows::fill(std::size_t first, std::size_t count, std::span<const unsigned char> packed, PairBits bits,
+                      std::size_t threads) {
+  if (first > places_ || count > places_ - first)
+    throw std::invalid_argument("places " + std::to_string(first) + " to " + std::to_string(first + count) +
+                                "; there are " + std::to_string(places_));
+  const Pairs pairs = unpack_pairs(packed, slots_ * count, bits, threads);
+  for (std::size_t slot = 0; slot < slots_; ++slot)
+    std::copy_n(pairs.data() + slot * count, count, d_.data<Pair>() + slot * places_ + first);
+}
+
+MaskedGradients MaskedRows::view(std::size_t begin, std::size_t count, const std::vector<i32>* place) const {
+  if (begin > slots_ || count > slots_ - begin)
+    throw std::invalid_argument("masked gradients are of " + std::to_string(slots_) + " slots; wanted " +
+                                std::to_string(count) + " from " + std::to_string(begin) + " on");
+  return {d_.data<Pair>() + begin * places_, places_, place};
+}
+
+}  // namespace vfxgb::ot_shares
