@@ -31,16 +31,23 @@ const unsigned char* session_of(const py::bytes& session) {
   return reinterpret_cast<const unsigned char*>(view.data());
 }
 
-// Python's bytes need not stand at a multiple of 16: a copy that does, wiped in the end.
-ot::Blocks blocks_of(const py::buffer& buffer, std::size_t count, const char* name) {
-  const Bytes bytes(buffer, sizeof(Block));
-  if (bytes.count() != count)
-    throw std::invalid_argument(std::string(name) + " holds " + std::to_string(bytes.count()) + " blocks; wanted " +
-                                std::to_string(count));
-  ot::Blocks out(count);
-  if (count > 0) std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
-}
+// Blocks in a buffer of Python's. One that does not stand at a multiple of 16 is copied; the copy is wiped in the end.
+class BlocksOf {
+ public:
+  BlocksOf(const py::buffer& buffer, std::size_t count, const char* name) : bytes_(buffer, sizeof(Block)) {
+    if (bytes_.count() != count)
+      throw std::invalid_argument(std::string(name) + " holds " + std::to_string(bytes_.count()) + " blocks; wanted " +
+                                  std::to_string(count));
+    if (reinterpret_cast<std::uintptr_t>(bytes_.data()) % alignof(Block) == 0) return;
+    copy_.resize(count);
+    std::memcpy(copy_.data(), bytes_.data(), bytes_.size());
+  }
+  const Block* data() const { return copy_.empty() ? reinterpret_cast<const Block*>(bytes_.data()) : copy_.data(); }
+
+ private:
+  Bytes bytes_;
+  ot::Blocks copy_;
+};
 
 Array<u64> array_of_pairs(const ot_shares::Pairs& pairs, std::vector<py::ssize_t> shape) {
   shape.push_back(2);
@@ -55,6 +62,12 @@ ot_shares::Pairs pairs_of(const Array<u64>& array, const char* name) {
   ot_shares::Pairs out(static_cast<std::size_t>(array.size()) / 2);
   if (!out.empty()) std::memcpy(out.data(), array.data(), out.size() * sizeof(Pair));
   return out;
+}
+
+ot_shares::PairBits bits_of(unsigned g, unsigned h) {
+  const ot_shares::PairBits bits{g, h};
+  bits.check();
+  return bits;
 }
 
 ot_shares::SlotTrees trees_of(const py::bytes& session, const Array<i32>& leaves, py::ssize_t rows,
@@ -76,7 +89,7 @@ std::unique_ptr<OwnedTrees> make_owned(const py::bytes& session, const py::bytes
 
 void fill_owned(OwnedTrees& self, py::ssize_t first, py::ssize_t count, const py::buffer& roots) {
   const std::size_t start = not_negative(first, "first"), size = not_negative(count, "count");
-  const ot::Blocks own = blocks_of(roots, self.object.trees().slots() * size, "roots");
+  const BlocksOf own(roots, self.object.trees().slots() * size, "roots");
   const py::gil_scoped_release release;
   const Writing lock(self.guard);
   self.object.fill(start, size, own.data());
@@ -94,6 +107,24 @@ py::tuple cover(const OwnedTrees& self, u64 counter, u64 run, const Array<i32>& 
   });
   return py::make_tuple(array_of_pairs(masked.d, {extent(chosen.size()), extent(list.size())}),
                         array_of_pairs(masked.sums, {extent(masked.sums.size())}));
+}
+
+py::tuple cover_packed(const OwnedTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
+                       const Array<i64>& pairs, unsigned g_bits, unsigned h_bits, py::ssize_t threads) {
+  const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
+  const std::size_t team = positive(threads);
+  const ot_shares::PairBits bits = bits_of(g_bits, h_bits);
+  const i64* gh = shaped(pairs, {-1, 2}, "pairs");
+  const auto gh_rows = static_cast<std::size_t>(pairs.shape(0));
+  NewBytes packed(bits.bytes(chosen.size() * list.size()));
+  const ot_shares::Pairs sums = interruptible([&] {
+    const Reading lock(self.guard);
+    ot_shares::OwnedTrees::Masked masked =
+        self.object.mask_gradients({counter, run}, list, chosen, gh, gh_rows, team);
+    ot_shares::pack_pairs(masked.d.data(), masked.d.size(), bits, packed.data(), team);
+    return std::move(masked.sums);
+  });
+  return py::make_tuple(packed.take(), array_of_pairs(sums, {extent(sums.size())}));
 }
 
 Array<u64> owned_sums(const OwnedTrees& self, u64 counter, u64 run, const RowPartition& partition,
@@ -118,7 +149,7 @@ void fill_held(HeldTrees& self, py::ssize_t first, const Array<ot::Leaf>& holes,
   const ot::Forest& forest = self.object.trees().forest;
   const ot::Leaf* leaves = shaped(holes, {extent(forest.shapes.size()), -1}, "holes");
   const auto count = static_cast<std::size_t>(holes.shape(1));
-  const ot::Blocks own = blocks_of(copaths, forest.levels * count, "copaths");
+  const BlocksOf own(copaths, forest.levels * count, "copaths");
   const py::gil_scoped_release release;
   const Writing lock(self.guard);
   self.object.fill(start, count, leaves, own.data());
@@ -127,12 +158,6 @@ void fill_held(HeldTrees& self, py::ssize_t first, const Array<ot::Leaf>& holes,
 std::unique_ptr<MaskedRows> make_masked(py::ssize_t slots, py::ssize_t places, const OptionalPath& path) {
   const std::size_t wide = not_negative(slots, "slots"), many = not_negative(places, "places");
   return with_file(path, [&] { return std::make_unique<MaskedRows>(wide, many, path); });
-}
-
-ot_shares::PairBits bits_of(unsigned g, unsigned h) {
-  const ot_shares::PairBits bits{g, h};
-  bits.check();
-  return bits;
 }
 
 void fill_masked(MaskedRows& self, py::ssize_t first, py::ssize_t count, const py::buffer& packed, unsigned g_bits,
@@ -210,12 +235,12 @@ py::bytes pack_pairs(const Array<u64>& pairs, unsigned g_bits, unsigned h_bits, 
   const ot_shares::PairBits bits = bits_of(g_bits, h_bits);
   const std::size_t team = positive(threads);
   const ot_shares::Pairs in = pairs_of(pairs, "pairs");
-  std::string out(bits.bytes(in.size()), '\0');
+  NewBytes out(bits.bytes(in.size()));
   interruptible([&] {
-    ot_shares::pack_pairs(in.data(), in.size(), bits, reinterpret_cast<unsigned char*>(out.data()), team);
+    ot_shares::pack_pairs(in.data(), in.size(), bits, out.data(), team);
     return true;
   });
-  return out;
+  return out.take();
 }
 
 Array<u64> unpack_pairs(const py::buffer& data, py::ssize_t count, unsigned g_bits, unsigned h_bits,
@@ -251,6 +276,8 @@ void register_ot_shares(py::module_& module) {
       .def("cache", cache<OwnedTrees>, arg("path") = py::none(), arg("threads") = 1)
       .def("drop", drop<OwnedTrees>)
       .def("cover", cover, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("pairs"), arg("threads") = 1)
+      .def("cover_packed", cover_packed, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("pairs"),
+           arg("g_bits"), arg("h_bits"), arg("threads") = 1)
       .def("sums", owned_sums, arg("counter"), arg("run"), arg("partition"), arg("nodes"), arg("slots"),
            arg("threads") = 1);
   py::class_<HeldTrees>(module, "HeldTrees")

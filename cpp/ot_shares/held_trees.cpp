@@ -1,5 +1,6 @@
 #include "ot_shares/held_trees.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,8 +17,11 @@ constexpr std::size_t max_levels = 16;
 
 HeldTrees::HeldTrees(SlotTrees trees, const Path& path)
     : trees_(std::move(trees)),
-      holes_(cleared<Leaf>(trees_.forest.trees(), path ? Path(*path + ".holes") : path)),
-      copaths_(cleared<Block>(trees_.forest.transfers(), path)) {}
+      holes_(trees_.forest.trees() * sizeof(Leaf), path ? Path(*path + ".holes") : path),
+      copaths_(trees_.forest.transfers() * sizeof(Block), path) {
+  // A hole is a place among the leaves, so it must be one even before rows are filled.
+  std::fill_n(holes_.data<Leaf>(), trees_.forest.trees(), Leaf{0});
+}
 
 void HeldTrees::fill(std::size_t first, std::size_t count, const Leaf* holes, const Block* copaths) {
   for (std::size_t slot = 0; slot < trees_.slots(); ++slot)

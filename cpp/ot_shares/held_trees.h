@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "ot_shares/cleared_buffer.h"
 #include "ot_shares/masked_rows.h"
 #include "ot_shares/slot_trees.h"
 
@@ -11,7 +10,7 @@ namespace vfxgb::ot_shares {
 
 class HeldTrees {
  public:
-  // Until they are filled, trees have hole 0. Throws what Buffer throws. `path`: its file holds the co-paths; that of
+  // Until they are filled, holes are 0 and co-paths undefined. Throws what Buffer throws. `path`: its file holds the co-paths; that of
   // the holes has ".holes" behind its name.
   explicit HeldTrees(SlotTrees trees, const Path& path = std::nullopt);
   const SlotTrees& trees() const { return trees_; }

@@ -14,7 +14,7 @@ void MaskedGradients::check(const RowGroups& groups) const {
 }
 
 MaskedRows::MaskedRows(std::size_t slots, std::size_t places, const Path& path)
-    : slots_(slots), places_(places), d_(cleared<Pair>(slots * places, path)) {}
+    : slots_(slots), places_(places), d_(slots * places * sizeof(Pair), path) {}
 
 void MaskedRows::fill(std::size_t first, std::size_t count, std::span<const unsigned char> packed, PairBits bits,
                       std::size_t threads) {

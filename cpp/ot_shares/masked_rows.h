@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "ot_shares/cleared_buffer.h"
 #include "ot_shares/pair.h"
 #include "ot_shares/pair_bits.h"
 #include "ot_shares/row_groups.h"
@@ -25,7 +24,7 @@ struct MaskedGradients {
 
 class MaskedRows {
  public:
-  // All 0 at first. Throws what Buffer throws.
+  // Pairs are undefined until they are filled. Throws what Buffer throws.
   MaskedRows(std::size_t slots, std::size_t places, const Path& path = std::nullopt);
   std::size_t slots() const { return slots_; }
   std::size_t places() const { return places_; }

@@ -9,7 +9,7 @@
 namespace vfxgb::ot_shares {
 
 OwnedTrees::OwnedTrees(SlotTrees trees, const Block& delta, const Path& path)
-    : trees_(std::move(trees)), delta_(delta), roots_(cleared<Block>(trees_.forest.trees(), path)) {}
+    : trees_(std::move(trees)), delta_(delta), roots_(trees_.forest.trees() * sizeof(Block), path) {}
 
 void OwnedTrees::fill(std::size_t first, std::size_t count, const Block* roots) {
   place_rows(trees_, first, count, one, roots, roots_.data<Block>());

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "ot_shares/cleared_buffer.h"
 #include "ot_shares/pair.h"
 #include "ot_shares/slot_trees.h"
 
@@ -11,7 +10,7 @@ namespace vfxgb::ot_shares {
 
 class OwnedTrees {
  public:
-  // Throws what Buffer throws.
+  // Roots are undefined until they are filled. Throws what Buffer throws.
   OwnedTrees(SlotTrees trees, const ot::Block& delta, const Path& path = std::nullopt);
   const SlotTrees& trees() const { return trees_; }
   std::size_t bytes() const { return roots_.size() + values_.size(); }

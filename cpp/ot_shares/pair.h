@@ -1,8 +1,11 @@
 // Two numbers modulo 2^64, side by side: the masks, or the masked sums, of g and of h.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "core/buffer.h"
 #include "core/types.h"
 
 namespace vfxgb::ot_shares {
@@ -23,5 +26,8 @@ struct alignas(16) Pair {
 };
 
 using Pairs = std::vector<Pair, WipingAllocator<Pair>>;
+
+// Of a file that large memory is mapped to (core/buffer.h), or none for the heap.
+using Path = std::optional<std::string>;
 
 }  // namespace vfxgb::ot_shares

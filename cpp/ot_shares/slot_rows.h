@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "ot_shares/cleared_buffer.h"
 #include "ot_shares/pair.h"
 #include "ot_shares/slot_trees.h"
 

@@ -165,9 +165,10 @@ void test_masked_rows() {
   std::vector<unsigned char> packed(bits.bytes(pairs.size()));
   pack_pairs(pairs.data(), pairs.size(), bits, packed.data(), 1);
   rows.fill(3, 2, packed, bits, 1);
-  const std::vector<Pair> wanted = {{0, 0}, {0, 0}, {0, 0}, {1, 2}, {3, 4}, {0, 0}, {0, 0}, {0, 0}, {5, 6}, {127, 511}};
-  CHECK(rows.bytes() == wanted.size() * sizeof(Pair));
-  CHECK(std::equal(wanted.begin(), wanted.end(), rows.view(0, 2, nullptr).d, same));
+  CHECK(rows.bytes() == 10 * sizeof(Pair));
+  const Pair* d = rows.view(0, 2, nullptr).d;
+  for (const std::size_t slot : {0, 1})
+    for (const std::size_t i : {0, 1}) CHECK(same(d[5 * slot + 3 + i], pairs[2 * slot + i]));
   CHECK(rows.view(1, 1, nullptr).d == rows.view(0, 2, nullptr).d + 5);
   CHECK_THROWS(rows.fill(4, 2, packed, bits, 1));
   CHECK_THROWS(rows.fill(3, 1, packed, bits, 1));

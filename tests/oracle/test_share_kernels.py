@@ -288,3 +288,13 @@ def cover(forest: Forest, rows: Any = (0, 1), slots: Any = (0,)) -> None:
 def held(forest: Forest, rows: Any = (0, 1, 2), places: int = ROWS, begin: int = 0) -> None:
     masked = _native.ot_shares.MaskedRows(1, places)
     forest.held.row_sums(1, 1, np.array(rows, np.int32), np.zeros(1, np.int32), masked, begin=begin)
+
+
+def test_masked_pairs_that_are_packed_at_once() -> None:
+    forest = make(cached=False)
+    rows, slots, pairs = np.arange(3, ROWS, dtype=np.int32), np.array([0, 2], dtype=np.int32), values()
+    d, own = forest.owned.cover(COUNTER, RUN, rows, slots, pairs)
+    for bits in ((64, 64), (27, 26), (1, 33)):
+        packed, sums = forest.owned.cover_packed(COUNTER, RUN, rows, slots, pairs, *bits, 2)
+        assert packed == _native.ot_shares.pack_pairs(d, *bits)
+        assert np.array_equal(sums, own)

@@ -57,6 +57,18 @@ class OwnedTrees:
 
         `rows`: ascending.
         """
+    def cover_packed(
+        self,
+        counter: int,
+        run: int,
+        rows: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        pairs: NDArray[np.int64],
+        g_bits: int,
+        h_bits: int,
+        threads: int = 1,
+    ) -> tuple[bytes, NDArray[np.uint64]]:
+        """As cover, with d as pack_pairs gives it."""
     def sums(
         self,
         counter: int,

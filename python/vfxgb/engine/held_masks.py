@@ -215,13 +215,13 @@ def load_held(
     path: str, counts: list[int], forest: MaskForest, first: int, count: int, keep_leaves: bool, threads: int
 ) -> LoadedState:
     """The trees of a shard, training rows `first` to `first + count - 1`, from its file."""
-    reader, slots, levels = PieceReader(path), len(forest.leaves), int(forest.depths.sum())
+    slots, levels, row = len(forest.leaves), int(forest.depths.sum()), 0
     trees = _native.ot_shares.HeldTrees(forest.session, forest.leaves, count, forest.block_rows, first)
-    row = 0
-    for piece in counts:
-        holes = reader.take(HOLE_BYTES * slots * piece).view(np.uint16).reshape(slots, piece)
-        trees.fill(row, holes, reader.take(BLOCK_BYTES * levels * piece))
-        row += piece
+    with PieceReader(path) as reader:
+        for piece in counts:
+            holes = reader.take(HOLE_BYTES * slots * piece).view(np.uint16).reshape(slots, piece)
+            trees.fill(row, holes, reader.take(BLOCK_BYTES * levels * piece))
+            row += piece
     if keep_leaves:
         trees.cache(threads=threads)
     return LoadedState(trees, load_held, (path, counts, forest, first, count, keep_leaves, threads))
@@ -229,12 +229,12 @@ def load_held(
 
 def load_masked(path: str, counts: list[int], n_slots: int, widths: PairWidths, threads: int) -> LoadedState:
     """The masked gradients of a shard from its file."""
-    reader, row = PieceReader(path), 0
-    masked = _native.ot_shares.MaskedRows(n_slots, sum(counts))
-    for piece in counts:
-        size = (n_slots * piece * (widths.g_bits + widths.h_bits) + 7) // 8
-        masked.fill(row, piece, reader.take(size), widths.g_bits, widths.h_bits, threads)
-        row += piece
+    masked, row = _native.ot_shares.MaskedRows(n_slots, sum(counts)), 0
+    with PieceReader(path) as reader:
+        for piece in counts:
+            size = (n_slots * piece * (widths.g_bits + widths.h_bits) + 7) // 8
+            masked.fill(row, piece, reader.take(size), widths.g_bits, widths.h_bits, threads)
+            row += piece
     return LoadedState(masked, load_masked, (path, counts, n_slots, widths, threads))
 
 

@@ -8,6 +8,7 @@ one for each shard, from which the shards read it. With an engine in this proces
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from vfxgb.engine.base import Engine, ShardHandle, join_all
 from vfxgb.engine.parts import Division
 from vfxgb.engine.shard import new_file
+from vfxgb.errors import EngineError
 from vfxgb.rows.masks import MaskForest
 from vfxgb.rows.parts import Nodes
 
@@ -49,16 +51,26 @@ class PieceFile:
 
 
 class PieceReader:
-    """Reads a finished PieceFile, a few pieces at a time in memory."""
+    """Reads a finished PieceFile, which is whole. A context manager."""
 
     def __init__(self, path: str) -> None:
-        self._data = np.memmap(path, dtype=np.uint8, mode="r")
-        self._next = 0
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed in `__exit__`
+
+    def __enter__(self) -> "PieceReader":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
 
     def take(self, size: int) -> NDArray[np.uint8]:
-        """The next `size` bytes."""
-        self._next += size
-        return self._data[self._next - size : self._next]
+        """The next `size` bytes, at least one."""
+        data, read = np.empty(size, dtype=np.uint8), 0
+        while read < size:
+            count = self._file.readinto(data.data[read:])
+            if not count:
+                raise EngineError(f"reading {self._file.name} for a shard: found {read} bytes, wanted {size}")
+            read += count
+        return data
 
 
 class LoadedState:

@@ -109,13 +109,13 @@ def load_owned(
     path: str, counts: list[int], forest: MaskForest, first: int, count: int, keep_leaves: bool, threads: int
 ) -> LoadedState:
     """The trees of a shard, training rows `first` to `first + count - 1`, from its file, which begins with Delta."""
-    reader, slots = PieceReader(path), len(forest.leaves)
-    delta = reader.take(BLOCK_BYTES).tobytes()
-    trees = _native.ot_shares.OwnedTrees(forest.session, delta, forest.leaves, count, forest.block_rows, first)
-    row = 0
-    for piece in counts:
-        trees.fill(row, piece, reader.take(BLOCK_BYTES * slots * piece))
-        row += piece
+    slots, row = len(forest.leaves), 0
+    with PieceReader(path) as reader:
+        delta = reader.take(BLOCK_BYTES).tobytes()
+        trees = _native.ot_shares.OwnedTrees(forest.session, delta, forest.leaves, count, forest.block_rows, first)
+        for piece in counts:
+            trees.fill(row, piece, reader.take(BLOCK_BYTES * slots * piece))
+            row += piece
     if keep_leaves:
         trees.cache(threads=threads)
     return LoadedState(trees, load_owned, (path, counts, forest, first, count, keep_leaves, threads))
@@ -137,8 +137,12 @@ def mask_rows(
     total = np.zeros((0, 2), dtype=np.uint64)
     for part in parts:
         rows = np.arange(part.first, part.stop, dtype=np.int32) if sampled is None else sampled[part.first : part.stop]
-        d, sums = trees.native.cover(tree.counter, tree.run, rows, tree.slots, pairs, threads)
-        masked.append(pack(d, tree.widths, threads) if part.whole else d)
+        what = (tree.counter, tree.run, rows, tree.slots, pairs)
+        if part.whole:
+            piece, sums = trees.native.cover_packed(*what, tree.widths.g_bits, tree.widths.h_bits, threads)
+        else:
+            piece, sums = trees.native.cover(*what, threads)
+        masked.append(piece)
         total = total + sums if len(total) else sums
     trees.native.drop()
     return masked, total

@@ -140,8 +140,10 @@ class MemoryOwned:
         for first in range(0, tree.count, chunk_rows):
             count = min(chunk_rows, tree.count - first)
             rows = sample_part(tree.sampled, first, count)
-            d, sums = self._trees.cover(tree.counter, tree.run, rows, tree.slots, pairs, self._threads)
-            yield MaskedChunk(first, count, pack(d, tree.widths, self._threads), sums)
+            data, sums = self._trees.cover_packed(
+                tree.counter, tree.run, rows, tree.slots, pairs, tree.widths.g_bits, tree.widths.h_bits, self._threads
+            )
+            yield MaskedChunk(first, count, data, sums)
 
     def sums(self, tree: MaskedTree, partition: OwnPartition, nodes: Nodes) -> NDArray[np.uint64]:
         """See OwnedMasks."""
