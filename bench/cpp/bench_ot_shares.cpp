@@ -70,7 +70,7 @@ void held(benchmark::State& state, i32 leaves, bool kept, bool sparse) {
   Trees trees(leaves);
   if (kept) trees.held.cache(std::nullopt, 1);
   const std::vector<i32>& chosen = sparse ? trees.few : trees.all;
-  for (auto _ : state) benchmark::DoNotOptimize(trees.held.sums({3, 4}, {chosen}, {0}, {trees.d.data(), rows}, 1));
+  for (auto _ : state) benchmark::DoNotOptimize(trees.held.sums({3, 4}, {chosen}, {0}, {trees.d.data(), nullptr, rows}, 1));
   items(state, chosen.size());
 }
 

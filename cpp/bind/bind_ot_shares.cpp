@@ -13,6 +13,7 @@
 #include "ot_shares/masked_rows.h"
 #include "ot_shares/owned_trees.h"
 #include "ot_shares/pair_bits.h"
+#include "ot_shares/root_ahead.h"
 
 namespace vfxgb::bind {
 namespace {
@@ -22,6 +23,20 @@ using ot::Block;
 using OwnedTrees = Locked<ot_shares::OwnedTrees>;
 using HeldTrees = Locked<ot_shares::HeldTrees>;
 using MaskedRows = Locked<ot_shares::MaskedRows>;
+using RootAhead = Locked<ot_shares::RootAhead>;
+
+// A RootAhead, or none, while it is written.
+class Ahead {
+ public:
+  explicit Ahead(RootAhead* ahead) : ahead_(ahead) {
+    if (ahead) lock_ = Writing(ahead->guard);
+  }
+  ot_shares::RootAhead* object() const { return ahead_ ? &ahead_->object : nullptr; }
+
+ private:
+  RootAhead* ahead_;
+  Writing lock_;
+};
 
 py::ssize_t extent(std::size_t count) { return static_cast<py::ssize_t>(count); }
 
@@ -70,6 +85,12 @@ ot_shares::PairBits bits_of(unsigned g, unsigned h) {
   return bits;
 }
 
+// `lanes`: bits of each (ot_shares/pair.h).
+ot_shares::TreeNumber number_of(u64 counter, u64 run, unsigned lanes) {
+  if (lanes != 32 && lanes != 64) throw std::invalid_argument("lanes have 32 or 64 bits");
+  return {counter, run, lanes == 32};
+}
+
 ot_shares::SlotTrees trees_of(const py::bytes& session, const Array<i32>& leaves, py::ssize_t rows,
                               py::ssize_t block_rows, py::ssize_t first_row) {
   return {session_of(session), list_of(leaves, "leaves"), not_negative(rows, "rows"),
@@ -96,21 +117,24 @@ void fill_owned(OwnedTrees& self, py::ssize_t first, py::ssize_t count, const py
 }
 
 py::tuple cover(const OwnedTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
-                const Array<i64>& pairs, py::ssize_t threads) {
+                const Array<i64>& pairs, py::ssize_t threads, unsigned lanes) {
+  const ot_shares::TreeNumber tree = number_of(counter, run, lanes);
   const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads);
   const i64* gh = shaped(pairs, {-1, 2}, "pairs");
   const auto gh_rows = static_cast<std::size_t>(pairs.shape(0));
   const ot_shares::OwnedTrees::Masked masked = interruptible([&] {
     const Reading lock(self.guard);
-    return self.object.mask_gradients({counter, run}, list, chosen, gh, gh_rows, team);
+    return self.object.mask_gradients(tree, list, chosen, gh, gh_rows, team);
   });
   return py::make_tuple(array_of_pairs(masked.d, {extent(chosen.size()), extent(list.size())}),
                         array_of_pairs(masked.sums, {extent(masked.sums.size())}));
 }
 
 py::tuple cover_packed(const OwnedTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
-                       const Array<i64>& pairs, unsigned g_bits, unsigned h_bits, py::ssize_t threads) {
+                       const Array<i64>& pairs, unsigned g_bits, unsigned h_bits, py::ssize_t threads, unsigned lanes,
+                       RootAhead* ahead) {
+  const ot_shares::TreeNumber tree = number_of(counter, run, lanes);
   const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads);
   const ot_shares::PairBits bits = bits_of(g_bits, h_bits);
@@ -119,8 +143,9 @@ py::tuple cover_packed(const OwnedTrees& self, u64 counter, u64 run, const Array
   NewBytes packed(bits.bytes(chosen.size() * list.size()));
   const ot_shares::Pairs sums = interruptible([&] {
     const Reading lock(self.guard);
+    const Ahead keeping(ahead);
     ot_shares::OwnedTrees::Masked masked =
-        self.object.mask_gradients({counter, run}, list, chosen, gh, gh_rows, team);
+        self.object.mask_gradients(tree, list, chosen, gh, gh_rows, team, keeping.object());
     ot_shares::pack_pairs(masked.d.data(), masked.d.size(), bits, packed.data(), team);
     return std::move(masked.sums);
   });
@@ -128,12 +153,13 @@ py::tuple cover_packed(const OwnedTrees& self, u64 counter, u64 run, const Array
 }
 
 Array<u64> owned_sums(const OwnedTrees& self, u64 counter, u64 run, const RowPartition& partition,
-                      const Array<i32>& nodes, const Array<i32>& slots, py::ssize_t threads) {
+                      const Array<i32>& nodes, const Array<i32>& slots, py::ssize_t threads, unsigned lanes) {
+  const ot_shares::TreeNumber tree = number_of(counter, run, lanes);
   const std::vector<i32> list = list_of(nodes, "nodes"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads), cells = self.object.trees().cells(chosen);
   const ot_shares::Pairs out = interruptible([&] {
     const Reading own(self.guard), lock(partition.guard);
-    return self.object.sums({counter, run}, ot_shares::sampled_rows(partition.object, list), chosen, team);
+    return self.object.sums(tree, ot_shares::sampled_rows(partition.object, list), chosen, team);
   });
   return array_of_pairs(out, {extent(list.size()), extent(cells)});
 }
@@ -155,9 +181,42 @@ void fill_held(HeldTrees& self, py::ssize_t first, const Array<ot::Leaf>& holes,
   self.object.fill(start, count, leaves, own.data());
 }
 
-std::unique_ptr<MaskedRows> make_masked(py::ssize_t slots, py::ssize_t places, const OptionalPath& path) {
+std::unique_ptr<MaskedRows> make_masked(py::ssize_t slots, py::ssize_t places, unsigned lanes,
+                                        const OptionalPath& path) {
   const std::size_t wide = not_negative(slots, "slots"), many = not_negative(places, "places");
-  return with_file(path, [&] { return std::make_unique<MaskedRows>(wide, many, path); });
+  const bool narrow = number_of(0, 0, lanes).narrow;
+  return with_file(path, [&] { return std::make_unique<MaskedRows>(wide, many, narrow, path); });
+}
+
+std::unique_ptr<RootAhead> make_ahead(py::ssize_t slots, py::ssize_t rows, py::ssize_t cells, py::ssize_t trees) {
+  return std::make_unique<RootAhead>(not_negative(slots, "slots"), not_negative(rows, "rows"),
+                                     not_negative(cells, "cells"), not_negative(trees, "trees"));
+}
+
+Array<u64> ahead_sums(const RootAhead& self, py::ssize_t next) {
+  const std::size_t tree = not_negative(next, "next");
+  const Reading lock(self.guard);
+  self.object.check_next(tree);
+  ot_shares::Pairs out(self.object.cells());
+  for (std::size_t c = 0; c < out.size(); ++c) out[c] = ot_shares::wide_of(self.object.sum(tree, c));
+  return array_of_pairs(out, {extent(out.size())});
+}
+
+py::bytes ahead_cover(const RootAhead& self, py::ssize_t next, py::ssize_t first, py::ssize_t count, const Array<i64>& pairs,
+                      unsigned g_bits, unsigned h_bits, py::ssize_t threads) {
+  const std::size_t tree = not_negative(next, "next");
+  const std::size_t start = not_negative(first, "first"), size = not_negative(count, "count"), team = positive(threads);
+  const ot_shares::PairBits bits = bits_of(g_bits, h_bits);
+  const i64* gh = shaped(pairs, {-1, 2}, "pairs");
+  const auto gh_rows = static_cast<std::size_t>(pairs.shape(0));
+  if (size > self.object.rows()) throw std::invalid_argument("rows that do not exist");
+  NewBytes packed(bits.bytes(self.object.slots() * size));
+  interruptible([&] {
+    const Reading lock(self.guard);
+    self.object.mask_gradients(tree, start, size, gh, gh_rows, bits, packed.data(), team);
+    return true;
+  });
+  return packed.take();
 }
 
 void fill_masked(MaskedRows& self, py::ssize_t first, py::ssize_t count, const py::buffer& packed, unsigned g_bits,
@@ -179,28 +238,45 @@ std::optional<std::vector<i32>> place_list(const HeldTrees& held, const std::opt
 
 Array<u64> held_rows(const HeldTrees& self, u64 counter, u64 run, const Array<i32>& rows, const Array<i32>& slots,
                      const MaskedRows& masked, const std::optional<Array<i32>>& place, py::ssize_t begin,
-                     py::ssize_t threads) {
+                     py::ssize_t threads, unsigned lanes, RootAhead* ahead) {
+  const ot_shares::TreeNumber tree = number_of(counter, run, lanes);
   const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads), first = not_negative(begin, "begin");
   const std::optional<std::vector<i32>> places = place_list(self, place);
   const ot_shares::Pairs out = interruptible([&] {
     const Reading lock(self.guard), reading(masked.guard);
-    return self.object.sums({counter, run}, ot_shares::one_group(list), chosen,
-                            masked.object.view(first, chosen.size(), places ? &*places : nullptr), team);
+    const Ahead keeping(ahead);
+    return self.object.sums(tree, ot_shares::one_group(list), chosen,
+                            masked.object.view(first, chosen.size(), places ? &*places : nullptr), team,
+                            keeping.object());
+  });
+  return array_of_pairs(out, {extent(out.size())});
+}
+
+Array<u64> held_root(const HeldTrees& self, const Array<i32>& rows, const Array<i32>& slots, const MaskedRows& masked,
+                     const RootAhead& ahead, py::ssize_t next, py::ssize_t threads) {
+  const std::size_t tree = not_negative(next, "next");
+  const std::vector<i32> list = list_of(rows, "rows"), chosen = list_of(slots, "slots");
+  const std::size_t team = positive(threads);
+  const ot_shares::Pairs out = interruptible([&] {
+    const Reading lock(self.guard), reading(masked.guard), kept(ahead.guard);
+    return self.object.root_sums(ot_shares::one_group(list), chosen, masked.object.view(0, chosen.size(), nullptr),
+                                 ahead.object, tree, team);
   });
   return array_of_pairs(out, {extent(out.size())});
 }
 
 Array<u64> held_sums(const HeldTrees& self, u64 counter, u64 run, const RowPartition& partition,
                      const Array<i32>& nodes, const Array<i32>& slots, const MaskedRows& masked,
-                     const std::optional<Array<i32>>& place, py::ssize_t begin, py::ssize_t threads) {
+                     const std::optional<Array<i32>>& place, py::ssize_t begin, py::ssize_t threads, unsigned lanes) {
+  const ot_shares::TreeNumber tree = number_of(counter, run, lanes);
   const std::vector<i32> list = list_of(nodes, "nodes"), chosen = list_of(slots, "slots");
   const std::size_t team = positive(threads), first = not_negative(begin, "begin");
   const std::size_t cells = self.object.trees().cells(chosen);
   const std::optional<std::vector<i32>> places = place_list(self, place);
   const ot_shares::Pairs out = interruptible([&] {
     const Reading own(self.guard), lock(partition.guard), reading(masked.guard);
-    return self.object.sums({counter, run}, ot_shares::sampled_rows(partition.object, list), chosen,
+    return self.object.sums(tree, ot_shares::sampled_rows(partition.object, list), chosen,
                             masked.object.view(first, chosen.size(), places ? &*places : nullptr), team);
   });
   return array_of_pairs(out, {extent(list.size()), extent(cells)});
@@ -275,11 +351,12 @@ void register_ot_shares(py::module_& module) {
       .def("fill", fill_owned, arg("first"), arg("count"), arg("roots"))
       .def("cache", cache<OwnedTrees>, arg("path") = py::none(), arg("threads") = 1)
       .def("drop", drop<OwnedTrees>)
-      .def("cover", cover, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("pairs"), arg("threads") = 1)
+      .def("cover", cover, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("pairs"), arg("threads") = 1,
+           arg("lanes") = 64)
       .def("cover_packed", cover_packed, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("pairs"),
-           arg("g_bits"), arg("h_bits"), arg("threads") = 1)
+           arg("g_bits"), arg("h_bits"), arg("threads") = 1, arg("lanes") = 64, arg("ahead") = py::none())
       .def("sums", owned_sums, arg("counter"), arg("run"), arg("partition"), arg("nodes"), arg("slots"),
-           arg("threads") = 1);
+           arg("threads") = 1, arg("lanes") = 64);
   py::class_<HeldTrees>(module, "HeldTrees")
       .def(py::init(&make_held), arg("session"), arg("leaves"), arg("rows"), arg("block_rows"), arg("first_row") = 0,
            arg("path") = py::none())
@@ -288,16 +365,31 @@ void register_ot_shares(py::module_& module) {
       .def("cache", cache<HeldTrees>, arg("path") = py::none(), arg("threads") = 1)
       .def("drop", drop<HeldTrees>)
       .def("row_sums", held_rows, arg("counter"), arg("run"), arg("rows"), arg("slots"), arg("masked"),
-           arg("place") = py::none(), arg("begin") = 0, arg("threads") = 1)
+           arg("place") = py::none(), arg("begin") = 0, arg("threads") = 1, arg("lanes") = 64,
+           arg("ahead") = py::none())
+      .def("root_sums", held_root, arg("rows"), arg("slots"), arg("masked"), arg("ahead"), arg("distance"),
+           arg("threads") = 1)
       .def("sums", held_sums, arg("counter"), arg("run"), arg("partition"), arg("nodes"), arg("slots"), arg("masked"),
-           arg("place") = py::none(), arg("begin") = 0, arg("threads") = 1);
+           arg("place") = py::none(), arg("begin") = 0, arg("threads") = 1, arg("lanes") = 64);
+  py::class_<RootAhead>(module, "RootAhead")
+      .def(py::init(&make_ahead), arg("slots"), arg("rows"), arg("cells"), arg("trees"))
+      .def_property_readonly("nbytes", bytes_of<RootAhead>)
+      .def("clear",
+           [](RootAhead& self) {
+             const Writing lock(self.guard);
+             self.object.clear();
+           })
+      .def("sums", ahead_sums, arg("distance"))
+      .def("cover_packed", ahead_cover, arg("distance"), arg("first"), arg("count"), arg("pairs"), arg("g_bits"), arg("h_bits"),
+           arg("threads") = 1);
   py::class_<MaskedRows>(module, "MaskedRows")
-      .def(py::init(&make_masked), arg("slots"), arg("places"), arg("path") = py::none())
+      .def(py::init(&make_masked), arg("slots"), arg("places"), arg("lanes") = 64, arg("path") = py::none())
       .def_property_readonly("nbytes", bytes_of<MaskedRows>)
       .def("fill", fill_masked, arg("first"), arg("count"), arg("packed"), arg("g_bits"), arg("h_bits"),
            arg("threads") = 1)
       .def("drop", drop<MaskedRows>);
   module.attr("TREES_DOMAIN") = ot_shares::SlotTrees::domain;
+  module.attr("MOST_AHEAD") = ot_shares::RootAhead::most_trees;
   module.def("pack_pairs", pack_pairs, arg("pairs"), arg("g_bits"), arg("h_bits"), arg("threads") = 1);
   module.def("unpack_pairs", unpack_pairs, arg("data"), arg("count"), arg("g_bits"), arg("h_bits"), arg("threads") = 1);
   module.def("left_shares", left_shares, arg("cells"), arg("n_bins"), arg("missing"));

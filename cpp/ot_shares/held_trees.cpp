@@ -53,27 +53,57 @@ void HeldTrees::drop() const {
 }
 
 Pairs HeldTrees::sums(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen,
-                      const MaskedGradients& masked, std::size_t threads) const {
+                      const MaskedGradients& masked, std::size_t threads, RootAhead* ahead) const {
+  if (ahead && groups.size() != 1) throw std::invalid_argument("roots are made ahead of one group");
+  Pairs out((ahead ? ahead->tweaks() : 1) * groups.size() * trees_.cells(chosen));
+  trees_.check(groups);
+  masked.check(groups, tree.narrow);
+  check_ahead(trees_, tree, chosen, ahead);
+  const auto add = tree.narrow ? &HeldTrees::add_up<true> : &HeldTrees::add_up<false>;
+  (this->*add)(tree, groups, chosen, masked, ahead, out.data(), threads);
+  own_half(tree, out, ahead);
+  return out;
+}
+
+Pairs HeldTrees::root_sums(const RowGroups& groups, const std::vector<i32>& chosen, const MaskedGradients& masked,
+                           const RootAhead& ahead, std::size_t next, std::size_t threads) const {
+  ahead.check_next(next);
   Pairs out(groups.size() * trees_.cells(chosen));
   trees_.check(groups);
-  masked.check(groups);
-  const Block tweak = tree.tweak();
-  const auto masked_pair = [&](std::size_t position, i32 row) {
-    return masked.d + position * masked.places + static_cast<std::size_t>(masked.place_of(row));
-  };
+  masked.check(groups, true);
+  ahead.check(chosen.size(), trees_.forest.rows, trees_.cells(chosen));
+  each_task<true>(trees_, groups, chosen, 1, out.data(), threads, [&] {
+    return [&](const Few& few, Pair* cells, std::size_t) {
+      const Leaf* holes = holes_.data<Leaf>() + few.slot * trees_.forest.rows;
+      for (std::size_t i = 0; i < few.count; ++i) {
+        const auto row = static_cast<std::size_t>(few.rows[i]);
+        Narrow& cell = cells[holes[row]].g;
+        cell = plus(cell, minus(*masked.at<true>(few.position, few.rows[i]), ahead.total(next, few.position, row)));
+      }
+    };
+  });
+  for (Pair& pair : out) pair = wide_of(pair.g);
+  return out;
+}
+
+template <bool narrow>
+void HeldTrees::add_up(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen,
+                       const MaskedGradients& masked, RootAhead* ahead, Pair* out, std::size_t threads) const {
+  const std::vector<Block> tweaks = tree.tweaks(ahead ? ahead->tweaks() : 1);
   const bool kept = values_.size() > 0;
   const Block *values = values_.data<Block>(), *copaths = copaths_.data<Block>();
-  const ShareLoops& loops = share_loops(trees_.hashes[0].path());
+  const ShareLoops& loops = share_loops(trees_.hashes[0].path(), narrow);
   const std::vector<std::size_t> start = kept ? offsets(trees_, value_count) : offsets(trees_, depth);
-  each_task(trees_, groups, chosen, out.data(), threads, [&] {
-    return [&, nodes = LaneNodes(kept ? 0 : most_values(trees_))](const Few& few, Pair* cells) mutable {
+  each_task<narrow>(trees_, groups, chosen, tweaks.size(), out, threads, [&] {
+    return [&, nodes = LaneNodes(kept ? 0 : most_values(trees_))](const Few& few, Pair* cells,
+                                                                  std::size_t stride) mutable {
       const std::size_t leaves = few.shape.leaves, each = few.shape.values();
       const Leaf* holes = holes_.data<Leaf>() + few.slot * trees_.forest.rows;
       Leaf hole[lane_count] = {};
-      Pair total[lane_count];
+      Pair total[RootAhead::most_tweaks][lane_count];
       for (const i32 row : few.next) {
         __builtin_prefetch(holes + row);
-        __builtin_prefetch(masked_pair(few.position, row));
+        __builtin_prefetch(masked.at<narrow>(few.position, row));
       }
       for (std::size_t i = 0; i < few.count; ++i) hole[i] = holes[few.rows[i]];
       if (!kept) {
@@ -87,28 +117,37 @@ Pairs HeldTrees::sums(TreeNumber tree, const RowGroups& groups, const std::vecto
           for (std::size_t level = 0; level < levels; ++level) copath[level].block[i] = own[level];
         }
         ot::grow_punctured(*few.hash, few.shape, copath, hole, nodes.data());
-        loops.add_trees(few.hash->key(), tweak, nodes.data(), leaves, few.count, total, cells);
-        if (few.shape.cut()) add_cut(*few.hash, tweak, nodes[leaves], few.count, total);
+        for (std::size_t t = 0; t < tweaks.size(); ++t) {
+          loops.add_trees(few.hash->key(), tweaks[t], nodes.data(), leaves, few.count, total[t], cells + t * stride);
+          if (few.shape.cut()) add_cut<narrow>(*few.hash, tweaks[t], nodes[leaves], few.count, total[t]);
+        }
       } else {
         const Block* own = values + start[few.slot];
         Lanes cut = {};
         for (std::size_t i = 0; i < few.count; ++i) {
           prefetch(own + static_cast<std::size_t>(few.rows[std::min(i + 2, few.count - 1)]) * each, each);
           const Block* leaf = own + static_cast<std::size_t>(few.rows[i]) * each;
-          total[i] = loops.add_leaves(few.hash->key(), tweak, leaf, leaves, cells);
+          for (std::size_t t = 0; t < tweaks.size(); ++t)
+            total[t][i] = loops.add_leaves(few.hash->key(), tweaks[t], leaf, leaves, cells + t * stride);
           cut.block[i] = leaf[each - 1];
         }
-        if (few.shape.cut()) add_cut(*few.hash, tweak, cut, few.count, total);
+        for (std::size_t t = 0; t < tweaks.size() && few.shape.cut(); ++t)
+          add_cut<narrow>(*few.hash, tweaks[t], cut, few.count, total[t]);
       }
       // The hash of the unknown leaf, taken as 0, is in the cell and in the total: it cancels.
       for (std::size_t i = 0; i < few.count; ++i) {
         Pair& cell = cells[hole[i]];
-        cell += *masked_pair(few.position, few.rows[i]);
-        cell -= total[i];
+        if constexpr (narrow) {
+          Narrow& own = tree.second() ? cell.h : cell.g;
+          own = plus(own, minus(*masked.at<true>(few.position, few.rows[i]), tree.own(total[0][i])));
+          if (ahead) ahead->set_total(few.position, static_cast<std::size_t>(few.rows[i]), &total[0][i], lane_count);
+        } else {
+          cell += *masked.at<false>(few.position, few.rows[i]);
+          cell -= total[0][i];
+        }
       }
     };
   });
-  return out;
 }
 
 }  // namespace vfxgb::ot_shares

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ot_shares/masked_rows.h"
+#include "ot_shares/root_ahead.h"
 #include "ot_shares/slot_trees.h"
 
 namespace vfxgb::ot_shares {
@@ -22,12 +23,21 @@ class HeldTrees {
   void cache(const Path& path, std::size_t threads);  // as OwnedTrees::cache, in place of the co-paths
   void drop() const;                                  // see Buffer
 
-  // Y of each group, groups x cells(chosen). Throws std::invalid_argument for rows without trees or masked gradients; a
-  // list of places has one for each row that has trees.
+  // Y of each group, groups x cells(chosen). ahead, unless null: takes what these rows give for the roots of the next
+  // trees, one group then; see OwnedTrees. Throws std::invalid_argument for rows without trees or masked gradients, and for lanes that
+  // are not those of the tree; a list of places has one for each row that has trees.
   Pairs sums(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen, const MaskedGradients& masked,
-             std::size_t threads) const;
+             std::size_t threads, RootAhead* ahead = nullptr) const;
+  // Y of some rows at the root of the tree that is the `next`-th of those, all but ahead.sum(next, ...): what its masked
+  // gradients add. Throws as `sums`.
+  Pairs root_sums(const RowGroups& groups, const std::vector<i32>& chosen, const MaskedGradients& masked,
+                  const RootAhead& ahead, std::size_t next, std::size_t threads) const;
 
  private:
+  template <bool narrow>
+  void add_up(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen, const MaskedGradients& masked,
+              RootAhead* ahead, Pair* out, std::size_t threads) const;
+
   SlotTrees trees_;
   Buffer holes_;    // Leaf[slot][row]
   Buffer copaths_;  // Block[slot][row][level]

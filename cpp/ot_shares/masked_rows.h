@@ -10,29 +10,40 @@
 
 namespace vfxgb::ot_shares {
 
-// Masked gradients as they were sent: d[slot chosen][place], of `places` places. Those of a row are at (*place)[row], or
-// at the row itself where place is null.
+// Masked gradients as they were sent: d[slot chosen][place], of `places` places, in the lanes (pair.h) of their tree.
+// Those of a row are at (*place)[row], or at the row itself where place is null.
 struct MaskedGradients {
-  const Pair* d;
+  const Pair* wide;
+  const Narrow* narrow;  // one of the two is null
   std::size_t places;
   const std::vector<i32>* place = nullptr;
 
+  template <bool narrow_lanes>
+  const auto* at(std::size_t position, i32 row) const {
+    const std::size_t item = position * places + static_cast<std::size_t>(place_of(row));
+    if constexpr (narrow_lanes)
+      return narrow + item;
+    else
+      return wide + item;
+  }
   i64 place_of(i32 row) const { return place ? (*place)[static_cast<std::size_t>(row)] : row; }
-  // Throws std::invalid_argument for a row that has none.
-  void check(const RowGroups& groups) const;
+  // Throws std::invalid_argument for a row that has none, and for other lanes.
+  void check(const RowGroups& groups, bool narrow_lanes) const;
 };
 
 class MaskedRows {
  public:
-  // Pairs are undefined until they are filled. Throws what Buffer throws.
-  MaskedRows(std::size_t slots, std::size_t places, const Path& path = std::nullopt);
+  // `narrow`: in narrow lanes, 8 bytes a pair instead of 16. Pairs are undefined until they are filled. Throws what
+  // Buffer throws.
+  MaskedRows(std::size_t slots, std::size_t places, bool narrow = false, const Path& path = std::nullopt);
+  bool narrow() const { return narrow_; }
   std::size_t slots() const { return slots_; }
   std::size_t places() const { return places_; }
   std::size_t bytes() const { return d_.size(); }
   void drop() const { d_.drop(); }  // see Buffer
 
   // The pairs at places first, first + 1, ..., slot by slot, packed (pair_bits.h). Throws std::invalid_argument for
-  // places that do not exist, and as unpack_pairs.
+  // places that do not exist, for bits that do not fit the lanes, and as unpack_pairs.
   void fill(std::size_t first, std::size_t count, std::span<const unsigned char> packed, PairBits bits,
             std::size_t threads);
   // Those of `count` slots from slot `begin` on. Throws std::invalid_argument where there are fewer.
@@ -40,7 +51,8 @@ class MaskedRows {
 
  private:
   std::size_t slots_, places_;
-  Buffer d_;  // Pair[slot][place]
+  bool narrow_;
+  Buffer d_;  // Pair or Narrow[slot][place]
 };
 
 }  // namespace vfxgb::ot_shares

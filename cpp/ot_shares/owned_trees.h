@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ot_shares/pair.h"
+#include "ot_shares/root_ahead.h"
 #include "ot_shares/slot_trees.h"
 
 namespace vfxgb::ot_shares {
@@ -29,18 +30,20 @@ class OwnedTrees {
   struct Masked {
     Pairs d, sums;
   };
-  // Masks gradients: v of row i is (gh[2i], gh[2i + 1]), i < gh_rows. Throws std::invalid_argument unless the rows are
+  // Masks gradients: v of row i is (gh[2i], gh[2i + 1]), i < gh_rows. ahead, unless null: takes what these rows give for
+  // the next trees; for narrow lanes and a tree of an even number. Throws std::invalid_argument unless the rows are
   // strictly ascending and have trees and gradients.
   Masked mask_gradients(TreeNumber tree, const std::vector<i32>& rows, const std::vector<i32>& chosen, const i64* gh,
-                        std::size_t gh_rows, std::size_t threads) const;
+                        std::size_t gh_rows, std::size_t threads, RootAhead* ahead = nullptr) const;
   // X of each group, groups x cells(chosen).
   Pairs sums(TreeNumber tree, const RowGroups& groups, const std::vector<i32>& chosen, std::size_t threads) const;
 
  private:
-  // OUT out: groups x cells(chosen), X of each group. totals, unless null: [slot chosen][row of the only group], the
-  // sum of x over all leaves and H(C, tweak): d - v.
-  void add_up(const ot::Block& tweak, const RowGroups& groups, const std::vector<i32>& chosen, Pair* totals, Pair* out,
-              std::size_t threads) const;
+  // OUT out: tweaks x groups x cells(chosen), X of each group in lanes. totals, unless null: tweaks x [slot chosen][row
+  // of the only group], the sum of x over all leaves and H(C, tweak): d - v.
+  template <bool narrow>
+  void add_up(const std::vector<ot::Block>& tweaks, const RowGroups& groups, const std::vector<i32>& chosen,
+              Pair* totals, Pair* out, std::size_t threads) const;
 
   SlotTrees trees_;
   ot::Block delta_;

@@ -19,14 +19,27 @@
 #include <vector>
 
 #include "ot/ggm.h"
+#include "ot_shares/pair.h"
 #include "ot_shares/row_groups.h"
 
 namespace vfxgb::ot_shares {
 
-// Which tree of boosting masks are for. Never use both numbers twice with one set of trees.
+// Which tree of boosting masks are for. Never use both numbers twice with one set of trees, and all trees of a run have
+// the same lanes (pair.h). With narrow lanes trees 2k and 2k + 1 have one tweak and half of the hash each.
 struct TreeNumber {
   u64 counter, run;
-  ot::Block tweak() const { return ot::value_tweak(counter, run); }
+  bool narrow = false;
+
+  ot::Block tweak() const { return ot::value_tweak(narrow ? counter >> 1 : counter, run); }
+  // Of narrow lanes: the half of this tree.
+  bool second() const { return (counter & 1) != 0; }
+  Narrow own(const Pair& lanes) const { return second() ? lanes.h : lanes.g; }
+  // The tweak of this tree, and those of the next ones up to `count`; more than one for narrow lanes only.
+  std::vector<ot::Block> tweaks(std::size_t count) const {
+    std::vector<ot::Block> out = {tweak()};
+    while (out.size() < count) out.push_back(ot::value_tweak((counter >> 1) + out.size(), run));
+    return out;
+  }
 };
 
 // What both sides know: leaves per slot, rows, and the keys of the hash.

@@ -19,6 +19,7 @@ from vfxgb import _native
 SESSION = bytes(range(7, 39))
 RUN, COUNTER = 2**63 - 12345, 2**64 - 3
 ROWS, BLOCK_ROWS = 45, 20
+A, P = np.zeros(1, np.int32), np.zeros((ROWS, 2), np.int64)
 # A power of two, one more, one fewer, the least, and a missing leaf beyond an even number.
 LEAVES = (8, 9, 7, 2, 13)
 
@@ -183,7 +184,7 @@ def test_rows_in_two_shards(edge: int, cached: bool, tmp_path: Path) -> None:
             held.cache(str(tmp_path / "leaves"))
         assert owned.nbytes > 0
         assert not any(tmp_path.iterdir())
-        masked = _native.ot_shares.MaskedRows(3, count, str(tmp_path / "masked"))
+        masked = _native.ot_shares.MaskedRows(3, count, path=str(tmp_path / "masked"))
         masked.fill(0, count, _native.ot_shares.pack_pairs(d[:, first:stop], 64, 64), 64, 64)
         masked.drop()
         some = rows[:count]
@@ -194,6 +195,136 @@ def test_rows_in_two_shards(edge: int, cached: bool, tmp_path: Path) -> None:
         found.append((sums, np.concatenate(shares)))
     assert np.array_equal(found[0][0] + found[1][0], own)
     assert np.array_equal(found[0][1] + found[1][1], theirs)
+
+
+def narrow_forest(forest: Forest, counter: int) -> tuple[list[list[list[twin.Pair]]], list[list[twin.Pair]]]:
+    """Masks and what is added for nodes cut off, [slot][row], as narrow lanes have them in tree `counter`."""
+    hashes = [twin.Hash(SESSION, _native.ot_shares.TREES_DOMAIN, block) for block in range(-(-ROWS // BLOCK_ROWS))]
+    delta, tweak = int.from_bytes(forest.delta, "little"), twin.tree_tweak(counter >> 1, RUN)
+    masks, extra = [], []
+    for count, own in zip(LEAVES, forest.roots, strict=True):
+        levels = [twin.levels_of(hashes[row // BLOCK_ROWS], delta, count, root) for row, root in enumerate(own)]
+        masks.append(
+            [
+                [twin.narrow_pair_of(hashes[row // BLOCK_ROWS](leaf, tweak), counter) for leaf in tree[-1][:count]]
+                for row, tree in enumerate(levels)
+            ]
+        )
+        cuts = [twin.cut_of(tree, count) for tree in levels]
+        extra.append(
+            [
+                (0, 0) if cut is None else twin.narrow_pair_of(hashes[row // BLOCK_ROWS](cut, tweak), counter)
+                for row, cut in enumerate(cuts)
+            ]
+        )
+    return masks, extra
+
+
+def small_values() -> NDArray[np.int64]:
+    return np.random.default_rng(4).integers(-(2**20), 2**20, (ROWS, 2))
+
+
+@pytest.mark.parametrize("counter", [0, 1, 2**64 - 4, 2**64 - 3])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_both_shares_in_narrow_lanes(forest: Forest, counter: int, threads: int) -> None:
+    """The same from half of each hash: masked pairs and both parties' sums modulo 2^32, bit by bit."""
+    masks, extra = narrow_forest(forest, counter)
+    slots = (0, 1, 3, 4)
+    rows = np.array([row for row in range(ROWS) if row % 5 != 2], dtype=np.int32)
+    pairs, chosen = small_values(), np.array(slots, dtype=np.int32)
+    d, own = forest.owned.cover(counter, RUN, rows, chosen, pairs, threads, lanes=32)
+    wanted_d = [
+        twin.narrow_total([tuple(int(v) for v in pairs[row]), extra[slot][row], *masks[slot][row]])
+        for slot in slots
+        for row in rows
+    ]
+    assert pairs_of(d) == wanted_d
+    assert pairs_of(own) == [
+        twin.narrow_total([masks[slot][row][b] for row in rows]) for slot in slots for b in range(LEAVES[slot])
+    ]
+    place = np.full(ROWS, -1, dtype=np.int32)
+    place[rows] = np.arange(len(rows))
+    masked = masked_rows(d, lanes=32)
+    theirs = forest.held.row_sums(counter, RUN, rows, chosen, masked, place, threads=threads, lanes=32)
+    shares = [
+        [
+            twin.held_share(
+                masks[slot][row], extra[slot][row], int(forest.holes[slot, row]), wanted_d[k * len(rows) + i]
+            )
+            for i, row in enumerate(rows)
+        ]
+        for k, slot in enumerate(slots)
+    ]
+    assert pairs_of(theirs) == [
+        twin.narrow_total([share[b] for share in shares[k]])
+        for k, slot in enumerate(slots)
+        for b in range(LEAVES[slot])
+    ]
+    plain = [pairs[rows][forest.holes[slot, rows] == b].sum(axis=0) for slot in slots for b in range(LEAVES[slot])]
+    assert np.array_equal((theirs - own).astype(np.uint32).view(np.int32), np.array(plain))
+
+
+@pytest.mark.parametrize("trees", [1, 2, 3])
+def test_roots_made_ahead(forest: Forest, trees: int) -> None:
+    """The roots of trees 9 to 11 as tree 8 leaves them: the same masked pairs and sums as from hashes of their own."""
+    rows, slots = np.arange(ROWS, dtype=np.int32), np.arange(len(LEAVES), dtype=np.int32)
+    first, later = small_values(), small_values()[::-1].copy()
+    ahead, theirs = (_native.ot_shares.RootAhead(len(LEAVES), ROWS, sum(LEAVES), trees) for _ in range(2))
+    bits = (27, 26)
+    root, chunks = np.zeros((sum(LEAVES), 2), np.uint64), []
+    masked = _native.ot_shares.MaskedRows(len(LEAVES), ROWS, 32)
+    for some in np.array_split(rows, 3):
+        data, sums = forest.owned.cover_packed(8, RUN, some, slots, first, *bits, 2, 32, ahead)
+        assert data == forest.owned.cover_packed(8, RUN, some, slots, first, *bits, lanes=32)[0]
+        masked.fill(some[0], len(some), data, *bits)
+        root += forest.held.row_sums(8, RUN, some, slots, masked, threads=2, lanes=32, ahead=theirs)
+        root -= sums
+        chunks.append((int(some[0]), len(some)))
+    plain = [first[forest.holes[s] == b].sum(axis=0) for s in slots for b in range(LEAVES[s])]
+    assert [[int(g) % 2**27, int(h) % 2**26] for g, h in root] == [[int(g) % 2**27, int(h) % 2**26] for g, h in plain]
+    for distance in range(1, trees + 1):
+        wanted, own = forest.owned.cover(8 + distance, RUN, rows, slots, later, lanes=32)
+        assert np.array_equal(ahead.sums(distance), own)
+        share = theirs.sums(distance)
+        for start, count in chunks:
+            data = ahead.cover_packed(distance, start, count, later, *bits)
+            assert data == _native.ot_shares.pack_pairs(wanted[:, start : start + count], *bits)
+            masked.fill(start, count, data, *bits)
+            share = share + forest.held.root_sums(rows[start : start + count], slots, masked, theirs, distance)
+        direct = forest.held.row_sums(8 + distance, RUN, rows, slots, masked, lanes=32)
+        assert np.array_equal(share % 2**32, direct)
+    assert ahead.nbytes == 8 * trees * len(LEAVES) * ROWS
+    ahead.clear()
+    assert not ahead.sums(trees).any()
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda f, a: f.owned.cover(0, 1, A, A, P, lanes=48), "lanes have 32 or 64 bits"),
+        (lambda f, a: f.owned.cover_packed(0, 1, A, A, P, 9, 9, ahead=a), "only the first of two trees"),
+        (lambda f, a: f.owned.cover_packed(1, 1, A, A, P, 9, 9, lanes=32, ahead=a), "only the first of two trees"),
+        (
+            lambda f, a: f.owned.cover_packed(0, 1, A, A, P, 9, 9, lanes=32, ahead=a),
+            "is of 1 slots, 45 rows and 9 cells",
+        ),
+        (lambda f, a: f.held.row_sums(0, 1, A, A, _native.ot_shares.MaskedRows(1, ROWS), lanes=32), "in other lanes"),
+        (lambda f, a: f.held.row_sums(0, 1, A, A, _native.ot_shares.MaskedRows(1, ROWS, 32)), "in other lanes"),
+        (
+            lambda f, a: f.held.root_sums(A, A, _native.ot_shares.MaskedRows(1, ROWS, 32), a, 1),
+            "and 9 cells; wanted 1, 45",
+        ),
+        (lambda f, a: _native.ot_shares.MaskedRows(1, 3, 32).fill(0, 1, bytes(9), 33, 32), "narrow lanes hold 32 bits"),
+        (lambda f, a: a.cover_packed(1, 44, 2, P, 9, 9), "rows 44 to 46; there are 45"),
+        (lambda f, a: a.cover_packed(1, 0, 46, P, 9, 9), "rows that do not exist"),
+        (lambda f, a: a.cover_packed(3, 0, 1, P, 9, 9), "tree 3 ahead; roots were made for 2"),
+        (lambda f, a: a.sums(0), "tree 0 ahead"),
+        (lambda f, a: _native.ot_shares.RootAhead(1, 1, 1, 4), "ahead for 1 to 3 trees"),
+    ],
+)
+def test_bad_narrow_input(call: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        call(make(cached=False), _native.ot_shares.RootAhead(1, ROWS, 9, 2))
 
 
 def test_another_counter_or_run_has_other_masks(forest: Forest) -> None:

@@ -19,22 +19,29 @@ from vfxgb.protocols.ot_shares.params import read_size
 from vfxgb.train.callbacks import TrainingCallback
 
 
+@pytest.mark.parametrize("bits", [31, 8])
 @pytest.mark.parametrize(
     "settings",
     [
         {},
+        {"n_estimators": 3, "max_depth": 2},
         {"objective": "multi:softprob", "num_class": 3, "subsample": 0.7, "max_depth": 2},
         {"colsample_bytree": 0.5, "n_estimators": 3, "max_depth": 2, "random_state": 3},
     ],
-    ids=["binary", "multiclass of a sample", "some columns"],
+    ids=["binary", "three trees", "multiclass of a sample", "some columns"],
 )
-def test_every_message_is_what_its_twin_says(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gradients, shares and answers bit by bit, and from them every sum, worked out by the definitions alone."""
+def test_every_message_is_what_its_twin_says(
+    settings: dict[str, Any], bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradients, shares and answers bit by bit, and from them every sum, worked out by the definitions alone.
+
+    With 8 bits two trees share their masks.
+    """
     seen = watch(monkeypatch)
     data = tables()
     y = np.digitize(data[1], (-0.7, 0.7)).astype(np.float64) if "num_class" in settings else None
-    result = train(data=data, y=y, record=True, **settings)
-    again = RunTwin(result, seen)
+    result = train({"precision_bits": bits}, data=data, y=y, record=True, **settings)
+    again = RunTwin(result, seen, bits)
     outputs, rounds = settings.get("num_class", 1), settings.get("n_estimators", 2)
     told = {message.round: message for message in again.bank.messages("shop", OtSlots.TAG, OtSlots)}
     assert set(told) == (set(range(rounds)) if "colsample_bytree" in settings else set())
@@ -42,11 +49,11 @@ def test_every_message_is_what_its_twin_says(settings: dict[str, Any], monkeypat
         for tree in range(outputs):
             slots = list(range(len(again.n_bins)))
             if told:
-                bits = np.frombuffer(told[round_index].trees[tree], dtype=np.uint8)
-                slots = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
+                used = np.frombuffer(told[round_index].trees[tree], dtype=np.uint8)
+                slots = np.flatnonzero(np.unpackbits(used, bitorder="little")).tolist()
             if slots:
                 again.tree(round_index, tree, round_index * outputs + tree, slots)
-    assert same_model(result, train({"precision_bits": 31}, "plain", data, y, **settings))
+    assert same_model(result, train({"precision_bits": bits}, "plain", data, y, **settings))
 
 
 def test_what_the_twin_opens_are_the_plain_sums(monkeypatch: pytest.MonkeyPatch) -> None:

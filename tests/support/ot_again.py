@@ -14,16 +14,19 @@ G, H = 38, 37  # bits of a pair: sums over 40 rows of up to 2^31 each
 
 
 class RunTwin:
-    """A recorded run worked out again from the secrets of both sessions."""
+    """A recorded run of 40 rows, worked out again from the secrets of both sessions; gradients have `bits` bits."""
 
-    def __init__(self, result: Any, seen: Secrets) -> None:
+    def __init__(self, result: Any, seen: Secrets, bits: int = 31) -> None:
         self.seen = seen
+        self.g, self.h = G - 31 + bits, H - 31 + bits
+        self.narrow = self.g <= 32
         record = result.transcript.records
         self.bank = AttackerView(record["bank"], result.transcript.catalogue, "ot_shares", None)
         self.shop = AttackerView(record["shop"], result.transcript.catalogue, "ot_shares", None)
         (start,) = self.bank.messages("shop", OtStart.TAG, OtStart)
         (offer,) = self.bank.messages("shop", OtOffer.TAG, OtOffer)
         self.run = start.run
+        assert start.lanes == (32 if self.narrow else 64)
         self.n_bins = np.frombuffer(offer.n_bins, dtype=np.int32).tolist()
         self.missing = [bool(one) for one in offer.missing]
         self.delta = int.from_bytes(seen.delta, "little")
@@ -44,11 +47,18 @@ class RunTwin:
 
     def masks(self, slot: int, row: int, counter: int) -> list[twin.Pair]:
         """x_b of every leaf."""
-        return twin.masks_of(self.hash[row], self.leaves[slot][row], twin.tree_tweak(counter, self.run))
+        return [self._value(row, leaf, counter) for leaf in self.leaves[slot][row]]
 
     def extra(self, slot: int, row: int, counter: int) -> twin.Pair:
         """H(C, tweak)."""
-        return twin.cut_mask(self.hash[row], self.cut[slot][row], twin.tree_tweak(counter, self.run))
+        cut = self.cut[slot][row]
+        return (0, 0) if cut is None else self._value(row, cut, counter)
+
+    def _value(self, row: int, node: int, counter: int) -> twin.Pair:
+        """A hash as a pair: with lanes of 32 bits that of two trees, half for each."""
+        if not self.narrow:
+            return twin.pair_of(self.hash[row](node, twin.tree_tweak(counter, self.run)))
+        return twin.narrow_pair_of(self.hash[row](node, twin.tree_tweak(counter >> 1, self.run)), counter)
 
     def tree(self, round_index: int, tree: int, counter: int, slots: list[int]) -> None:
         """Check every message about one tree."""
@@ -75,7 +85,7 @@ class RunTwin:
         assert sum(one.count for one in sent) == len(rows)
         for one in sent:
             some = rows[one.first : one.first + one.count]
-            assert bytes(one.pairs) == twin.pack([d[slot, row] for slot in slots for row in some], G, H)
+            assert bytes(one.pairs) == twin.pack([d[slot, row] for slot in slots for row in some], self.g, self.h)
 
     def _left(self, slots: list[int], rows: list[int], of: Any) -> list[twin.Pair]:
         left = []
@@ -100,9 +110,9 @@ class RunTwin:
             if (one.round, one.depth) == (round_index, depth)
         ]
         theirs = answer.trees[sorted(growing).index(tree)]
-        assert bytes(theirs.sums) == twin.pack(answered, G, H)
+        assert bytes(theirs.sums) == twin.pack(answered, self.g, self.h)
         assert len(theirs.withheld) == 0
-        wanted = [[[signed(g, G), h % 2**H] for g, h in node] for node in opened]
+        wanted = [[[signed(g, self.g), h % 2**self.h] for g, h in node] for node in opened]
         note = self.bank.note(f"left-sums:{depth}:shop", round_index, tree)
         assert note is not None
         assert note.tolist() == wanted

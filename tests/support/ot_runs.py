@@ -127,10 +127,10 @@ def seed_randomness(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(passive, "PassiveContext", partial(passive.PassiveContext, random=draw))
 
 
-def masked_rows(d: np.ndarray) -> _native.ot_shares.MaskedRows:
+def masked_rows(d: np.ndarray, lanes: int = 64) -> _native.ot_shares.MaskedRows:
     """Masked pairs uint64[slots, places, 2] as a passive party keeps them."""
-    masked = _native.ot_shares.MaskedRows(*d.shape[:2])
-    masked.fill(0, d.shape[1], _native.ot_shares.pack_pairs(d, 64, 64), 64, 64)
+    masked = _native.ot_shares.MaskedRows(*d.shape[:2], lanes)
+    masked.fill(0, d.shape[1], _native.ot_shares.pack_pairs(d, lanes, lanes), lanes, lanes)
     return masked
 
 

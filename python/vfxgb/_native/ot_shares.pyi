@@ -1,9 +1,10 @@
 """Shares of gradient sums from trees of masks (cpp/ot_shares/slot_trees.h).
 
-A pair is two numbers modulo 2^64, uint64[..., 2]. `leaves` int32[s]: of the trees of each feature slot. `counter` and
-`run` make the tweak of a tree of boosting: never use both twice with one set of trees. `slots` int32[k]: ascending;
-cells: the leaves of these slots together. `path`: a new file that large arrays are kept in, instead of memory; it loses
-its name at once, and an OSError says what is wrong with it.
+A pair is two numbers modulo 2^64, uint64[..., 2]. `lanes`: 64, or 32 for sums that fit 32 bits, when all numbers are
+modulo 2^32 and trees of boosting 2k and 2k + 1 share their masks, with half of each for either. `leaves` int32[s]: of
+the trees of each feature slot. `counter` and `run` make the tweak of a tree of boosting: never use both twice with one
+set of trees. `slots` int32[k]: ascending; cells: the leaves of these slots together. `path`: a new file that large
+arrays are kept in, instead of memory; it loses its name at once, and an OSError says what is wrong with it.
 """
 
 from typing import final
@@ -15,6 +16,7 @@ from . import Buffer
 from .gbdt import RowPartition
 
 TREES_DOMAIN: int
+MOST_AHEAD: int
 
 @final
 class OwnedTrees:
@@ -52,6 +54,7 @@ class OwnedTrees:
         slots: NDArray[np.int32],
         pairs: NDArray[np.int64],
         threads: int = 1,
+        lanes: int = 64,
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """(d uint64[k, len(rows), 2]: pairs[row] plus all masks of its tree; uint64[cells, 2]: masks summed over rows).
 
@@ -67,8 +70,10 @@ class OwnedTrees:
         g_bits: int,
         h_bits: int,
         threads: int = 1,
+        lanes: int = 64,
+        ahead: RootAhead | None = None,
     ) -> tuple[bytes, NDArray[np.uint64]]:
-        """As cover, with d as pack_pairs gives it."""
+        """As cover, with d as pack_pairs gives it. `ahead`: takes what these rows give for the next trees."""
     def sums(
         self,
         counter: int,
@@ -77,6 +82,7 @@ class OwnedTrees:
         nodes: NDArray[np.int32],
         slots: NDArray[np.int32],
         threads: int = 1,
+        lanes: int = 64,
     ) -> NDArray[np.uint64]:
         """Masks summed over the sampled rows of each node, uint64[nodes, cells, 2]."""
 
@@ -111,12 +117,24 @@ class HeldTrees:
         place: NDArray[np.int32] | None = None,
         begin: int = 0,
         threads: int = 1,
+        lanes: int = 64,
+        ahead: RootAhead | None = None,
     ) -> NDArray[np.uint64]:
         """Shares summed over ascending `rows`, uint64[cells, 2].
 
         `masked`: those of slots[0] are the ones of its slot `begin`, and so on; of row i at place[i], or at i where
-        `place` is None.
+        `place` is None. `ahead`: takes what these rows give for the roots of the next trees.
         """
+    def root_sums(
+        self,
+        rows: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        masked: MaskedRows,
+        ahead: RootAhead,
+        distance: int,
+        threads: int = 1,
+    ) -> NDArray[np.uint64]:
+        """What ascending `rows` add to ahead.sums(distance) at the root of that tree, uint64[cells, 2]."""
     def sums(
         self,
         counter: int,
@@ -128,6 +146,7 @@ class HeldTrees:
         place: NDArray[np.int32] | None = None,
         begin: int = 0,
         threads: int = 1,
+        lanes: int = 64,
     ) -> NDArray[np.uint64]:
         """Shares summed over the sampled rows of each node, uint64[nodes, cells, 2]."""
 
@@ -135,13 +154,40 @@ class HeldTrees:
 class MaskedRows:
     """The masked gradients d of one tree of boosting at the passive party: `places` of them in each slot."""
 
-    def __init__(self, slots: int, places: int, path: str | None = None) -> None: ...
+    def __init__(self, slots: int, places: int, lanes: int = 64, path: str | None = None) -> None: ...
     @property
     def nbytes(self) -> int: ...
     def fill(self, first: int, count: int, packed: Buffer, g_bits: int, h_bits: int, threads: int = 1) -> None:
         """Places first to first + count - 1 of every slot, slot by slot, as pack_pairs gives them."""
     def drop(self) -> None:
         """As OwnedTrees.drop."""
+
+@final
+class RootAhead:
+    """What the root of one tree of boosting, of an even number, gives for the next `trees` trees (1 to MOST_AHEAD).
+
+    With lanes of 32 bits (cpp/ot_shares/root_ahead.h); 8 bytes for each tree, slot and row. `distance`: which of the
+    trees, from 1 on.
+    """
+
+    def __init__(self, slots: int, rows: int, cells: int, trees: int) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+    def clear(self) -> None:
+        """Begin anew, for other trees."""
+    def sums(self, distance: int) -> NDArray[np.uint64]:
+        """Masks, or known shares, summed over all rows that were taken, uint64[cells, 2]."""
+    def cover_packed(
+        self,
+        distance: int,
+        first: int,
+        count: int,
+        pairs: NDArray[np.int64],
+        g_bits: int,
+        h_bits: int,
+        threads: int = 1,
+    ) -> bytes:
+        """See OwnedTrees.cover_packed: d of rows first to first + count - 1 of that tree."""
 
 def pack_pairs(pairs: NDArray[np.uint64], g_bits: int, h_bits: int, threads: int = 1) -> bytes:
     """The low bits of all pairs, one after the other without gaps (cpp/ot_shares/pair_bits.h)."""

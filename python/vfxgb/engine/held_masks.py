@@ -26,7 +26,7 @@ from vfxgb.engine.mask_pieces import (
 from vfxgb.engine.parts import Division, ShardedPartition
 from vfxgb.engine.shard import new_file
 from vfxgb.rows.ciphers import places
-from vfxgb.rows.masks import BLOCK_BYTES, MaskedTree, MaskForest, pack
+from vfxgb.rows.masks import BLOCK_BYTES, MaskedTree, MaskForest, lane_bits, pack
 from vfxgb.rows.parts import Nodes
 
 HOLE_BYTES, PAIR_BYTES = 2, 16
@@ -124,7 +124,7 @@ class ShardedGradients:
             return
         if shard.masked is None:
             path = new_file(str(engine.folder))
-            rows = _native.ot_shares.MaskedRows(len(tree.slots), shard.count, path)
+            rows = _native.ot_shares.MaskedRows(len(tree.slots), shard.count, tree.lanes, path)
             shard.masked = engine.keep(shard.of.number, LoadedState(rows, load_masked, ()))
         (held,) = engine.get([shard.masked])
         held.native.fill(first, count, data, tree.widths.g_bits, tree.widths.h_bits, engine.threads)
@@ -229,7 +229,7 @@ def load_held(
 
 def load_masked(path: str, counts: list[int], n_slots: int, widths: PairWidths, threads: int) -> LoadedState:
     """The masked gradients of a shard from its file."""
-    masked, row = _native.ot_shares.MaskedRows(n_slots, sum(counts)), 0
+    masked, row = _native.ot_shares.MaskedRows(n_slots, sum(counts), lane_bits(widths)), 0
     with PieceReader(path) as reader:
         for piece in counts:
             size = (n_slots * piece * (widths.g_bits + widths.h_bits) + 7) // 8
@@ -250,7 +250,9 @@ def held_row_sums(
 ) -> NDArray[np.uint64]:
     """The shares of rows `first` to `first + count - 1` of a shard's sample, summed."""
     rows = np.arange(first, first + count, dtype=np.int32) if sampled is None else sampled[first : first + count]
-    sums = trees.native.row_sums(tree.counter, tree.run, rows, tree.slots, masked.native, place, threads=threads)
+    sums = trees.native.row_sums(
+        tree.counter, tree.run, rows, tree.slots, masked.native, place, threads=threads, lanes=tree.lanes
+    )
     trees.native.drop()
     masked.native.drop()
     found: NDArray[np.uint64] = sums
@@ -273,7 +275,7 @@ def held_sums(
     for some in slot_groups(tree.slots, slot_bytes, mapped):
         slots = np.ascontiguousarray(tree.slots[some])
         sums = trees.native.sums(
-            tree.counter, tree.run, partition, nodes, slots, masked.native, place, some.start, threads
+            tree.counter, tree.run, partition, nodes, slots, masked.native, place, some.start, threads, tree.lanes
         )
         found.append(sums)
         trees.native.drop()

@@ -139,9 +139,10 @@ def mask_rows(
         rows = np.arange(part.first, part.stop, dtype=np.int32) if sampled is None else sampled[part.first : part.stop]
         what = (tree.counter, tree.run, rows, tree.slots, pairs)
         if part.whole:
-            piece, sums = trees.native.cover_packed(*what, tree.widths.g_bits, tree.widths.h_bits, threads)
+            bits = (tree.widths.g_bits, tree.widths.h_bits)
+            piece, sums = trees.native.cover_packed(*what, *bits, threads, tree.lanes)
         else:
-            piece, sums = trees.native.cover(*what, threads)
+            piece, sums = trees.native.cover(*what, threads, tree.lanes)
         masked.append(piece)
         total = total + sums if len(total) else sums
     trees.native.drop()
@@ -161,6 +162,6 @@ def owned_sums(
     found = []
     for some in slot_groups(tree.slots, slot_bytes, mapped):
         slots = np.ascontiguousarray(tree.slots[some])
-        found.append(trees.native.sums(tree.counter, tree.run, partition, nodes, slots, threads))
+        found.append(trees.native.sums(tree.counter, tree.run, partition, nodes, slots, threads, tree.lanes))
         trees.native.drop()
     return np.concatenate(found, axis=1)

@@ -84,12 +84,28 @@ def gradients() -> np.ndarray:
 @pytest.mark.parametrize("keep_leaves", [False, True])
 @pytest.mark.parametrize("subsampled", [False, True])
 @pytest.mark.parametrize("slots", [[0, 1, 2], [1], [0, 2]])
-def test_shares_open_to_the_plain_sums(binned, subsampled, slots, keep_leaves) -> None:
-    rows, dealt = binned.rows, Dealt(binned, keep_leaves)
+@pytest.mark.parametrize("bits", [BITS, 31])
+def test_shares_open_to_the_plain_sums(binned, bits, subsampled, slots, keep_leaves) -> None:
+    """In both kinds of lanes."""
     sampled = np.flatnonzero(np.random.default_rng(2).random(TRAIN) < 0.6).astype(np.int32) if subsampled else None
+    grow(binned, Dealt(binned, keep_leaves), ExactCode(TRAIN, bits), gradients(), slots, sampled, 3)
+
+
+def test_trees_one_after_the_other(binned) -> None:
+    """Narrow masks serve two trees; what the first leaves for the second is used where rows and slots are the same."""
+    dealt, code = Dealt(binned, keep_leaves=False), ExactCode(TRAIN, BITS)
+    some = np.arange(0, TRAIN, 3, dtype=np.int32)
+    asked = [([0, 1, 2], None), ([0, 1, 2], None), ([0, 2], None), ([0, 1], None), ([0, 1], None), ([0, 1], some)]
+    for counter, (slots, sampled) in enumerate(asked, 4):
+        grow(binned, dealt, code, (counter - 3) * gradients() // 8, slots, sampled, counter)
+
+
+def grow(binned, dealt, code, values, slots, sampled, counter) -> None:
+    """One tree of boosting: what both parties have of its root and of two nodes opens to the plain sums."""
+    rows = binned.rows
     count = TRAIN if sampled is None else len(sampled)
-    code, values = ExactCode(TRAIN, BITS), gradients()
-    tree = MaskedTree(3, 9, np.array(slots, dtype=np.int32), sampled, count, code.widths)
+    tree = MaskedTree(counter, 9, 10, np.array(slots, dtype=np.int32), sampled, count, code.widths)
+    assert tree.lanes == (32 if code.fraction_bits == BITS else 64)
     partition, theirs = rows.partition(sampled), dealt.held.gradients(tree)
     own, firsts = np.zeros((int(dealt.leaves[slots].sum()), 2), dtype=np.uint64), []
     for chunk in dealt.owned.chunks(tree, rows.encoded(rows.pairs(values), code, 1.0), 17):
@@ -126,8 +142,6 @@ def test_shares_open_to_the_plain_sums(binned, subsampled, slots, keep_leaves) -
     for place, node in enumerate(CHILDREN.tolist()):
         assert opened(y[place], x[place]) == plain(node)
     theirs.close()
-    dealt.owned.close()
-    dealt.held.close()
 
 
 def test_bins_by_their_numbers(binned) -> None:

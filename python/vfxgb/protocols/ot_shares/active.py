@@ -14,7 +14,7 @@ from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, Tre
 from vfxgb.protocols.ot_shares.owner import OwnerKeys, Run
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.shares import keeps_leaves, pair_codec
-from vfxgb.rows.masks import MaskedChunk, MaskedTree
+from vfxgb.rows.masks import MaskedChunk, MaskedTree, lane_bits
 from vfxgb.rows.parts import Pairs
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_bytes, unpack_array
@@ -93,7 +93,7 @@ class OtSource:
         }
         self._keys = keys
         for owner in keys.values():
-            owner.start(self._some_columns)
+            owner.start(self._some_columns, lane_bits(self._codec.exact.widths))
         for owner in keys.values():
             owner.read_offer()
         slots = [owner.slots for owner in keys.values()]

@@ -31,12 +31,14 @@ DIGEST_LABEL = b"vfxgb ot_shares bins 1\n"
 class HolderKeys:
     """The set-up is done when it is made. `features`: int32[s], that of each slot. `start`: what the run is.
 
+    `lanes`: bits of the numbers that shares are, as they follow from rows and precision.
     Raises MessageError, TransferError and CapacityError.
     """
 
-    def __init__(self, context: PassiveContext) -> None:
+    def __init__(self, context: PassiveContext, lanes: int) -> None:
         self._context = context
         self._params: OtSharesParams = context.params
+        self._lanes = lanes
         self._step = f"{context.party} setting up"
         channel = context.channel
         store = (
@@ -74,6 +76,12 @@ class HolderKeys:
             raise MessageError(
                 f"{self._step}: found transfer_bits={start.transfer_bits}, wanted "
                 f"{f'1 to {MAX_TRANSFER_BITS}' if agreed is None else agreed}; both parties must use the same"
+            )
+        if start.lanes != self._lanes:
+            raise MessageError(
+                f"{self._step}: found lanes of {start.lanes} bits, wanted {self._lanes}, which follow from "
+                f"{self._context.n_train} rows and precision_bits={self._params.precision_bits}; "
+                f"{self._context.channel.peer} has other parameters or another version"
             )
         return start
 
@@ -218,7 +226,8 @@ class HolderKeys:
         """Room for the masked gradients of tree number `counter` of this run. There are slots."""
         assert self.trees is not None  # noqa: S101 - there are slots
         count = self._context.n_train if sampled is None else len(sampled)
-        return self.trees.gradients(MaskedTree(counter, self.start.run, slots, sampled, count, widths))
+        tree = MaskedTree(counter, self.start.run, self.start.trees, slots, sampled, count, widths)
+        return self.trees.gradients(tree)
 
     def close(self) -> None:
         """Forget the trees."""

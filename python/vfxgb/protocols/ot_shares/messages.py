@@ -20,6 +20,7 @@ class OtStart(Message, frozen=True, forbid_unknown_fields=True):
     grow. `some_columns`: trees use some of the columns only, so the passive party names the slots of each (OtSlots).
     `transfer_bits`: those of the transfers, 1 to 8 (ot/transfer_bits.py). `greeting`: the first step of the base
     transfers, of use if a set-up is made.
+    `lanes`: 32 where the sums of the run fit 32 bits each, so that two trees share masks, else 64 (rows/masks.py).
     """
 
     TAG: ClassVar[str] = "ot-start"
@@ -31,6 +32,7 @@ class OtStart(Message, frozen=True, forbid_unknown_fields=True):
     some_columns: bool
     transfer_bits: int
     greeting: Bulk
+    lanes: int
 
 
 class OtOffer(Message, frozen=True, forbid_unknown_fields=True):

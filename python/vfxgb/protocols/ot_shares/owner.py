@@ -55,8 +55,8 @@ class OwnerKeys:
         self.trees: OwnedMasks | None = None
         self.remarks: list[str] = []
 
-    def start(self, some_columns: bool) -> None:
-        """Begin by saying which set-up there is already. `some_columns` is explained in OtStart."""
+    def start(self, some_columns: bool, lanes: int) -> None:
+        """Begin by saying which set-up there is already. `some_columns` and `lanes` are explained in OtStart."""
         self._check_stored()
         stored = b"" if self._stored is None else self._stored.head.session
         run = self._run
@@ -66,6 +66,7 @@ class OwnerKeys:
                 stored=stored,
                 trees=run.trees,
                 some_columns=some_columns,
+                lanes=lanes,
                 transfer_bits=self._transfer_bits,
                 greeting=pack_bytes(self._session.greeting),
             )
@@ -191,7 +192,7 @@ class OwnerKeys:
     ) -> MaskedTree:
         """Tree number `counter` of this run."""
         count = self._n_rows if sampled is None else len(sampled)
-        return MaskedTree(counter, self._run.number, slots, sampled, count, widths)
+        return MaskedTree(counter, self._run.number, self._run.trees, slots, sampled, count, widths)
 
     def own_trees(self) -> OwnedMasks:
         """The trees, where there are slots."""

@@ -13,7 +13,7 @@ from vfxgb.protocols.ot_shares.holder import HolderKeys
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, TreeSums
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.shares import pair_codec
-from vfxgb.rows.masks import HeldGradients
+from vfxgb.rows.masks import HeldGradients, lane_bits
 from vfxgb.transport.messages import pack_array, pack_bytes
 
 _EMPTY = pack_bytes(b"")
@@ -47,7 +47,7 @@ class OtPassive(ShownSums):
         context = self._context
         if self._keys is None:
             with context.timings.phase("set-up"):
-                self._keys = HolderKeys(context)
+                self._keys = HolderKeys(context, lane_bits(self._codec.exact.widths))
         self._check(trees)
         count = context.n_train if sampled is None else len(sampled)
         self._shares = [self._begin(tree, sampled) for tree in trees]

@@ -92,7 +92,7 @@ class PairCodec:
                 f"{widths.h_bits} bits"
             )
         if bits % 8 and data[-1] >> bits % 8:
-            raise MessageError(f"{what}: found bits beyond the last of {count} pairs")
+            raise MessageError(f"{what}: found bits beyond the last pair, of {count}")
 
     def unpack(self, data: Bulk, shape: tuple[int, ...], what: str) -> NDArray[np.uint64]:
         """uint64[*shape, 2]. Raises MessageError for another number of bytes."""
