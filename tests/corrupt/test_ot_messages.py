@@ -23,7 +23,8 @@ from vfxgb.protocols.ot_shares.messages import (
 )
 from vfxgb.transport.messages import pack_array, pack_bytes
 
-QUICK = {"group_bits": 768, "insecure": True, "chunk_rows": 25, "setup_rows": 25}
+# Each column has a slot of its own.
+QUICK = {"group_bits": 768, "insecure": True, "chunk_rows": 25, "setup_rows": 25, "joint_leaves": 1}
 EMPTY = pack_bytes(b"")
 
 

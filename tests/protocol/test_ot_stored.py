@@ -118,7 +118,7 @@ def test_a_set_up_serves_so_many_trees_and_no_more(tmp_path: Path, monkeypatch: 
     assert [[trees for _, _, trees in entered(tmp_path, name)] for name in LISTS] == [[2, 2], [2, 2]]
     said = "the stored set-up with shop was made anew: it has served 4 trees of 5, and this run may grow 2"
     assert [said in one.ledger.text() for one in results] == [False, False, True, False]
-    masks = "masks towards shop: 2 features in blocks of 15 rows, 4 trees; guessing one takes about 2^119 evaluations"
+    masks = "masks towards shop: 2 slots in blocks of 15 rows, 4 trees; guessing one takes about 2^119 evaluations"
     assert [masks in one.ledger.text() for one in results] == [False, True, False, True]
     assert all(same_model(one, results[0]) for one in results)
 
@@ -163,6 +163,17 @@ def test_bins_that_changed(tmp_path: Path) -> None:
         stored(tmp_path, data=({**parts, "shop": one}, score))
     with pytest.raises(TransferError, match="the stored set-up is for 40 training rows, found 50"):
         stored(tmp_path, data=tables(50))
+
+
+def test_columns_that_shared_trees_otherwise(tmp_path: Path) -> None:
+    """shop's columns have 10 and 8 leaves: with room for 80 they share a tree."""
+    wide = {"setup_dir": str(tmp_path), "joint_leaves": 80}
+    first, second = train(wide), train(wide)
+    assert (requests(first), requests(second)) == (3, 0)
+    assert same_model(first, second)
+    assert same_model(first, train())
+    with pytest.raises(TransferError, match="the set-up was stored with joint_leaves=80, found 64; use that number"):
+        stored(tmp_path)
 
 
 def test_files_of_two_set_ups(tmp_path: Path) -> None:

@@ -24,11 +24,13 @@ from vfxgb.transport.messages import Bulk, pack_bytes, unpack_array
 class GrowingShares:
     """One growing tree with one passive party.
 
-    `masks`: number and slots of its masks; `n`: candidates of these slots. `root`: uint64[leaves, 2], own share of the
-    root's sums. `left`: uint64[m, n, 2], own share of the left sums of the nodes that are asked for.
+    `masks`: number and slots of its masks; `columns`: int32, ascending, those it uses; `n`: their candidates. `root`:
+    uint64[leaves, 2], own share of the root's sums. `left`: uint64[m, n, 2], own share of the left sums of the nodes
+    that are asked for.
     """
 
     masks: MaskedTree
+    columns: NDArray[np.int32]
     n: int
     root: NDArray[np.uint64]
     left: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0, 2), dtype=np.uint64))
@@ -57,9 +59,9 @@ class OtSource:
         code, rows = self._codec.exact, self._context.rows
         pairs = [rows.encoded(values, code, gradients.step) for values in gradients.pairs]
         for party, channel in self._context.channels.items():
-            chosen = self._read_slots(party, channel, gradients.round, len(pairs))
-            for tree, slots in enumerate(chosen):
-                self._trees[party, tree] = self._grow(party, self._counter + tree, slots, gradients.sampled)
+            chosen = self._read_columns(party, channel, gradients.round, len(pairs))
+            for tree, columns in enumerate(chosen):
+                self._trees[party, tree] = self._grow(party, self._counter + tree, columns, gradients.sampled)
         for tree, own in enumerate(pairs):
             self._send_tree(gradients.round, tree, own)
         self._counter += len(pairs)
@@ -106,11 +108,11 @@ class OtSource:
         after = sum(channel.traffic.total_bytes for channel in context.channels.values())
         context.timings.count("set-up bytes", after - before)
 
-    def _read_slots(self, party: str, channel: Channel, round_index: int, n_trees: int) -> list[NDArray[np.int32]]:
-        """The slots of each tree: all of them, unless columns are sampled by tree."""
-        n_slots = len(self._keys[party].slots)
+    def _read_columns(self, party: str, channel: Channel, round_index: int, n_trees: int) -> list[NDArray[np.int32]]:
+        """The columns of each tree: all of them, unless columns are sampled by tree."""
+        n_columns = len(self._keys[party].slots.n_bins)
         if not self._some_columns:
-            return [np.arange(n_slots, dtype=np.int32)] * n_trees
+            return [np.arange(n_columns, dtype=np.int32)] * n_trees
         what = f"reading the features of {party}'s trees"
         with self._context.timings.phase("wait"):
             message = channel.recv(OtSlots)
@@ -119,15 +121,16 @@ class OtSource:
                 f"{what}: found {len(message.trees)} trees of round {message.round}, wanted {n_trees} of round "
                 f"{round_index}"
             )
-        return [_chosen(bits, n_slots, f"{what}, tree {tree}") for tree, bits in enumerate(message.trees)]
+        return [_chosen(bits, n_columns, f"{what}, tree {tree}") for tree, bits in enumerate(message.trees)]
 
     def _grow(
         self, party: str, counter: int, chosen: NDArray[np.int32], sampled: NDArray[np.int32] | None
     ) -> GrowingShares:
         keys = self._keys[party]
-        root = np.zeros((int(keys.slots.leaves[chosen].sum()), 2), dtype=np.uint64)
-        masks = keys.masked_tree(counter, chosen, sampled, self._codec.exact.widths)
-        return GrowingShares(masks, int(keys.slots.candidates[chosen].sum()), root)
+        slots = keys.slots.of_columns(chosen)
+        root = np.zeros((int(keys.slots.leaves[slots].sum()), 2), dtype=np.uint64)
+        masks = keys.masked_tree(counter, slots, sampled, self._codec.exact.widths)
+        return GrowingShares(masks, chosen, int(keys.slots.candidates[chosen].sum()), root)
 
     def _send_rows(self, party: str, round_index: int, tree: int, chunk: MaskedChunk) -> None:
         growing = self._trees[party, tree]
@@ -164,7 +167,7 @@ class OtSource:
                 cells = keys.own_trees().sums(growing.masks, nodes.partition, built)
                 rows = int(nodes.partition.counts(built)[:, 0].sum())
                 self._context.timings.count("masks", rows * len(growing.root))
-            return keys.slots.left_shares(cells, growing.masks.slots)
+            return keys.slots.left_shares(cells, growing.masks.slots, growing.columns)
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """The sums of a level, opened. Raises MessageError unless they are of this round, depth and size."""
@@ -215,11 +218,11 @@ class OtSource:
             keys.close()
 
 
-def _chosen(bits: Bulk, n_slots: int, what: str) -> NDArray[np.int32]:
-    packed = unpack_array(bits, np.uint8, ((n_slots + 7) // 8,), what)
+def _chosen(bits: Bulk, n_columns: int, what: str) -> NDArray[np.int32]:
+    packed = unpack_array(bits, np.uint8, ((n_columns + 7) // 8,), what)
     marks = np.unpackbits(packed, bitorder="little")
-    if marks[n_slots:].any():
-        raise MessageError(f"{what}: found a feature beyond the {n_slots} that have cuts")
+    if marks[n_columns:].any():
+        raise MessageError(f"{what}: found a feature beyond the {n_columns} that have cuts")
     return np.flatnonzero(marks).astype(np.int32)
 
 

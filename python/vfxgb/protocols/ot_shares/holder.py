@@ -16,7 +16,8 @@ from vfxgb.ot import MAX_TRANSFER_BITS, HolderSession, Place, modp_group
 from vfxgb.protocols.ot_shares.bound import choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams
-from vfxgb.protocols.ot_shares.shares import Slots, block_ranges, keeps_leaves, mask_forest
+from vfxgb.protocols.ot_shares.shares import block_ranges, keeps_leaves, mask_forest
+from vfxgb.protocols.ot_shares.slots import Slots
 from vfxgb.protocols.ot_shares.store import HolderFile, SetupStore, StoredSetup
 from vfxgb.rows.masks import BLOCK_BYTES, HeldGradients, HeldMasks, MaskedTree
 from vfxgb.transport.messages import pack_array, pack_bytes
@@ -29,7 +30,7 @@ DIGEST_LABEL = b"vfxgb ot_shares bins 1\n"
 
 
 class HolderKeys:
-    """The set-up is done when it is made. `features`: int32[s], that of each slot. `start`: what the run is.
+    """The set-up is done when it is made. `features`: int32[c], that of each column. `start`: what the run is.
 
     `lanes`: bits of the numbers that shares are, as they follow from rows and precision.
     Raises MessageError, TransferError and CapacityError.
@@ -100,7 +101,7 @@ class HolderKeys:
         return used is not None and used + self.start.trees <= most_trees(self.slots, stored.block_rows)
 
     def _prepare(self, order: NDArray[np.int32] | None) -> None:
-        """The slots in their secret order, drawn here unless it is given."""
+        """The columns in their secret order, drawn here unless it is given, and their slots."""
         context = self._context
         n_bins = context.rows.n_bins
         usable = np.flatnonzero(n_bins >= 2).astype(np.int32)
@@ -110,15 +111,16 @@ class HolderKeys:
         elif not np.array_equal(np.sort(order), usable):
             raise self._changed()
         self.features = order
-        self.slots = Slots(np.ascontiguousarray(n_bins[order]), np.ascontiguousarray(context.has_missing[order]))
+        missing = np.ascontiguousarray(context.has_missing[order])
+        self.slots = Slots(np.ascontiguousarray(n_bins[order]), missing, self._params.joint_leaves)
 
     def _digest(self) -> bytes:
         """Hash everything that decides where the trees are punctured."""
         context, digest = self._context, hashlib.sha256(DIGEST_LABEL)
         for part in (self.features, self.slots.n_bins, self.slots.missing):
             digest.update(pack_array(part))
-        for slot in range(len(self.features)):
-            digest.update(pack_array(context.rows.bin_numbers(self.features[slot : slot + 1], 0, context.n_train)))
+        for column in range(len(self.features)):
+            digest.update(pack_array(context.rows.bin_numbers(self.features[column : column + 1], 0, context.n_train)))
         return digest.digest()
 
     def _holes(self, ranges: Sequence[tuple[int, int]]) -> Iterator[NDArray[np.uint16]]:
@@ -128,11 +130,17 @@ class HolderKeys:
             if end > first + held.shape[1]:
                 first, stop = begin, min(max(end, begin + FETCHED_ROWS), self._context.n_train)
                 held = self._context.rows.bin_numbers(self.features, first, stop)
-            yield np.ascontiguousarray(held[:, begin - first : end - first])
+            yield self.slots.holes(held[:, begin - first : end - first])
 
     def _check_bins(self, stored: HolderFile) -> None:
         if stored.n_rows != self._context.n_train or stored.bins != self._digest():
             raise self._changed()
+        if stored.joint_leaves != self.slots.joint_leaves:
+            raise TransferError(
+                f"{self._step}: the set-up was stored with joint_leaves={stored.joint_leaves}, found "
+                f"{self.slots.joint_leaves}; use that number again, remove the set-up at both parties, or give another "
+                "setup_dir"
+            )
 
     def _changed(self) -> TransferError:
         return TransferError(
@@ -195,6 +203,7 @@ class HolderKeys:
             block_rows=block_rows,
             features=bytes(pack_array(self.features)),
             bins=self._digest(),
+            joint_leaves=self.slots.joint_leaves,
         )
 
     def _room(self, session: bytes, block_rows: int, keep_leaves: bool) -> HeldMasks:

@@ -14,7 +14,8 @@ from vfxgb.ot import OwnerSession, Place, choose_k, measured_aes_speed, modp_gro
 from vfxgb.protocols.ot_shares.bound import bound_text, choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams
-from vfxgb.protocols.ot_shares.shares import MAX_BINS, Slots, block_ranges, mask_forest
+from vfxgb.protocols.ot_shares.shares import MAX_BINS, block_ranges, mask_forest
+from vfxgb.protocols.ot_shares.slots import Slots
 from vfxgb.protocols.ot_shares.store import OwnerFile, SetupStore, StoredSetup
 from vfxgb.rows.base import RowStore
 from vfxgb.rows.masks import BLOCK_BYTES, MaskedTree, OwnedMasks
@@ -103,7 +104,7 @@ class OwnerKeys:
         missing = unpack_array(offer.missing, np.uint8, (count,), f"{what}, missing values")
         if (n_bins < 2).any() or (n_bins > MAX_BINS).any() or (missing > 1).any():
             raise MessageError(f"{what}: found a feature without cuts or with more than {MAX_BINS} bins")
-        self.slots = Slots(n_bins.copy(), missing.astype(np.bool_))
+        self.slots = Slots(n_bins.copy(), missing.astype(np.bool_), self._params.joint_leaves)
         if self._stored is None and offer.stored:
             raise MessageError(f"{what}: it has kept a set-up that was not named")
         if self._stored is not None and not offer.stored:
@@ -112,8 +113,8 @@ class OwnerKeys:
         if self._stored is not None:
             if not self.slots.same(stored_slots(self._stored.head)):
                 raise TransferError(
-                    f"{what}: the features have other bins than those of the stored set-up; remove it, or give another "
-                    "setup_dir"
+                    f"{what}: the features have other bins than those of the stored set-up, or share trees by another "
+                    "joint_leaves; remove it, or give another setup_dir"
                 )
             self._block_rows = self._stored.head.block_rows
             return
@@ -155,6 +156,7 @@ class OwnerKeys:
             block_rows=self._block_rows,
             n_bins=bytes(pack_array(self.slots.n_bins)),
             missing=self.slots.missing.tobytes(),
+            joint_leaves=self.slots.joint_leaves,
         )
         self.trees = self._room(head, keep_leaves)
         with nullcontext() if self._store is None else self._store.saving(head) as kept:
@@ -208,4 +210,4 @@ class OwnerKeys:
 def stored_slots(stored: OwnerFile) -> Slots:
     """The slots of a stored set-up."""
     n_bins = np.frombuffer(stored.n_bins, dtype="<i4").astype(np.int32)
-    return Slots(n_bins, np.frombuffer(stored.missing, dtype=np.uint8).astype(np.bool_))
+    return Slots(n_bins, np.frombuffer(stored.missing, dtype=np.uint8).astype(np.bool_), stored.joint_leaves)

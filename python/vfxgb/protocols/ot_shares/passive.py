@@ -21,12 +21,13 @@ _EMPTY = pack_bytes(b"")
 
 @dataclass
 class HeldShares:
-    """One growing tree. `counter`: the number of its masks. `slots`: int32, ascending, those it uses.
+    """One growing tree. `counter`: the number of its masks. `columns`, `slots`: int32, ascending, those it uses.
 
     `gradients`: its masked gradients, None without slots.
     """
 
     counter: int
+    columns: NDArray[np.int32]
     slots: NDArray[np.int32]
     gradients: HeldGradients | None
 
@@ -76,24 +77,25 @@ class OtPassive(ShownSums):
 
     def _begin(self, tree: PassiveTree, sampled: NDArray[np.int32] | None) -> HeldShares:
         keys, counter = self._own_keys(), self._counter + tree.tree
-        slots = np.flatnonzero(np.isin(keys.features, tree.features)).astype(np.int32)
+        columns = np.flatnonzero(np.isin(keys.features, tree.features)).astype(np.int32)
+        slots = keys.slots.of_columns(columns)
         gradients = keys.gradients(counter, slots, sampled, self._codec.exact.widths) if len(slots) else None
-        return HeldShares(counter, slots, gradients)
+        return HeldShares(counter, columns, slots, gradients)
 
     def _given_order(self, tree: PassiveTree) -> NDArray[np.int64]:
-        """For each position of the sums, slot by slot, the number of its candidate in the tree's true order."""
-        keys, slots = self._own_keys(), self._shares[tree.tree].slots
+        """For each position of the sums, column by column, the number of its candidate in the tree's true order."""
+        keys, columns = self._own_keys(), self._shares[tree.tree].columns
         count = np.zeros(len(tree.features), dtype=np.int64)
-        place = np.searchsorted(tree.features, keys.features[slots])
-        count[place] = keys.slots.candidates[slots]
+        place = np.searchsorted(tree.features, keys.features[columns])
+        count[place] = keys.slots.candidates[columns]
         start = np.cumsum(count) - count
         blocks = [np.arange(start[at], start[at] + count[at]) for at in place]
         return np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
 
     def _send_slots(self, round_index: int) -> None:
-        bits = np.zeros((len(self._shares), len(self._own_keys().slots)), dtype=np.uint8)
+        bits = np.zeros((len(self._shares), len(self._own_keys().features)), dtype=np.uint8)
         for share, own in zip(self._shares, bits, strict=True):
-            own[share.slots] = 1
+            own[share.columns] = 1
         packed = [pack_array(np.packbits(own, bitorder="little")) for own in bits]
         self._context.channel.send(OtSlots(round=round_index, trees=packed))
 
@@ -125,7 +127,7 @@ class OtPassive(ShownSums):
             self._note_shown(nodes)
 
     def _left(self, nodes: PassiveNodes, depth: int) -> NDArray[np.uint64]:
-        """Own shares of the left sums of the built nodes, slot by slot."""
+        """Own shares of the left sums of the built nodes, column by column."""
         share, keys = self._shares[nodes.tree], self._own_keys()
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         if share.gradients is None:
@@ -135,7 +137,7 @@ class OtPassive(ShownSums):
                 cells = share.gradients.root()[None]
             else:
                 cells = share.gradients.sums(self._trees[nodes.tree].partition, built)
-            return keys.slots.left_shares(cells, share.slots)
+            return keys.slots.left_shares(cells, share.slots, share.columns)
 
     def _answer(self, nodes: PassiveNodes, answer: NDArray[np.uint64], depth: int) -> TreeSums:
         candidates = self._candidates[nodes.tree]

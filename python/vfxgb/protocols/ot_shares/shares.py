@@ -1,4 +1,4 @@
-"""What both roles know of the shares: the slots of the trees of masks, and the bits of pairs on the wire."""
+"""What both roles know of the shares: the bits of pairs on the wire, and what keys take."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,56 +13,12 @@ from vfxgb.errors import CapacityError, MessageError
 from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.ot.session import tree_depth
 from vfxgb.protocols.ot_shares.params import OtSharesParams
+from vfxgb.protocols.ot_shares.slots import Slots
 from vfxgb.rows.masks import BLOCK_BYTES, MaskForest, pack
 from vfxgb.transport.messages import Bulk, pack_bytes
 
 MAX_BINS = 65_534
 HOLE_BYTES, PAIR_BYTES = 2, 16
-
-
-@dataclass(frozen=True, eq=False)
-class Slots:
-    """The features that have trees of masks: bins of each, int32[s], at least 2; whether values miss, bool[s]."""
-
-    n_bins: NDArray[np.int32]
-    missing: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.n_bins)
-
-    @cached_property
-    def leaves(self) -> NDArray[np.int32]:
-        """Each tree of a slot has one leaf per bin, and one more where values are missing."""
-        return (self.n_bins + self.missing).astype(np.int32)
-
-    @cached_property
-    def values(self) -> NDArray[np.int32]:
-        """What is kept of each slot's trees with their leaves: one more where nodes are cut off (cpp/ot/ggm.h)."""
-        return np.where(self.leaves & (self.leaves - 1), self.leaves + 1, self.leaves)
-
-    @cached_property
-    def depths(self) -> NDArray[np.int32]:
-        """Levels of each slot's trees."""
-        return np.array([tree_depth(count) for count in self.leaves.tolist()], dtype=np.int32)
-
-    @cached_property
-    def levels(self) -> int:
-        """The trees of one row have so many levels together."""
-        return int(self.depths.sum())
-
-    @cached_property
-    def candidates(self) -> NDArray[np.int64]:
-        """Candidate splits of each slot, int64[s]."""
-        return (self.n_bins.astype(np.int64) - 1) * (1 + self.missing)
-
-    def same(self, other: "Slots") -> bool:
-        """Whether both look alike."""
-        return np.array_equal(self.n_bins, other.n_bins) and np.array_equal(self.missing, other.missing)
-
-    def left_shares(self, cells: NDArray[np.uint64], slots: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Sums left of the candidates of `slots`, slot by slot, from sums per leaf uint64[m, leaves, 2]."""
-        bins, missing = np.ascontiguousarray(self.n_bins[slots]), np.ascontiguousarray(self.missing[slots])
-        return _native.ot_shares.left_shares(cells, bins, missing)
 
 
 @dataclass(frozen=True)

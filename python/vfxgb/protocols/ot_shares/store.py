@@ -47,12 +47,13 @@ class OwnerFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     block_rows: int
     n_bins: bytes
     missing: bytes
+    joint_leaves: int
 
 
 class HolderFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The head of what a passive party keeps.
 
-    `features` names the feature of each slot; `bins` is a digest of the bins at which the trees are punctured. Its
+    `features` names the feature of each column; `bins` is a digest of the bins at which the trees are punctured. Its
     blocks are co-paths.
     """
 
@@ -63,6 +64,7 @@ class HolderFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     block_rows: int
     features: bytes
     bins: bytes
+    joint_leaves: int
 
 
 class _Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
