@@ -3,8 +3,8 @@
 update_readme.py writes them. A part that was not measured, or only with --quick, says so.
 """
 
+from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from origins import at_commit
@@ -17,14 +17,14 @@ from vfxgb.bench.scale.points import (
     SHARDS_PER_WORKER,
     WORKER_CORES,
     Point,
-    cpu_seconds,
     points,
     projections,
 )
-from vfxgb.bench.scale.report import about
+from vfxgb.bench.scale.report import about, counted, typical_seconds
 from vfxgb.bench.scale.results import read_costs, read_trained
 
 FILE = "scale.json"
+MASKS_FILE = "scale_ot_shares.json"
 SCHEMES = {"paillier": "Paillier", "ou": "Okamoto-Uchiyama"}
 KEY_COSTS = (
     ("encrypt", "encrypt, key owner"),
@@ -44,15 +44,16 @@ ROW_COSTS = (
 MEGA, GIGA = 1e6, 1e9
 
 
-def results(folder: Path) -> dict[str, Any]:
+def results(folder: Path, file: str = FILE) -> dict[str, Any]:
     """The parts that were measured with keys that protect something."""
-    if not (folder / FILE).is_file():
+    if not (folder / file).is_file():
         return {}
-    return {part: measured for part, measured in load(FILE, folder).items() if not measured["settings"]["insecure"]}
+    return {part: measured for part, measured in load(file, folder).items() if not measured["settings"]["insecure"]}
 
 
-def missing(part: str) -> str:
-    return f"`vfxgb bench scale --parts {part}` has not been run at full size yet."
+def missing(part: str, file: str = FILE) -> str:
+    protocol = " --protocol ot_shares" if file == MASKS_FILE else ""
+    return f"`vfxgb bench scale{protocol} --parts {part}` has not been run at full size yet."
 
 
 def constants_section(folder: Path = RESULTS) -> str:
@@ -78,17 +79,16 @@ def constants_section(folder: Path = RESULTS) -> str:
     return "\n\n".join([text, "\n".join(lines), "\n".join(rows)])
 
 
-def shards_section(folder: Path = RESULTS) -> str:
+def shards_section(folder: Path = RESULTS, file: str = FILE) -> str:
     """Time in one process and on clusters."""
-    document = results(folder)
+    document = results(folder, file)
     if "shards" not in document:
-        return missing("shards")
+        return missing("shards", file)
     ways = read_trained(document, "shards")
-    base = median(run.seconds for run in ways[0].runs)
-    cpu = median(cpu_seconds(run) for run in ways[0].runs)
+    base, cpu = typical_seconds(ways[0])
     part = document["shards"]
     text = (
-        f"{about(ways[0])}; trees: {part['settings']['trees']}; from Parquet to the model, key generation left out; "
+        f"{about(ways[0])}; trees: {part['settings']['trees']}; from Parquet to the model, {counted(ways[0])}; "
         f"both parties on one machine of {part['machine']['cores']} cores; medians of {len(ways[0].runs)}, in turn; "
         f"load average {part['machine'].get('load average', 'unknown')} before them{at_commit(part['machine'])}. "
         "All models are equal."
@@ -98,17 +98,17 @@ def shards_section(folder: Path = RESULTS) -> str:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for way in ways:
-        wall, used = median(run.seconds for run in way.runs), median(cpu_seconds(run) for run in way.runs)
+        wall, used = typical_seconds(way)
         cells = [str(way.workers or ""), str(way.threads), f"{wall:.1f}", f"{wall / base:.2f}", f"{used:.1f}"]
         lines.append(f"| {way.name} | " + " | ".join([*cells, f"{used / cpu:.2f}"]) + " |")
     return f"{text}\n\n" + "\n".join(lines)
 
 
-def memory_section(folder: Path = RESULTS) -> str:
+def memory_section(folder: Path = RESULTS, file: str = FILE) -> str:
     """The memory of the process that is not a worker."""
-    document = results(folder)
+    document = results(folder, file)
     if "memory" not in document:
-        return missing("memory")
+        return missing("memory", file)
     ways = read_trained(document, "memory")
     text = (
         f"{about(ways[0]).split(' x ')[1]}; {ways[0].workers} workers, {ways[0].shards} shards of each party, both "
@@ -121,15 +121,15 @@ def memory_section(folder: Path = RESULTS) -> str:
     for way in ways:
         (run,) = way.runs
         cells = [_mega(run.start_bytes), _mega(run.peak_bytes), _mega(max(run.worker_peak_bytes, default=None))]
-        lines.append(f"| {way.rows:,} | " + " | ".join([*cells, f"{run.seconds:.1f}"]) + " |")
+        lines.append(f"| {way.rows:,} | " + " | ".join([*cells, f"{way.wall_seconds(run):.1f}"]) + " |")
     return f"{text}\n\n" + "\n".join(lines)
 
 
-def large_section(folder: Path = RESULTS) -> str:
+def large_section(folder: Path = RESULTS, file: str = FILE) -> str:
     """Training out of core."""
-    document = results(folder)
+    document = results(folder, file)
     if "out-of-core" not in document:
-        return missing("out-of-core")
+        return missing("out-of-core", file)
     (way,) = read_trained(document, "out-of-core")
     (run,) = way.runs
     peak = None if run.peak_bytes is None or run.start_bytes is None else run.start_bytes + run.peak_bytes
@@ -139,8 +139,8 @@ def large_section(folder: Path = RESULTS) -> str:
         "",
         "| | |",
         "|---|---:|",
-        f"| wall time without the key | {run.seconds:,.0f} s |",
-        f"| processor time | {cpu_seconds(run):,.0f} s |",
+        f"| wall time, {counted(way)} | {way.wall_seconds(run):,.0f} s |",
+        f"| processor time | {way.cpu_seconds(run):,.0f} s |",
         f"| peak memory | {_mega(peak)} MB |",
         f"| of it at most, not pages of files | {_mega(run.anonymous_bytes)} MB |",
         f"| read from disk | {_mega(run.read_bytes)} MB |",
@@ -222,4 +222,7 @@ SECTIONS = {
     "constants": constants_section,
     "checked": checked_section,
     "projected": projected_section,
+    "masks in shards": partial(shards_section, file=MASKS_FILE),
+    "memory of masks": partial(memory_section, file=MASKS_FILE),
+    "masks out of core": partial(large_section, file=MASKS_FILE),
 }

@@ -27,7 +27,9 @@ void items(benchmark::State& state, std::size_t count) {
 
 // Keys that mean nothing: sums of trees take as long whatever they hold.
 struct Trees {
-  explicit Trees(i32 leaves) : own(shape(leaves), {1, 2}), held(shape(leaves), holes(leaves).data()) {
+  explicit Trees(i32 leaves) : own(shape(leaves), {1, 2}), held(shape(leaves)) {
+    const ot::Blocks copaths(held.trees().forest.transfers(), ot::Block{0, 0});
+    held.fill(0, rows, holes(leaves).data(), copaths.data());
     std::iota(all.begin(), all.end(), 0);
     for (i32 row = 0; row < static_cast<i32>(rows); row += 7) few.push_back(row);
   }
@@ -58,7 +60,7 @@ void mask_gradients(benchmark::State& state, i32 leaves) {
 
 void owned(benchmark::State& state, i32 leaves, bool kept, bool sparse) {
   Trees trees(leaves);
-  if (kept) trees.own.cache(1);
+  if (kept) trees.own.cache(std::nullopt, 1);
   const std::vector<i32>& chosen = sparse ? trees.few : trees.all;
   for (auto _ : state) benchmark::DoNotOptimize(trees.own.sums({3, 4}, {chosen}, {0}, 1));
   items(state, chosen.size());
@@ -66,9 +68,9 @@ void owned(benchmark::State& state, i32 leaves, bool kept, bool sparse) {
 
 void held(benchmark::State& state, i32 leaves, bool kept, bool sparse) {
   Trees trees(leaves);
-  if (kept) trees.held.cache(1);
+  if (kept) trees.held.cache(std::nullopt, 1);
   const std::vector<i32>& chosen = sparse ? trees.few : trees.all;
-  for (auto _ : state) benchmark::DoNotOptimize(trees.held.sums({3, 4}, {chosen}, {0}, {trees.d.data(), rows}, 1));
+  for (auto _ : state) benchmark::DoNotOptimize(trees.held.sums({3, 4}, {chosen}, {0}, {trees.d.data(), nullptr, rows}, 1));
   items(state, chosen.size());
 }
 

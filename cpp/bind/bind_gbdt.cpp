@@ -48,13 +48,15 @@ std::size_t fill(Bins& self, py::ssize_t feature, const py::array& values, py::s
   });
 }
 
-Array<gbdt::Bin16> column(const Bins& self, py::ssize_t feature) {
-  const std::size_t f = not_negative(feature, "feature");
-  Array<gbdt::Bin16> out(static_cast<py::ssize_t>(self.object.rows()));
+Array<gbdt::Bin16> column(const Bins& self, py::ssize_t feature, py::ssize_t first, std::optional<py::ssize_t> stop) {
+  const std::size_t f = not_negative(feature, "feature"), begin = not_negative(first, "first");
+  const std::size_t end = stop ? not_negative(*stop, "stop") : self.object.rows();
+  // Rows that do not exist are refused below, before anything is written.
+  Array<gbdt::Bin16> out(begin < end && end <= self.object.rows() ? static_cast<py::ssize_t>(end - begin) : 0);
   gbdt::Bin16* place = out.mutable_data();
   const py::gil_scoped_release release;
   const Reading lock(self.guard);
-  self.object.copy_column(f, place);
+  self.object.copy_column(f, begin, end, place);
   return out;
 }
 
@@ -106,7 +108,7 @@ void register_bins(py::module_& module) {
                              })
       .def_property_readonly("nbytes", [](const Bins& self) { return self.object.bytes(); })
       .def("fill", &fill, py::arg("feature"), py::arg("values"), py::arg("first_row") = 0, py::arg("threads") = 1)
-      .def("column", &column, py::arg("feature"))
+      .def("column", &column, py::arg("feature"), py::arg("first") = 0, py::arg("stop") = py::none())
       .def("drop",
            [](const Bins& self) {
              const py::gil_scoped_release release;

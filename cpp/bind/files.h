@@ -12,11 +12,9 @@ namespace vfxgb::bind {
 
 using OptionalPath = std::optional<std::string>;
 
-// Runs make() without the GIL.
 template <class Make>
-auto with_file(const OptionalPath& path, Make make) {
+auto naming_file(const OptionalPath& path, Make make) {
   try {
-    const py::gil_scoped_release release;
     return make();
   } catch (const std::system_error& error) {
     if (!path) throw;
@@ -24,6 +22,15 @@ auto with_file(const OptionalPath& path, Make make) {
     PyErr_SetFromErrnoWithFilename(PyExc_OSError, path->c_str());
     throw py::error_already_set();
   }
+}
+
+// The same; runs make() without the GIL.
+template <class Make>
+auto with_file(const OptionalPath& path, Make make) {
+  return naming_file(path, [&] {
+    const py::gil_scoped_release release;
+    return make();
+  });
 }
 
 }  // namespace vfxgb::bind

@@ -126,10 +126,11 @@ void Bins::lay_out(bool wide) {
   }
 }
 
-void Bins::copy_column(std::size_t feature, Bin16* out) const {
+void Bins::copy_column(std::size_t feature, std::size_t first, std::size_t stop, Bin16* out) const {
   if (feature >= features()) throw std::invalid_argument("feature out of range");
+  if (first > stop || stop > rows()) throw std::invalid_argument("rows out of range");
   with_column(feature, [&](const auto* bins, std::size_t width) {
-    for (std::size_t i = 0; i < rows(); ++i) out[i] = bins[i * width];
+    for (std::size_t i = first; i < stop; ++i) *out++ = bins[i * width];
   });
 }
 

@@ -63,8 +63,8 @@ class Bins {
   std::size_t fill(std::size_t feature, Strided<T> values, std::size_t count, std::size_t first_row,
                    std::size_t threads);
 
-  // OUT out: the bin of each row, rows() of them. Throws std::invalid_argument for a feature that does not exist.
-  void copy_column(std::size_t feature, Bin16* out) const;
+  // OUT out: the bins of rows first to stop - 1. Throws std::invalid_argument for a feature or rows that do not exist.
+  void copy_column(std::size_t feature, std::size_t first, std::size_t stop, Bin16* out) const;
   std::vector<i32> all_features() const;  // 0, 1, ...
 
   const std::vector<Tile>& tiles() const { return tiles_; }

@@ -15,6 +15,7 @@ using ot::Lanes;
 
 Pair pair_of(const Block& block) { return {block.low, block.high}; }
 
+template <bool narrow>
 void add_trees(const ot::AesKey& key, const Block& tweak, const Lanes* nodes, std::size_t leaves, std::size_t lanes,
                Pair* total, Pair* cells) {
   if (total) std::fill_n(total, lanes, Pair{0, 0});
@@ -22,12 +23,13 @@ void add_trees(const ot::AesKey& key, const Block& tweak, const Lanes* nodes, st
     Lanes value;
     ot::portable_aes.hash(key, tweak, nodes[b].block, value.block, ot::lane_count);
     for (std::size_t i = 0; i < lanes; ++i) {
-      cells[b] += pair_of(value.block[i]);
-      if (total) total[i] += pair_of(value.block[i]);
+      add_lanes<narrow>(cells[b], pair_of(value.block[i]));
+      if (total) add_lanes<narrow>(total[i], pair_of(value.block[i]));
     }
   }
 }
 
+template <bool narrow>
 Pair add_leaves(const ot::AesKey& key, const Block& tweak, const Block* leaf, std::size_t leaves, Pair* cells) {
   Pair total = {0, 0};
   for (std::size_t first = 0; first < leaves; first += ot::lane_count) {
@@ -35,22 +37,22 @@ Pair add_leaves(const ot::AesKey& key, const Block& tweak, const Block* leaf, st
     Lanes value;
     ot::portable_aes.hash(key, tweak, leaf + first, value.block, count);
     for (std::size_t i = 0; i < count; ++i) {
-      cells[first + i] += pair_of(value.block[i]);
-      total += pair_of(value.block[i]);
+      add_lanes<narrow>(cells[first + i], pair_of(value.block[i]));
+      add_lanes<narrow>(total, pair_of(value.block[i]));
     }
   }
   return total;
 }
 
-const ShareLoops portable_share_loops = {&add_trees, &add_leaves};
+const ShareLoops portable_loops[] = {{&add_trees<false>, &add_leaves<false>}, {&add_trees<true>, &add_leaves<true>}};
 
 }  // namespace
 
-const ShareLoops& share_loops(const ot::AesPath& path) {
-  if (&path == &ot::portable_aes) return portable_share_loops;
+const ShareLoops& share_loops(const ot::AesPath& path, bool narrow) {
+  if (&path == &ot::portable_aes) return portable_loops[narrow];
 #if defined(__x86_64__)
-  if (&path == &ot::aesni) return aesni_share_loops;
-  if (&path == &ot::vaes) return vaes_share_loops;
+  if (&path == &ot::aesni) return aesni_share_loops[narrow];
+  if (&path == &ot::vaes) return vaes_share_loops[narrow];
 #endif
   throw std::invalid_argument(std::string("no share loops for the AES path ") + path.name);
 }

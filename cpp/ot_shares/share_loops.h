@@ -7,7 +7,7 @@
 
 namespace vfxgb::ot_shares {
 
-// The loops of one path. x = H(leaf, tweak) as a pair.
+// The loops of one path, for wide or for narrow lanes (pair.h). x = H(leaf, tweak) in these lanes.
 struct ShareLoops {
   // nodes[b].block[i]: leaf b of tree i, i < lanes (at most 8). cells[b] += sum of x over the trees; total[i], unless
   // null: sum of x over the leaves of tree i.
@@ -19,6 +19,6 @@ struct ShareLoops {
 };
 
 // Those that go with a path of AES. Throws std::invalid_argument for one without.
-const ShareLoops& share_loops(const ot::AesPath& path);
+const ShareLoops& share_loops(const ot::AesPath& path, bool narrow);
 
 }  // namespace vfxgb::ot_shares

@@ -13,15 +13,23 @@ using ot::AesKey;
 using ot::Block;
 using ot::Lanes;
 
+template <bool narrow_lanes>
 VFXGB_AESNI_INLINE void add_to(Pair* cell, __m128i value) {
   auto* place = reinterpret_cast<__m128i*>(cell);
-  _mm_store_si128(place, _mm_add_epi64(_mm_load_si128(place), value));
+  const __m128i before = _mm_load_si128(place);
+  _mm_store_si128(place, narrow_lanes ? _mm_add_epi32(before, value) : _mm_add_epi64(before, value));
 }
 
-namespace narrow {
+namespace one_block {
 using namespace ot::x86_128;
-VFXGB_AESNI_INLINE Int add64(Int a, Int b) { return _mm_add_epi64(a, b); }
-VFXGB_AESNI_INLINE __m128i fold(Int x) { return x; }
+template <bool narrow_lanes>
+VFXGB_AESNI_INLINE Int add(Int a, Int b) {
+  return narrow_lanes ? _mm_add_epi32(a, b) : _mm_add_epi64(a, b);
+}
+template <bool narrow_lanes>
+VFXGB_AESNI_INLINE __m128i fold(Int x) {
+  return x;
+}
 VFXGB_AESNI_INLINE Int aes_round(Int x, Int key) { return _mm_aesenc_si128(x, key); }
 VFXGB_AESNI_INLINE Int aes_last_round(Int x, Int key) { return _mm_aesenclast_si128(x, key); }
 #define VFXGB_LOOP VFXGB_AESNI
@@ -29,13 +37,18 @@ VFXGB_AESNI_INLINE Int aes_last_round(Int x, Int key) { return _mm_aesenclast_si
 #include "ot_shares/share_loops.inc"
 #undef VFXGB_LOOP
 #undef VFXGB_LOOP_INLINE
-}  // namespace narrow
+}  // namespace one_block
 
-namespace wide {
+namespace two_blocks {
 using namespace ot::x86_256;
-VFXGB_VAES_INLINE Int add64(Int a, Int b) { return _mm256_add_epi64(a, b); }
+template <bool narrow_lanes>
+VFXGB_VAES_INLINE Int add(Int a, Int b) {
+  return narrow_lanes ? _mm256_add_epi32(a, b) : _mm256_add_epi64(a, b);
+}
+template <bool narrow_lanes>
 VFXGB_VAES_INLINE __m128i fold(Int x) {
-  return _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+  const __m128i low = _mm256_castsi256_si128(x), high = _mm256_extracti128_si256(x, 1);
+  return narrow_lanes ? _mm_add_epi32(low, high) : _mm_add_epi64(low, high);
 }
 VFXGB_VAES_INLINE Int aes_round(Int x, Int key) { return _mm256_aesenc_epi128(x, key); }
 VFXGB_VAES_INLINE Int aes_last_round(Int x, Int key) { return _mm256_aesenclast_epi128(x, key); }
@@ -44,12 +57,14 @@ VFXGB_VAES_INLINE Int aes_last_round(Int x, Int key) { return _mm256_aesenclast_
 #include "ot_shares/share_loops.inc"
 #undef VFXGB_LOOP
 #undef VFXGB_LOOP_INLINE
-}  // namespace wide
+}  // namespace two_blocks
 
 }  // namespace
 
-const ShareLoops aesni_share_loops = {&narrow::add_trees, &narrow::add_leaves};
-const ShareLoops vaes_share_loops = {&wide::add_trees, &wide::add_leaves};
+const ShareLoops aesni_share_loops[2] = {{&one_block::add_trees<false>, &one_block::add_leaves<false>},
+                                         {&one_block::add_trees<true>, &one_block::add_leaves<true>}};
+const ShareLoops vaes_share_loops[2] = {{&two_blocks::add_trees<false>, &two_blocks::add_leaves<false>},
+                                        {&two_blocks::add_trees<true>, &two_blocks::add_leaves<true>}};
 
 }  // namespace vfxgb::ot_shares
 

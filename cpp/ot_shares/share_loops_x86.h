@@ -5,6 +5,7 @@
 
 namespace vfxgb::ot_shares {
 
-extern const ShareLoops aesni_share_loops, vaes_share_loops;
+// Of wide lanes, and of narrow ones.
+extern const ShareLoops aesni_share_loops[2], vaes_share_loops[2];
 
 }  // namespace vfxgb::ot_shares

@@ -9,6 +9,7 @@
 
 #include "core/parallel.h"
 #include "ot_shares/pair.h"
+#include "ot_shares/root_ahead.h"
 #include "ot_shares/slot_trees.h"
 
 namespace vfxgb::ot_shares {
@@ -52,31 +53,32 @@ inline std::vector<Task> make_tasks(const RowGroups& groups, std::size_t cells, 
   return tasks;
 }
 
-// Calls visit(few, cells) for the rows of a task in one slot.
+// Calls visit(few, cells, stride) for the rows of a task in one slot.
 template <class Visit>
 void each_few(const SlotTrees& trees, const Task& task, std::size_t slot, std::size_t position, Pair* cells,
-              Visit visit) {
+              std::size_t stride, Visit& visit) {
   const i32* rows = task.rows.data();
   for (std::size_t i = 0; i < task.rows.size();) {
-    const std::size_t block = static_cast<std::size_t>(rows[i]) / trees.block_rows;
-    const std::size_t limit = (block + 1) * trees.block_rows;
+    const std::size_t block = trees.block_of(static_cast<std::size_t>(rows[i]));
+    const std::size_t limit = trees.block_end(block);
     std::size_t count = 1;
     while (count < lane_count && i + count < task.rows.size() && static_cast<std::size_t>(rows[i + count]) < limit)
       ++count;
     const std::span<const i32> next = task.rows.subspan(i + count, std::min(lane_count, task.rows.size() - i - count));
     visit(Few{slot, position, trees.forest.shapes[slot], rows + i, task.first + i, count, next, &trees.hashes[block]},
-          cells);
+          cells, stride);
     i += count;
   }
 }
 
-// Calls make() once per task for a visitor, and that for all rows of all groups in all chosen slots.
-template <class Make>
-void each_task(const SlotTrees& trees, const RowGroups& groups, const std::vector<i32>& chosen, Pair* out,
-               std::size_t threads, Make make) {
-  const std::size_t cells = trees.cells(chosen);
+// Calls make() once per task for a visitor, and that for all rows of all groups in all chosen slots. OUT out: tweaks x
+// groups x cells; the visitor adds to cells[tweak * stride + leaf].
+template <bool narrow, class Make>
+void each_task(const SlotTrees& trees, const RowGroups& groups, const std::vector<i32>& chosen, std::size_t tweaks,
+               Pair* out, std::size_t threads, Make make) {
+  const std::size_t cells = trees.cells(chosen), all_cells = groups.size() * cells;
   trees.check(groups);
-  std::fill_n(out, groups.size() * cells, Pair{0, 0});
+  std::fill_n(out, tweaks * all_cells, Pair{0, 0});
   const std::vector<Task> tasks = make_tasks(groups, cells, out);
   std::size_t rows = 0;
   for (const std::span<const i32> group : groups) rows += group.size();
@@ -85,16 +87,17 @@ void each_task(const SlotTrees& trees, const RowGroups& groups, const std::vecto
     auto visit = make();
     for (std::size_t i = begin; i < end; ++i) {
       const Task& task = tasks[i];
-      Pairs own(task.whole ? 0 : cells, Pair{0, 0});
+      Pairs own(task.whole ? 0 : tweaks * cells, Pair{0, 0});
       Pair* cell = task.whole ? task.out : own.data();
       for (std::size_t k = 0; k < chosen.size(); ++k) {
         const auto slot = static_cast<std::size_t>(chosen[k]);
-        each_few(trees, task, slot, k, cell, visit);
+        each_few(trees, task, slot, k, cell, task.whole ? all_cells : cells, visit);
         cell += trees.forest.shapes[slot].leaves;
       }
       if (task.whole) continue;
       const std::lock_guard lock(merging);
-      for (std::size_t c = 0; c < cells; ++c) task.out[c] += own[c];
+      for (std::size_t t = 0; t < tweaks; ++t)
+        for (std::size_t c = 0; c < cells; ++c) add_lanes<narrow>(task.out[t * all_cells + c], own[t * cells + c]);
     }
   });
 }
@@ -106,10 +109,32 @@ inline std::size_t most_values(const SlotTrees& trees) {
 }
 
 // total[i] += H(C, tweak) of tree i, for trees that lose nodes.
-inline void add_cut(const ot::Hash& hash, const Block& tweak, const Lanes& cut, std::size_t count, Pair* total) {
+template <bool narrow>
+void add_cut(const ot::Hash& hash, const Block& tweak, const Lanes& cut, std::size_t count, Pair* total) {
   Lanes value;
   hash.values(tweak, cut.block, value.block, lane_count);
-  for (std::size_t i = 0; i < count; ++i) total[i] += Pair{value.block[i].low, value.block[i].high};
+  for (std::size_t i = 0; i < count; ++i)
+    add_lanes<narrow>(total[i], Pair{value.block[i].low, value.block[i].high});
+}
+
+// Narrow lanes: leaves of sums the half of `tree`, g and h apart, and adds the others to what is kept ahead, unless that
+// is null. Wide lanes: nothing.
+inline void own_half(TreeNumber tree, Pairs& sums, RootAhead* ahead) {
+  if (!tree.narrow) return;
+  if (ahead) {
+    const std::size_t cells = ahead->cells();
+    for (std::size_t c = 0; c < cells; ++c) ahead->add_sum(c, sums.data() + c, cells);
+    sums.resize(cells);
+  }
+  for (Pair& sum : sums) sum = wide_of(tree.own(sum));
+}
+
+// Throws std::invalid_argument unless `tree` has a next one whose root these trees give, or ahead is null.
+inline void check_ahead(const SlotTrees& trees, TreeNumber tree, const std::vector<i32>& chosen,
+                        const RootAhead* ahead) {
+  if (!ahead) return;
+  if (!tree.narrow || tree.second()) throw std::invalid_argument("only the first of two trees gives the next roots");
+  ahead->check(chosen.size(), trees.forest.rows, trees.cells(chosen));
 }
 
 // Where the items of each slot begin, `per` of them for a row.
@@ -124,29 +149,32 @@ inline std::size_t one(TreeShape) { return 1; }
 inline std::size_t depth(TreeShape shape) { return shape.depth(); }
 inline std::size_t value_count(TreeShape shape) { return shape.values(); }
 
-// Copies what belongs to a block of rows to its place among all rows, slot by slot.
-template <class Per>
-void place_block(const SlotTrees& trees, std::size_t block, Per per, const Block* in, Block* out) {
+// Copies what belongs to some rows to its place among all rows, slot by slot. Throws std::invalid_argument for rows
+// that do not exist.
+template <class Item, class Per>
+void place_rows(const SlotTrees& trees, std::size_t first, std::size_t count, Per per, const Item* in, Item* out) {
+  trees.check_rows(first, count);
   const std::vector<std::size_t> start = offsets(trees, per);
   for (std::size_t slot = 0; slot < trees.slots(); ++slot) {
-    const std::size_t each = per(trees.forest.shapes[slot]), count = trees.rows_of(block) * each;
-    std::copy_n(in, count, out + start[slot] + block * trees.block_rows * each);
-    in += count;
+    const std::size_t each = per(trees.forest.shapes[slot]);
+    std::copy_n(in, count * each, out + start[slot] + first * each);
+    in += count * each;
   }
 }
 
 // The values of every tree, block by block and slot by slot; grow(hash, forest, slot, first row, out).
 template <class Grow>
-ot::Blocks all_values(const SlotTrees& trees, Grow grow) {
+Buffer all_values(const SlotTrees& trees, const Path& path, Grow grow) {
   const std::vector<std::size_t> start = offsets(trees, value_count);
-  ot::Blocks out(start.back());
+  Buffer out(start.back() * sizeof(Block), path);
   for (std::size_t slot = 0; slot < trees.slots(); ++slot) {
     const auto leaves = static_cast<i32>(trees.forest.shapes[slot].leaves);
     for (std::size_t block = 0; block < trees.blocks(); ++block) {
-      const std::size_t row = block * trees.block_rows;
-      grow(trees.hashes[block], ot::Forest({leaves}, trees.rows_of(block)), slot, row,
-           out.data() + start[slot] + row * trees.forest.shapes[slot].values());
+      const std::size_t row = trees.block_begin(block), count = trees.block_end(block) - row;
+      grow(trees.hashes[block], ot::Forest({leaves}, count), slot, row,
+           out.data<Block>() + start[slot] + row * trees.forest.shapes[slot].values());
     }
+    out.drop();
   }
   return out;
 }

@@ -9,19 +9,25 @@ namespace vfxgb::ot_shares {
 using ot::TreeShape;
 
 SlotTrees::SlotTrees(const unsigned char session[ot::session_bytes], const std::vector<i32>& leaves, std::size_t rows,
-                     std::size_t rows_a_block)
-    : forest(leaves, rows), block_rows(rows_a_block) {
+                     std::size_t rows_a_block, std::size_t first_row)
+    : forest(leaves, rows), block_rows(rows_a_block), offset(0) {
   if (rows == 0 || block_rows == 0) throw std::invalid_argument("trees need rows, and blocks of at least one");
-  for (std::size_t block = 0; block * block_rows < rows; ++block) hashes.emplace_back(session, domain, block);
+  offset = first_row % block_rows;
+  const std::size_t first = first_row / block_rows;
+  for (std::size_t block = 0; block * block_rows < offset + rows; ++block)
+    hashes.emplace_back(session, domain, first + block);
 }
 
-std::size_t SlotTrees::rows_of(std::size_t block) const {
-  return std::min(block_rows, forest.rows - block * block_rows);
+std::size_t SlotTrees::block_begin(std::size_t block) const { return block == 0 ? 0 : block * block_rows - offset; }
+
+std::size_t SlotTrees::block_end(std::size_t block) const {
+  return std::min((block + 1) * block_rows - offset, forest.rows);
 }
 
-void SlotTrees::check_block(std::size_t block) const {
-  if (block >= blocks())
-    throw std::invalid_argument("block " + std::to_string(block) + "; there are " + std::to_string(blocks()));
+void SlotTrees::check_rows(std::size_t first, std::size_t count) const {
+  if (first > forest.rows || count > forest.rows - first)
+    throw std::invalid_argument("rows " + std::to_string(first) + " to " + std::to_string(first + count) +
+                                "; there are " + std::to_string(forest.rows));
 }
 
 std::size_t SlotTrees::leaves() const {

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from vfxgb.errors import VfxgbError
 
@@ -13,22 +14,34 @@ from vfxgb.errors import VfxgbError
 def write_atomically(path: Path, data: bytes, *more: bytes | memoryview) -> None:
     """Put `data`, followed by `more`, at `path`: a reader sees the old file or the new one, also after a crash.
 
-    The temporary file lies in the same folder, is readable by its owner only, and is removed when writing fails.
     Raises OSError, which names `path`.
+    """
+    with naming(path), writing_atomically(path) as file:
+        file.writelines((data, *more))
+
+
+@contextmanager
+def writing_atomically(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of the one at `path` when the block ends well.
+
+    The temporary file lies in the same folder, is readable by its owner only, and is removed when the block or writing
+    fails. Raises OSError, which names `path`; who writes in the block names it too (`naming`).
     """
     with naming(path):
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.writelines((data, *more))
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            with naming(path):
                 file.flush()
                 os.fsync(file.fileno())
+        with naming(path):
             Path(temporary).replace(path)
             _sync_folder(path.parent)
-        except BaseException:
-            with suppress(OSError):
-                Path(temporary).unlink()
-            raise
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
 
 
 @contextmanager

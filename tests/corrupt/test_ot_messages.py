@@ -23,7 +23,8 @@ from vfxgb.protocols.ot_shares.messages import (
 )
 from vfxgb.transport.messages import pack_array, pack_bytes
 
-QUICK = {"group_bits": 768, "insecure": True, "chunk_rows": 25, "setup_rows": 25}
+# Each column has a slot of its own.
+QUICK = {"group_bits": 768, "insecure": True, "chunk_rows": 25, "setup_rows": 25, "joint_leaves": 1}
 EMPTY = pack_bytes(b"")
 
 
@@ -119,6 +120,7 @@ def test_an_honest_run_ends_well() -> None:
             "shop setting up: found transfer_bits=9, wanted 1 to 8; both",
         ),
         (replaced(OtStart, transfer_bits=0), MessageError, "found transfer_bits=0, wanted 1 to 8"),
+        (replaced(OtStart, lanes=32), MessageError, "found lanes of 32 bits, wanted 64, which follow from .* rows and"),
         (replaced(OtStart, trees=0), MessageError, "found a run of 0 trees, wanted at least 1"),
         (replaced(OtStart, trees=1), MessageError, "found 2 trees, wanted at most the 1 that were announced"),
         (replaced(OtReply, reply=cut), TransferError, "base transfers with bank: found .* bytes, wanted"),

@@ -23,7 +23,10 @@ distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfx
 
 ROWS, FEATURES = 900, 6
 PARAMS = TrainParams(n_estimators=2, max_depth=3, max_bin=16, objective="binary:logistic", n_jobs=1)
-KEY = {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 100}
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "batch_he": {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 100},
+    "ot_shares": {"group_bits": 768, "insecure": True, "chunk_rows": 100, "setup_rows": 150},
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def train(engine: EngineSettings | None) -> FitResult:
+def train(engine: EngineSettings | None, protocol: str = "batch_he") -> FitResult:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(ROWS, FEATURES)).astype(np.float32)
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -49,7 +52,7 @@ def train(engine: EngineSettings | None) -> FitResult:
         "shop": Table.read(X[:, 3:], names=names[3:], party="shop"),
     }
     evals = [("valid", slice(800, ROWS))]
-    return fit_tables(tables, "bank", y, None, 800, PARAMS, "batch_he", KEY, evals, engine=engine)
+    return fit_tables(tables, "bank", y, None, 800, PARAMS, protocol, PROTOCOLS[protocol], evals, engine=engine)
 
 
 def model_of(result: FitResult) -> dict[str, Any]:
@@ -60,8 +63,9 @@ def model_of(result: FitResult) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def expected() -> dict[str, Any]:
-    return model_of(train(None))
+def expected() -> dict[str, dict[str, Any]]:
+    """The model of each protocol, its rows in memory."""
+    return {protocol: model_of(train(None, protocol)) for protocol in PROTOCOLS}
 
 
 def killing(client: Any, function: str, call: int, kills: list[int]) -> Callable[..., Any]:
@@ -84,15 +88,36 @@ def killing(client: Any, function: str, call: int, kills: list[int]) -> Callable
     return spy
 
 
-# While gradients are encrypted, in the middle of a level's sums, after a split of the second tree.
-@pytest.mark.parametrize(("function", "call"), [("encrypt_rows", 3), ("partial_sums", 5), ("split_rows", 18)])
+# While gradients are encrypted, in the middle of a level's sums, after a split of the second tree; for `ot_shares` also
+# while trees of masks are handed out, which either party's worker may lose, and while masked gradients are.
+@pytest.mark.parametrize(
+    ("protocol", "function", "call"),
+    [
+        ("batch_he", "encrypt_rows", 3),
+        ("batch_he", "partial_sums", 5),
+        ("batch_he", "split_rows", 18),
+        ("ot_shares", "bin_numbers", 2),
+        ("ot_shares", "load_owned", 3),
+        ("ot_shares", "load_held", 3),
+        ("ot_shares", "mask_rows", 5),
+        ("ot_shares", "load_masked", 3),
+        ("ot_shares", "held_sums", 5),
+        ("ot_shares", "owned_sums", 13),
+        ("ot_shares", "split_rows", 18),
+    ],
+)
 def test_a_killed_worker_changes_nothing(
-    function: str, call: int, client: Any, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    protocol: str,
+    function: str,
+    call: int,
+    client: Any,
+    expected: dict[str, dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kills: list[int] = []
     monkeypatch.setattr(DaskEngine, "run", killing(client, function, call, kills))
     settings = EngineSettings(engine="dask", engine_address=client, workers_hold_key=True)
-    assert model_of(train(settings)) == expected
+    assert model_of(train(settings, protocol)) == expected[protocol]
     assert kills == [call]
 
 

@@ -109,9 +109,10 @@ def test_a_round_that_is_grown_again_shows_the_same_slots(victim: str, tmp_path:
 
 
 @pytest.mark.parametrize("victim", ["bank", "shop"])
-def test_rows_in_shards_are_taken_up_again(victim: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["batch_he", "ot_shares"])
+def test_rows_in_shards_are_taken_up_again(protocol: str, victim: str, tmp_path: Path) -> None:
     """The undisturbed run has its rows in memory."""
-    training = problem("batch_he", subsample=0.8)
+    training = problem(protocol, subsample=0.8)
     calm = undisturbed(training, tmp_path)
     divided = replace(training, engine=EngineSettings(memory_limit="300MB", shards=3))
     for operation in points(calm.operations[victim], 5):

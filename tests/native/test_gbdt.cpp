@@ -327,9 +327,14 @@ void test_arguments() {
   const double column[] = {0, 1, 2, 3, 0, 1, 2, 3, 0};
   bins.fill(1, Strided<double>{reinterpret_cast<const char*>(column), sizeof(double)}, 9, 0, 1);
   std::vector<Bin16> copy(9);
-  bins.copy_column(1, copy.data());
+  bins.copy_column(1, 0, bins.rows(), copy.data());
   CHECK((copy == std::vector<Bin16>{0, 0, 1, 2, 0, 0, 1, 2, 0}));
-  CHECK_THROWS(bins.copy_column(2, copy.data()));
+  CHECK_THROWS(bins.copy_column(2, 0, bins.rows(), copy.data()));
+  CHECK_THROWS(bins.copy_column(1, 0, bins.rows() + 1, copy.data()));
+  CHECK_THROWS(bins.copy_column(1, 1, 0, copy.data()));
+  Bin16 last = 0;
+  bins.copy_column(1, bins.rows() - 1, bins.rows(), &last);
+  CHECK(last == copy.back());
   CHECK((bins.all_features() == std::vector<i32>{0, 1}));
   const std::vector<i32> sampled = {0, 2, 4, 6, 8};
   const RowPartition partition(9, &sampled), other(8, nullptr);

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "ot_shares/held_trees.h"
 #include "ot_shares/left_shares.h"
+#include "ot_shares/masked_rows.h"
 #include "ot_shares/owned_trees.h"
 #include "ot_shares/pair_bits.h"
 #include "ot_shares/share_loops.h"
@@ -21,11 +22,24 @@ Block random_block() { return {test::generator()(), test::generator()()}; }
 
 bool same(const Pair& a, const Pair& b) { return a.g == b.g && a.h == b.h; }
 
+void test_narrow_pairs() {
+  const Narrow a = narrow_of(0xffffffff, 7), b = narrow_of(2, 0xfffffffe);
+  CHECK(same(wide_of(plus(a, b)), {1, 5}) && same(wide_of(minus(b, a)), {3, 0xfffffff7}));
+  CHECK(same(wide_of(narrow_of(~u64{0} << 32 | 5, 3)), {5, 3}));
+  Pair lanes = {a, b};
+  add_lanes<true>(lanes, {b, a});
+  CHECK(lanes.g == plus(a, b) && lanes.h == plus(a, b));
+  const TreeNumber even{8, 3, true}, odd{9, 3, true}, wide{9, 3};
+  CHECK(even.tweak().low == 4 && odd.tweak().low == 4 && wide.tweak().low == 9);
+  CHECK(even.own(lanes) == lanes.g && odd.own(lanes) == lanes.h && even.tweaks(2)[1].low == 5);
+}
+
+template <bool narrow>
 void test_loops() {
   const Block bytes = random_block(), tweak = random_block();
   const ot::AesKey key(reinterpret_cast<const unsigned char*>(&bytes));
   for (const ot::AesPath* path : ot::aes_paths()) {
-    const ShareLoops& loops = share_loops(*path);
+    const ShareLoops& loops = share_loops(*path, narrow);
     for (const std::size_t leaves : {1, 2, 7, 8, 9, 33})
       for (std::size_t lanes = 1; lanes <= ot::lane_count; ++lanes) {
         std::vector<ot::Lanes> nodes(leaves);
@@ -36,8 +50,8 @@ void test_loops() {
           for (std::size_t i = 0; i < lanes; ++i) {
             Block x;
             ot::portable_aes.hash(key, tweak, &nodes[b].block[i], &x, 1);
-            wanted[b] += {x.low, x.high};
-            sum[i] += {x.low, x.high};
+            add_lanes<narrow>(wanted[b], {x.low, x.high});
+            add_lanes<narrow>(sum[i], {x.low, x.high});
           }
         loops.add_trees(key, tweak, nodes.data(), leaves, lanes, total.data(), cells.data());
         loops.add_trees(key, tweak, nodes.data(), leaves, lanes, nullptr, quiet.data());
@@ -68,11 +82,28 @@ struct Parties {
     const Block delta = random_block();
     const SlotTrees trees(session, leaves, rows, block_rows);
     owned = std::make_unique<OwnedTrees>(trees, delta);
-    held = std::make_unique<HeldTrees>(trees, holes.data());
+    held = std::make_unique<HeldTrees>(trees);
+    for (const std::size_t s : {0, 1}) {
+      const std::size_t first = s * edge, count = s ? rows - edge : edge;
+      const SlotTrees part(session, leaves, count, block_rows, first);
+      owned_part[s] = std::make_unique<OwnedTrees>(part, delta);
+      held_part[s] = std::make_unique<HeldTrees>(part);
+    }
     for (std::size_t block = 0; block < trees.blocks(); ++block) fill(trees, delta, block);
   }
+  // Rows begin to end - 1 of a block that begins at row `first`, [slot][row][each].
+  template <class Item, class Per>
+  static std::vector<Item> cut(const ot::Forest& forest, const Item* in, Per per, std::size_t first, std::size_t begin,
+                               std::size_t end) {
+    std::vector<Item> out;
+    for (const ot::TreeShape shape : forest.shapes) {
+      out.insert(out.end(), in + (begin - first) * per(shape), in + (end - first) * per(shape));
+      in += forest.rows * per(shape);
+    }
+    return out;
+  }
   void fill(const SlotTrees& trees, const Block& delta, std::size_t block) {
-    const std::size_t count = trees.rows_of(block);
+    const std::size_t begin = trees.block_begin(block), end = trees.block_end(block), count = end - begin;
     const ot::Forest forest(leaves, count);
     std::vector<ot::Leaf> some;
     for (std::size_t slot = 0; slot < leaves.size(); ++slot)
@@ -88,16 +119,82 @@ struct Parties {
     ot::Blocks roots(forest.trees()), corrections(forest.corrections()), copaths(forest.transfers());
     ot::tree_corrections(trees.hashes[block], delta, forest, q.data(), roots.data(), corrections.data(), 2);
     ot::tree_copaths(trees.hashes[block], forest, some.data(), t.data(), corrections.data(), copaths.data(), 2);
-    owned->fill(block, roots.data());
-    held->fill(block, copaths.data());
+    owned->fill(begin, count, roots.data());
+    held->fill(begin, count, some.data(), copaths.data());
+    // The same to two shards, whose edge lies within a block.
+    const auto one = [](ot::TreeShape) { return std::size_t{1}; };
+    const auto depth = [](ot::TreeShape shape) { return std::size_t{shape.depth()}; };
+    for (const std::size_t s : {0, 1}) {
+      const std::size_t first = s ? std::max(begin, edge) : begin, last = s ? end : std::min(end, edge);
+      if (first >= last) continue;
+      const std::size_t place = s ? first - edge : first;
+      owned_part[s]->fill(place, last - first, cut(forest, roots.data(), one, begin, first, last).data());
+      held_part[s]->fill(place, last - first, cut(forest, some.data(), one, begin, first, last).data(),
+                         cut(forest, copaths.data(), depth, begin, first, last).data());
+    }
   }
+  static constexpr std::size_t edge = 1650;
 
   unsigned char session[ot::session_bytes];
   std::vector<i32> leaves = {5, 32, 2, 17};
   std::vector<ot::Leaf> holes;
   std::unique_ptr<OwnedTrees> owned;
   std::unique_ptr<HeldTrees> held;
+  std::unique_ptr<OwnedTrees> owned_part[2];
+  std::unique_ptr<HeldTrees> held_part[2];
 };
+
+// The sums of shards add up to those of all rows.
+void check_shards(const Parties& parties, TreeNumber tree, const std::vector<i32>& chosen,
+                  const std::vector<Pair>& values, const Pairs& d, const Pairs& root) {
+  Pairs x(root.size(), Pair{0, 0}), y(root.size(), Pair{0, 0});
+  for (const std::size_t s : {0, 1}) {
+    const std::size_t first = s * Parties::edge, count = s ? Parties::rows - Parties::edge : Parties::edge;
+    std::vector<i32> rows(count);
+    std::iota(rows.begin(), rows.end(), 0);
+    const i64* gh = reinterpret_cast<const i64*>(values.data() + first);
+    const auto [masked, sums] = parties.owned_part[s]->mask_gradients(tree, rows, chosen, gh, count, 2);
+    for (std::size_t k = 0; k < chosen.size(); ++k)
+      CHECK(std::equal(masked.begin() + static_cast<std::ptrdiff_t>(k * count),
+                       masked.begin() + static_cast<std::ptrdiff_t>((k + 1) * count),
+                       d.begin() + static_cast<std::ptrdiff_t>(k * Parties::rows + first), same));
+    const Pairs theirs = parties.held_part[s]->sums(tree, {rows}, chosen, {masked.data(), nullptr, count}, 2);
+    for (std::size_t c = 0; c < x.size(); ++c) {
+      x[c] += sums[c];
+      y[c] += theirs[c];
+    }
+  }
+  CHECK(std::equal(x.begin(), x.end(), root.begin(), same));
+  std::vector<i32> all(Parties::rows);
+  std::iota(all.begin(), all.end(), 0);
+  const Pairs theirs = parties.held->sums(tree, {all}, chosen, {d.data(), nullptr, Parties::rows}, 2);
+  CHECK(std::equal(y.begin(), y.end(), theirs.begin(), same));
+}
+
+void test_masked_rows() {
+  MaskedRows rows(2, 5);
+  const PairBits bits{7, 9};
+  const Pairs pairs = {{1, 2}, {3, 4}, {5, 6}, {127, 511}};
+  std::vector<unsigned char> packed(bits.bytes(pairs.size()));
+  pack_pairs(pairs.data(), pairs.size(), bits, packed.data(), 1);
+  rows.fill(3, 2, packed, bits, 1);
+  CHECK(rows.bytes() == 10 * sizeof(Pair));
+  const Pair* d = rows.view(0, 2, nullptr).wide;
+  for (const std::size_t slot : {0, 1})
+    for (const std::size_t i : {0, 1}) CHECK(same(d[5 * slot + 3 + i], pairs[2 * slot + i]));
+  CHECK(rows.view(1, 1, nullptr).wide == d + 5);
+  CHECK_THROWS(rows.fill(4, 2, packed, bits, 1));
+  CHECK_THROWS(rows.fill(3, 1, packed, bits, 1));
+  CHECK_THROWS(rows.view(1, 2, nullptr));
+  MaskedRows narrow(2, 5, true);
+  narrow.fill(3, 2, packed, bits, 1);
+  CHECK(narrow.bytes() == 10 * sizeof(Narrow) && narrow.view(0, 2, nullptr).wide == nullptr);
+  for (const std::size_t slot : {0, 1})
+    for (const std::size_t i : {0, 1})
+      CHECK(same(wide_of(narrow.view(0, 2, nullptr).narrow[5 * slot + 3 + i]), pairs[2 * slot + i]));
+  const std::vector<unsigned char> wide(PairBits{33, 7}.bytes(2));
+  CHECK_THROWS(narrow.fill(0, 1, wide, {33, 7}, 1));
+}
 
 void test_sums() {
   Parties parties;
@@ -113,8 +210,12 @@ void test_sums() {
   const TreeNumber tree{test::generator()(), test::generator()() >> 1};
   for (const bool cached : {false, true}) {
     if (cached) {
-      parties.owned->cache(2);
-      parties.held->cache(2);
+      parties.owned->cache(std::nullopt, 2);
+      parties.held->cache(std::nullopt, 2);
+      for (const std::size_t s : {0, 1}) {
+        parties.owned_part[s]->cache(std::nullopt, 2);
+        parties.held_part[s]->cache(std::nullopt, 2);
+      }
     }
     const auto [d, root] = parties.owned->mask_gradients(tree, all, chosen, gh, Parties::rows, 2);
     CHECK(d.size() == chosen.size() * Parties::rows && root.size() == cells);
@@ -125,10 +226,11 @@ void test_sums() {
       place[static_cast<std::size_t>(rows[1][i])] = static_cast<i32>(i);
       CHECK(same(some[rows[1].size() + i], d[Parties::rows + static_cast<std::size_t>(rows[1][i])]));
     }
-    const Pairs placed = parties.held->sums(tree, {rows[1]}, chosen, {some.data(), rows[1].size(), &place}, 2);
+    check_shards(parties, tree, chosen, values, d, root);
+    const Pairs placed = parties.held->sums(tree, {rows[1]}, chosen, {some.data(), nullptr, rows[1].size(), &place}, 2);
     for (const std::size_t threads : {1, 3}) {
       Pairs x = parties.owned->sums(tree, {rows[0], rows[1]}, chosen, threads);
-      Pairs y = parties.held->sums(tree, {rows[0], rows[1]}, chosen, {d.data(), Parties::rows}, threads);
+      Pairs y = parties.held->sums(tree, {rows[0], rows[1]}, chosen, {d.data(), nullptr, Parties::rows}, threads);
       CHECK(x.size() == 2 * cells && y.size() == 2 * cells);
       CHECK(std::equal(placed.begin(), placed.end(), y.begin() + cells, same));
       CHECK(std::equal(some_root.begin(), some_root.end(), x.begin() + cells, same));
@@ -159,11 +261,64 @@ void test_sums() {
   CHECK_THROWS(parties.owned->mask_gradients(tree, twice, first, gh, Parties::rows, 1));
   CHECK_THROWS(parties.owned->mask_gradients(tree, all, first, gh, Parties::rows - 1, 1));
   CHECK_THROWS(parties.owned->mask_gradients(tree, beyond, first, gh, Parties::rows + 1, 1));
-  CHECK_THROWS(parties.owned->trees().check_block(parties.owned->trees().blocks()));
+  CHECK_THROWS(parties.owned->trees().check_rows(Parties::rows, 1));
+  const std::vector<ot::Leaf> high(parties.leaves.size(), 5);
+  const std::vector<Block> path(parties.held->trees().forest.levels, Block{0, 0});
+  CHECK_THROWS(parties.held->fill(0, 1, high.data(), path.data()));
   const Pairs few(10);
   const std::vector<i32> nowhere(Parties::rows, -1);
-  CHECK_THROWS(parties.held->sums(tree, RowGroups{all}, first, {few.data(), few.size()}, 1));
-  CHECK_THROWS(parties.held->sums(tree, RowGroups{all}, first, {few.data(), few.size(), &nowhere}, 1));
+  CHECK_THROWS(parties.held->sums(tree, RowGroups{all}, first, {few.data(), nullptr, few.size()}, 1));
+  CHECK_THROWS(parties.held->sums(tree, RowGroups{all}, first, {few.data(), nullptr, few.size(), &nowhere}, 1));
+}
+
+// Both trees of narrow lanes: their sums are those of the values, also where the second root was made ahead.
+void test_narrow_sums() {
+  Parties parties;
+  std::vector<i32> all(Parties::rows), chosen = {0, 2, 3};
+  std::iota(all.begin(), all.end(), 0);
+  const std::size_t cells = 5 + 2 + 17;
+  std::vector<i64> gh(2 * Parties::rows);
+  for (i64& value : gh) value = static_cast<i64>(test::generator()() % 4096) - 2048;
+  std::vector<Pair> wanted(cells, {0, 0});
+  std::size_t start = 0;
+  for (const i32 slot : chosen) {
+    for (std::size_t row = 0; row < Parties::rows; ++row)
+      wanted[start + parties.holes[static_cast<std::size_t>(slot) * Parties::rows + row]] +=
+          Pair{static_cast<u64>(gh[2 * row]), static_cast<u64>(gh[2 * row + 1])};
+    start += static_cast<std::size_t>(parties.leaves[static_cast<std::size_t>(slot)]);
+  }
+  const auto opens = [&](const Pairs& y, const Pairs& x) {
+    for (std::size_t c = 0; c < cells; ++c)
+      CHECK(minus(narrow_of(y[c].g, y[c].h), narrow_of(x[c].g, x[c].h)) == narrow_of(wanted[c].g, wanted[c].h));
+  };
+  const auto narrow_d = [](const Pairs& d) {
+    Narrows out;
+    for (const Pair& pair : d) out.push_back(narrow_of(pair.g, pair.h));
+    return out;
+  };
+  const u64 run = test::generator()() >> 1;
+  RootAhead own(chosen.size(), Parties::rows, cells, RootAhead::most_trees), theirs = own;
+  const auto [d, x] = parties.owned->mask_gradients({6, run, true}, all, chosen, gh.data(), Parties::rows, 2, &own);
+  CHECK(d.size() == chosen.size() * Parties::rows && x.size() == cells);
+  const Narrows sent = narrow_d(d);
+  const MaskedGradients masked{nullptr, sent.data(), Parties::rows};
+  opens(parties.held->sums({6, run, true}, {all}, chosen, masked, 2, &theirs), x);
+  for (std::size_t next = 1; next <= RootAhead::most_trees; ++next) {
+    const TreeNumber tree{6 + next, run, true};
+    const auto [later_d, later_x] = parties.owned->mask_gradients(tree, all, chosen, gh.data(), Parties::rows, 1);
+    const Narrows later = narrow_d(later_d);
+    const MaskedGradients later_masked{nullptr, later.data(), Parties::rows};
+    const Pairs direct = parties.held->sums(tree, {all}, chosen, later_masked, 1);
+    opens(direct, later_x);
+    Pairs ready = parties.held->root_sums({all}, chosen, later_masked, theirs, next, 2);
+    for (std::size_t c = 0; c < cells; ++c) {
+      ready[c] = wide_of(plus(narrow_of(ready[c].g, ready[c].h), theirs.sum(next, c)));
+      CHECK(same(ready[c], direct[c]) && own.sum(next, c) == narrow_of(later_x[c].g, later_x[c].h));
+    }
+  }
+  CHECK_THROWS(parties.owned->mask_gradients({7, run, true}, all, chosen, gh.data(), Parties::rows, 1, &own));
+  CHECK_THROWS(parties.held->sums({6, run, true}, {all}, {0}, masked, 1, &theirs));
+  CHECK_THROWS(parties.held->sums({6, run}, {all}, chosen, masked, 1));
 }
 
 void test_groups() {
@@ -212,8 +367,12 @@ void test_packing() {
 }  // namespace
 
 int main() {
-  test_loops();
+  test_narrow_pairs();
+  test_loops<false>();
+  test_loops<true>();
   test_sums();
+  test_narrow_sums();
+  test_masked_rows();
   test_groups();
   test_left_shares();
   test_packing();

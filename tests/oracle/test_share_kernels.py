@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import ot_twin as twin
+from ot_runs import masked_rows
 from property_tests import examples
 from vfxgb import _native
 
 SESSION = bytes(range(7, 39))
 RUN, COUNTER = 2**63 - 12345, 2**64 - 3
 ROWS, BLOCK_ROWS = 45, 20
+A, P = np.zeros(1, np.int32), np.zeros((ROWS, 2), np.int64)
 # A power of two, one more, one fewer, the least, and a missing leaf beyond an even number.
 LEAVES = (8, 9, 7, 2, 13)
 
@@ -41,8 +44,17 @@ class Forest:
     masks: list[list[list[twin.Pair]]]  # [slot][row][leaf]
     extra: list[list[twin.Pair]]  # [slot][row], of the nodes cut off
     holes: NDArray[np.uint16]
+    delta: bytes
+    roots: list[list[int]]  # [slot][row]
+    copaths: list[list[list[int]]]  # [slot][row][level]
     owned: _native.ot_shares.OwnedTrees
     held: _native.ot_shares.HeldTrees
+
+    def fill(self, owned: Any, held: Any, rows: range, first: int) -> None:
+        """Fill rows of trees whose row 0 is row `first` here."""
+        owned.fill(rows[0] - first, len(rows), block_bytes(own[row] for own in self.roots for row in rows))
+        copaths = block_bytes(node for own in self.copaths for row in rows for node in own[row])
+        held.fill(rows[0] - first, np.ascontiguousarray(self.holes[:, rows[0] : rows[-1] + 1]), copaths)
 
 
 def make(cached: bool) -> Forest:
@@ -64,23 +76,20 @@ def make(cached: bool) -> Forest:
         [twin.cut_mask(hashes[row // BLOCK_ROWS], twin.cut_of(tree, count), tweak) for row, tree in enumerate(trees)]
         for count, trees in zip(LEAVES, levels, strict=True)
     ]
-    leaves = np.array(LEAVES, dtype=np.int32)
-    owned = _native.ot_shares.OwnedTrees(SESSION, delta.to_bytes(16, "little"), leaves, ROWS, BLOCK_ROWS)
-    held = _native.ot_shares.HeldTrees(SESSION, leaves, holes, BLOCK_ROWS)
-    for block in range(len(hashes)):
-        rows = range(block * BLOCK_ROWS, min(ROWS, (block + 1) * BLOCK_ROWS))
-        owned.fill(block, block_bytes(roots[slot][row] for slot in range(len(LEAVES)) for row in rows))
-        copaths = [
-            node
-            for slot in range(len(LEAVES))
-            for row in rows
-            for node in twin.copath_of(levels[slot][row], int(holes[slot, row]))
-        ]
-        held.fill(block, block_bytes(copaths))
+    copaths = [
+        [twin.copath_of(tree, int(holes[slot, row])) for row, tree in enumerate(trees)]
+        for slot, trees in enumerate(levels)
+    ]
+    leaves, secret = np.array(LEAVES, dtype=np.int32), delta.to_bytes(16, "little")
+    owned = _native.ot_shares.OwnedTrees(SESSION, secret, leaves, ROWS, BLOCK_ROWS)
+    held = _native.ot_shares.HeldTrees(SESSION, leaves, ROWS, BLOCK_ROWS)
+    forest = Forest(masks, extra, holes, secret, roots, copaths, owned, held)
+    for first in range(0, ROWS, BLOCK_ROWS):
+        forest.fill(owned, held, range(first, min(ROWS, first + BLOCK_ROWS)), 0)
     if cached:
-        owned.cache(2)
-        held.cache(2)
-    return Forest(masks, extra, holes, owned, held)
+        owned.cache(threads=2)
+        held.cache(threads=2)
+    return forest
 
 
 @pytest.fixture(params=[False, True], ids=["grown", "kept"])
@@ -112,7 +121,7 @@ def test_both_shares(forest: Forest, slots: tuple[int, ...], threads: int) -> No
     assert pairs_of(own) == wanted_own
     place = np.full(ROWS, -1, dtype=np.int32)
     place[rows] = np.arange(len(rows))
-    theirs = forest.held.row_sums(COUNTER, RUN, rows, chosen, d, place, threads)
+    theirs = forest.held.row_sums(COUNTER, RUN, rows, chosen, masked_rows(d), place, threads=threads)
     shares = [
         [
             twin.held_share(
@@ -142,13 +151,180 @@ def test_nodes_of_a_partition(forest: Forest) -> None:
     pairs, slots = values(), np.array([0, 2, 4], dtype=np.int32)
     d, _ = forest.owned.cover(COUNTER, RUN, np.arange(ROWS, dtype=np.int32), slots, pairs)
     own = forest.owned.sums(COUNTER, RUN, partition, nodes, slots, 2)
-    theirs = forest.held.sums(COUNTER, RUN, partition, nodes, slots, d, None, 2)
+    theirs = forest.held.sums(COUNTER, RUN, partition, nodes, slots, masked_rows(d), threads=2)
     for k, node in enumerate(nodes):
         rows = partition.rows(int(node))
         one = forest.owned.cover(COUNTER, RUN, rows, slots, pairs)[1]
         assert np.array_equal(own[k], one)
         plain = [pairs[rows][forest.holes[s, rows] == b].sum(axis=0) for s in slots for b in range(LEAVES[s])]
         assert np.array_equal((theirs[k] - own[k]).view(np.int64), np.array(plain))
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("edge", [1, 20, 27, 44])
+def test_rows_in_two_shards(edge: int, cached: bool, tmp_path: Path) -> None:
+    """In mapped files, their memory given back now and then: masked pairs are the same, and sums add up."""
+    forest, leaves = make(cached=False), np.array(LEAVES, dtype=np.int32)
+    rows, slots = np.arange(ROWS, dtype=np.int32), np.array([0, 2, 4], dtype=np.int32)
+    pairs = values()
+    d, own = forest.owned.cover(COUNTER, RUN, rows, slots, pairs)
+    theirs = forest.held.row_sums(COUNTER, RUN, rows, slots, masked_rows(d))
+    found = []
+    for first, stop in ((0, edge), (edge, ROWS)):
+        count = stop - first
+        where = (leaves, count, BLOCK_ROWS, first)
+        owned = _native.ot_shares.OwnedTrees(SESSION, forest.delta, *where, str(tmp_path / "roots"))
+        held = _native.ot_shares.HeldTrees(SESSION, *where, str(tmp_path / "copaths"))
+        for row in range(first, stop, 7):
+            forest.fill(owned, held, range(row, min(row + 7, stop)), first)
+            owned.drop()
+            held.drop()
+        if cached:
+            owned.cache(str(tmp_path / "leaves"))
+            held.cache(str(tmp_path / "leaves"))
+        assert owned.nbytes > 0
+        assert not any(tmp_path.iterdir())
+        masked = _native.ot_shares.MaskedRows(3, count, path=str(tmp_path / "masked"))
+        masked.fill(0, count, _native.ot_shares.pack_pairs(d[:, first:stop], 64, 64), 64, 64)
+        masked.drop()
+        some = rows[:count]
+        covered, sums = owned.cover(COUNTER, RUN, some, slots, np.ascontiguousarray(pairs[first:stop]))
+        assert np.array_equal(covered, d[:, first:stop])
+        # Slot by slot, as where memory is short.
+        shares = [held.row_sums(COUNTER, RUN, some, slots[k : k + 1], masked, None, k) for k in range(len(slots))]
+        found.append((sums, np.concatenate(shares)))
+    assert np.array_equal(found[0][0] + found[1][0], own)
+    assert np.array_equal(found[0][1] + found[1][1], theirs)
+
+
+def narrow_forest(forest: Forest, counter: int) -> tuple[list[list[list[twin.Pair]]], list[list[twin.Pair]]]:
+    """Masks and what is added for nodes cut off, [slot][row], as narrow lanes have them in tree `counter`."""
+    hashes = [twin.Hash(SESSION, _native.ot_shares.TREES_DOMAIN, block) for block in range(-(-ROWS // BLOCK_ROWS))]
+    delta, tweak = int.from_bytes(forest.delta, "little"), twin.tree_tweak(counter >> 1, RUN)
+    masks, extra = [], []
+    for count, own in zip(LEAVES, forest.roots, strict=True):
+        levels = [twin.levels_of(hashes[row // BLOCK_ROWS], delta, count, root) for row, root in enumerate(own)]
+        masks.append(
+            [
+                [twin.narrow_pair_of(hashes[row // BLOCK_ROWS](leaf, tweak), counter) for leaf in tree[-1][:count]]
+                for row, tree in enumerate(levels)
+            ]
+        )
+        cuts = [twin.cut_of(tree, count) for tree in levels]
+        extra.append(
+            [
+                (0, 0) if cut is None else twin.narrow_pair_of(hashes[row // BLOCK_ROWS](cut, tweak), counter)
+                for row, cut in enumerate(cuts)
+            ]
+        )
+    return masks, extra
+
+
+def small_values() -> NDArray[np.int64]:
+    return np.random.default_rng(4).integers(-(2**20), 2**20, (ROWS, 2))
+
+
+@pytest.mark.parametrize("counter", [0, 1, 2**64 - 4, 2**64 - 3])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_both_shares_in_narrow_lanes(forest: Forest, counter: int, threads: int) -> None:
+    """The same from half of each hash: masked pairs and both parties' sums modulo 2^32, bit by bit."""
+    masks, extra = narrow_forest(forest, counter)
+    slots = (0, 1, 3, 4)
+    rows = np.array([row for row in range(ROWS) if row % 5 != 2], dtype=np.int32)
+    pairs, chosen = small_values(), np.array(slots, dtype=np.int32)
+    d, own = forest.owned.cover(counter, RUN, rows, chosen, pairs, threads, lanes=32)
+    wanted_d = [
+        twin.narrow_total([tuple(int(v) for v in pairs[row]), extra[slot][row], *masks[slot][row]])
+        for slot in slots
+        for row in rows
+    ]
+    assert pairs_of(d) == wanted_d
+    assert pairs_of(own) == [
+        twin.narrow_total([masks[slot][row][b] for row in rows]) for slot in slots for b in range(LEAVES[slot])
+    ]
+    place = np.full(ROWS, -1, dtype=np.int32)
+    place[rows] = np.arange(len(rows))
+    masked = masked_rows(d, lanes=32)
+    theirs = forest.held.row_sums(counter, RUN, rows, chosen, masked, place, threads=threads, lanes=32)
+    shares = [
+        [
+            twin.held_share(
+                masks[slot][row], extra[slot][row], int(forest.holes[slot, row]), wanted_d[k * len(rows) + i]
+            )
+            for i, row in enumerate(rows)
+        ]
+        for k, slot in enumerate(slots)
+    ]
+    assert pairs_of(theirs) == [
+        twin.narrow_total([share[b] for share in shares[k]])
+        for k, slot in enumerate(slots)
+        for b in range(LEAVES[slot])
+    ]
+    plain = [pairs[rows][forest.holes[slot, rows] == b].sum(axis=0) for slot in slots for b in range(LEAVES[slot])]
+    assert np.array_equal((theirs - own).astype(np.uint32).view(np.int32), np.array(plain))
+
+
+@pytest.mark.parametrize("trees", [1, 2, 3])
+def test_roots_made_ahead(forest: Forest, trees: int) -> None:
+    """The roots of trees 9 to 11 as tree 8 leaves them: the same masked pairs and sums as from hashes of their own."""
+    rows, slots = np.arange(ROWS, dtype=np.int32), np.arange(len(LEAVES), dtype=np.int32)
+    first, later = small_values(), small_values()[::-1].copy()
+    ahead, theirs = (_native.ot_shares.RootAhead(len(LEAVES), ROWS, sum(LEAVES), trees) for _ in range(2))
+    bits = (27, 26)
+    root, chunks = np.zeros((sum(LEAVES), 2), np.uint64), []
+    masked = _native.ot_shares.MaskedRows(len(LEAVES), ROWS, 32)
+    for some in np.array_split(rows, 3):
+        data, sums = forest.owned.cover_packed(8, RUN, some, slots, first, *bits, 2, 32, ahead)
+        assert data == forest.owned.cover_packed(8, RUN, some, slots, first, *bits, lanes=32)[0]
+        masked.fill(some[0], len(some), data, *bits)
+        root += forest.held.row_sums(8, RUN, some, slots, masked, threads=2, lanes=32, ahead=theirs)
+        root -= sums
+        chunks.append((int(some[0]), len(some)))
+    plain = [first[forest.holes[s] == b].sum(axis=0) for s in slots for b in range(LEAVES[s])]
+    assert [[int(g) % 2**27, int(h) % 2**26] for g, h in root] == [[int(g) % 2**27, int(h) % 2**26] for g, h in plain]
+    for distance in range(1, trees + 1):
+        wanted, own = forest.owned.cover(8 + distance, RUN, rows, slots, later, lanes=32)
+        assert np.array_equal(ahead.sums(distance), own)
+        share = theirs.sums(distance)
+        for start, count in chunks:
+            data = ahead.cover_packed(distance, start, count, later, *bits)
+            assert data == _native.ot_shares.pack_pairs(wanted[:, start : start + count], *bits)
+            masked.fill(start, count, data, *bits)
+            share = share + forest.held.root_sums(rows[start : start + count], slots, masked, theirs, distance)
+        direct = forest.held.row_sums(8 + distance, RUN, rows, slots, masked, lanes=32)
+        assert np.array_equal(share % 2**32, direct)
+    assert ahead.nbytes == 8 * trees * len(LEAVES) * ROWS
+    ahead.clear()
+    assert not ahead.sums(trees).any()
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda f, a: f.owned.cover(0, 1, A, A, P, lanes=48), "lanes have 32 or 64 bits"),
+        (lambda f, a: f.owned.cover_packed(0, 1, A, A, P, 9, 9, ahead=a), "only the first of two trees"),
+        (lambda f, a: f.owned.cover_packed(1, 1, A, A, P, 9, 9, lanes=32, ahead=a), "only the first of two trees"),
+        (
+            lambda f, a: f.owned.cover_packed(0, 1, A, A, P, 9, 9, lanes=32, ahead=a),
+            "is of 1 slots, 45 rows and 9 cells",
+        ),
+        (lambda f, a: f.held.row_sums(0, 1, A, A, _native.ot_shares.MaskedRows(1, ROWS), lanes=32), "in other lanes"),
+        (lambda f, a: f.held.row_sums(0, 1, A, A, _native.ot_shares.MaskedRows(1, ROWS, 32)), "in other lanes"),
+        (
+            lambda f, a: f.held.root_sums(A, A, _native.ot_shares.MaskedRows(1, ROWS, 32), a, 1),
+            "and 9 cells; wanted 1, 45",
+        ),
+        (lambda f, a: _native.ot_shares.MaskedRows(1, 3, 32).fill(0, 1, bytes(9), 33, 32), "narrow lanes hold 32 bits"),
+        (lambda f, a: a.cover_packed(1, 44, 2, P, 9, 9), "rows 44 to 46; there are 45"),
+        (lambda f, a: a.cover_packed(1, 0, 46, P, 9, 9), "rows that do not exist"),
+        (lambda f, a: a.cover_packed(3, 0, 1, P, 9, 9), "tree 3 ahead; roots were made for 2"),
+        (lambda f, a: a.sums(0), "tree 0 ahead"),
+        (lambda f, a: _native.ot_shares.RootAhead(1, 1, 1, 4), "ahead for 1 to 3 trees"),
+    ],
+)
+def test_bad_narrow_input(call: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        call(make(cached=False), _native.ot_shares.RootAhead(1, ROWS, 9, 2))
 
 
 def test_another_counter_or_run_has_other_masks(forest: Forest) -> None:
@@ -198,8 +374,8 @@ def test_left_shares() -> None:
     ("call", "match"),
     [
         (
-            lambda f: _native.ot_shares.HeldTrees(SESSION, np.array([4], np.int32), np.array([[4]], np.uint16), 5),
-            "leaf 4 in row 0",
+            lambda f: f.held.fill(7, np.array([[0], [0], [7], [0], [0]], np.uint16), bytes(16 * 15)),
+            "leaf 7 in row 7 of slot 2, which has 7",
         ),
         (
             lambda f: _native.ot_shares.OwnedTrees(b"short", bytes(16), np.array([4], np.int32), 3, 2),
@@ -211,9 +387,13 @@ def test_left_shares() -> None:
         ),
         (lambda f: _native.ot_shares.OwnedTrees(SESSION, bytes(16), np.array([0], np.int32), 3, 2), "0 leaves"),
         (lambda f: _native.ot_shares.OwnedTrees(SESSION, bytes(16), np.array([4], np.int32), 0, 2), "trees need rows"),
-        (lambda f: f.owned.fill(3, b""), "block 3; there are 3"),
-        (lambda f: f.owned.fill(0, bytes(16)), "roots holds 1 blocks; wanted 100"),
-        (lambda f: f.held.fill(0, bytes(32)), "copaths holds 2 blocks"),
+        (lambda f: f.owned.fill(44, 2, bytes(160)), "rows 44 to 46; there are 45"),
+        (lambda f: f.owned.fill(0, 20, bytes(16)), "roots holds 1 blocks; wanted 100"),
+        (lambda f: f.held.fill(0, np.zeros((5, 1), np.uint16), bytes(32)), "copaths holds 2 blocks; wanted 15"),
+        (lambda f: f.held.fill(0, np.zeros((4, 1), np.uint16), bytes(32)), "holes must have shape"),
+        (lambda f: f.held.fill(45, np.zeros((5, 1), np.uint16), bytes(16 * 15)), "rows 45 to 46; there are 45"),
+        (lambda f: _native.ot_shares.MaskedRows(1, 3).fill(2, 2, bytes(4), 8, 8), "places 2 to 4; there are 3"),
+        (lambda f: held(f, begin=1), "masked gradients are of 1 slots; wanted 1 from 1 on"),
         (lambda f: cover(f, rows=[0, ROWS]), "a row that has no pair"),
         (lambda f: cover(f, rows=[3, 3]), "strictly ascending"),
         (lambda f: cover(f, slots=[1, 0]), "ascending and below 5"),
@@ -236,6 +416,16 @@ def cover(forest: Forest, rows: Any = (0, 1), slots: Any = (0,)) -> None:
     )
 
 
-def held(forest: Forest, rows: Any = (0, 1, 2), places: int = ROWS) -> None:
-    d = np.zeros((1, places, 2), np.uint64)
-    forest.held.row_sums(1, 1, np.array(rows, np.int32), np.zeros(1, np.int32), d)
+def held(forest: Forest, rows: Any = (0, 1, 2), places: int = ROWS, begin: int = 0) -> None:
+    masked = _native.ot_shares.MaskedRows(1, places)
+    forest.held.row_sums(1, 1, np.array(rows, np.int32), np.zeros(1, np.int32), masked, begin=begin)
+
+
+def test_masked_pairs_that_are_packed_at_once() -> None:
+    forest = make(cached=False)
+    rows, slots, pairs = np.arange(3, ROWS, dtype=np.int32), np.array([0, 2], dtype=np.int32), values()
+    d, own = forest.owned.cover(COUNTER, RUN, rows, slots, pairs)
+    for bits in ((64, 64), (27, 26), (1, 33)):
+        packed, sums = forest.owned.cover_packed(COUNTER, RUN, rows, slots, pairs, *bits, 2)
+        assert packed == _native.ot_shares.pack_pairs(d, *bits)
+        assert np.array_equal(sums, own)

@@ -126,6 +126,32 @@ def test_a_bank_with_a_cluster(world, shop, configurations, vfxgb, dask_client, 
     assert list(folder.iterdir()) == []
 
 
+def test_masks_in_shards_at_either_side(world, served, shop, vfxgb, dask_client, tmp_path):
+    """`ot_shares` between a bank on a cluster and a shop in mapped files, against tables in memory at both."""
+    folder = tmp_path / "shared"
+    dask = {"engine": "dask", "engine_address": dask_client.scheduler.address, "engine_folder": str(folder)}
+    ways = [
+        (".csv", served["shop"].address, {}),
+        ("", shop.address, {"engine": {**dask, "workers_hold_key": True}}),
+        (".csv", shop.address, {}),
+    ]
+    models = []
+    for place, (ending, address, more) in enumerate(ways):
+        config = world.active(
+            {"shop": address},
+            name=f"files-masks-{place}",
+            folder=f"files-masks-{place}-runs",
+            data={"train": f"files-train{ending}", "valid": f"files-valid{ending}", "weight": "w"},
+            train=SIZES,
+            protocol={"name": "ot_shares", "params": dict(protocol_by_name("ot_shares").quick_params)},
+            **more,
+        )
+        assert vfxgb("train", config, "--quiet") == 0
+        models.append(exported(joined(world, last_run(config).run, ("bank", "shop")), tmp_path))
+    assert models[0] == models[1] == models[2]
+    assert list(folder.iterdir()) == []
+
+
 def test_check_says_the_same(configurations, vfxgb, capsys):
     said = []
     for config in configurations:

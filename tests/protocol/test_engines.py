@@ -4,11 +4,15 @@ Engines here are shards in mapped files of this process, and a cluster whose wor
 everything travels as between machines. Worker processes, and lost ones, are in tests/fault/test_lost_workers.py.
 """
 
+import pickle
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
+from ot_runs import same_model as same_shares
+from ot_runs import train as train_shares
+from ot_runs import watch
 from protocol_variants import allows, spec_of, with_variants
 from simulated_runs import fit_tables
 from vfxgb.crypto import PrivateKey
@@ -58,21 +62,33 @@ def test_shards_in_files(case, name, same_model) -> None:
         same_model(case, name, FILES)
 
 
+@pytest.mark.parametrize("name", ["batch_he", "ot_shares"])
 @pytest.mark.parametrize(
     "case_name", ["missing multiclass", "subsample", "goss", "told goss", "min bucket rows", "colsample bynode"]
 )
-def test_shards_on_a_cluster(case_name, same_model, dask_client) -> None:
-    same_model(case_name, "batch_he", on(dask_client, workers_hold_key=True), n_estimators=2, max_depth=3)
+def test_shards_on_a_cluster(case_name, name, same_model, dask_client) -> None:
+    same_model(case_name, name, on(dask_client, workers_hold_key=True), n_estimators=2, max_depth=3)
 
 
 @pytest.mark.parametrize("name", SHARDED)
 def test_workers_without_the_key(name, same_model, dask_client) -> None:
-    same_model("weights", name, on(dask_client), 3, n_estimators=2, max_depth=3)
+    if protocol_by_name(name).secrets_with_rows:
+        match = f"with protocol '{name}' secrets of the active party .* set workers_hold_key=True if all workers"
+        with pytest.raises(EngineError, match=match):
+            same_model("weights", name, on(dask_client), 3)
+    else:
+        same_model("weights", name, on(dask_client), 3, n_estimators=2, max_depth=3)
 
 
+@pytest.mark.parametrize("name", ["batch_he", "ot_shares"])
 @pytest.mark.parametrize("shards", [1, 2, 7, 40])
-def test_any_number_of_shards(shards, same_model) -> None:
-    same_model("missing", "batch_he", EngineSettings(memory_limit="300MB", shards=shards))
+def test_any_number_of_shards(shards, name, same_model) -> None:
+    same_model("missing", name, EngineSettings(memory_limit="300MB", shards=shards))
+
+
+def test_several_passive_parties_hold_masks_in_shards(same_model, dask_client) -> None:
+    same_model("missing", "ot_shares", FILES, 3)
+    same_model("missing", "ot_shares", on(dask_client, workers_hold_key=True), 3, n_estimators=2, max_depth=3)
 
 
 def test_an_encoding_that_needs_the_numbers_of_rows(make_problem) -> None:
@@ -107,6 +123,33 @@ def test_only_the_public_key_travels_unless_allowed(make_problem, train, dask_cl
     assert keys == set()
     train(problem, "batch_he", engine=on(dask_client, workers_hold_key=True))
     assert "encrypt_rows" in keys
+
+
+def test_the_secret_of_masks_does_not_pass_the_scheduler(dask_client, monkeypatch) -> None:
+    """Roots and Delta go through files of the run's folder, which are removed when the run ends."""
+    future = pytest.importorskip("distributed").Future
+    run, close, given, left = DaskEngine.run, DaskEngine.close, [], []
+
+    def spy(self, shard, function, *args):
+        given.append((function.__name__, pickle.dumps([one for one in args if not isinstance(one, (future, list))])))
+        return run(self, shard, function, *args)
+
+    def ending(self):
+        left.extend(path.name for path in self.folder.iterdir() if path.is_file() and len(path.name) == 32)
+        close(self)
+
+    monkeypatch.setattr(DaskEngine, "run", spy)
+    monkeypatch.setattr(DaskEngine, "close", ending)
+    seen = watch(monkeypatch)
+    masks = train_shares(engine=on(dask_client, workers_hold_key=True))
+    assert same_shares(masks, train_shares())
+    assert {"load_owned", "load_held", "mask_rows"} <= {name for name, _ in given}
+    roots = [root.tobytes() for roots in seen.roots.values() for root in roots.reshape(-1, 16)]
+    assert len(roots) >= 80
+    for name, data in given:
+        assert seen.delta not in data, name
+        assert not any(root in data for root in roots), name
+    assert left == []
 
 
 @pytest.mark.parametrize("name", [name for name in shipped_protocols() if name not in SHARDED])

@@ -13,10 +13,11 @@ from ot_runs import same_model, seed_randomness, tables, train, watch
 from vfxgb import _native
 from vfxgb.errors import CapacityError
 from vfxgb.ot import HolderSession, Place
+from vfxgb.protocols.ot_shares.active import OtSource
 from vfxgb.protocols.ot_shares.messages import OtGradients
-from vfxgb.protocols.ot_shares.owner import OwnerKeys
 from vfxgb.protocols.ot_shares.passive import OtPassive
 from vfxgb.protocols.ot_shares.shares import PairCodec
+from vfxgb.rows.masks import MemoryGradients
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import encode
 
@@ -42,10 +43,12 @@ class Thief:
         self.read: dict[int, list[tuple[int, int]]] = {}
         self._copaths: dict[int, np.ndarray] = {}
         self._request, self._finish = HolderSession.request, HolderSession.finish
-        self._read_rows = OtPassive._read_rows
+        self._read_rows, self._take = OtPassive._read_rows, MemoryGradients.take
+        self._first_tree: list[np.ndarray] = []
         monkeypatch.setattr(HolderSession, "request", self._requesting())
         monkeypatch.setattr(HolderSession, "finish", self._finishing())
         monkeypatch.setattr(OtPassive, "_read_rows", self._reading())
+        monkeypatch.setattr(MemoryGradients, "take", self._taking())
 
     def _requesting(self) -> Any:
         thief = self
@@ -90,12 +93,25 @@ class Thief:
     def _reading(self) -> Any:
         thief = self
 
-        def read_rows(self: OtPassive, round_index: int, tree: int, share: Any, first: int, rows: Any) -> None:
-            thief._read_rows(self, round_index, tree, share, first, rows)
-            if share.counter == 0 and first + len(rows) == ROWS:
-                thief._open(self, share.d)
+        def read_rows(self: OtPassive, round_index: int, tree: int, share: Any, first: int, count: int) -> None:
+            thief._read_rows(self, round_index, tree, share, first, count)
+            if share.counter == 0 and first + count == ROWS:
+                thief._open(self, np.concatenate(thief._first_tree, axis=1))
 
         return read_rows
+
+    def _taking(self) -> Any:
+        thief = self
+
+        def take(self: MemoryGradients, first: int, count: int, data: Any) -> None:
+            tree = self._tree
+            if tree.counter == 0:
+                pairs = (len(tree.slots) * count, tree.widths.g_bits, tree.widths.h_bits)
+                d = _native.ot_shares.unpack_pairs(data, *pairs).reshape(len(tree.slots), count, 2)
+                thief._first_tree.append(d)
+            thief._take(self, first, count, data)
+
+        return take
 
     def _open(self, role: Any, d: np.ndarray) -> None:
         """From every row's d of the first tree, with each guess at Delta."""
@@ -115,7 +131,7 @@ class Thief:
             pair(one) for cheater in self.cheaters for one in cheater.opened(tuple(map(int, d[self.slot, 0])), tweak)
         ]
         even = 1 - self.slot
-        holes = keys._holes[even]
+        holes = role._context.rows.bin_numbers(keys.features[even : even + 1], 0, ROWS)[0]
         start = 4 if even == 1 else 0  # levels of the slots before it
         for guess in self.guesses:
             self.read[guess] = []
@@ -185,14 +201,13 @@ def test_the_thief_of_gradients_reads_them_if_it_is_told_delta(monkeypatch: pyte
 def keep_pairs(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """The pairs of every tree, in fixed point, as the active party masks them, also of a run that breaks off."""
     trees: list[np.ndarray] = []
-    cover = OwnerKeys.cover
+    send = OtSource._send_tree
 
-    def covering(self: OwnerKeys, counter: int, rows: Any, slots: Any, pairs: Any) -> Any:
-        if counter == len(trees):
-            trees.append(pairs)
-        return cover(self, counter, rows, slots, pairs)
+    def sending(self: OtSource, round_index: int, tree: int, pairs: Any) -> None:
+        trees.append(np.asarray(pairs))
+        send(self, round_index, tree, pairs)
 
-    monkeypatch.setattr(OwnerKeys, "cover", covering)
+    monkeypatch.setattr(OtSource, "_send_tree", sending)
     return trees
 
 

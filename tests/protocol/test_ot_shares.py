@@ -16,37 +16,84 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares import shares
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums
 from vfxgb.protocols.ot_shares.params import read_size
+from vfxgb.protocols.ot_shares.slots import Slots
 from vfxgb.train.callbacks import TrainingCallback
 
 
+@pytest.mark.parametrize("bits", [31, 8])
 @pytest.mark.parametrize(
     "settings",
     [
         {},
+        {"n_estimators": 3, "max_depth": 2},
         {"objective": "multi:softprob", "num_class": 3, "subsample": 0.7, "max_depth": 2},
         {"colsample_bytree": 0.5, "n_estimators": 3, "max_depth": 2, "random_state": 3},
     ],
-    ids=["binary", "multiclass of a sample", "some columns"],
+    ids=["binary", "three trees", "multiclass of a sample", "some columns"],
 )
-def test_every_message_is_what_its_twin_says(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gradients, shares and answers bit by bit, and from them every sum, worked out by the definitions alone."""
+def test_every_message_is_what_its_twin_says(
+    settings: dict[str, Any], bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradients, shares and answers bit by bit, and from them every sum, worked out by the definitions alone.
+
+    With 8 bits two trees share their masks.
+    """
     seen = watch(monkeypatch)
     data = tables()
     y = np.digitize(data[1], (-0.7, 0.7)).astype(np.float64) if "num_class" in settings else None
-    result = train(data=data, y=y, record=True, **settings)
-    again = RunTwin(result, seen)
+    result = train({"precision_bits": bits}, data=data, y=y, record=True, **settings)
+    again = RunTwin(result, seen, bits)
     outputs, rounds = settings.get("num_class", 1), settings.get("n_estimators", 2)
     told = {message.round: message for message in again.bank.messages("shop", OtSlots.TAG, OtSlots)}
     assert set(told) == (set(range(rounds)) if "colsample_bytree" in settings else set())
     for round_index in range(rounds):
         for tree in range(outputs):
-            slots = list(range(len(again.n_bins)))
+            columns = list(range(len(again.n_bins)))
             if told:
-                bits = np.frombuffer(told[round_index].trees[tree], dtype=np.uint8)
-                slots = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
-            if slots:
-                again.tree(round_index, tree, round_index * outputs + tree, slots)
-    assert same_model(result, train({"precision_bits": 31}, "plain", data, y, **settings))
+                used = np.frombuffer(told[round_index].trees[tree], dtype=np.uint8)
+                columns = np.flatnonzero(np.unpackbits(used, bitorder="little")).tolist()
+            if columns:
+                again.tree(round_index, tree, round_index * outputs + tree, columns)
+    assert same_model(result, train({"precision_bits": bits}, "plain", data, y, **settings))
+
+
+def few_values(rows: int = 40) -> tuple[dict[str, Table], np.ndarray]:
+    """shop with five columns of 2 to 8 bins, one of them with missing values; bank with one."""
+    rng = np.random.default_rng(6)
+    X = np.stack([rng.integers(0, count, rows) for count in (2, 3, 8, 2, 4)], axis=1).astype(np.float32)
+    score = X.sum(axis=1) - 7 + rng.normal(size=rows)
+    X[rng.random(rows) < 0.2, 1] = np.nan
+    own = Table.read(rng.normal(size=(rows, 1)), names=["f0"], party="bank")
+    return {"bank": own, "shop": Table.read(X, names=list("abcde"), party="shop")}, score
+
+
+@pytest.mark.parametrize("bits", [31, 8])
+@pytest.mark.parametrize(
+    ("joint_leaves", "settings", "slots"),
+    [(64, {}, 2), (64, {"colsample_bytree": 0.4, "random_state": 5, "max_depth": 2}, 2), (8, {}, 4), (1, {}, 5)],
+)
+def test_columns_that_share_a_tree(
+    joint_leaves: int, settings: dict[str, Any], slots: int, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Masked pairs are those of slots; what is sent and opened are left sums of single columns and nothing else."""
+    seen, data = watch(monkeypatch), few_values()
+    own = {"precision_bits": bits, "joint_leaves": joint_leaves}
+    result = train(own, data=data, record=True, **settings)
+    again = RunTwin(result, seen, bits, joint_leaves)
+    # Leaves 2, 2, 4, 4 and 8.
+    assert len(again.groups) == slots
+    assert {len(leaves) for leaves in seen.leaves.values()} == {slots}
+    told = {message.round: message for message in again.bank.messages("shop", OtSlots.TAG, OtSlots)}
+    for round_index in range(2):
+        columns = list(range(5))
+        if told:
+            used = np.frombuffer(told[round_index].trees[0], dtype=np.uint8)
+            columns = np.flatnonzero(np.unpackbits(used, bitorder="little")).tolist()
+        if columns:
+            again.tree(round_index, 0, round_index, columns)
+    assert same_model(result, train({"precision_bits": bits}, "plain", data, **settings))
+    entries = {entry.message: entry.amount for entry in result.ledger.learned_by("bank")}
+    assert entries["ot-offer"] == 5
 
 
 def test_what_the_twin_opens_are_the_plain_sums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +165,7 @@ def test_settings_do_not_change_the_model(own: dict[str, Any]) -> None:
 def test_leaves_are_kept_where_that_pays(path: str, keeps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_native.ot, "aes_path", lambda: path)
     params = make_protocol_params(protocol_by_name("ot_shares"), {"memory_limit": "10kB"})
-    slots = shares.Slots(np.array([4, 2], np.int32), np.array([True, False]))
+    slots = Slots(np.array([4, 2], np.int32), np.array([True, False]))
     for owner, keys in ((True, 2), (False, 4)):
         rows = 10_000 // (16 * (keys + 8))  # 5 leaves, the sum of nodes cut off, 2 leaves
         assert shares.keeps_leaves(params, [slots], rows, owner, "bank") == keeps
@@ -168,7 +215,7 @@ def test_the_ledger_names_what_is_seen() -> None:
     text = result.ledger.text()
     assert "in a secret order, how many bins it has" in text
     assert "masked gradients: nothing" in text
-    assert "masks towards shop: 2 features in blocks of 15 rows, 2 trees; guessing one takes about 2^119" in text
+    assert "masks towards shop: 2 slots in blocks of 15 rows, 2 trees; guessing one takes about 2^119" in text
 
 
 def test_progress_of_the_set_up() -> None:

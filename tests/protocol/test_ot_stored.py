@@ -1,5 +1,6 @@
 """Set-ups of `ot_shares` that are stored and used again: how often, by which runs, and what is refused."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from ot_runs import masked_bytes, same_model, seed_randomness, tables, train
 from vfxgb.data.table import Table
+from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import CapacityError, FormatError, TransferError
 from vfxgb.protocols.ot_shares import bound
 from vfxgb.protocols.ot_shares.active import OtSource
@@ -44,6 +46,36 @@ def test_a_stored_set_up_is_used_again(tmp_path: Path) -> None:
 def test_a_stored_set_up_needs_no_base_transfers(tmp_path: Path) -> None:
     first, second = ({entry.message for entry in stored(tmp_path).ledger.entries} for _ in range(2))
     assert first - second == {"ot-reply", "ot-request", "ot-answer"}
+
+
+@pytest.mark.parametrize("shards_first", [False, True])
+def test_a_set_up_serves_rows_in_memory_and_in_shards(shards_first: bool, tmp_path: Path) -> None:
+    """One file, whoever wrote it; its blocks and the shards end at different rows."""
+    shards = EngineSettings(memory_limit="300MB", shards=4)
+    engines = [shards, EngineSettings()] if shards_first else [EngineSettings(), shards]
+    first, second, third = (stored(tmp_path, engine=engine) for engine in (*engines, engines[0]))
+    assert [requests(one) for one in (first, second, third)] == [3, 0, 0]
+    assert same_model(first, second)
+    assert same_model(first, third)
+    assert same_model(first, train())
+
+
+def test_a_set_up_on_a_cluster_is_used_again(tmp_path: Path, dask_client: Any) -> None:
+    engine = EngineSettings(engine="dask", engine_address=dask_client, workers_hold_key=True, shards=3)
+    first, second = (stored(tmp_path, engine=engine) for _ in range(2))
+    assert (requests(first), requests(second)) == (3, 0)
+    assert same_model(first, second)
+    assert same_model(first, train())
+
+
+def test_blocks_that_the_head_does_not_announce(tmp_path: Path) -> None:
+    """A file that is whole, but has a block too many."""
+    stored(tmp_path)
+    path = tmp_path / "bank.shop.vfxgb-ot"
+    longer = path.read_bytes()[:-32] + bytes(16)
+    path.write_bytes(longer + hashlib.sha256(longer).digest())
+    with pytest.raises(FormatError, match="has other blocks than its head says; remove it to set up again"):
+        stored(tmp_path)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -86,7 +118,7 @@ def test_a_set_up_serves_so_many_trees_and_no_more(tmp_path: Path, monkeypatch: 
     assert [[trees for _, _, trees in entered(tmp_path, name)] for name in LISTS] == [[2, 2], [2, 2]]
     said = "the stored set-up with shop was made anew: it has served 4 trees of 5, and this run may grow 2"
     assert [said in one.ledger.text() for one in results] == [False, False, True, False]
-    masks = "masks towards shop: 2 features in blocks of 15 rows, 4 trees; guessing one takes about 2^119 evaluations"
+    masks = "masks towards shop: 2 slots in blocks of 15 rows, 4 trees; guessing one takes about 2^119 evaluations"
     assert [masks in one.ledger.text() for one in results] == [False, True, False, True]
     assert all(same_model(one, results[0]) for one in results)
 
@@ -131,6 +163,17 @@ def test_bins_that_changed(tmp_path: Path) -> None:
         stored(tmp_path, data=({**parts, "shop": one}, score))
     with pytest.raises(TransferError, match="the stored set-up is for 40 training rows, found 50"):
         stored(tmp_path, data=tables(50))
+
+
+def test_columns_that_shared_trees_otherwise(tmp_path: Path) -> None:
+    """shop's columns have 10 and 8 leaves: with room for 80 they share a tree."""
+    wide = {"setup_dir": str(tmp_path), "joint_leaves": 80}
+    first, second = train(wide), train(wide)
+    assert (requests(first), requests(second)) == (3, 0)
+    assert same_model(first, second)
+    assert same_model(first, train())
+    with pytest.raises(TransferError, match="the set-up was stored with joint_leaves=80, found 64; use that number"):
+        stored(tmp_path)
 
 
 def test_files_of_two_set_ups(tmp_path: Path) -> None:

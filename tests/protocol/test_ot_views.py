@@ -6,7 +6,7 @@ from scipy import stats
 
 import ot_twin as twin
 from ot_again import G, H, RunTwin
-from ot_runs import QUICK, masked_bytes, messages_to, seed_randomness, tables, train, watch
+from ot_runs import QUICK, masked_bytes, masked_rows, messages_to, seed_randomness, tables, train, watch
 from vfxgb import _native
 from vfxgb.audit.view import AttackerView
 from vfxgb.protocols.ot_shares.messages import OtGradients
@@ -84,8 +84,8 @@ def test_one_state_of_the_passive_party_goes_with_any_mask() -> None:
     """Trees of two leaves: one and the same state of the passive party goes with every secret of the active one."""
     leaves, holes = np.array([2], np.int32), np.array([[0] * 8], np.uint16)
     known = bytes(range(128))
-    held = _native.ot_shares.HeldTrees(bytes(32), leaves, holes, 8)
-    held.fill(0, known)
+    held = _native.ot_shares.HeldTrees(bytes(32), leaves, 8, 8)
+    held.fill(0, holes, known)
     rows, slots = np.arange(8, dtype=np.int32), np.zeros(1, np.int32)
     nothing = np.zeros((8, 2), np.int64)
     seen = []
@@ -93,9 +93,9 @@ def test_one_state_of_the_passive_party_goes_with_any_mask() -> None:
         # The passive party knows leaf 1 = root ^ delta, so roots follow from delta.
         roots = bytes(a ^ b for a, b in zip(known, delta * 8, strict=True))
         owned = _native.ot_shares.OwnedTrees(bytes(32), delta, leaves, 8, 8)
-        owned.fill(0, roots)
+        owned.fill(0, 8, roots)
         d, sums = owned.cover(5, 1, rows, slots, nothing)
-        shares = held.row_sums(5, 1, rows, slots, d)
+        shares = held.row_sums(5, 1, rows, slots, masked_rows(d))
         assert np.array_equal(shares, sums)  # sums of zeros: it fits
         seen.append(d)
     assert (seen[0] != seen[1]).all()

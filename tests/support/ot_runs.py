@@ -15,6 +15,7 @@ from simulated_runs import fit_tables
 from vfxgb import _native
 from vfxgb.audit.view import AttackerView
 from vfxgb.data.table import Table
+from vfxgb.engine.settings import EngineSettings
 from vfxgb.model.pooled import PooledModel
 from vfxgb.ot import HolderSession, OwnerSession, Place, kem_transfers
 from vfxgb.params import TrainParams
@@ -43,6 +44,7 @@ def train(
     data: tuple[dict[str, Table], np.ndarray] | None = None,
     y: np.ndarray | None = None,
     record: bool = False,
+    engine: EngineSettings | None = None,
     **settings: Any,
 ) -> simulate.FitResult:
     """A training; `own`: parameters of the protocol beyond QUICK, `y`: labels instead of score > 0."""
@@ -60,6 +62,7 @@ def train(
         protocol=protocol,
         protocol_params=given,
         record=record,
+        engine=engine,
     )
 
 
@@ -122,6 +125,13 @@ def seed_randomness(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     # The run id, which Setup carries.
     monkeypatch.setattr(simulate, "random_bytes", draw)
     monkeypatch.setattr(passive, "PassiveContext", partial(passive.PassiveContext, random=draw))
+
+
+def masked_rows(d: np.ndarray, lanes: int = 64) -> _native.ot_shares.MaskedRows:
+    """Masked pairs uint64[slots, places, 2] as a passive party keeps them."""
+    masked = _native.ot_shares.MaskedRows(*d.shape[:2], lanes)
+    masked.fill(0, d.shape[1], _native.ot_shares.pack_pairs(d, lanes, lanes), lanes, lanes)
+    return masked
 
 
 def messages_to(

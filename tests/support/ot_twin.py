@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from vfxgb import _native
 
 HALF = 2**64
+LANE = 2**32
 Pair = tuple[int, int]
 
 
@@ -87,6 +88,17 @@ def corrections_of(hash_: Hash, levels: Sequence[Sequence[int]], leaves: int, q:
 def pair_of(number: int) -> Pair:
     high, low = divmod(number, HALF)
     return low, high
+
+
+def narrow_pair_of(number: int, counter: int) -> Pair:
+    """What tree `counter` takes of a hash where sums fit 32 bits: the lower half if it is even, else the upper one."""
+    high, low = divmod(number, HALF)
+    h, g = divmod(high if counter % 2 else low, LANE)
+    return g, h
+
+
+def narrow_total(pairs: Sequence[Pair]) -> Pair:
+    return sum(pair[0] for pair in pairs) % LANE, sum(pair[1] for pair in pairs) % LANE
 
 
 def plus(a: Pair, b: Pair) -> Pair:

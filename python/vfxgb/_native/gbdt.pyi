@@ -44,8 +44,8 @@ class Bins:
 
         Returns how many are NaN. Not while another thread uses the object.
         """
-    def column(self, feature: int) -> NDArray[np.uint16]:
-        """The bins of one feature, uint16[n_rows] (a copy)."""
+    def column(self, feature: int, first: int = 0, stop: int | None = None) -> NDArray[np.uint16]:
+        """The bins of one feature in rows first to stop - 1 (None: all the rest), uint16 (a copy)."""
     def drop(self) -> None:
         """Give the memory that holds the file back: it is read again when wanted. Without a file: nothing."""
     def __getstate__(self) -> tuple[int, int, tuple[bytes, ...], bytes]:

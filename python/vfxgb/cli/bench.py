@@ -135,14 +135,15 @@ def _add_scale(topics: Commands) -> None:
     parser = topics.add_parser(
         "scale",
         help="rows in shards: on a Dask cluster of this machine, and in memory-mapped files",
-        description="Trains with batch_he from Parquet files: with rows in one process and on a Dask cluster of this "
-        "machine in several shards, in turn, and compares time and models; with growing tables, for the memory of the "
-        "process that is not a worker; and, if asked, under a limit of memory. Needs vfxgb[dask] and pyarrow. With "
-        "--json, parts that are not measured stay in the file as they are.",
+        description="Trains with batch_he or ot_shares from Parquet files: with rows in one process and on a Dask "
+        "cluster of this machine in several shards, in turn, and compares time and models; with growing tables, for "
+        "the memory of the process that is not a worker; and, if asked, under a limit of memory. Needs vfxgb[dask] and "
+        "pyarrow. With --json, parts that are not measured stay in the file as they are.",
     )
     parser.add_argument(
-        "--parts", type=some_of(parts), default=default.parts, help=f"of {','.join(parts)} (the first three)"
+        "--parts", type=some_of(parts), default=None, help=f"of {','.join(parts)} (all but the last; costs: batch_he)"
     )
+    parser.add_argument("--protocol", choices=scale.PROTOCOLS, default=default.protocol, help="(%(default)s)")
     parser.add_argument("--out-of-core", action="store_true", help="that part too: many rows, some gigabytes on disk")
     parser.add_argument("--scheme", choices=scale.SCHEMES, default=default.scheme, help="(%(default)s)")
     _add_numbers(parser, default, key_bits="", rows="of part shards ", features="of both parties ", trees="")
@@ -258,6 +259,8 @@ def _run_peers(arguments: argparse.Namespace) -> int:
 def _run_scale(arguments: argparse.Namespace) -> int:
     """Raises for mistakes and for models that differ."""
     given = _settings(arguments, scale.ScaleSettings)
+    if arguments.parts is None:
+        given["parts"] = scale.DEFAULT_PARTS[arguments.protocol]
     if arguments.out_of_core:
         given["parts"] = tuple(dict.fromkeys([*given["parts"], scale.PARTS[-1]]))
     settings = scale.ScaleSettings(**given)

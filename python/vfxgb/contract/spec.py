@@ -82,7 +82,8 @@ class ProtocolSpec:
 
     Where rows are: `sharded` says that neither role asks for rows in this process (`bins`, `in_memory`), only for what
     any RowStore offers, so that rows may be in shards; train/placing.py refuses the others. `row_bytes(params,
-    n_outputs)` is what a passive party keeps per row and round, for the size of a shard.
+    n_outputs)` is what a passive party keeps per row and round, for the size of a shard. `secrets_with_rows` says that
+    secrets of the active party lie where its rows are, so that a cluster must be allowed to hold keys.
     """
 
     name: str
@@ -107,6 +108,7 @@ class ProtocolSpec:
     hides_missing: bool = False
     sharded: bool = False
     row_bytes: Callable[[Any, int], int] = lambda params, n_outputs: 0  # noqa: ARG005
+    secrets_with_rows: bool = False
     passive_epsilon: Callable[[Any, int], float] = lambda params, n_features: 0.0  # noqa: ARG005
 
     def under(self, params: Any) -> "ProtocolSpec":

@@ -49,8 +49,8 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workers_hold_key: Annotated[
         bool,
         Meta(
-            description="The workers of a cluster, and its scheduler, may have the active party's private key: then "
-            "encryption is faster and decryption is spread too."
+            description="The workers of a cluster, and its scheduler, may have the active party's secrets. With its "
+            "private key encryption is faster and decryption is spread too; with ot_shares they need its trees of masks."
         ),
     ] = False
     memory_limit: Annotated[

@@ -15,9 +15,13 @@ from vfxgb.codec.code import PairCode
 from vfxgb.engine import shard
 from vfxgb.engine.base import Engine, ShardHandle, join_all, run_each
 from vfxgb.engine.ciphers import ShardedCiphers
+from vfxgb.engine.held_masks import ShardedHeld
+from vfxgb.engine.owned_masks import ShardedOwned
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition, not_here
-from vfxgb.engine.values import ShardedValues
+from vfxgb.engine.values import ShardedValues, encode
 from vfxgb.rows.ciphers import CipherRound
+from vfxgb.rows.masks import MaskForest
+from vfxgb.rows.memory import bin_numbers
 from vfxgb.rows.parts import Nodes
 
 
@@ -119,6 +123,27 @@ class ShardedRows:
     ) -> ShardedValues:
         """See RowStore."""
         return ShardedValues(pairs, sampled, code, step, self.engine, self.division)
+
+    def encoded(self, pairs: ShardedPairs, code: PairCode, step: float) -> ShardedPairs:
+        """See RowStore."""
+        return ShardedPairs(self.engine, tuple(run_each(self.engine, encode, [pairs.parts], code, step)))
+
+    def bin_numbers(self, features: Nodes, first: int, stop: int) -> NDArray[np.uint16]:
+        """See RowStore."""
+        engine, asked = self.engine, []
+        for s, (begin, end) in enumerate(self.division.ranges()):
+            a, b = max(first, begin), min(stop, end)
+            if a < b:
+                asked.append(engine.run(s, bin_numbers, self.parts[s], features, a - begin, b - begin))
+        return np.concatenate([np.zeros((len(features), 0), dtype=np.uint16), *engine.get(asked)], axis=1)
+
+    def owned_masks(self, forest: MaskForest, delta: bytes, keep_leaves: bool) -> ShardedOwned:
+        """See RowStore."""
+        return ShardedOwned(forest, delta, keep_leaves, self.engine, self.division)
+
+    def held_masks(self, forest: MaskForest, keep_leaves: bool) -> ShardedHeld:
+        """See RowStore."""
+        return ShardedHeld(forest, keep_leaves, self.engine, self.division)
 
     def _sum(self, parts: list[ShardHandle]) -> NDArray[np.int64]:
         (total,) = self.engine.get([join_all(self.engine, parts, shard.add_arrays)])

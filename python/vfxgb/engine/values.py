@@ -5,6 +5,7 @@ rows; what later shards have ready waits where it was made.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise
 
 import numpy as np
@@ -24,6 +25,19 @@ CHUNKS_AT_ONCE = 4
 FETCHED_AT_ONCE = 4
 # Fewer ciphertexts for a shard than this are not worth the way there.
 DECRYPTED_AT_LEAST = 8
+
+
+@dataclass(frozen=True)
+class ChunkPart:
+    """Rows `first` to `stop - 1` of a shard's sample, all within one chunk.
+
+    `whole`: they are all of it. `last`: they are the last of it.
+    """
+
+    first: int
+    stop: int
+    whole: bool
+    last: bool
 
 
 class ShardedValues:
@@ -62,7 +76,9 @@ class ShardedValues:
                 shard, encrypt_rows, values, list(lanes), self._sampled[shard], ranges, data, secret, engine.threads
             )
 
-        asked = (ask(shard, ranges) for shard, ranges in self._tasks(chunk_rows))
+        asked = (
+            ask(shard, [(p.first, p.stop) for p in parts]) for shard, parts in chunk_tasks(self._counts, chunk_rows)
+        )
         ready = iter(list(asked)) if engine.ahead is None else asked
         at_once = FETCHED_AT_ONCE if engine.ahead is None else engine.ahead
         first, held = 0, [b""] * len(lanes)
@@ -76,16 +92,6 @@ class ShardedValues:
                     if count == min(chunk_rows, total - first):
                         yield Chunk(first, count, held)
                         first, count, held = first + count, 0, [b""] * len(lanes)
-
-    def _tasks(self, chunk_rows: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """Shards and ranges of their sampled rows, in the order of rows; a range is within one chunk."""
-        first = 0
-        for shard, count in enumerate(self._counts):
-            edges = [0, *range(chunk_rows - first % chunk_rows, count, chunk_rows), count]
-            ranges = [(a, b) for a, b in pairwise(edges) if a < b]
-            for place in range(0, len(ranges), CHUNKS_AT_ONCE):
-                yield shard, ranges[place : place + CHUNKS_AT_ONCE]
-            first += count
 
     def totals(self, partition: ShardedPartition, nodes: Nodes, outputs: set[int]) -> list[NDArray[np.int64]]:
         """See RowValues."""
@@ -117,6 +123,25 @@ class ShardedValues:
             for s in range(shards)
         ]
         return b"".join(engine.get(parts))
+
+
+def chunk_tasks(counts: Sequence[int], chunk_rows: int) -> Iterator[tuple[int, list[ChunkPart]]]:
+    """Shards and some parts of chunks that lie in them, in the order of rows.
+
+    `counts`: sampled rows of each shard.
+    """
+    first, total = 0, sum(counts)
+    for shard, count in enumerate(counts):
+        edges = [0, *range(chunk_rows - first % chunk_rows, count, chunk_rows), count]
+        parts = []
+        for begin, end in pairwise(edges):
+            begun = (first + begin) // chunk_rows * chunk_rows
+            stop = min(begun + chunk_rows, total)
+            parts.append(ChunkPart(begin, end, first + begin == begun and first + end == stop, first + end == stop))
+        parts = [part for part in parts if part.first < part.stop]
+        for place in range(0, len(parts), CHUNKS_AT_ONCE):
+            yield shard, parts[place : place + CHUNKS_AT_ONCE]
+        first += count
 
 
 def encode(pairs: NDArray[np.int64], code: PairCode, step: float) -> NDArray[np.int64]:

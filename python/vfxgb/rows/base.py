@@ -9,6 +9,8 @@ for a protocol holds a RowStore and does not know which:
     train/passive_shown.py                    partition, left_bits
     protocols/plain                           pairs; where nodes are hidden also row_bits
     protocols/he                              ciphers (a passive party's), values (the active party's)
+    protocols/ot_shares                       held_masks and bin_numbers (a passive party's), owned_masks and encoded
+                                              (the active party's)
     protocols that need all rows here         bins, Partition.here (these leave ProtocolSpec.sharded out)
 
 There are two: MemoryRows (memory.py) calls the native kernels, and ShardedRows (engine/sharded.py) has every shard call
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.codec.code import PairCode
 from vfxgb.rows.ciphers import CipherRound, RowCiphers
+from vfxgb.rows.masks import HeldMasks, MaskForest, OwnedMasks
 from vfxgb.rows.parts import Nodes, OwnPairs, OwnPartition, Pairs, Partition
 from vfxgb.rows.values import RowValues
 
@@ -87,3 +90,19 @@ class RowStore(Protocol):
 
         `step`: the value of the integer 1. Raises CapacityError for gradients that the code has no room for.
         """
+
+    def encoded(self, pairs: OwnPairs, code: PairCode, step: float) -> Pairs:
+        """The pairs of one output as the code has them. Raises CapacityError, now or when they are used."""
+
+    def bin_numbers(self, features: Nodes, first: int, stop: int) -> NDArray[np.uint16]:
+        """Bins of rows first to stop - 1, uint16[len(features), stop - first], n_bins where a value is missing."""
+
+    def owned_masks(self, forest: MaskForest, delta: bytes, keep_leaves: bool) -> OwnedMasks:
+        """Room for the trees of masks that this (active) party owns; `delta`: 16 bytes, the secret of all of them.
+
+        `keep_leaves`: keep their leaves in place of the roots. Raises EngineError where the engine may not hold
+        secrets.
+        """
+
+    def held_masks(self, forest: MaskForest, keep_leaves: bool) -> HeldMasks:
+        """Room for the trees of masks that this (passive) party holds."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.codec.code import PairCode
 from vfxgb.rows.ciphers import CipherRound, MemoryCiphers
+from vfxgb.rows.masks import MaskForest, MemoryHeld, MemoryOwned
 from vfxgb.rows.parts import Nodes
 from vfxgb.rows.values import MemoryValues
 
@@ -97,6 +98,30 @@ class MemoryRows:
     ) -> MemoryValues:
         """See RowStore."""
         return MemoryValues(pairs, sampled, code, step, self._n_train, self._threads)
+
+    def encoded(self, pairs: NDArray[np.int64], code: PairCode, step: float) -> NDArray[np.int64]:
+        """See RowStore."""
+        return code.encode(pairs, step)
+
+    def bin_numbers(self, features: Nodes, first: int, stop: int) -> NDArray[np.uint16]:
+        """See RowStore."""
+        return bin_numbers(self.bins, features, first, stop)
+
+    def owned_masks(self, forest: MaskForest, delta: bytes, keep_leaves: bool) -> MemoryOwned:
+        """See RowStore."""
+        return MemoryOwned(forest, delta, keep_leaves, self._threads)
+
+    def held_masks(self, forest: MaskForest, keep_leaves: bool) -> MemoryHeld:
+        """See RowStore."""
+        return MemoryHeld(forest, keep_leaves, self._threads)
+
+
+def bin_numbers(bins: _native.gbdt.Bins, features: Nodes, first: int, stop: int) -> NDArray[np.uint16]:
+    """See RowStore.bin_numbers."""
+    numbers = np.empty((len(features), stop - first), dtype=np.uint16)
+    for place, feature in enumerate(features.tolist()):
+        numbers[place] = bins.column(feature, first, stop)
+    return numbers
 
 
 def training_rows(sampled: Nodes | None, n_train: int, n_rows: int) -> Nodes | None:

@@ -133,7 +133,7 @@ class ActiveParty:
     def _place(self) -> Placed:
         given, params = self._given, self._params
         if given.engine is not None:
-            check_fits(self._plan.spec, params, self._note is not None)
+            check_fits(self._plan.spec, params, self._note is not None, given.engine.holds_key)
         how = Placing(
             self.party,
             given.n_train,

@@ -103,9 +103,19 @@ class _InShards:
         return ShardedTarget(shards.engine, shards.division, source, objective, params, bits)
 
 
-def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool) -> None:
-    """Raise EngineError for what can only be done with all rows in this process."""
+def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool, holds_key: bool) -> None:
+    """Raise EngineError for what can only be done with all rows in this process.
+
+    `holds_key`: the active party's engine may hold its secrets.
+    """
     _check(spec, params.missing_strategy, recorded)
+    if spec.secrets_with_rows and not holds_key:
+        raise _unfit(
+            f"with protocol {spec.name!r} secrets of the active party lie where its rows are, and workers_hold_key is "
+            "False",
+            "set workers_hold_key=True if all workers of the cluster may know them, or use engine='local' with a "
+            "memory_limit",
+        )
     if not isinstance(params.objective, str):
         raise _unfit("an objective that is a callable sees all rows at once", "name one of vfxgb's objectives")
 

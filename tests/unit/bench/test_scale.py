@@ -83,6 +83,29 @@ def test_everything_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str])
             assert 0.95 < point.ratio < 1.1, name
 
 
+@pytest.mark.usefixtures("fewer_processes")
+def test_shares_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`ot_shares` without the cost model, which is that of batch_he; a cluster without its secrets is no way to go."""
+    file = tmp_path / "scale.json"
+    given = ["--quick", "--rows", "1500", "--shards", "2", "--memory-rows", "1200", "--large-rows", "1600"]
+    where = ["--out-of-core", "--folder", str(tmp_path / "data"), "--json", str(file)]
+    assert main(["bench", "scale", "--protocol", "ot_shares", *given, *where]) == 0
+    output = capsys.readouterr().out
+    for wanted in ("dask, 2 shards", "depth 3, 8 bins, ot_shares; from Parquet to the model, set-up included"):
+        assert wanted in output
+    for unwanted in ("key withheld", "the cost model"):
+        assert unwanted not in output
+    document = json.loads(file.read_text())
+    assert list(document) == ["shards", "memory", "out-of-core"]
+    local, sharded = document["shards"]["found"]
+    runs = [way["runs"][0] for way in (local, sharded)]
+    assert len({run["model"] for run in runs}) == 1
+    assert all(run["operations"]["masks"] >= 1500 * 2 * 8 for run in runs)
+    assert all(run["key_seconds"] > 0 for run in runs)
+    assert runs[0]["sent"] == runs[1]["sent"]
+    assert points(document) == []
+
+
 def test_a_file_keeps_what_was_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "scale.json"
     file.write_text('{"shards": {"settings": {"trees": 2}, "machine": {"cores": "2"}, "found": []}}')
@@ -108,6 +131,8 @@ def test_a_file_keeps_what_was_not_measured(tmp_path: Path, monkeypatch: pytest.
         ["--shards", "0"],
         ["--key-bits", "1024"],
         ["--scheme", "rsa"],
+        ["--protocol", "smm1"],
+        ["--protocol", "ot_shares", "--parts", "costs"],
         ["--json", "/nonexistent/folder/file.json"],
         ["--quick", "--parts", "shards", "--features", "1"],
     ],

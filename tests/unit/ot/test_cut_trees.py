@@ -14,6 +14,7 @@ import pytest
 
 import ot_twin as twin
 from ot_cheater import Cheater
+from ot_runs import masked_rows
 from vfxgb import _native
 
 SESSION = bytes(range(32))
@@ -48,7 +49,7 @@ class Dealt:
         self.corrections = [number(sent[16 * k : 16 * k + 16]) for k in range(self.depth - 1)]
         self.levels = twin.levels_of(self.hash, self.delta, leaves, self.q[0])
         owned = _native.ot_shares.OwnedTrees(SESSION, delta, self.shape, 1, 1)
-        owned.fill(0, roots)
+        owned.fill(0, 1, roots)
         self.values = _native.ot.tree_leaves(SESSION, _native.ot_shares.TREES_DOMAIN, 0, delta, self.shape, roots)
         zero = np.zeros(1, np.int32)
         d, _ = owned.cover(COUNTER, RUN, zero, zero, np.array([PAIR], np.int64))
@@ -78,10 +79,10 @@ def test_every_honest_hole(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
         assert [number(value) for value in one.values] == wanted
         found = [number(value) for value in _native.ot.tree_leaves_punctured(*where, copaths.tobytes())]
         assert found == [0 if b == hole else value for b, value in enumerate(wanted)]
-        held = _native.ot_shares.HeldTrees(SESSION, one.shape, holes, 1)
-        held.fill(0, copaths.tobytes())
+        held = _native.ot_shares.HeldTrees(SESSION, one.shape, 1, 1)
+        held.fill(0, holes, copaths.tobytes())
         zero = np.zeros(1, np.int32)
-        share = held.row_sums(COUNTER, RUN, zero, zero, np.array([[one.d]], np.uint64))
+        share = held.row_sums(COUNTER, RUN, zero, zero, masked_rows(np.array([[one.d]], np.uint64)))
         tweak = twin.tree_tweak(COUNTER, RUN)
         mask = twin.pair_of(one.hash(one.levels[-1][hole], tweak))
         assert twin.minus(tuple(int(v) for v in share[hole]), mask) == PAIR

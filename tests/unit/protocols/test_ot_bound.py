@@ -11,7 +11,7 @@ from vfxgb.errors import CapacityError
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares import bound
 from vfxgb.protocols.ot_shares.params import DEFAULT_SETUP_ROWS
-from vfxgb.protocols.ot_shares.shares import Slots
+from vfxgb.protocols.ot_shares.slots import Slots
 
 README = Path(bound.__file__).parent / "README.md"
 

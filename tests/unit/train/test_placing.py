@@ -91,14 +91,14 @@ def test_labels_in_shards_stay_there(table, engine) -> None:
 
 def test_what_shards_cannot_do() -> None:
     plain = protocol_by_name("plain")
-    check_fits(plain, PARAMS, False)
+    check_fits(plain, PARAMS, False, holds_key=False)
     check_passive("shop", plain, "learned", False)
     refused = [
         (
-            protocol_by_name("ot_shares"),
+            protocol_by_name("smm1"),
             "learned",
             False,
-            "'ot_shares' works on rows in one.*use one of .*plain",
+            "'smm1' works on rows in one.*use one of .*ot_shares, plain",
         ),
         # Labels that are replaced before use are all here.
         (replace(plain, release=lambda context: None), "learned", False, "'plain' works on rows in one process"),
@@ -107,8 +107,17 @@ def test_what_shards_cannot_do() -> None:
     ]
     for spec, strategy, recorded, match in refused:
         with pytest.raises(EngineError, match=f"^dividing rows into shards: .*{match}"):
-            check_fits(spec, replace(PARAMS, missing_strategy=strategy), recorded)
+            check_fits(spec, replace(PARAMS, missing_strategy=strategy), recorded, holds_key=True)
         with pytest.raises(EngineError, match=f"^shop: dividing rows into shards: .*{match}"):
             check_passive("shop", spec, strategy, recorded)
     with pytest.raises(EngineError, match="a callable sees all rows"):
-        check_fits(plain, replace(PARAMS, objective=lambda margins, labels: (margins, margins)), False)
+        check_fits(plain, replace(PARAMS, objective=lambda margins, labels: (margins, margins)), False, holds_key=True)
+
+
+def test_secrets_that_lie_with_the_rows_need_consent() -> None:
+    spec = protocol_by_name("ot_shares")
+    check_fits(spec, PARAMS, False, holds_key=True)
+    # A passive party's trees of masks are no more secret than its bins, which its workers have.
+    check_passive("shop", spec, "learned", False)
+    with pytest.raises(EngineError, match=r"secrets of the active party lie where .* set workers_hold_key=True"):
+        check_fits(spec, PARAMS, False, holds_key=False)

@@ -1,6 +1,7 @@
 """One training of `vfxgb bench scale`, in a process of its own: both parties' own processes in one, from Parquet files.
 
-What is timed is a whole `fit`: reading, cut points and bins included, the making of keys, whose time is luck, left out.
+What is timed is a whole `fit`: reading, cut points and bins included; the making of keys, whose time is luck, and the
+set-up of `ot_shares` are timed apart.
 Before it everything is imported, here and on the workers, and there is a training on a few rows unless memory is what
 is measured.
 """
@@ -35,7 +36,7 @@ class ScaleJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to train. `data` and `warm_up` give each party's Parquet file; there is no warm-up if it is None.
 
     `engine` holds the parameters of the estimator that say where rows are worked on, without the address; Dask's
-    scheduler is at `address`. `params` are those of protocol batch_he. Each party here has `threads` threads.
+    scheduler is at `address`. `params` are those of `protocol`. Each party here has `threads` threads.
     """
 
     data: dict[str, str]
@@ -47,13 +48,14 @@ class ScaleJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     depth: int
     bins: int
     threads: int
+    protocol: str = "batch_he"
 
 
 class ScaleRun(msgspec.Struct, frozen=True):
     """What came of it.
 
-    `seconds` is wall time without `key_seconds`. `cpu_seconds` is processor time of this process, keys left out as if
-    one thread had made them; `cluster_cpu_seconds` is that of scheduler and workers.
+    `seconds` is wall time without `key_seconds`, which keys or the set-up took. `cpu_seconds` is processor time of this
+    process, both left out as if one thread had made them; `cluster_cpu_seconds` is that of scheduler and workers.
 
     This process had `start_bytes` resident when training began, and `peak_bytes` more at most. `anonymous_bytes` is the
     most that was not pages of files, looked at now and then. `read_bytes` came from disks and `written_bytes` went to
@@ -153,7 +155,7 @@ def _fit(job: ScaleJob, engine: dict[str, Any], data: dict[str, str]) -> VFXGBCl
         max_bin=job.bins,
         n_jobs=job.threads,
         active=ACTIVE,
-        protocol="batch_he",
+        protocol=job.protocol,
         protocol_params=job.params,
         **engine,
     ).fit(data, LABEL, verbose=False)

@@ -1,8 +1,8 @@
 """`vfxgb bench scale`: training on rows in shards. The measurements; their tables are in report.py.
 
-Two parties, a bank with the labels and a shop, `batch_he`, data in Parquet files. Parts:
+Two parties, a bank with the labels and a shop, `batch_he` or `ot_shares`, data in Parquet files. Parts:
 
-    costs        the constants of the cost model (model.py)
+    costs        the constants of the cost model (model.py), which is that of `batch_he`
     shards       one training with rows in the memory of one process, and with rows on a Dask cluster of this machine in
                  1, 2 and 4 shards, in turn; the models must be equal
     memory       what the parties' own process takes while tables of growing size are worked on by a cluster
@@ -29,10 +29,14 @@ from vfxgb.bench.scale.job import ScaleJob, ScaleRun
 from vfxgb.bench.scale.points import predicted_seconds
 from vfxgb.bench.scale.results import Costs, Trained
 from vfxgb.crypto.sizes import DEFAULT_BITS, MIN_BITS, check_requested_bits
-from vfxgb.errors import VfxgbError
+from vfxgb.errors import ParameterError, VfxgbError
 from vfxgb.threads import available_cores
 
 PARTS = ("costs", "shards", "memory", "out-of-core")
+PROTOCOLS = ("batch_he", "ot_shares")
+# Those that are measured unless others are asked for.
+DEFAULT_PARTS = {"batch_he": PARTS[:3], "ot_shares": PARTS[1:3]}
+QUICK_SHARES = {"group_bits": 768, "insecure": True}
 SCHEMES = ("ou", "paillier")
 WARM_UP_ROWS = 2000
 MEMORY_FEATURES, MEMORY_DEPTH, MEMORY_BITS = 4, 3, 2048
@@ -62,7 +66,8 @@ class ScaleSettings:
     allows small keys.
     """
 
-    parts: tuple[str, ...] = PARTS[:3]
+    parts: tuple[str, ...] = DEFAULT_PARTS["batch_he"]
+    protocol: str = "batch_he"
     scheme: str = "ou"
     key_bits: int = DEFAULT_BITS
     rows: int = 1_000_000
@@ -93,9 +98,14 @@ def measure(settings: ScaleSettings, folder: Path | None, costs: Costs | None = 
     """Part -> its results: Costs, or a list of Trained. Data is written to `folder`, None for a temporary one.
 
     `costs`: an earlier result of part `costs`, if there is one: it says how long trainings will take. Raises
-    KeySizeError, MissingPackageError, and VfxgbError when a training fails or models differ.
+    KeySizeError, MissingPackageError, ParameterError, and VfxgbError when a training fails or models differ.
     """
     check_requested_bits(settings.key_bits, settings.insecure)
+    if settings.protocol != "batch_he" and "costs" in settings.parts:
+        raise ParameterError(
+            f"bench scale: found part costs for protocol {settings.protocol}, wanted one of "
+            f"{', '.join(DEFAULT_PARTS[settings.protocol])}: the cost model is that of batch_he; leave --parts out"
+        )
     steps = {"shards": _shards, "memory": _memory, "out-of-core": _out_of_core}
     results: dict[str, Any] = {}
     measured: list[Costs] = []
@@ -144,9 +154,10 @@ def _shards(settings: ScaleSettings, folder: Path, costs: Costs | None) -> list[
         workers = min(count, cores)
         name = f"dask, {count} shard{'s' if count > 1 else ''}"
         ways.append(_way(settings, data, name, workers, max(1, cores // workers), shards=count))
-    # Encryption by the public key costs more: once is enough to say how much.
-    apart = next((way for way in ways if way.workers == 2), ways[-1])
-    ways.append(msgspec.structs.replace(apart, name=f"{apart.name}, key withheld", holds_key=False))
+    if settings.protocol == "batch_he":
+        # Encryption by the public key costs more: once is enough to say how much. Without a key there is nothing else.
+        apart = next((way for way in ways if way.workers == 2), ways[-1])
+        ways.append(msgspec.structs.replace(apart, name=f"{apart.name}, key withheld", holds_key=False))
     for repeat in range(settings.repeats):
         for place, way in enumerate(ways):
             if way.holds_key or repeat == 0:
@@ -181,9 +192,10 @@ def _out_of_core(settings: ScaleSettings, folder: Path, costs: Costs | None) -> 
 
 def _way(settings: ScaleSettings, data: ScaleData, name: str, workers: int, threads: int, **changes: Any) -> Trained:
     """A way to train that was not tried yet, by the settings but for `changes`."""
-    shared = {field: getattr(settings, field) for field in ("depth", "bins", "scheme", "key_bits")}
+    shared = {field: getattr(settings, field) for field in ("depth", "bins", "scheme", "key_bits", "protocol")}
     place = {"workers": workers, "threads": threads, "shards": max(1, workers), "holds_key": True}
-    return Trained(name, data.rows, data.features, runs=[], **{**shared, **place, **changes})
+    no_key = {} if settings.protocol == "batch_he" else {"scheme": "", "key_bits": 0}
+    return Trained(name, data.rows, data.features, runs=[], **{**shared, **place, **changes, **no_key})
 
 
 def _train(
@@ -194,7 +206,8 @@ def _train(
     engine: dict[str, Any] | None = None,
 ) -> Trained:
     """One more run of a way to train."""
-    insecure = way.key_bits < MIN_BITS
+    key = {"scheme": way.scheme, "key_bits": way.key_bits, "insecure": way.key_bits < MIN_BITS}
+    shares = QUICK_SHARES if settings.insecure else {}
     with running_cluster(way.workers, way.threads) if way.workers else nullcontext() as address:
         if address is not None:
             engine = {"engine": "dask", "workers_hold_key": way.holds_key, "shards": way.shards}
@@ -203,11 +216,12 @@ def _train(
             warm_up=warm_up,
             engine=engine or {},
             address=address,
-            params={"scheme": way.scheme, "key_bits": way.key_bits, "insecure": insecure},
+            params=key if way.protocol == "batch_he" else shares,
             trees=settings.trees,
             depth=way.depth,
             bins=way.bins,
             threads=available_cores(),
+            protocol=way.protocol,
         )
         run = ask("vfxgb.bench.scale.job", job, ScaleRun, way.name)
     return msgspec.structs.replace(way, runs=[*way.runs, run])
@@ -215,5 +229,6 @@ def _train(
 
 def _about(settings: ScaleSettings, way: Trained, costs: Costs | None) -> str:
     """How long a training should take, if anything is known about that."""
-    seconds = None if costs is None else predicted_seconds(way, costs, available_cores())
+    modelled = way.protocol == "batch_he"
+    seconds = predicted_seconds(way, costs, available_cores()) if modelled and costs is not None else None
     return "" if seconds is None else f", about {settings.trees * seconds:.0f} s on an idle machine"

@@ -110,10 +110,11 @@ def points(document: Mapping[str, Any]) -> list[Point]:
         return []
     all_points: list[Point] = []
     for part in ("shards", "memory", "out-of-core"):
-        for way in read_trained(document, part):
+        ways = [way for way in read_trained(document, part) if way.protocol == "batch_he"]
+        for way in ways:
             if document[part]["settings"]["trees"] == 1:
                 all_points += _points_of(way, costs, int(document[part]["machine"]["cores"]))
-        all_points += _memory_points(read_trained(document, part), costs) if part == "memory" else []
+        all_points += _memory_points(ways, costs) if part == "memory" else []
     return all_points
 
 
@@ -124,8 +125,8 @@ def _points_of(way: Trained, costs: Costs, cores: int) -> list[Point]:
     additions = sum(level_additions(shape, way.shards, level) for level in range(way.depth))
     first = way.runs[0]
     return [
-        Point(name, "wall time", "s", wall, median(run.seconds for run in way.runs)),
-        Point(name, "processor time", "s", wall * cores, median(cpu_seconds(run) for run in way.runs)),
+        Point(name, "wall time", "s", wall, median(way.wall_seconds(run) for run in way.runs)),
+        Point(name, "processor time", "s", wall * cores, median(way.cpu_seconds(run) for run in way.runs)),
         Point(name, "additions", "10^6", additions / 1e6, first.operations.get("additions", 0) / 1e6),
         Point(name, "sent and received", "MB", _traffic(shape, key) / 1e6, (first.sent + first.received) / 1e6),
     ]
@@ -144,11 +145,6 @@ def _memory_points(ways: list[Trained], costs: Costs) -> list[Point]:
     measured = (peaks[large] - peaks[small]) / ((large - small) / way.workers)
     name = f"{way.name}, against {small:,}"
     return [Point(name, "memory of a row, both parties", "bytes", predicted, measured)]
-
-
-def cpu_seconds(run: Any) -> float:
-    """Processor time of all processes of a training."""
-    return float(run.cpu_seconds + run.cluster_cpu_seconds)
 
 
 def _traffic(shape: Shape, key: KeyCosts) -> float:

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from vfxgb.bench.lines import MEGA, Columns, megabytes
-from vfxgb.bench.scale.points import cpu_seconds, points
+from vfxgb.bench.scale.points import points
 from vfxgb.bench.scale.results import Costs, Trained, read_costs, read_trained
 from vfxgb.errors import FormatError
 
@@ -67,26 +67,36 @@ def _cost_lines(costs: Costs) -> list[str]:
 
 def about(way: Trained) -> str:
     """Say what was trained."""
+    protected = f"{way.scheme} with {way.key_bits}-bit keys" if way.protocol == "batch_he" else way.protocol
     return (
         f"{way.rows:,} rows x ({way.features[0]}+{way.features[1]}) features, depth {way.depth}, {way.bins} bins, "
-        f"{way.scheme} with {way.key_bits}-bit keys"
+        f"{protected}"
     )
 
 
+def counted(way: Trained) -> str:
+    """Say whether times include what is done once per training beside reading."""
+    return "key generation left out" if way.protocol == "batch_he" else "set-up included"
+
+
 def _shard_lines(ways: Sequence[Trained]) -> list[str]:
-    base = median(run.seconds for run in ways[0].runs)
-    cpu = median(cpu_seconds(run) for run in ways[0].runs)
+    base, cpu = typical_seconds(ways[0])
     lines = [
-        f"{about(ways[0])}; from Parquet to the model, without keys; medians",
+        f"{about(ways[0])}; from Parquet to the model, {counted(ways[0])}; medians",
         COLUMNS.line("", ["workers", "threads", "seconds", "ratio", "CPU s", "ratio", "worker MB"]),
     ]
     for way in ways:
-        wall, used = median(run.seconds for run in way.runs), median(cpu_seconds(run) for run in way.runs)
+        wall, used = typical_seconds(way)
         peak = max((max(run.worker_peak_bytes, default=0) for run in way.runs), default=0)
         cells = [str(way.workers or ""), str(way.threads), f"{wall:.2f}", f"{wall / base:.3f}", f"{used:.2f}"]
         lines.append(COLUMNS.line(way.name, [*cells, f"{used / cpu:.3f}", f"{peak / MEGA:.0f}" if peak else ""]))
     lines.append(f"all models are equal; goal: ratio of seconds at most {OVERHEAD_GOAL} where the key is not withheld")
     return lines
+
+
+def typical_seconds(way: Trained) -> tuple[float, float]:
+    """Medians of wall time and processor time."""
+    return median(map(way.wall_seconds, way.runs)), median(map(way.cpu_seconds, way.runs))
 
 
 def _memory_lines(ways: Sequence[Trained]) -> list[str]:
@@ -97,7 +107,8 @@ def _memory_lines(ways: Sequence[Trained]) -> list[str]:
     for way in ways:
         (run,) = way.runs
         peak = max(run.worker_peak_bytes, default=None)
-        cells = [str(way.shards), f"{run.seconds:.2f}", megabytes(run.start_bytes), megabytes(run.peak_bytes)]
+        cells = [str(way.shards), f"{way.wall_seconds(run):.2f}"]
+        cells += [megabytes(run.start_bytes), megabytes(run.peak_bytes)]
         lines.append(COLUMNS.line(way.name, [*cells, megabytes(peak)]))
     lines.append("start: resident with everything loaded and connected; peak: by how much it rose while training")
     return lines
@@ -107,9 +118,10 @@ def _out_of_core_lines(ways: Sequence[Trained]) -> list[str]:
     (way,) = ways
     (run,) = way.runs
     peak = None if run.peak_bytes is None or run.start_bytes is None else run.peak_bytes + run.start_bytes
+    wall, cpu = typical_seconds(way)
     lines = [
         f"{about(way)}; {way.name}, both parties in one process",
-        f"{run.seconds:.1f} s without the key ({run.key_seconds:.1f} s); processor time {cpu_seconds(run):.1f} s",
+        f"{wall:.1f} s, {counted(way)} ({run.key_seconds:.1f} s); processor time {cpu:.1f} s",
         f"peak memory {megabytes(peak)} MB, of which at most {megabytes(run.anonymous_bytes)} MB not pages of files",
         f"disk: {megabytes(run.read_bytes)} MB read, {megabytes(run.written_bytes)} MB written",
     ]

@@ -22,7 +22,8 @@ class Costs(msgspec.Struct, frozen=True):
 class Trained(msgspec.Struct, frozen=True):
     """One way to train, and what came of it. `workers` 0: no cluster, rows in the memory of the process.
 
-    Each worker, or the process, has `threads` threads. `runs` holds one run per repeat.
+    `scheme` and `key_bits` are those of `batch_he`, and empty and 0 for other protocols. Each worker, or the process,
+    has `threads` threads. `runs` holds one run per repeat.
     """
 
     name: str
@@ -37,6 +38,18 @@ class Trained(msgspec.Struct, frozen=True):
     threads: int
     holds_key: bool
     runs: list[ScaleRun]
+    protocol: str = "batch_he"
+
+    def wall_seconds(self, run: ScaleRun) -> float:
+        """Wall time of one of the runs: with the set-up of `ot_shares`, without a key, whose time is luck."""
+        return run.seconds + self._set_up(run)
+
+    def cpu_seconds(self, run: ScaleRun) -> float:
+        """Processor time of all processes of one of the runs, counted in the same way."""
+        return run.cpu_seconds + run.cluster_cpu_seconds + self._set_up(run)
+
+    def _set_up(self, run: ScaleRun) -> float:
+        return 0.0 if self.protocol == "batch_he" else run.key_seconds
 
 
 def read_costs(document: Mapping[str, Any]) -> Costs | None:

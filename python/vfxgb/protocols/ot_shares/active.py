@@ -14,20 +14,23 @@ from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, Tre
 from vfxgb.protocols.ot_shares.owner import OwnerKeys, Run
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.shares import keeps_leaves, pair_codec
+from vfxgb.rows.masks import MaskedChunk, MaskedTree, lane_bits
+from vfxgb.rows.parts import Pairs
 from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import Bulk, unpack_array
+from vfxgb.transport.messages import Bulk, pack_bytes, unpack_array
 
 
 @dataclass
 class GrowingShares:
     """One growing tree with one passive party.
 
-    `counter`: the number of its masks. `slots`: int32, those it uses; `n`: their candidates. `root`: uint64[leaves, 2],
-    own share of the root's sums. `left`: uint64[m, n, 2], own share of the left sums of the nodes that are asked for.
+    `masks`: number and slots of its masks; `columns`: int32, ascending, those it uses; `n`: their candidates. `root`:
+    uint64[leaves, 2], own share of the root's sums. `left`: uint64[m, n, 2], own share of the left sums of the nodes
+    that are asked for.
     """
 
-    counter: int
-    slots: NDArray[np.int32]
+    masks: MaskedTree
+    columns: NDArray[np.int32]
     n: int
     root: NDArray[np.uint64]
     left: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0, 2), dtype=np.uint64))
@@ -53,19 +56,32 @@ class OtSource:
         if not self._keys:
             with self._context.timings.phase("set-up"):
                 self._set_up()
-        n = self._context.n_train
-        pairs = [self._codec.exact.encode(values, gradients.step) for values in gradients.arrays]
-        rows = np.arange(n, dtype=np.int32) if gradients.sampled is None else gradients.sampled
+        code, rows = self._codec.exact, self._context.rows
+        pairs = [rows.encoded(values, code, gradients.step) for values in gradients.pairs]
         for party, channel in self._context.channels.items():
-            chosen = self._read_slots(party, channel, gradients.round, len(pairs))
-            for tree, slots in enumerate(chosen):
-                self._trees[party, tree] = self._grow(party, self._counter + tree, slots)
+            chosen = self._read_columns(party, channel, gradients.round, len(pairs))
+            for tree, columns in enumerate(chosen):
+                self._trees[party, tree] = self._grow(party, self._counter + tree, columns, gradients.sampled)
         for tree, own in enumerate(pairs):
-            for first in range(0, len(rows), self._params.chunk_rows):
-                chunk = np.ascontiguousarray(rows[first : first + self._params.chunk_rows])
-                for party, channel in self._context.channels.items():
-                    self._send_rows(party, channel, gradients.round, tree, first, chunk, own)
+            self._send_tree(gradients.round, tree, own)
         self._counter += len(pairs)
+
+    def _send_tree(self, round_index: int, tree: int, pairs: Pairs) -> None:
+        """Send the pairs of one output, chunk by chunk to all passive parties in turn."""
+        chunk_rows = self._params.chunk_rows
+        chunks = {
+            party: keys.own_trees().chunks(self._trees[party, tree].masks, pairs, chunk_rows)
+            for party, keys in self._keys.items()
+            if self._trees[party, tree].n
+        }
+        while chunks:
+            for party in list(chunks):
+                with self._context.timings.phase("mask"):
+                    chunk = next(chunks[party], None)
+                if chunk is None:
+                    del chunks[party]
+                else:
+                    self._send_rows(party, round_index, tree, chunk)
 
     def _set_up(self) -> None:
         context = self._context
@@ -74,11 +90,12 @@ class OtSource:
         number = int.from_bytes(_native.rand.random_bytes(8), "little") >> 1
         run = Run(number, context.train.n_estimators * context.n_outputs)
         keys = {
-            party: OwnerKeys(channel, self._params, context.n_train, run, context.threads)
+            party: OwnerKeys(channel, self._params, context.rows, context.n_train, run, context.threads)
             for party, channel in context.channels.items()
         }
+        self._keys = keys
         for owner in keys.values():
-            owner.start(self._some_columns)
+            owner.start(self._some_columns, lane_bits(self._codec.exact.widths))
         for owner in keys.values():
             owner.read_offer()
         slots = [owner.slots for owner in keys.values()]
@@ -86,20 +103,16 @@ class OtSource:
         count = iter(range(1, 1 + sum(owner.blocks for owner in keys.values())))
         total = sum(owner.blocks for owner in keys.values())
         for owner in keys.values():
-            owner.set_up(lambda: context.progress("setting up ot_shares", next(count), total))
+            owner.set_up(keep, lambda: context.progress("setting up ot_shares", next(count), total))
             context.remarks.extend(owner.remarks)
-        for owner in keys.values():
-            if keep and owner.trees is not None:
-                owner.trees.cache(context.threads)
-        self._keys = keys
         after = sum(channel.traffic.total_bytes for channel in context.channels.values())
         context.timings.count("set-up bytes", after - before)
 
-    def _read_slots(self, party: str, channel: Channel, round_index: int, n_trees: int) -> list[NDArray[np.int32]]:
-        """The slots of each tree: all of them, unless columns are sampled by tree."""
-        n_slots = len(self._keys[party].slots)
+    def _read_columns(self, party: str, channel: Channel, round_index: int, n_trees: int) -> list[NDArray[np.int32]]:
+        """The columns of each tree: all of them, unless columns are sampled by tree."""
+        n_columns = len(self._keys[party].slots.n_bins)
         if not self._some_columns:
-            return [np.arange(n_slots, dtype=np.int32)] * n_trees
+            return [np.arange(n_columns, dtype=np.int32)] * n_trees
         what = f"reading the features of {party}'s trees"
         with self._context.timings.phase("wait"):
             message = channel.recv(OtSlots)
@@ -108,41 +121,31 @@ class OtSource:
                 f"{what}: found {len(message.trees)} trees of round {message.round}, wanted {n_trees} of round "
                 f"{round_index}"
             )
-        return [_chosen(bits, n_slots, f"{what}, tree {tree}") for tree, bits in enumerate(message.trees)]
+        return [_chosen(bits, n_columns, f"{what}, tree {tree}") for tree, bits in enumerate(message.trees)]
 
-    def _grow(self, party: str, counter: int, chosen: NDArray[np.int32]) -> GrowingShares:
-        slots = self._keys[party].slots
-        root = np.zeros((int(slots.leaves[chosen].sum()), 2), dtype=np.uint64)
-        return GrowingShares(counter, chosen, int(slots.candidates[chosen].sum()), root)
+    def _grow(
+        self, party: str, counter: int, chosen: NDArray[np.int32], sampled: NDArray[np.int32] | None
+    ) -> GrowingShares:
+        keys = self._keys[party]
+        slots = keys.slots.of_columns(chosen)
+        root = np.zeros((int(keys.slots.leaves[slots].sum()), 2), dtype=np.uint64)
+        masks = keys.masked_tree(counter, slots, sampled, self._codec.exact.widths)
+        return GrowingShares(masks, chosen, int(keys.slots.candidates[chosen].sum()), root)
 
-    def _send_rows(
-        self,
-        party: str,
-        channel: Channel,
-        round_index: int,
-        tree: int,
-        first: int,
-        rows: NDArray[np.int32],
-        pairs: NDArray[np.int64],
-    ) -> None:
+    def _send_rows(self, party: str, round_index: int, tree: int, chunk: MaskedChunk) -> None:
         growing = self._trees[party, tree]
-        if growing.n == 0:
-            return
-        with self._context.timings.phase("mask"):
-            masked, sums = self._keys[party].cover(growing.counter, rows, growing.slots, pairs)
-            growing.root += sums
-            data = self._codec.pack(masked)
-            self._context.timings.count("masks", len(rows) * len(growing.root))
+        growing.root += chunk.sums
+        self._context.timings.count("masks", chunk.count * len(growing.root))
         with self._context.timings.phase("send gradients"):
-            channel.send(
+            self._context.channels[party].send(
                 OtGradients(
                     round=round_index,
                     tree=tree,
-                    counter=growing.counter,
-                    first=first,
-                    count=len(rows),
-                    n_slots=len(growing.slots),
-                    pairs=data,
+                    counter=growing.masks.counter,
+                    first=chunk.first,
+                    count=chunk.count,
+                    n_slots=len(growing.masks.slots),
+                    pairs=pack_bytes(chunk.data),
                 )
             )
 
@@ -161,10 +164,10 @@ class OtSource:
             if depth == 0:
                 cells = growing.root[None]
             else:
-                cells = keys.sums(growing.counter, nodes.in_memory, built, growing.slots)
-                rows = int(nodes.in_memory.counts(built)[:, 0].sum())
+                cells = keys.own_trees().sums(growing.masks, nodes.partition, built)
+                rows = int(nodes.partition.counts(built)[:, 0].sum())
                 self._context.timings.count("masks", rows * len(growing.root))
-            return keys.slots.left_shares(cells, growing.slots)
+            return keys.slots.left_shares(cells, growing.masks.slots, growing.columns)
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """The sums of a level, opened. Raises MessageError unless they are of this round, depth and size."""
@@ -210,14 +213,16 @@ class OtSource:
         self._trees = {}
 
     def close(self) -> None:
-        """Nothing runs in the background."""
+        """Forget the masks."""
+        for keys in self._keys.values():
+            keys.close()
 
 
-def _chosen(bits: Bulk, n_slots: int, what: str) -> NDArray[np.int32]:
-    packed = unpack_array(bits, np.uint8, ((n_slots + 7) // 8,), what)
+def _chosen(bits: Bulk, n_columns: int, what: str) -> NDArray[np.int32]:
+    packed = unpack_array(bits, np.uint8, ((n_columns + 7) // 8,), what)
     marks = np.unpackbits(packed, bitorder="little")
-    if marks[n_slots:].any():
-        raise MessageError(f"{what}: found a feature beyond the {n_slots} that have cuts")
+    if marks[n_columns:].any():
+        raise MessageError(f"{what}: found a feature beyond the {n_columns} that have cuts")
     return np.flatnonzero(marks).astype(np.int32)
 
 

@@ -3,7 +3,10 @@
 Under one key of the hash lie the trees of one block of rows. Of each tree the passive party lacks the hashes on the
 path to the leaf of the row's own bin (its levels but one) and one value of that leaf per tree of boosting:
 
-    q = rows of a block * sum over slots of (D - 1 + T),     D levels, T trees of boosting.
+    q = rows of a block * sum over slots of (D - 1 + T),     D levels, T trees of boosting,
+
+slots being those of slots.py: columns that share a tree count once. With lanes of 32 bits (rows/masks.py) two trees of
+boosting share a hash, and T could be halved; it is not.
 
 Whoever wants to find a mask needs about 2^127 / q evaluations of AES. T counts all trees that a set-up serves: those of
 the run, and with a stored set-up those of the runs before. No set-up serves so many that fewer than 2^100 remain.
@@ -13,7 +16,7 @@ import math
 
 from vfxgb.errors import CapacityError
 from vfxgb.protocols.ot_shares.params import DEFAULT_SETUP_ROWS, OtSharesParams
-from vfxgb.protocols.ot_shares.shares import Slots
+from vfxgb.protocols.ot_shares.slots import Slots
 
 # Evaluations of AES, as a power of two, that must remain for who wants to guess a mask.
 LEAST_WORK_BITS = 100
@@ -45,7 +48,7 @@ def choose_block_rows(params: OtSharesParams, slots: Slots, n_rows: int, trees: 
     wanted = min(n_rows, DEFAULT_SETUP_ROWS if params.setup_rows is None else params.setup_rows)
     if allowed < 1 or (params.setup_rows is not None and wanted > allowed):
         raise CapacityError(
-            f"{step}: {trees:,} trees with blocks of {wanted:,} rows and {len(slots):,} features leave "
+            f"{step}: {trees:,} trees with blocks of {wanted:,} rows and {len(slots):,} slots leave "
             f"2^{work_bits(slots, wanted, trees):.1f} evaluations of AES for who wants to guess a mask, wanted at "
             f"least 2^{LEAST_WORK_BITS}; "
             + (f"set setup_rows to at most {allowed:,}, or leave it out" if allowed else "train fewer trees")
@@ -56,7 +59,7 @@ def choose_block_rows(params: OtSharesParams, slots: Slots, n_rows: int, trees: 
 def bound_text(peer: str, slots: Slots, block_rows: int, trees: int) -> str:
     """The bound for a run, as the ledger says it. `trees`: all that the set-up serves, this run's among them."""
     return (
-        f"masks towards {peer}: {len(slots):,} features in blocks of {block_rows:,} rows, {trees:,} trees; guessing "
+        f"masks towards {peer}: {len(slots):,} slots in blocks of {block_rows:,} rows, {trees:,} trees; guessing "
         f"one takes about 2^{math.floor(work_bits(slots, block_rows, trees))} evaluations of AES"
     )
 

@@ -1,9 +1,10 @@
 """What `ot_shares` adds to the messages of training.
 
 Blocks of transfers (`request`, `answer`) are sealed: they carry session, place and a digest (ot/wire.py). Pairs stand
-without gaps, each in the bits of the largest sums (shares.py). A *slot* is a feature of the passive party with at least
-two bins; slots stand in an order that the passive party draws once and keeps to itself. Within a slot candidates stand
-in their true order: cuts ascending and, where values are missing, descending with the missing ones on the left.
+without gaps, each in the bits of the largest sums (shares.py). A *column* is a feature of the passive party with at
+least two bins; columns stand in an order that the passive party draws once and keeps to itself. A *slot* is a column or
+several that share their trees of masks (slots.py). Within a column candidates stand in their true order: cuts ascending
+and, where values are missing, descending with the missing ones on the left.
 """
 
 from typing import ClassVar
@@ -17,9 +18,10 @@ class OtStart(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, once: `run`, a random number that makes the masks of this run its own.
 
     `stored`: the name of the set-up that the active party has kept, empty for none. `trees`: the most that the run will
-    grow. `some_columns`: trees use some of the columns only, so the passive party names the slots of each (OtSlots).
+    grow. `some_columns`: trees use some of the columns only, so the passive party names those of each (OtSlots).
     `transfer_bits`: those of the transfers, 1 to 8 (ot/transfer_bits.py). `greeting`: the first step of the base
     transfers, of use if a set-up is made.
+    `lanes`: 32 where the sums of the run fit 32 bits each, so that two trees share masks, else 64 (rows/masks.py).
     """
 
     TAG: ClassVar[str] = "ot-start"
@@ -31,13 +33,14 @@ class OtStart(Message, frozen=True, forbid_unknown_fields=True):
     some_columns: bool
     transfer_bits: int
     greeting: Bulk
+    lanes: int
 
 
 class OtOffer(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active, once: the second step of the base transfers, and what the trees of masks look like.
 
-    `n_bins`: int32 per slot; `missing`: one byte per slot, 1 where values are missing. `stored`: the passive party has
-    kept the set-up, too; then there are no base transfers, and `offer` is empty.
+    `n_bins`: int32 per column; `missing`: one byte per column, 1 where values are missing. `stored`: the passive party
+    has kept the set-up, too; then there are no base transfers, and `offer` is empty.
     """
 
     TAG: ClassVar[str] = "ot-offer"
@@ -91,7 +94,7 @@ class OtAnswer(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class OtSlots(Message, frozen=True, forbid_unknown_fields=True):
-    """Passive to active, once a round where columns are sampled by tree: per tree a bit for each slot, set if used."""
+    """Passive to active, once a round where columns are sampled by tree: a bit for each tree and column, set if so."""
 
     TAG: ClassVar[str] = "ot-slots"
     MAX_BYTES: ClassVar[int] = TABLE_BYTES
@@ -134,7 +137,7 @@ class OtGradients(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class TreeSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in an OtSums: shares of the left sums of built nodes times candidates, slot by slot.
+    """One tree in an OtSums: shares of the left sums of built nodes times candidates, column by column.
 
     `withheld`: a bit for each, set where there is nothing to open, empty for none; allowed only where columns are
     sampled by level or node, or min_bucket_rows merges buckets. `constraint`: int8[n_candidates],

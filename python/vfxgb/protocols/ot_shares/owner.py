@@ -1,19 +1,24 @@
 """The active party's keys for one passive party: the trees of masks it owns."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.codec.plan import PairWidths
 from vfxgb.errors import MessageError, TransferError
 from vfxgb.ot import OwnerSession, Place, choose_k, measured_aes_speed, modp_group
 from vfxgb.protocols.ot_shares.bound import bound_text, choose_block_rows, most_trees
 from vfxgb.protocols.ot_shares.messages import OtAnswer, OtOffer, OtReply, OtRequest, OtStart
 from vfxgb.protocols.ot_shares.params import OtSharesParams
-from vfxgb.protocols.ot_shares.shares import MAX_BINS, Slots, block_count
-from vfxgb.protocols.ot_shares.store import OwnerFile, SetupStore
+from vfxgb.protocols.ot_shares.shares import MAX_BINS, block_ranges, mask_forest
+from vfxgb.protocols.ot_shares.slots import Slots
+from vfxgb.protocols.ot_shares.store import OwnerFile, SetupStore, StoredSetup
+from vfxgb.rows.base import RowStore
+from vfxgb.rows.masks import BLOCK_BYTES, MaskedTree, OwnedMasks
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 
@@ -29,13 +34,16 @@ class Run:
 class OwnerKeys:
     """Made in three steps, so that all passive parties work at once: `start`, `read_offer`, `set_up`.
 
-    `slots` are those of the passive party's features. `trees` is None where it has none. `remarks` say in whole
-    sentences what the user should know of the set-up.
+    `rows` are the active party's own. `slots` are those of the passive party's features. `trees` is None where it has
+    none. `remarks` say in whole sentences what the user should know of the set-up.
     """
 
-    def __init__(self, channel: Channel, params: OtSharesParams, n_rows: int, run: Run, threads: int) -> None:
+    def __init__(
+        self, channel: Channel, params: OtSharesParams, rows: RowStore, n_rows: int, run: Run, threads: int
+    ) -> None:
         self._channel = channel
         self._params = params
+        self._rows = rows
         self._n_rows = n_rows
         self._run = run
         self._threads = threads
@@ -45,13 +53,13 @@ class OwnerKeys:
         group = modp_group(params.group_bits, params.insecure)
         self._session = OwnerSession(channel.peer, group, threads, params.checked, self._transfer_bits)
         self._step = f"setting up with {channel.peer}"
-        self.trees: _native.ot_shares.OwnedTrees | None = None
+        self.trees: OwnedMasks | None = None
         self.remarks: list[str] = []
 
-    def start(self, some_columns: bool) -> None:
-        """Begin by saying which set-up there is already. `some_columns` is explained in OtStart."""
+    def start(self, some_columns: bool, lanes: int) -> None:
+        """Begin by saying which set-up there is already. `some_columns` and `lanes` are explained in OtStart."""
         self._check_stored()
-        stored = b"" if self._stored is None else self._stored.session
+        stored = b"" if self._stored is None else self._stored.head.session
         run = self._run
         self._channel.send(
             OtStart(
@@ -59,6 +67,7 @@ class OwnerKeys:
                 stored=stored,
                 trees=run.trees,
                 some_columns=some_columns,
+                lanes=lanes,
                 transfer_bits=self._transfer_bits,
                 greeting=pack_bytes(self._session.greeting),
             )
@@ -68,12 +77,13 @@ class OwnerKeys:
         stored, store = self._stored, self._store
         if stored is None or store is None:
             return
-        if stored.n_rows != self._n_rows:
+        head = stored.head
+        if head.n_rows != self._n_rows:
             raise TransferError(
-                f"{self._step}: the stored set-up is for {stored.n_rows} training rows, found {self._n_rows}; remove "
+                f"{self._step}: the stored set-up is for {head.n_rows} training rows, found {self._n_rows}; remove "
                 "it, or give another setup_dir"
             )
-        used, most = store.used(stored.session), most_trees(stored_slots(stored), stored.block_rows)
+        used, most = store.used(head.session), most_trees(stored_slots(head), head.block_rows)
         if used is None or used + self._run.trees > most:
             self._stored = None
             self.remarks.append(
@@ -94,19 +104,19 @@ class OwnerKeys:
         missing = unpack_array(offer.missing, np.uint8, (count,), f"{what}, missing values")
         if (n_bins < 2).any() or (n_bins > MAX_BINS).any() or (missing > 1).any():
             raise MessageError(f"{what}: found a feature without cuts or with more than {MAX_BINS} bins")
-        self.slots = Slots(n_bins.copy(), missing.astype(np.bool_))
+        self.slots = Slots(n_bins.copy(), missing.astype(np.bool_), self._params.joint_leaves)
         if self._stored is None and offer.stored:
             raise MessageError(f"{what}: it has kept a set-up that was not named")
         if self._stored is not None and not offer.stored:
             self._stored = None
             self.remarks.append(f"the set-up was made anew: {self._channel.peer} does not use the stored one again")
         if self._stored is not None:
-            if not self.slots.same(stored_slots(self._stored)):
+            if not self.slots.same(stored_slots(self._stored.head)):
                 raise TransferError(
-                    f"{what}: the features have other bins than those of the stored set-up; remove it, or give another "
-                    "setup_dir"
+                    f"{what}: the features have other bins than those of the stored set-up, or share trees by another "
+                    "joint_leaves; remove it, or give another setup_dir"
                 )
-            self._block_rows = self._stored.block_rows
+            self._block_rows = self._stored.head.block_rows
             return
         self._block_rows = choose_block_rows(self._params, self.slots, self._n_rows, self._run.trees, what)
         self._channel.send(OtReply(reply=pack_bytes(self._session.reply(offer.offer))))
@@ -115,76 +125,89 @@ class OwnerKeys:
     def blocks(self) -> int:
         """Blocks of rows that `set_up` will go through."""
         stored = self._stored is not None or len(self.slots) == 0
-        return 0 if stored else block_count(self._n_rows, self._block_rows)
+        return 0 if stored else len(self._ranges)
 
-    def set_up(self, done: Callable[[], None]) -> None:
+    @property
+    def _ranges(self) -> list[tuple[int, int]]:
+        return block_ranges(self._n_rows, self._block_rows)
+
+    def set_up(self, keep_leaves: bool, done: Callable[[], None]) -> None:
         """Make the trees, block by block; `done` is called after each. Raises MessageError and TransferError."""
         if len(self.slots) == 0:
             return
         if self._stored is None:
-            name = self._make_trees(done)
+            name = self._make_trees(keep_leaves, done)
         else:
-            name = self._stored.session
-            self._restore(self._stored)
+            name = self._stored.head.session
+            self._restore(self._stored, keep_leaves)
         used = 0
         if self._store is not None:
             used = 0 if self._stored is None else self._store.used(name) or 0
             self._store.enter_run(name, self._run.number, self._run.trees, fresh=self._stored is None)
         self.remarks.append(bound_text(self._channel.peer, self.slots, self._block_rows, used + self._run.trees))
 
-    def _make_trees(self, done: Callable[[], None]) -> bytes:
+    def _make_trees(self, keep_leaves: bool, done: Callable[[], None]) -> bytes:
         """A new set-up, stored if it is to be; returns its name."""
-        session, step, leaves = self._session, self._block_rows, self.slots.leaves
-        self.trees = _native.ot_shares.OwnedTrees(session.session, session.delta, leaves, self._n_rows, step)
-        kept: list[bytes] = []
-        for block in range(self.blocks):
-            request = self._channel.recv(OtRequest)
-            if request.block != block:
-                raise MessageError(f"{self._step}: found block {request.block}, wanted {block}")
-            rows = min(step, self._n_rows - block * step)
-            roots, answer = session.answer(Place(_native.ot_shares.TREES_DOMAIN, block), leaves, rows, request.request)
-            self._channel.send(OtAnswer(block=block, answer=pack_bytes(answer)))
-            self.trees.fill(block, roots)
-            if self._store is not None:
-                kept.append(roots.tobytes())
-            done()
-        if self._store is not None:
-            self._store.save(
-                OwnerFile(
-                    session=session.session,
-                    delta=session.delta,
-                    n_rows=self._n_rows,
-                    block_rows=step,
-                    n_bins=bytes(pack_array(self.slots.n_bins)),
-                    missing=self.slots.missing.tobytes(),
-                    roots=kept,
-                )
-            )
+        session = self._session
+        head = OwnerFile(
+            session=session.session,
+            delta=session.delta,
+            n_rows=self._n_rows,
+            block_rows=self._block_rows,
+            n_bins=bytes(pack_array(self.slots.n_bins)),
+            missing=self.slots.missing.tobytes(),
+            joint_leaves=self.slots.joint_leaves,
+        )
+        self.trees = self._room(head, keep_leaves)
+        with nullcontext() if self._store is None else self._store.saving(head) as kept:
+            for block, (first, stop) in enumerate(self._ranges):
+                roots = self._answer(session, block, stop - first)
+                self.trees.fill(first, roots)
+                if kept is not None:
+                    kept.add(roots.tobytes())
+                done()
         return session.session
 
-    def _restore(self, stored: OwnerFile) -> None:
-        self.trees = _native.ot_shares.OwnedTrees(
-            stored.session, stored.delta, self.slots.leaves, stored.n_rows, stored.block_rows
-        )
-        for block, roots in enumerate(stored.roots):
-            self.trees.fill(block, roots)
+    def _answer(self, session: OwnerSession, block: int, rows: int) -> NDArray[np.uint8]:
+        request = self._channel.recv(OtRequest)
+        if request.block != block:
+            raise MessageError(f"{self._step}: found block {request.block}, wanted {block}")
+        place = Place(_native.ot_shares.TREES_DOMAIN, block)
+        roots, answer = session.answer(place, self.slots.leaves, rows, request.request)
+        self._channel.send(OtAnswer(block=block, answer=pack_bytes(answer)))
+        return roots
 
-    def cover(
-        self, counter: int, rows: NDArray[np.int32], slots: NDArray[np.int32], pairs: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """See _native.ot_shares.OwnedTrees.cover; `counter` numbers the tree within this run."""
-        assert self.trees is not None  # noqa: S101 - there are slots
-        return self.trees.cover(counter, self._run.number, rows, slots, pairs, self._threads)
+    def _room(self, head: OwnerFile, keep_leaves: bool) -> OwnedMasks:
+        forest = mask_forest(self.slots, head.session, head.n_rows, head.block_rows)
+        return self._rows.owned_masks(forest, head.delta, keep_leaves)
 
-    def sums(
-        self, counter: int, partition: _native.gbdt.RowPartition, nodes: NDArray[np.int32], slots: NDArray[np.int32]
-    ) -> NDArray[np.uint64]:
-        """See _native.ot_shares.OwnedTrees.sums."""
+    def _restore(self, stored: StoredSetup[OwnerFile], keep_leaves: bool) -> None:
+        self.trees, ranges = self._room(stored.head, keep_leaves), self._ranges
+        n_slots = len(self.slots)
+        sizes = [BLOCK_BYTES * n_slots * (stop - first) for first, stop in ranges]
+        for (first, stop), data in zip(ranges, stored.blocks(sizes), strict=True):
+            roots = np.frombuffer(data, dtype=np.uint8).reshape(n_slots, stop - first, BLOCK_BYTES)
+            self.trees.fill(first, roots)
+
+    def masked_tree(
+        self, counter: int, slots: NDArray[np.int32], sampled: NDArray[np.int32] | None, widths: PairWidths
+    ) -> MaskedTree:
+        """Tree number `counter` of this run."""
+        count = self._n_rows if sampled is None else len(sampled)
+        return MaskedTree(counter, self._run.number, self._run.trees, slots, sampled, count, widths)
+
+    def own_trees(self) -> OwnedMasks:
+        """The trees, where there are slots."""
         assert self.trees is not None  # noqa: S101 - there are slots
-        return self.trees.sums(counter, self._run.number, partition, nodes, slots, self._threads)
+        return self.trees
+
+    def close(self) -> None:
+        """Forget the trees."""
+        if self.trees is not None:
+            self.trees.close()
 
 
 def stored_slots(stored: OwnerFile) -> Slots:
     """The slots of a stored set-up."""
     n_bins = np.frombuffer(stored.n_bins, dtype="<i4").astype(np.int32)
-    return Slots(n_bins, np.frombuffer(stored.missing, dtype=np.uint8).astype(np.bool_))
+    return Slots(n_bins, np.frombuffer(stored.missing, dtype=np.uint8).astype(np.bool_), stored.joint_leaves)

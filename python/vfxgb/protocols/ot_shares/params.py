@@ -13,6 +13,7 @@ from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, refuse_sma
 Rows = Annotated[int, Meta(ge=1, le=1 << 20)]
 TransferBits = Annotated[int, Meta(ge=1, le=8)]
 Bytes = Annotated[int, Meta(ge=1)]
+JointLeaves = Annotated[int, Meta(ge=1, le=4096)]
 
 # With 150,000 rows a masked pair takes 99 bits, which keeps five features below a quarter of the 256 bytes that a row
 # costs with Okamoto-Uchiyama, the traffic of the levels included.
@@ -21,6 +22,9 @@ DEFAULT_PRECISION_BITS = 31
 DEFAULT_CHUNK_ROWS = 16_384
 # Rows per block of the set-up, each under a key of its own of the hash, unless the bound asks for fewer (bound.py).
 DEFAULT_SETUP_ROWS = 4096
+# A pair for each row, tree and slot is what travels most. Up to 64 leaves, masking a slot takes less time than sending
+# a pair of its own for each column does on a line of some hundred Mbit/s.
+DEFAULT_JOINT_LEAVES = 64
 
 
 @documented()
@@ -45,6 +49,13 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "(bound.py)."
         ),
     ] = None
+    joint_leaves: Annotated[
+        JointLeaves,
+        Meta(
+            description="Features with few bins share a tree of masks while it has at most so many leaves, one for "
+            "each combination of their bins: that takes fewer bytes per tree, and more AES. With 1 none do."
+        ),
+    ] = DEFAULT_JOINT_LEAVES
     memory_limit: Annotated[
         Bytes | str | None,
         Meta(

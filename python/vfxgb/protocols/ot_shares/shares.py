@@ -1,4 +1,4 @@
-"""What both roles know of the shares: the slots of the trees of masks, and the bits of pairs on the wire."""
+"""What both roles know of the shares: the bits of pairs on the wire, and what keys take."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,50 +13,12 @@ from vfxgb.errors import CapacityError, MessageError
 from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.ot.session import tree_depth
 from vfxgb.protocols.ot_shares.params import OtSharesParams
+from vfxgb.protocols.ot_shares.slots import Slots
+from vfxgb.rows.masks import BLOCK_BYTES, MaskForest, pack
 from vfxgb.transport.messages import Bulk, pack_bytes
 
-BLOCK_BYTES = 16
 MAX_BINS = 65_534
-
-
-@dataclass(frozen=True, eq=False)
-class Slots:
-    """The features that have trees of masks: bins of each, int32[s], at least 2; whether values miss, bool[s]."""
-
-    n_bins: NDArray[np.int32]
-    missing: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.n_bins)
-
-    @cached_property
-    def leaves(self) -> NDArray[np.int32]:
-        """Each tree of a slot has one leaf per bin, and one more where values are missing."""
-        return (self.n_bins + self.missing).astype(np.int32)
-
-    @cached_property
-    def values(self) -> NDArray[np.int32]:
-        """What is kept of each slot's trees with their leaves: one more where nodes are cut off (cpp/ot/ggm.h)."""
-        return np.where(self.leaves & (self.leaves - 1), self.leaves + 1, self.leaves)
-
-    @cached_property
-    def levels(self) -> int:
-        """The trees of one row have so many levels together."""
-        return sum(tree_depth(count) for count in self.leaves.tolist())
-
-    @cached_property
-    def candidates(self) -> NDArray[np.int64]:
-        """Candidate splits of each slot, int64[s]."""
-        return (self.n_bins.astype(np.int64) - 1) * (1 + self.missing)
-
-    def same(self, other: "Slots") -> bool:
-        """Whether both look alike."""
-        return np.array_equal(self.n_bins, other.n_bins) and np.array_equal(self.missing, other.missing)
-
-    def left_shares(self, cells: NDArray[np.uint64], slots: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Sums left of the candidates of `slots`, slot by slot, from sums per leaf uint64[m, leaves, 2]."""
-        bins, missing = np.ascontiguousarray(self.n_bins[slots]), np.ascontiguousarray(self.missing[slots])
-        return _native.ot_shares.left_shares(cells, bins, missing)
+HOLE_BYTES, PAIR_BYTES = 2, 16
 
 
 @dataclass(frozen=True)
@@ -73,9 +35,20 @@ class PairCodec:
         return ExactCode(self.rows, self.fraction_bits)
 
     def pack(self, pairs: NDArray[np.uint64]) -> Bulk:
-        """The low bits of uint64[..., 2]. What lies above them never leaves a party: carries there tell rows apart."""
+        """The low bits of uint64[..., 2]; see rows/masks.py."""
+        return pack_bytes(pack(pairs, self.exact.widths, self.threads))
+
+    def check(self, data: Bulk, count: int, what: str) -> None:
+        """Raise MessageError unless these are the bytes of `count` pairs."""
         widths = self.exact.widths
-        return pack_bytes(_native.ot_shares.pack_pairs(pairs, widths.g_bits, widths.h_bits, self.threads))
+        bits = count * (widths.g_bits + widths.h_bits)
+        if len(data) != (bits + 7) // 8:
+            raise MessageError(
+                f"{what}: found {len(data)} bytes, wanted {(bits + 7) // 8} for {count} pairs of {widths.g_bits} + "
+                f"{widths.h_bits} bits"
+            )
+        if bits % 8 and data[-1] >> bits % 8:
+            raise MessageError(f"{what}: found bits beyond the last pair, of {count}")
 
     def unpack(self, data: Bulk, shape: tuple[int, ...], what: str) -> NDArray[np.uint64]:
         """uint64[*shape, 2]. Raises MessageError for another number of bytes."""
@@ -107,9 +80,14 @@ def pair_codec(params: OtSharesParams, n_train: int, threads: int) -> PairCodec:
     return PairCodec(n_train, fraction_bits(n_train, params.precision_bits), threads)
 
 
-def block_count(n_rows: int, block_rows: int) -> int:
-    """Blocks of the set-up."""
-    return -(-n_rows // block_rows)
+def mask_forest(slots: Slots, session: bytes, n_rows: int, block_rows: int) -> MaskForest:
+    """The trees of a set-up for a RowStore."""
+    return MaskForest(session, slots.leaves, slots.depths, n_rows, block_rows)
+
+
+def block_ranges(n_rows: int, block_rows: int) -> list[tuple[int, int]]:
+    """First row and row after the last of each block of the set-up."""
+    return [(first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows)]
 
 
 def key_bytes(slots: Slots, n_rows: int, owner: bool) -> int:
@@ -120,6 +98,11 @@ def key_bytes(slots: Slots, n_rows: int, owner: bool) -> int:
 def leaf_bytes(slots: Slots, n_rows: int) -> int:
     """What all leaves take."""
     return BLOCK_BYTES * n_rows * int(slots.values.sum())
+
+
+def slot_row_bytes(params: OtSharesParams, n_outputs: int) -> int:  # noqa: ARG001 - see ProtocolSpec.row_bytes
+    """About what a passive party has in memory per row of a shard: one slot with up to 256 bins and missing values."""
+    return BLOCK_BYTES * tree_depth(257) + HOLE_BYTES + PAIR_BYTES
 
 
 def keeps_leaves(params: OtSharesParams, slots: Sequence[Slots], n_rows: int, owner: bool, party: str) -> bool:

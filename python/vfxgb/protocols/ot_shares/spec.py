@@ -15,6 +15,7 @@ from vfxgb.protocols.ot_shares.messages import (
 )
 from vfxgb.protocols.ot_shares.params import OtSharesParams, ot_options
 from vfxgb.protocols.ot_shares.passive import OtPassive
+from vfxgb.protocols.ot_shares.shares import slot_row_bytes
 
 MARKED_ROWS = (
     "marked rows: a dishonest active party can give a row a gradient that stands out and read off the sums which "
@@ -56,4 +57,7 @@ SPEC = ProtocolSpec(
     quick_params={"group_bits": 768, "insecure": True, "chunk_rows": 64, "setup_rows": 100},
     options=ot_options,
     local_params=("memory_limit", "keep_leaves", "setup_dir"),
+    sharded=True,
+    row_bytes=slot_row_bytes,
+    secrets_with_rows=True,
 )
