@@ -50,7 +50,7 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(
             description="The workers of a cluster, and its scheduler, may have the active party's secrets. With its "
-            "private key encryption is faster and decryption is spread too; with ot_shares they need its trees of masks."
+            "private key encryption is faster and decryption is spread too; ot_shares needs it, for the trees of masks."
         ),
     ] = False
     memory_limit: Annotated[
