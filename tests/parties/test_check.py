@@ -123,7 +123,7 @@ def test_labels_and_parameters_that_train_would_refuse(world, addresses, vfxgb, 
         (
             {"max_depth": 50, "learning_rate": -1.0, "max_dept": 3, "eval_metric": "aux", "subsample": 0.5},
             [
-                ("training", "max_depth=50, wanted an integer of at least 1"),
+                ("training", "max_depth=50, wanted an integer from 1 to 30"),
                 ("training", "learning_rate=-1.0"),
                 ("training", "there is no parameter 'max_dept'; did you mean 'max_depth'"),
                 ("eval_metric", "there is no metric 'aux'"),

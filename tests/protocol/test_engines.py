@@ -72,7 +72,7 @@ def test_shards_on_a_cluster(case_name, name, same_model, dask_client) -> None:
 
 @pytest.mark.parametrize("name", SHARDED)
 def test_workers_without_the_key(name, same_model, dask_client) -> None:
-    if protocol_by_name(name).secrets_with_rows:
+    if spec_of(name).secrets_with_rows:
         match = f"with protocol '{name}' secrets of the active party .* set workers_hold_key=True if all workers"
         with pytest.raises(EngineError, match=match):
             same_model("weights", name, on(dask_client), 3)
