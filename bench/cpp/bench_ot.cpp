@@ -5,6 +5,7 @@
 
 #include "ot/consistency.h"
 #include "ot/ggm.h"
+#include "ot/silent.h"
 #include "ot/soft_spoken.h"
 #include "ot/transfer_keys.h"
 #include "ot/transpose.h"
@@ -133,6 +134,35 @@ void tables_of_receiver(benchmark::State& state) {
   items(state, Tables::tables);
 }
 
+// Silent transfers after their set-up, 16 trees at a time, per transfer.
+struct Silent {
+  static constexpr std::size_t k = 655'360, trees = 16, count = trees << 13;
+  Silent() : hash(random_key(), aes_path()), rows(random_blocks(k)), items(random_blocks(trees * 13)), out(count) {}
+  LpnSecret secret() const { return {random_key(), rows.data(), k}; }
+  Hash hash;
+  Blocks rows, items, out;
+};
+
+void silent_send(benchmark::State& state) {
+  Silent s;
+  const LpnSecret secret = s.secret();
+  for (auto _ : state)
+    expand_sender(s.hash, s.rows[0], secret, 13, 0, Silent::trees, s.items.data(), s.out.data(), 1);
+  items(state, Silent::count);
+}
+
+void silent_receive(benchmark::State& state) {
+  Silent s;
+  const LpnSecret secret = s.secret();
+  const std::vector<u64> bits(Silent::k / 64, 0x123456789abcdef);
+  const std::vector<Leaf> holes(Silent::trees, 77);
+  std::vector<unsigned char> choices(Silent::count);
+  for (auto _ : state)
+    expand_receiver(s.hash, secret, bits.data(), 13, 0, Silent::trees, holes.data(), s.items.data(), s.out.data(),
+                    choices.data(), 1);
+  items(state, Silent::count);
+}
+
 // Either side's part of the check.
 void compress(benchmark::State& state) {
   Batch batch(1);
@@ -183,6 +213,8 @@ BENCHMARK(transfer_key);
 BENCHMARK(tables_of_sender);
 BENCHMARK(tables_of_receiver);
 BENCHMARK(compress);
+BENCHMARK(silent_send);
+BENCHMARK(silent_receive);
 BENCHMARK(corrections)->Arg(32)->Arg(33);
 BENCHMARK(copaths)->Arg(32)->Arg(33);
 BENCHMARK(grow_and_hash)->Arg(32)->Arg(33)->Arg(1024);

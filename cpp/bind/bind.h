@@ -26,6 +26,7 @@ void register_he_sums(py::module_& module);
 void register_masked(py::module_& module);
 void register_noise(py::module_& module);
 void register_ot(py::module_& module);
+void register_silent(py::module_& module);
 void register_transfers(py::module_& module);
 void register_partition(py::module_& module);
 void register_psi(py::module_& module);

@@ -1,10 +1,10 @@
 // The seeds of transfers by small fields (soft_spoken.h): small trees that the sender of the transfers lacks one leaf
 // of.
 //
-// Delta, 128 bits or as many as its user needs, is cut into pieces of k bits; piece i has a tree of 2^k_i leaves with k_i levels. The two nodes of level 1 are
-// the seeds of a base transfer, and the children of a node x are AES(x, 0) and AES(x, 1) under the key x, left and
-// right (Goldreich, Goldwasser and Micali 1986). A leaf x gives the key AES(x, 0) of its stream and two *check blocks*
-// AES(x, 1), AES(x, 2).
+// Delta, 128 bits or as many as its user needs, is cut into pieces of k bits; piece i has a tree of 2^k_i leaves with
+// k_i levels. The two nodes of level 1 are the seeds of a base transfer, and the children of a node x are AES(x, 0) and
+// AES(x, 1) under the key x, left and right (Goldreich, Goldwasser and Micali 1986). A leaf x gives the key AES(x, 0)
+// of its stream and two *check blocks* AES(x, 1), AES(x, 2).
 //
 // The receiver of the transfers, who has both seeds of each base transfer, knows the trees. The sender has of pair
 // number j the seed that bit j of Delta names, and must lack leaf Delta_i: level l of tree i belongs to bit b = k_i - l

@@ -4,17 +4,17 @@
 //
 // In bin j the receiver has one entry (an id x and the number w of a hash function) with code word C_w(x), 192 bits of
 // AES under keys of the session that both know. The sender has a secret s of 192 pieces of 4 bits, one for each bit of
-// the code. For piece i the receiver has 16 seeds, and the sender has all of them but number s_i (ot/seed_trees.h). Over
-// the bins of one group of 128, with G_y the key stream of seed y,
+// the code. For piece i the receiver has 16 seeds, and the sender has all of them but number s_i (ot/seed_trees.h).
+// Over the bins of one group of 128, with G_y the key stream of seed y,
 //     receiver   u_i = sum of G_y        t_i = sum of y G_y
 //     sender     sum of (y ^ s_i) G_y = t_i + s_i u_i.
 // The receiver sends u_i ^ (bits i of the code words), to which the sender adds s_i, so that in bin j it has
 // q_j = t_j + (C_w(x) s), with C_w(x) s being the pieces s_i where the code word has a bit and 0 elsewhere. Then
 //     F_j(y, w) = H(session, j, q_j + (C_w(y) s)),   which for the receiver's own entry is H(session, j, t_j).
-// H: the first 64 bits of BLAKE2b with a digest of 8 bytes; the session is the first 16 bytes of its name. For any other
-// entry the receiver lacks a piece of 4 bits wherever the code words differ: in at least 32 of 192 places, 128 bits, but
-// with probability 2^-72 a pair. Empty bins have the code word 0, hidden like any other. With pieces of one bit, as
-// published, the same takes 448 bits a bin or more instead of 192.
+// H: the first 64 bits of BLAKE2b with a digest of 8 bytes; the session is the first 16 bytes of its name. For any
+// other entry the receiver lacks a piece of 4 bits wherever the code words differ: in at least 32 of 192 places, 128
+// bits, but with probability 2^-72 a pair. Empty bins have the code word 0, hidden like any other. With pieces of one
+// bit, as published, the same takes 448 bits a bin or more instead of 192.
 //
 // A row of 768 bits holds bit 0 of all pieces, then bit 1 of all, and so on. A group's number must not be used twice.
 // What is sent for one group: 192 blocks, that of piece 0 first.

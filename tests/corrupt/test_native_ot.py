@@ -14,6 +14,9 @@ SEEDS, PAIRS = np.zeros((128, 16), dtype=np.uint8), np.zeros((128, 2, 16), dtype
 SENDER = _native.ot.TransferSender(4, D, SEEDS, bytes(4096))
 RECEIVER = _native.ot.TransferReceiver(4, PAIRS)
 ONE = np.zeros(1, dtype=np.uint8)
+HOLE = np.zeros(1, dtype=np.uint16)
+SILENT_SENDER = _native.ot.SilentSender(S, 0, 0, D, D, bytes(160), 2, D)
+SILENT_RECEIVER = _native.ot.SilentReceiver(S, 0, 0, D, bytes(160), bytes(2), 2, HOLE, bytes(32))
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,16 @@ ONE = np.zeros(1, dtype=np.uint8)
             lambda: _native.ot.tree_leaves_punctured(S, 0, 0, LEAVES, HOLES, bytes(80)),
             "copaths holds 80 bytes; wanted 96",
         ),
+        (lambda: _native.ot.SilentSender(S, 0, 0, D, D, b"", 2, D), "rows must not be empty"),
+        (lambda: _native.ot.SilentSender(S, 0, 0, D, D, D, 17, D), "depth 1 to 16"),
+        (lambda: _native.ot.SilentSender(S, 0, 0, D, bytes(8), D, 2, D), "key takes 16 bytes"),
+        (lambda: SILENT_SENDER.expand(1, 1), "a tree that is not there"),
+        (lambda: SILENT_SENDER.expand(0, 2), "a tree that is not there"),
+        (lambda: SILENT_RECEIVER.expand(-1, 1), "first must not be negative"),
+        (lambda: SILENT_RECEIVER.expand(0, 2), "a tree that is not there"),
+        (lambda: _native.ot.SilentReceiver(S, 0, 0, D, D, bytes(2), 2, HOLE, bytes(32)), "a bit for every row"),
+        (lambda: _native.ot.SilentReceiver(S, 0, 0, D, D, bytes(1), 2, HOLE, bytes(16)), "copaths holds 16 bytes"),
+        (lambda: _native.ot.SilentReceiver(S, 0, 0, D, D, bytes(1), 2, HOLE + np.uint16(4), bytes(32)), "is no leaf"),
         (lambda: _native.ot.compress(bytes(15), D), "key takes 16 bytes"),
         (lambda: _native.ot.compress(D, bytes(3)), "whole items"),
         (lambda: _native.ot.compress(D, b""), "at least one group"),

@@ -172,3 +172,10 @@ class Keys:
         at = entry * width
         total = reduce(xor, (self.key(row, index + i, at // 128) for i, row in enumerate(rows)))
         return total >> at % 128 & (1 << width) - 1
+
+
+def matrix_row(key: int, i: int, secret: int) -> list[int]:
+    """The places of the ones in row i of the matrix of silent transfers."""
+    data = b"".join(block(aes(key, i // 2 * 5 + j)) for j in range(5))
+    words = [int.from_bytes(data[at : at + 4], "little") for at in range(0, 80, 4)]
+    return [word * secret >> 32 for word in words[10 * (i % 2) :][:10]]

@@ -90,6 +90,47 @@ def chosen_entries(
 ) -> NDArray[np.uint8]:
     """Entry choice[i] of each table, uint8[n, width / 8], from the receiver's n * bits rows."""
 
+@final
+class SilentSender:
+    """The sender's part of a round of silent transfers (cpp/ot/silent.h).
+
+    session, domain and block name the hash of the trees; key: 16 public bytes, those of the matrix; rows: q of the
+    transfers that it multiplies; roots: of trees of 2^depth leaves.
+    """
+
+    def __init__(
+        self,
+        session: bytes,
+        domain: int,
+        block: int,
+        delta: bytes,
+        key: bytes,
+        rows: Buffer,
+        depth: int,
+        roots: Buffer,
+    ) -> None: ...
+    def expand(self, first: int, count: int, threads: int = 1) -> NDArray[np.uint8]:
+        """The rows uint8[count << depth, 16] of trees first .. first + count."""
+
+@final
+class SilentReceiver:
+    """The receiver's part: rows t and choices (a bit each, lowest first) of the same; holes uint16[trees], co-paths."""
+
+    def __init__(
+        self,
+        session: bytes,
+        domain: int,
+        block: int,
+        key: bytes,
+        rows: Buffer,
+        choices: Buffer,
+        depth: int,
+        holes: NDArray[np.uint16],
+        copaths: Buffer,
+    ) -> None: ...
+    def expand(self, first: int, count: int, threads: int = 1) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """(rows uint8[count << depth, 16], choices uint8[count << depth]) of trees first .. first + count."""
+
 def leaf_sum_path() -> str:
     """How key streams are added up: "vaes512", "vaes", "aesni" or "portable"."""
 

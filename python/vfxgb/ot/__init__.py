@@ -20,6 +20,7 @@ Trees of masks, base transfers included:
 from vfxgb.ot.batch import ReceiverBatch, SenderBatch
 from vfxgb.ot.group import ModpGroup, modp_group
 from vfxgb.ot.session import HolderSession, OwnerSession
+from vfxgb.ot.silent import Kind, SilentReceiver, SilentSender, receiver_of_kind, sender_of_kind
 from vfxgb.ot.stock import ReceiverStock, SenderStock
 from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, MAX_TRANSFER_BITS, choose_k, measured_aes_speed
 from vfxgb.ot.transfers import Receiver, Sender, TransferSettings
@@ -29,6 +30,7 @@ __all__ = [
     "DEFAULT_TRANSFER_BITS",
     "MAX_TRANSFER_BITS",
     "HolderSession",
+    "Kind",
     "ModpGroup",
     "OwnerSession",
     "Place",
@@ -38,8 +40,12 @@ __all__ = [
     "Sender",
     "SenderBatch",
     "SenderStock",
+    "SilentReceiver",
+    "SilentSender",
     "TransferSettings",
     "choose_k",
     "measured_aes_speed",
     "modp_group",
+    "receiver_of_kind",
+    "sender_of_kind",
 ]

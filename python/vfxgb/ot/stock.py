@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from vfxgb.errors import TransferError
 from vfxgb.ot.batch import ReceiverBatch, SenderBatch
+from vfxgb.ot.silent import SilentReceiver, SilentSender
 from vfxgb.ot.transfers import Receiver, Sender
 from vfxgb.ot.wire import Bytes, Place
 
@@ -99,7 +100,9 @@ class _Stock(Generic[T]):
 class ReceiverStock(_Stock[tuple[bytes, ReceiverBatch]]):
     """Requests of `count` random transfers each, at the places of `domain` from block `first` on."""
 
-    def __init__(self, receiver: Receiver, domain: int, count: int, ahead: int = 2, first: int = 0) -> None:
+    def __init__(
+        self, receiver: Receiver | SilentReceiver, domain: int, count: int, ahead: int = 2, first: int = 0
+    ) -> None:
         self._receiver = receiver
         self._domain = domain
         self._count = count
@@ -118,7 +121,7 @@ class ReceiverStock(_Stock[tuple[bytes, ReceiverBatch]]):
 class SenderStock(_Stock[SenderBatch]):
     """The sender's batches for such requests."""
 
-    def __init__(self, sender: Sender, domain: int, count: int, first: int = 0) -> None:
+    def __init__(self, sender: Sender | SilentSender, domain: int, count: int, first: int = 0) -> None:
         self._sender = sender
         self._domain = domain
         self._count = count

@@ -36,6 +36,7 @@ from vfxgb.threads import resolve_threads
 GROUP = 128
 BLOCK_BYTES = 16
 OPENING_BYTES = 2 * GROUP * BLOCK_BYTES
+UNLIMITED = 1 << 62
 _REVERSE_LABEL = b"vfxgb ot reverse session 1"
 
 # Told the position behind a batch before the batch is used.
@@ -109,6 +110,11 @@ class _Party:
         """The next group of 128 transfers; all before it are used."""
         return self._position
 
+    @property
+    def left(self) -> int:
+        """Transfers that can be requested: as many as anybody wants, unlike silent ones (silent.py)."""
+        return UNLIMITED
+
     def skip_to(self, position: int) -> None:
         """Leave out what lies before `position`, the other party's. TransferError for one that was passed here."""
         with self._lock:
@@ -124,7 +130,8 @@ class _Party:
     def _size(self, count: int, chosen: bool) -> _Size:
         return _Size(count, self.settings.transfer_bits, chosen, self.settings.checked, not self._seeds)
 
-    def _check(self, place: Place, count: int, step: str) -> None:
+    def check_place(self, place: Place, count: int, step: str) -> None:
+        """Raise TransferError unless `count` transfers can be had in this process at a place that is new."""
         if place in self._places:
             raise TransferError(f"{step}: found a place that was used before, wanted a new one; count blocks up")
         if count < 0:
@@ -134,6 +141,10 @@ class _Party:
                 f"{step}: found transfers that another process began, wanted the one that made them; after a fork both "
                 "would use the same ones"
             )
+
+    def take_place(self, place: Place) -> None:
+        """Remember that a place is used."""
+        self._places.add(place)
 
     def _advance(self, place: Place, groups: int) -> None:
         """Use up groups; the mark is made before anything that depends on them leaves this object."""
@@ -183,7 +194,7 @@ class Receiver(_Party):
         """
         step = f"requesting {place} of {self.peer}"
         with self._lock:
-            self._check(place, count, step)
+            self.check_place(place, count, step)
             chosen = choices is not None
             size = self._size(count, chosen)
             named = None if choices is None else self._whole_groups(choices, size, step)
@@ -273,7 +284,7 @@ class Sender(_Party):
         with self._lock:
             if self._broken:
                 raise TransferError(f"{step}: {self._broken}; start a new session")
-            self._check(place, count, f"{step}: answering {place}")
+            self.check_place(place, count, f"{step}: answering {place}")
             size = self._size(count, chosen)
             kind = REQUEST if chosen else RANDOM_REQUEST
             payload = self._line.unseal(request, kind, place, self._position, size.all, step)

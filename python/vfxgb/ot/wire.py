@@ -3,12 +3,12 @@
 offset  bytes  field
 0       4      magic "VXOT"
 4       1      version
-5       1      kind: 1 request with choices, 2 corrections, 3 request with random choices
+5       1      kind: 1 request with choices, 2 corrections, 3 request with random choices, 4 request of silent transfers
 6       1      transfer bits: Delta is cut into pieces of so many bits (cpp/ot/soft_spoken.h)
 7       1      0
 8       4      domain
 12      8      block
-20      8      the first group of 128 transfers it belongs to
+20      8      the first group of 128 transfers it belongs to, or the first silent transfer
 28      8      the session: the start of its name's digest
 36      8      payload length L
 44      L      payload
@@ -29,7 +29,13 @@ VERSION = 3
 REQUEST = 1
 CORRECTIONS = 2
 RANDOM_REQUEST = 3
-KIND_NAMES = {REQUEST: "a request", CORRECTIONS: "corrections", RANDOM_REQUEST: "a request of random transfers"}
+SILENT_REQUEST = 4
+KIND_NAMES = {
+    REQUEST: "a request",
+    CORRECTIONS: "corrections",
+    RANDOM_REQUEST: "a request of random transfers",
+    SILENT_REQUEST: "a request of silent transfers",
+}
 DIGEST_BYTES = 16
 TAG_BYTES = 8
 _HEADER = struct.Struct(f"<4sBBBxIQQ{TAG_BYTES}sQ")

@@ -131,8 +131,10 @@ def test_bench_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {entry["scheme"] for entry in numbers["memory"]} == {"paillier", "ou"}
     assert "oblivious transfers, 32,768 a batch" in output
     assert "1 transfer bits (IKNP)" in output
-    costs = {entry["transfer_bits"]: entry["bytes_each"] for entry in numbers["transfers"]}
-    assert [round(costs[bits], 1) for bits in (1, 2, 4, 8)] == [15.9, 7.9, 3.9, 1.9]
+    assert "silent, 8 transfer bits" in output
+    costs = {(entry["kind"], entry["transfer_bits"]): entry["bytes_each"] for entry in numbers["transfers"]}
+    assert [round(costs["soft", bits], 1) for bits in (1, 2, 4, 8)] == [15.9, 7.9, 3.9, 1.9]
+    assert round(costs["silent", 8], 2) == 0.14
     for entry in numbers["transfers"]:
         assert all(len(times) == 2 for times in (entry["receiver_seconds"]["1"], entry["sender_seconds"]["2"]))
 

@@ -80,8 +80,7 @@ def _transfer_lines(transfers: list[TransferOperation], threads: tuple[int, ...]
                 f"{1e3 / (receiver + sender):.1f}",
                 f"{transfer.bytes_each:.2f}",
             ]
-            name = f"{transfer.transfer_bits} transfer bits" + (" (IKNP)" if transfer.transfer_bits == 1 else "")
-            lines.append(COLUMNS.line(name, [str(count), *cells]))
+            lines.append(COLUMNS.line(transfer.name, [str(count), *cells]))
     return lines
 
 

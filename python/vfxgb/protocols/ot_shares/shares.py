@@ -11,7 +11,7 @@ from vfxgb import _native
 from vfxgb.codec.exact import ExactCode
 from vfxgb.errors import CapacityError, MessageError
 from vfxgb.numeric.fixed_point import fraction_bits
-from vfxgb.ot.session import tree_depth
+from vfxgb.ot.trees import tree_depth
 from vfxgb.protocols.ot_shares.params import OtSharesParams
 from vfxgb.protocols.ot_shares.slots import Slots
 from vfxgb.rows.masks import BLOCK_BYTES, MaskForest, pack

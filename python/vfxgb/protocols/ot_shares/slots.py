@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.ot.session import tree_depth
+from vfxgb.ot.trees import tree_depth
 
 
 @dataclass(frozen=True, eq=False)
