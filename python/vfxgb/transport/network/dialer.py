@@ -9,6 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
 from secrets import randbelow
+from traceback import clear_frames
 from typing import Any
 
 import grpc
@@ -153,6 +154,9 @@ class _Dialled:
             return channel, await asyncio.wait_for(self._agree(channel, again), self._target.limits.connect_seconds)
         except BaseException as error:
             await channel.close()
+            # The frames of an error refer to the error: gRPC's objects in them would live on, and connect again.
+            clear_frames(error.__traceback__)
+            del channel
             if isinstance(error, asyncio.TimeoutError):
                 raise _Unreachable("no answer in time") from None
             raise
@@ -194,6 +198,8 @@ class _Dialled:
                         return
                 finally:
                     await channel.close()
+                # As long as anything refers to it, a channel that is closed connects again by itself.
+                del channel, stream
                 channel, stream = await self._reconnect()
         except _Refused as error:
             self.link.fail(LinkClosed(f"the connection was lost, and then {error}"))

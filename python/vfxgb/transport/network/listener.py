@@ -107,7 +107,6 @@ class Listener:
                     "that port, and is the host one of this machine's?"
                 ) from None
             raise
-        self._uncalled.port = port
         self._address = f"{address.rpartition(':')[0]}:{port}"
 
     async def _start(self, files: "grpc.ServerCertificateConfiguration", address: str) -> "tuple[grpc.aio.Server, int]":
@@ -129,6 +128,7 @@ class Listener:
         port = server.add_secure_port(address, secrets)
         if port == 0:
             raise RuntimeError(address)
+        self._uncalled.port = port
         await server.start()
         return server, port
 

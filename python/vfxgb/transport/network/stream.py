@@ -64,8 +64,8 @@ class Stream:
             asyncio.ensure_future(self._send()),
             asyncio.ensure_future(self._stopped.wait()),
         ]
-        self._loop.call_later(self._beat_seconds, self._tick)
-        self._loop.call_later(min(self._lost_after, self._give_up_after), self._listen)
+        self._ticking = self._loop.call_later(self._beat_seconds, self._tick)
+        self._listening = self._loop.call_later(min(self._lost_after, self._give_up_after), self._listen)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if self._link.settled and self._half_close is not None:
@@ -75,6 +75,9 @@ class Stream:
             return self._link.settled
         finally:
             self._stopped.set()
+            # Whatever refers to this stream keeps gRPC's objects alive.
+            self._ticking.cancel()
+            self._listening.cancel()
             for task in tasks:
                 task.cancel()
             # Their errors are gRPC's ways to say that the connection is gone.
@@ -119,7 +122,7 @@ class Stream:
         if not self._stopped.is_set():
             self._beat = True
             self._awake.set()
-            self._loop.call_later(self._beat_seconds, self._tick)
+            self._ticking = self._loop.call_later(self._beat_seconds, self._tick)
 
     def _listen(self) -> None:
         """Look for how long nothing was heard, and look again when that may matter."""
@@ -134,4 +137,5 @@ class Stream:
             self._quiet = True
             self._link.quiet(self._give_up_after - silence, f"nothing was heard for {self._lost_after:g} seconds")
         bounds = (self._lost_after, self._give_up_after)
-        self._loop.call_later(min(bound for bound in bounds if bound > silence) - silence, self._listen)
+        wait = min(bound for bound in bounds if bound > silence) - silence
+        self._listening = self._loop.call_later(wait, self._listen)

@@ -41,7 +41,7 @@ class Uncalled:
         self._loop = loop
         self._tell = tell
         self._lock = threading.Lock()
-        # Connections that were there when the last one began; those of them that have not called yet.
+        # Connections that were there when the last one began, or have called; those that have not called yet.
         self._known: set[Remote] = set()
         self._waiting: set[Remote] = set()
         self._looking = False
@@ -67,6 +67,7 @@ class Uncalled:
             return ""
         with self._lock:
             self._waiting.discard(remote)
+            self._known.add(remote)
         return written(remote)
 
     def stop(self) -> None:

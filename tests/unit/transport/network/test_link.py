@@ -1,16 +1,19 @@
 """Links over TLS on loopback: what arrives, what is refused and with which words, what is left behind."""
 
+import gc
 import socket
 import threading
 import time
 from typing import ClassVar
 
+import grpc
 import numpy as np
 import psutil
 import pytest
 
 from network_runs import CALM, DEADLINE, Town, linked, made_days_ago
 from processes import wait_until
+from proxy import Proxy
 from vfxgb.errors import CertificateError, ConfigError, ConsentError, MessageError, PeerError
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.link import LinkClosed, LinkTimeout
@@ -318,6 +321,33 @@ class TestRefused:
             Listener(town.identity("shop"), {"x": town.peer("bank")}, "127.0.0.1:0")
         with pytest.raises(ConfigError, match="found no peers"):
             Listener(town.identity("shop"), {}, "127.0.0.1:0")
+
+
+def test_failed_attempts_leave_nothing_that_connects_again(town) -> None:
+    """gRPC's channels try again by themselves for as long as anything refers to them, even when they are closed."""
+
+    def objects() -> int:
+        return sum(isinstance(one, (grpc.aio.Channel, grpc.aio.Call)) for one in gc.get_objects())
+
+    with town.listener("shop", "bank") as here, Proxy(here.address) as proxy, socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        with town.dial("bank", "shop", proxy.address) as link:
+            gc.collect()
+            gc.disable()
+            try:
+                before = objects()
+                for _ in range(3):
+                    with pytest.raises(PeerError, match="nobody listens there"):
+                        town.dial("bank", "shop", f"127.0.0.1:{nobody.getsockname()[1]}")
+                proxy.refusing = True
+                proxy.cut()
+                # The first connection, and attempts to make it again.
+                wait_until(lambda: proxy.connections >= 5)
+                proxy.refusing = False
+                wait_until(lambda: link.reconnects == 1)
+                assert objects() <= before
+            finally:
+                gc.enable()
 
 
 @pytest.mark.parametrize(
