@@ -10,7 +10,8 @@
 // That R looks random to the sender is the assumption: noise e with one error in each stretch of 2^h (regular noise), a
 // secret u of k bits, and as many samples as leaves. README.md of python/vfxgb/ot has the numbers.
 //
-// Row i of A: its ten places are (word k) / 2^32 for words 10 (i mod 2) .. of the five blocks AES(key, 5 floor(i / 2)) ..
+// Row i of A: its ten places are (word k) / 2^32 for words 10 (i mod 2) .. of the five blocks AES(key, 5 floor(i / 2))
+// ..
 #pragma once
 
 #include "ot/ggm.h"
