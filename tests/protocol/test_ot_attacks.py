@@ -62,7 +62,8 @@ class Thief:
             wide[thief.slot], bad[thief.slot, 0] = 16, BEYOND
             sent = thief._request(self, place, wide, bad)
             # For all other rows it goes on as it should.
-            self._pending[place] = dataclasses.replace(self._pending[place], leaves=leaves, holes=holes)
+            pending = self._trees._pending
+            pending[place] = dataclasses.replace(pending[place], leaves=leaves, holes=holes)
             return sent
 
         return request
@@ -72,7 +73,7 @@ class Thief:
 
         def finish(self: HolderSession, place: Place, corrections: Any) -> Any:
             if place == Place(_native.ot_shares.TREES_DOMAIN, 0):
-                pending = self._pending[place]
+                pending = self._trees._pending[place]
                 depths = [twin.depth_of(int(count)) for count in pending.leaves]
                 rows = pending.holes.shape[1]
                 first = rows * sum(depths[: thief.slot])

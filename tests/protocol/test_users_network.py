@@ -188,13 +188,14 @@ def test_a_user_that_dies_in_the_set_up_of_a_few(crowd, monkeypatch) -> None:
 def test_a_user_that_comes_back_catches_up(crowd, monkeypatch) -> None:
     """It loses its connection for good several times, and dials again with all it knows."""
     monkeypatch.setattr(network, "RETRY_SECONDS", 0.05)
-    run = crowd(own={"threshold": 3}, n_estimators=3)
-    run.change = lambda number, side: _breaking(side, 12, 9, 20, 1000) if number == 1 else side
+    # Rounds enough that the run is not over when the user is back.
+    run = crowd(own={"threshold": 3}, n_estimators=12)
+    run.change = lambda number, side: _breaking(side, 12, 9, 20, 5000) if number == 1 else side
     result = run.run()
-    assert result.share.n_rounds == 3
+    assert result.share.n_rounds == 12
     outcome = run.outcomes[1]
     assert isinstance(outcome, UserOutcome), outcome
-    assert outcome.rounds == 3
+    assert outcome.rounds == 12
     assert "its connection has ended" in run.said(1)
 
 

@@ -134,6 +134,8 @@ class Proxy:
             await waiting.put((self._loop.time(), b""))
 
         task = asyncio.ensure_future(read())
+        # The error of a connection that ended is not news.
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         passed = 0
         try:
             while True:
@@ -157,5 +159,5 @@ class Proxy:
                 writer.write(data)
                 await writer.drain()
         finally:
+            # Not awaited: a direction that is thrown away with its loop could not.
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
