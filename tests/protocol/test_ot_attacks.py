@@ -13,6 +13,7 @@ from ot_runs import same_model, seed_randomness, tables, train, watch
 from vfxgb import _native
 from vfxgb.errors import CapacityError
 from vfxgb.ot import HolderSession, Place
+from vfxgb.ot.wire import DIGEST_BYTES, OVERHEAD_BYTES
 from vfxgb.protocols.ot_shares.active import OtSource
 from vfxgb.protocols.ot_shares.messages import OtGradients
 from vfxgb.protocols.ot_shares.passive import OtPassive
@@ -21,7 +22,8 @@ from vfxgb.rows.masks import MemoryGradients
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import encode
 
-HEADER, DIGEST = 40, 16
+DIGEST = DIGEST_BYTES
+HEADER = OVERHEAD_BYTES - DIGEST
 BEYOND = 12  # of 10 leaves in 16 places: the path enters the node cut off on level 2, and level 3 has choice 1
 ROWS = 40
 
