@@ -7,7 +7,8 @@ import msgspec
 
 from vfxgb.model.file import save_share
 from vfxgb.model.shares import ActiveShare, PassiveShare
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, TrafficRecord, versions
+from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.party.record import RunRecord, TrafficRecord, versions
 from vfxgb.runtime.ledger import Ledger
 
 # Names that would be markup, script or the end of an attribute if they were not escaped.

@@ -11,8 +11,8 @@ import numpy as np
 from processes import DEADLINE, to_toml
 from vfxgb.cli import main
 from vfxgb.party.config import load_config
-from vfxgb.party.folder import RunRecord
 from vfxgb.party.logs import Log
+from vfxgb.party.record import RunRecord
 from vfxgb.party.user import UserParty
 from vfxgb.party.users_server import UsersServer
 

@@ -10,7 +10,8 @@ from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.table import Table
 from vfxgb.errors import ConfigError, TableError
 from vfxgb.files import naming, write_atomically
-from vfxgb.party.folder import PartyFolder, RunRecord
+from vfxgb.party.folder import PartyFolder
+from vfxgb.party.record import RunRecord
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EROFS])

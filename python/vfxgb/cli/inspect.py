@@ -18,7 +18,8 @@ from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.model.drawing import describe, draw_text
 from vfxgb.model.file import load_shares
 from vfxgb.model.shares import ActiveShare
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
+from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.party.record import RunRecord
 
 
 def add(commands: Commands) -> None:

@@ -13,7 +13,8 @@ from vfxgb.cli.output import warn_of_damage, write_json
 from vfxgb.cli.parser import Commands, UsageError
 from vfxgb.errors import FormatError
 from vfxgb.files import write_atomically
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
+from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.party.record import RunRecord
 from vfxgb.report.document import read_document, read_ledger
 from vfxgb.report.page import render
 from vfxgb.report.words import shown

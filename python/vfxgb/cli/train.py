@@ -12,8 +12,9 @@ from vfxgb.cli.parser import Commands, UsageError, add_config, port, seconds
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
-    from vfxgb.party.folder import RunFolder, RunRecord
+    from vfxgb.party.folder import RunFolder
     from vfxgb.party.logs import Log
+    from vfxgb.party.record import RunRecord
 
 
 def add(commands: Commands) -> None:

@@ -19,7 +19,7 @@ from vfxgb.party.budget import Budget
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.consent import Consent
 from vfxgb.party.estimate import FACTOR, Shape, estimate
-from vfxgb.party.folder import PartyFolder, now
+from vfxgb.party.folder import PartyFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello, TrainRequest, Welcome
 from vfxgb.party.mistakes import (
@@ -31,6 +31,7 @@ from vfxgb.party.mistakes import (
     read_through,
     table_mistakes,
 )
+from vfxgb.party.record import now
 from vfxgb.party.session import CLOCK_SECONDS, Network, greet, hello, other_steps
 from vfxgb.party.tables import PartyTable, read_table
 from vfxgb.party.training_input import training_request

@@ -13,8 +13,8 @@ from vfxgb.engine.settings import engines_for
 from vfxgb.errors import ConsentError
 from vfxgb.model.file import save_share
 from vfxgb.party.consent import passive_epsilon
-from vfxgb.party.folder import RunRecord, now
 from vfxgb.party.messages import Hello, RowsKept, TrainRequest, Welcome
+from vfxgb.party.record import RunRecord, now
 from vfxgb.party.round_times import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.run_snapshot import Look

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from vfxgb.dp.accountant import Accountant
 from vfxgb.dp.event import Event
-from vfxgb.party.folder import RunFolder, RunRecord
+from vfxgb.party.folder import RunFolder
+from vfxgb.party.record import RunRecord
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 

@@ -8,9 +8,9 @@ from vfxgb.align import ALIGN_MESSAGES
 from vfxgb.align.normalise import steps_digest
 from vfxgb.errors import AlignmentError, ConfigError, MessageError
 from vfxgb.party.config import PartyConfig, section
-from vfxgb.party.folder import TrafficRecord, now
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PARTY_MESSAGES, TALK_VERSION, Hello, Kind, PredictRequest, TrainRequest, Welcome
+from vfxgb.party.record import TrafficRecord, now
 from vfxgb.predict.messages import PREDICTION_MESSAGES
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.sides import training_messages

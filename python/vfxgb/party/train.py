@@ -27,11 +27,12 @@ from vfxgb.model.shares import ActiveShare
 from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.dialling import Patience, open_sessions
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, alone, now
+from vfxgb.party.folder import PartyFolder, RunFolder, alone
 from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.messages import RowsKept, TrainRequest
 from vfxgb.party.mistakes import check_labels, check_metrics
 from vfxgb.party.partners import PartnerWatch
+from vfxgb.party.record import RunRecord, now
 from vfxgb.party.round_times import Pace
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.party.run_snapshot import Draft, Look

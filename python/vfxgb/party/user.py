@@ -16,8 +16,9 @@ from vfxgb.horizontal.simulation import UserRows
 from vfxgb.model.file import load_share
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent
-from vfxgb.party.folder import PartyFolder, RunRecord, TrafficRecord, now
+from vfxgb.party.folder import PartyFolder
 from vfxgb.party.logs import Log, Tell, say_nothing
+from vfxgb.party.record import RunRecord, TrafficRecord, now
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.users import UserSection, read_rows, read_section
 from vfxgb.runtime.ledger import Ledger

@@ -10,7 +10,8 @@ from vfxgb.horizontal.training import USERS, UsersResult, Watch
 from vfxgb.model.file import save_share
 from vfxgb.objective import make_objective
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.folder import RunFolder, RunRecord, TrafficRecord, now
+from vfxgb.party.folder import RunFolder
+from vfxgb.party.record import RunRecord, TrafficRecord, now
 from vfxgb.party.round_times import Pace
 from vfxgb.party.run_snapshot import Look
 from vfxgb.train.callbacks import TrainingCallback, TrainingState

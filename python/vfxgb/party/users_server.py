@@ -11,8 +11,9 @@ from vfxgb.horizontal.network import Deadlines, serve_users
 from vfxgb.horizontal.settings import REFUSED, check_missing, check_users_per_round, read_ranges
 from vfxgb.horizontal.training import UsersResult, Watch
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, now
+from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log, Tell, say_nothing
+from vfxgb.party.record import RunRecord, now
 from vfxgb.party.session import Network, need_role
 from vfxgb.party.training_input import read_params
 from vfxgb.party.users import ServerSection, read_rows, read_section

@@ -23,7 +23,8 @@ from vfxgb.audit.report import FORMAT as AUDIT_FORMAT
 from vfxgb.audit.report import VERSION as AUDIT_VERSION
 from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.model.file import load_shares
-from vfxgb.party.folder import LEDGER_FORMAT, RunFolder, RunRecord, now
+from vfxgb.party.folder import LEDGER_FORMAT, RunFolder
+from vfxgb.party.record import RunRecord, now
 from vfxgb.report.guarantees import guarantees
 from vfxgb.report.trees import describe_model
 from vfxgb.runtime.ledger import counted

@@ -8,7 +8,7 @@ from typing import Any
 
 from vfxgb.contract import ProtocolSpec
 from vfxgb.errors import ProtocolParameterError, UnknownNameError
-from vfxgb.party.folder import RunRecord
+from vfxgb.party.record import RunRecord
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.runtime.ledger import COMPUTABLE
 from vfxgb.secagg import aggregator_by_name

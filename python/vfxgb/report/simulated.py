@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from vfxgb.model.fitted import FittedModel
-from vfxgb.party.folder import RunRecord, TrafficRecord, ledger_document
+from vfxgb.party.folder import ledger_document
+from vfxgb.party.record import RunRecord, TrafficRecord
 from vfxgb.protocols import protocol_by_name
 from vfxgb.report.document import make_document
 from vfxgb.report.guarantees import USER_ROLES

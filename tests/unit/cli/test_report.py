@@ -9,7 +9,8 @@ import pytest
 from vfxgb.cli import report
 from vfxgb.cli.parser import UsageError
 from vfxgb.errors import FormatError
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord, TrafficRecord, versions
+from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.party.record import RunRecord, TrafficRecord, versions
 from vfxgb.runtime.ledger import Ledger
 
 RUN = "ab" * 16

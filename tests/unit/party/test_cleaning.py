@@ -8,7 +8,8 @@ import pytest
 from vfxgb.cli import main
 from vfxgb.errors import ConfigError
 from vfxgb.party.cleaning import REMOVED, survey
-from vfxgb.party.folder import PartyFolder, RunRecord, alone
+from vfxgb.party.folder import PartyFolder, alone
+from vfxgb.party.record import RunRecord
 
 LONG_AGO = time.time() - 30 * 86_400
 

@@ -9,9 +9,10 @@ import pytest
 
 from vfxgb.checksum import checksum
 from vfxgb.errors import CheckpointError, ConfigError, FormatError
-from vfxgb.party.folder import PartyFolder, RunRecord, ledger_document
+from vfxgb.party.folder import PartyFolder, ledger_document
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello
+from vfxgb.party.record import RunRecord
 from vfxgb.party.rows import AgreedRows, load_rows, save_rows
 from vfxgb.runtime.ledger import Ledger, Opened
 

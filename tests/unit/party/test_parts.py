@@ -15,9 +15,10 @@ from vfxgb.party.check import check, duration
 from vfxgb.party.config import load_config
 from vfxgb.party.dialling import FIRST_WAIT, LONGEST_WAIT, Patience
 from vfxgb.party.estimate import COSTS, Shape, estimate, terms
-from vfxgb.party.folder import PartyFolder, RunRecord
+from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TALK_VERSION, Hello, TrainRequest
 from vfxgb.party.predict import Scores, check_output, find_model, write_scores
+from vfxgb.party.record import RunRecord
 from vfxgb.party.session import check_talk, hello, need_role, need_train, welcome
 from vfxgb.party.tables import agreed, column_names, read_table
 from vfxgb.party.training_input import read_params, secret_box, training_request

@@ -6,7 +6,8 @@ import pytest
 
 from vfxgb.dp.event import Event
 from vfxgb.party import round_times, run_snapshot
-from vfxgb.party.folder import PartyFolder, RunRecord
+from vfxgb.party.folder import PartyFolder
+from vfxgb.party.record import RunRecord
 from vfxgb.party.round_times import Pace
 from vfxgb.party.run_snapshot import Draft, Look, Seldom
 from vfxgb.runtime.ledger import Ledger

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from vfxgb.errors import ConfigError
-from vfxgb.party.folder import PartyFolder, RunFolder, RunRecord
+from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.party.record import RunRecord
 from vfxgb.report import live
 from vfxgb.report.live import MAX_VIEWERS, LiveView
 
