@@ -30,7 +30,7 @@ from vfxgb.transport.network.link import NetworkLink
 from vfxgb.transport.network.loop import NETWORK, call
 from vfxgb.transport.network.state import StateObserver
 from vfxgb.transport.network.stream import Stream
-from vfxgb.transport.network.wire import MAX_MESSAGE, METHOD, SERVICE, WIRE_VERSION
+from vfxgb.transport.network.wire import MAX_MESSAGE, METHOD, SERVICE, WIRE_VERSION, write_fail
 
 # Seconds before the second attempt after a lost connection; doubled with each, up to the last, and half of it random.
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 10.0
@@ -45,6 +45,8 @@ _FINAL = (
     grpc.StatusCode.UNIMPLEMENTED,
 )
 _TEARDOWN_SECONDS = 5.0
+# How long this side tries to tell the other one that it will not come.
+_LAST_WORDS_SECONDS = 1.0
 _MAX_TEXT = 300
 
 
@@ -178,16 +180,26 @@ class _Dialled:
             raise _Refused(f"found wire version {_said(version)}, wanted {WIRE_VERSION}; install the same vfxgb")
         try:
             terms, key_exchange = read_answer(metadata)
+            why = objection(key_exchange) if self._target.limits.require_post_quantum else ""
+            if not why:
+                self.link.reopen(terms, self._zstd, key_exchange)
         except FrameError as error:
-            raise _Refused(str(error)) from None
-        why = objection(key_exchange) if self._target.limits.require_post_quantum else ""
+            why = str(error)
         if why:
+            await self._decline(rpc, why)
             raise _Refused(why)
-        try:
-            self.link.reopen(terms, self._zstd, key_exchange)
-        except FrameError as error:
-            raise _Refused(str(error)) from None
         return Stream(self.link, rpc.read, rpc.write, self._target.limits, rpc.done_writing)
+
+    async def _decline(self, rpc: Any, why: str) -> None:
+        """Tell the other side, which has let this one in, that nobody will come: it would wait for a while."""
+
+        async def last_words() -> None:
+            await rpc.write(write_fail(0, why))
+            await rpc.done_writing()
+            await rpc.read()
+
+        with suppress(Exception):  # whatever keeps it from being told, the call ends now
+            await asyncio.wait_for(last_words(), _LAST_WORDS_SECONDS)
 
     async def _keep(self, channel: "grpc.aio.Channel", stream: Stream) -> None:
         """Run streams one after the other until the session is settled or given up."""

@@ -17,6 +17,7 @@ from network_runs import CALM, DEADLINE, Town
 from proxy import Proxy
 from tls_hello import P256, X25519, X25519MLKEM768, read_client_hello, read_server_hello
 from vfxgb.errors import PeerError
+from vfxgb.transport.link import LinkClosed
 from vfxgb.transport.network import Identity, Refusal
 from vfxgb.transport.network.key_exchange import POST_QUANTUM_GROUP, negotiated_group, objection
 
@@ -113,12 +114,17 @@ def test_a_listener_refuses_a_party_without_ml_kem(town: Town) -> None:
 
 
 def test_a_dialler_refuses_a_listener_without_ml_kem(town: Town) -> None:
+    """The listener has let it in, and is told that nobody will come."""
     with (
         town.listener("shop", "bank", limits=CONTENT) as here,
         Classical(here.address, town.identity("shop"), town.identity("bank")) as classical,
-        pytest.raises(PeerError, match=r"bank dialling shop at .*: the keys .* by 'prime256v1', wanted X25519MLKEM768"),
     ):
-        town.dial("bank", "shop", classical.address)
+        why = "the keys .* by 'prime256v1', wanted X25519MLKEM768"
+        with pytest.raises(PeerError, match=rf"bank dialling shop at .*: {why}"):
+            town.dial("bank", "shop", classical.address)
+        shop = here.accept(DEADLINE).link
+        with pytest.raises(LinkClosed, match=rf"bank gave the session up: {why}"):
+            shop.get(DEADLINE)
 
 
 def test_parties_that_are_content_with_less(town: Town) -> None:
