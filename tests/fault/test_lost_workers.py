@@ -4,7 +4,9 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 
 from simulated_runs import fit_tables
 from vfxgb.data.table import Table
+from vfxgb.engine import dask
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.errors import EngineError
@@ -21,6 +24,8 @@ from vfxgb.train.simulate import FitResult
 
 distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfxgb")
 
+# Seconds that no worker takes to come up, however busy the machine is.
+DEADLINE = 120.0
 ROWS, FEATURES = 900, 6
 PARAMS = TrainParams(n_estimators=2, max_depth=3, max_bin=16, objective="binary:logistic", n_jobs=1)
 PROTOCOLS: dict[str, dict[str, Any]] = {
@@ -29,16 +34,36 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    """A cluster of two worker processes, each with a nanny that replaces it."""
+@contextmanager
+def cluster_of(workers: int) -> Iterator[Any]:
+    """The client of a cluster of worker processes, each with a nanny that replaces it."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with cluster_of(2) as client:
+        yield client
+
+
+def all_at_work(client: Any) -> None:
+    """Wait for every worker. A nanny whose worker ends before it has come up gives it up."""
+    end = time.monotonic() + DEADLINE
+    nannies = list(client.cluster.workers.values())
+    while any(nanny.process.status != distributed.Status.running for nanny in nannies):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    client.wait_for_workers(len(nannies), timeout=DEADLINE)
 
 
 def train(engine: EngineSettings | None, protocol: str = "batch_he") -> FitResult:
@@ -114,11 +139,44 @@ def test_a_killed_worker_changes_nothing(
     expected: dict[str, dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    all_at_work(client)
     kills: list[int] = []
     monkeypatch.setattr(DaskEngine, "run", killing(client, function, call, kills))
     settings = EngineSettings(engine="dask", engine_address=client, workers_hold_key=True)
     assert model_of(train(settings, protocol)) == expected[protocol]
     assert kills == [call]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_all_workers_at_once(
+    protocol: str, expected: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was bound to a worker that never comes back is done by the one in its place."""
+    with cluster_of(1) as client:
+        kills: list[int] = []
+        monkeypatch.setattr(DaskEngine, "run", killing(client, "split_rows", 9, kills))
+        settings = EngineSettings(engine="dask", engine_address=client, workers_hold_key=True)
+        assert model_of(train(settings, protocol)) == expected[protocol]
+        assert kills == [9]
+
+
+def test_workers_that_do_not_come_back_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(dask, "EMPTY_SECONDS", 0.5)
+    run, calls = DaskEngine.run, 0
+
+    def spy(self: DaskEngine, shard: int, asked: Callable[..., Any], *args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 40:
+            client.cluster.scale(0)
+        return run(self, shard, asked, *args)
+
+    with cluster_of(1) as client:
+        monkeypatch.setattr(DaskEngine, "run", spy)
+        settings = EngineSettings(engine="dask", engine_address=client, workers_hold_key=True)
+        with pytest.raises(EngineError, match=r"it has had no workers for 0\.5 seconds; start some"):
+            train(settings)
 
 
 def test_a_cluster_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ Everything a function is given passes the scheduler: whoever allows `workers_hol
 
 import shutil
 import tempfile
+import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,10 @@ from vfxgb.errors import EngineError, MissingPackageError
 T = TypeVar("T")
 
 CONNECT_SECONDS = 10
+# How long an answer is waited for before a look at whether it can still come, and how long a cluster may be without
+# any worker.
+LOOK_SECONDS = 2.0
+EMPTY_SECONDS = 60.0
 SHARDS_PER_WORKER = 2
 PROBE = b"vfxgb"
 
@@ -42,7 +47,7 @@ class DaskEngine:
     def __init__(
         self, address: Any, folder: Path | None = None, *, holds_key: bool = False, shards: int | None = None
     ) -> None:
-        distributed = _distributed()
+        self._distributed = distributed = _distributed()
         self.holds_key = holds_key
         self._own_client = not isinstance(address, distributed.Client)
         self._client = _connect(distributed, address) if self._own_client else address
@@ -84,8 +89,29 @@ class DaskEngine:
 
     def get(self, held: Sequence[ShardHandle]) -> list[Any]:
         """See Engine."""
+        wanted = list(held)
         with self._cluster():
-            return list(self._client.gather(list(held), direct=True))
+            self._wait(wanted)
+            return list(self._client.gather(wanted, direct=True))
+
+    def _wait(self, wanted: list[ShardHandle]) -> None:
+        """Until all is made or has failed. Raises EngineError where no worker is left to make it."""
+        empty_since: float | None = None
+        while True:
+            try:
+                with self._client.as_current():
+                    self._distributed.wait(wanted, timeout=LOOK_SECONDS)
+                return
+            except TimeoutError:
+                if self._client.run_on_scheduler(_free_bound_tasks()):
+                    empty_since = None
+                    continue
+            empty_since = empty_since or time.monotonic()
+            if time.monotonic() - empty_since >= EMPTY_SECONDS:
+                raise EngineError(
+                    f"working on the Dask cluster: it has had no workers for {EMPTY_SECONDS:g} seconds; start some, "
+                    "with more memory or more shards if they ran out of memory"
+                )
 
     @contextmanager
     def _cluster(self) -> Iterator[None]:
@@ -128,6 +154,29 @@ class DaskEngine:
 
 def _same(value: T) -> T:
     return value
+
+
+def _free_bound_tasks() -> Callable[..., int]:
+    """What a scheduler does about tasks that wait for the worker they prefer; it returns how many workers there are.
+
+    A task whose worker is lost goes to another one. But if there was none at that moment, the scheduler of Dask keeps
+    it until the very worker comes back that it preferred, and that one never does: a worker that is started again has
+    another address.
+
+    The function is made here, so that it travels as a whole: a scheduler need not have vfxgb.
+    """
+
+    def free(dask_scheduler: Any) -> int:
+        running = list(dask_scheduler.running)
+        if running:
+            for task in list(dask_scheduler.unrunnable):
+                if task.loose_restrictions:
+                    task.worker_restrictions = None
+            ready = dask_scheduler.bulk_schedule_unrunnable_after_adding_worker(running[0])
+            dask_scheduler.transitions(ready, "vfxgb-free-bound-tasks")
+        return len(running)
+
+    return free
 
 
 def _distributed() -> Any:

@@ -50,8 +50,9 @@ class Uncalled:
 
     def begun(self) -> None:
         """A connection begins: it is in the table, and was not when another one began before."""
-        here = connections(self.port)
         with self._lock:
+            # Looked at under the lock: an older look that came later would forget who has called meanwhile.
+            here = connections(self.port)
             self._waiting |= here - self._known
             self._known = here
             start = bool(self._waiting) and not self._looking

@@ -2,6 +2,7 @@
 
 import queue
 import sys
+import threading
 from collections.abc import Callable
 from ipaddress import ip_address
 
@@ -130,6 +131,31 @@ def test_who_called_is_not_told_and_who_did_not_is_when_it_is_gone(watched) -> N
     watched.table()
     watched.clock.look()
     assert len(watched.told) == 1
+
+
+def test_connections_that_begin_at_once(watched, monkeypatch) -> None:
+    """While one of them looks at the table another one begins and calls: the older look must not forget it."""
+    looked, threads = uncalled.connections, []
+
+    def begins_and_calls() -> None:
+        watched.begin(OTHER, ONE)
+        watched.watch.called("ipv4:10.0.0.7:50000")
+
+    def slow(port: int) -> set[uncalled.Remote]:
+        seen = looked(port)
+        if not threads:
+            threads.append(threading.Thread(target=begins_and_calls))
+            threads[0].start()
+            threads[0].join(0.2)
+        return seen
+
+    monkeypatch.setattr(uncalled, "connections", slow)
+    watched.begin(OTHER)
+    threads[0].join()
+    watched.begin(OTHER, ONE, TWO)
+    watched.table(OTHER, TWO)
+    watched.clock.look()
+    assert watched.told == []
 
 
 def test_a_host_is_told_once_a_minute_and_counted(watched) -> None:
