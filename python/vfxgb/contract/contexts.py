@@ -14,6 +14,7 @@ from vfxgb.rows.base import RowStore
 from vfxgb.runtime.secrets import SecretBox
 from vfxgb.runtime.timings import Timings
 from vfxgb.transport.channel import Channel
+from vfxgb.transport.line import UNKNOWN_LINE, KnownLine
 
 # (name, round, tree, array): what a party knows by itself, told to the transcript of a recorded run.
 TranscriptSink: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
@@ -58,7 +59,8 @@ class ActiveContext(RunFacts):
     `rows`: the party's binned rows, wherever they are. `first_order`: see EngineOptions. `note`: None unless the run is
     recorded. `progress`: told how far a long step is: (step, units done, of how many). `remarks`: lines for the ledger
     on what follows from the settings of the run rather than from a message; a role adds to it. `secrets`: where private
-    keys outlive the process, so that a resumed run goes on with them; None: nowhere.
+    keys outlive the process, so that a resumed run goes on with them; None: nowhere. `line`: what is known of the line
+    to the others.
     """
 
     channels: Mapping[str, Channel]
@@ -70,6 +72,7 @@ class ActiveContext(RunFacts):
     progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
     secrets: SecretBox | None = None
     remarks: list[str] = field(default_factory=list)
+    line: KnownLine = UNKNOWN_LINE
 
 
 def equations_of(n_nodes: int, n_candidates: int) -> int:

@@ -35,6 +35,7 @@ from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.progress import tell
 from vfxgb.train.simulate import SimulatedInput, plan_for
 from vfxgb.train.simulate import fit as train
+from vfxgb.transport.line import KnownLine, LineDelayMs, LineMbit
 
 if TYPE_CHECKING:
     from vfxgb.audit import AuditReport
@@ -120,6 +121,8 @@ class PartyEstimator(EstimatorBase):
         workers_hold_key: bool = E.workers_hold_key,
         memory_limit: int | str | None = None,
         shards: int | None = None,
+        network_mbit: LineMbit = None,
+        network_delay_ms: LineDelayMs = None,
         **unknown: Any,
     ) -> None:
         self._store(locals())
@@ -170,7 +173,8 @@ class PartyEstimator(EstimatorBase):
         kept = params["privacy_dir"]
         if kept is not None and (not isinstance(kept, (str, os.PathLike)) or Path(kept).is_file()):
             raise bad_value("privacy_dir", kept, "a folder, or None")
-        given = SimulatedInput(*rows, read_cuts(cuts, layout), params["record"], engine, kept)
+        line = KnownLine(params["network_mbit"], params["network_delay_ms"])
+        given = SimulatedInput(*rows, read_cuts(cuts, layout), params["record"], engine, kept, line)
         protocol, protocol_params = self._protocol(layout), params["protocol_params"]
         plan = plan_for(given.tables, layout.active, settings, protocol, protocol_params)
         result = train(given, plan, all_callbacks(callbacks, verbose))

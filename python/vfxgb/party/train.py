@@ -335,6 +335,7 @@ class Trainer:
             engine=engine,
             privacy=PrivacyFolder(self.config.folder, self.config.party),
             ids=self.train.ids.digests[groups[0]],
+            line=self._network.limits.line,
         )
 
     def _record(self) -> RunRecord:

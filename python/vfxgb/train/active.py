@@ -38,6 +38,7 @@ from vfxgb.train.settings import active_settings, plain_params
 from vfxgb.train.target import Learning, Target
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
+from vfxgb.transport.line import UNKNOWN_LINE, KnownLine
 from vfxgb.transport.rows import rows_digest
 from vfxgb.tree.columns import Layout, RoundColumns
 from vfxgb.tree.grower import Grower, Growth
@@ -61,7 +62,7 @@ class ActiveInput:
     `engine` is where the rows lie and are worked on. It is None for this process, which then reads `table` and `labels`
     (with the weights) whole if they describe where to read them. `privacy` is where releases are kept over all runs;
     None keeps them for this run only. `ids` are uint8[n, 16] of the training rows at least, different for different
-    rows; None means that a row is known by its place.
+    rows; None means that a row is known by its place. `line` is what is known of the line to the others.
     """
 
     table: Table | Source
@@ -75,6 +76,7 @@ class ActiveInput:
     engine: Engine | None = None
     privacy: PrivacyFolder | None = None
     ids: NDArray[np.uint8] | None = None
+    line: KnownLine = UNKNOWN_LINE
 
 
 class ActiveParty:
@@ -256,6 +258,7 @@ class ActiveParty:
                     progress=self._progress,
                     secrets=self._hooks.secrets,
                     remarks=self.remarks,
+                    line=given.line,
                 )
             )
         columns = RoundColumns(layout, params)

@@ -90,7 +90,9 @@ class OtSource:
         number = int.from_bytes(_native.rand.random_bytes(8), "little") >> 1
         run = Run(number, context.train.n_estimators * context.n_outputs)
         keys = {
-            party: OwnerKeys(channel, self._params, context.rows, context.n_train, run, context.threads)
+            party: OwnerKeys(
+                channel, self._params, context.rows, context.n_train, run, context.threads, context.line.mbit
+            )
             for party, channel in context.channels.items()
         }
         self._keys = keys
