@@ -156,7 +156,8 @@ def masked_bytes(result: Any, slot: int | None = None) -> np.ndarray:
     """The pairs of all OtGradients as uint64[messages' rows and slots, 2]."""
     view = AttackerView(result.transcript.records["shop"], result.transcript.catalogue, "ot_shares", None)
     sent = list(view.messages("bank", OtGradients.TAG, OtGradients))
-    codec = shares.pair_codec(make_protocol_params(protocol_by_name("ot_shares"), {}), view.setup.n_train, 1)
+    params, setup = make_protocol_params(protocol_by_name("ot_shares"), {}), view.setup
+    codec = shares.pair_codec(params, setup.n_train, setup.hessian_shift, 1)
     pairs = [codec.unpack(one.pairs, (one.n_slots, one.count), "test") for one in sent]
     if slot is not None:
         return np.concatenate([one[slot] for one in pairs])

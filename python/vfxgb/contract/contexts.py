@@ -37,8 +37,9 @@ def draw_now(settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[
 class RunFacts:
     """What the active party's roles and releases know of a run; `params` are of the protocol's own class.
 
-    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
-    protocol releases gradients of its own). `events` are the privacy events of the active party; whoever releases
+    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that, without
+    `hessian_shift` of the bits, which follows from the loss (unless the protocol releases gradients of its own).
+    `events` are the privacy events of the active party; whoever releases
     something adds to it.
     """
 
@@ -50,6 +51,7 @@ class RunFacts:
     threads: int
     timings: Timings
     events: list[Event]
+    hessian_shift: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,8 @@ class PassiveContext:
     monotone directions, int8 per feature, or None when the run has none. A role adds what it shows to `disclosed`.
     `random(count)` gives bytes of the CSPRNG; tests inject another. `note` is None unless the run is recorded.
     `release_once` is how a role draws what it releases under differential privacy once per run. `rounds_left` and
-    `max_depth` say how much is still to be trained, so that a role can plan what it prepares.
+    `max_depth` say how much is still to be trained, so that a role can plan what it prepares. `hessian_shift` is
+    explained in RunFacts.
     """
 
     party: str
@@ -127,6 +130,7 @@ class PassiveContext:
     release_once: ReleaseOnce = draw_now
     rounds_left: int = 1
     max_depth: int = 1
+    hessian_shift: int = 0
 
     @property
     def bins(self) -> _native.gbdt.Bins:

@@ -175,6 +175,7 @@ class ActiveParty:
             missing_strategy=params.missing_strategy,
             min_bucket_rows=params.min_bucket_rows,
             told_sample=params.told_sample,
+            hessian_shift=self._hessian_shift,
             constrained=given.constraints is not None,
             first_round=1 if params.reduced_leakage else 0,
             run=self._plan.run_id,
@@ -196,7 +197,14 @@ class ActiveParty:
         plan, given = self._plan, self._given
         bits = fraction_bits(given.n_train, self._options.precision_bits)
         facts = (plan.protocol_params, plan.params, given.n_train, self._objective.n_outputs, bits, given.threads)
-        return vars(RunFacts(*facts, self.timings, self.events))
+        return vars(RunFacts(*facts, self.timings, self.events, hessian_shift=self._hessian_shift))
+
+    @property
+    def _hessian_shift(self) -> int:
+        """See RunFacts; 0 where the fixed point follows from bounds of the protocol's own."""
+        options = self._options
+        bounded = options.gradient_bound is not None or options.weight_bound is not None
+        return 0 if bounded else self._objective.hessian_shift
 
     def run(self) -> ActiveShare:
         """Train to the end."""

@@ -31,6 +31,7 @@ from vfxgb.engine.base import Engine
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal
+from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds
 from vfxgb.train.digests import table_digest
@@ -159,6 +160,11 @@ class PassiveParty:
                 f"{self.party} setting up: found {setup.n_train} training rows of {setup.n_rows}, {setup.n_outputs} "
                 f"outputs and depth {setup.max_depth}, wanted at least 1 of each and no more training rows than rows"
             )
+        if not 0 <= setup.hessian_shift <= MAX_FRACTION_BITS:
+            raise MessageError(
+                f"{self.party} setting up: found hessians {setup.hessian_shift} bits below gradients, wanted 0 to "
+                f"{MAX_FRACTION_BITS}"
+            )
         if setup.run != self._run_id:
             raise MessageError(
                 f"{self.party} setting up: found run {setup.run[:16]!r}, wanted {self._run_id[:16]!r}; restart both"
@@ -226,6 +232,7 @@ class PassiveParty:
                 release_once=self._keeper.release_once,
                 rounds_left=setup.n_rounds - setup.start_round,
                 max_depth=setup.max_depth,
+                hessian_shift=setup.hessian_shift,
             )
         )
         run = PassiveRun(

@@ -42,7 +42,7 @@ class OtSource:
     def __init__(self, context: ActiveContext) -> None:
         self._context = context
         self._params: OtSharesParams = context.params
-        self._codec = pair_codec(context.params, context.n_train, context.threads)
+        self._codec = pair_codec(context.params, context.n_train, context.hessian_shift, context.threads)
         self._keys: dict[str, OwnerKeys] = {}
         self._trees: dict[tuple[str, int], GrowingShares] = {}
         self._counter = 0

@@ -38,7 +38,7 @@ class OtPassive(ShownSums):
     def __init__(self, context: PassiveContext) -> None:
         super().__init__(context)
         self._params: OtSharesParams = context.params
-        self._codec = pair_codec(context.params, context.n_train, context.threads)
+        self._codec = pair_codec(context.params, context.n_train, context.hessian_shift, context.threads)
         self._keys: HolderKeys | None = None
         self._shares: list[HeldShares] = []
         self._counter = 0
