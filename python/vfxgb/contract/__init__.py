@@ -67,6 +67,7 @@ from vfxgb.contract.nodes import (
 )
 from vfxgb.contract.roles import ActiveRole, ActiveSteps, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
 from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, Subtract, no_options
+from vfxgb.contract.wire_cost import Saving, TrainingShape, WireCost, shared_cost
 from vfxgb.rows.gradients import Gradients
 
 __all__ = [
@@ -96,14 +97,18 @@ __all__ = [
     "ReleaseOnce",
     "Resolved",
     "RunFacts",
+    "Saving",
     "SlotLevel",
     "SlotNodes",
     "SlotTree",
     "SlotWins",
     "Subtract",
+    "TrainingShape",
     "TranscriptSink",
+    "WireCost",
     "WonNodes",
     "draw_now",
     "equations_of",
     "no_options",
+    "shared_cost",
 ]

@@ -36,7 +36,10 @@ class HeLayout:
 
     def plan(self, code: PairCode, params: HeParams, n_outputs: int, key: PublicKey) -> SlotPlan:
         """The slots for a key. Raises CapacityError."""
-        capacity = key.max_plaintext.bit_length()
+        return self.plan_within(code, params, n_outputs, key.max_plaintext.bit_length())
+
+    def plan_within(self, code: PairCode, params: HeParams, n_outputs: int, capacity: int) -> SlotPlan:
+        """The slots for plaintexts of so many bits. Raises CapacityError."""
         return plan_slots(code.widths, n_outputs, capacity, self.together, params.pack_sums, self.most_pairs(params))
 
 

@@ -3,6 +3,7 @@
 from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.attack_texts import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
 from vfxgb.protocols.ot_shares.active import make_active
+from vfxgb.protocols.ot_shares.cost import ot_cost, ot_savings
 from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,
     OtGradients,
@@ -60,4 +61,6 @@ SPEC = ProtocolSpec(
     sharded=True,
     row_bytes=slot_row_bytes,
     secrets_with_rows=True,
+    wire_cost=ot_cost,
+    savings=ot_savings,
 )
