@@ -23,6 +23,7 @@ from vfxgb.contract.messages import (
     EndRound,
     Finish,
     Level,
+    Prepare,
     Ready,
     RoundKept,
     Setup,
@@ -284,6 +285,9 @@ class Scripted:
     def end(self, round_index: int = 0, digest: bytes = bytes(32)) -> None:
         self.own.send(EndRound(round=round_index, trees_digest=digest))
 
+    def prepare(self) -> None:
+        self.own.send(Prepare())
+
     def finish(self, n_rounds: int) -> None:
         self.own.send(Finish(n_rounds=n_rounds))
 
@@ -331,6 +335,7 @@ CHILDREN = pack_array(np.array([1, 2], dtype=np.int32))
             "bank sent setup_dir of 'ot_shares', which this party chooses for itself",
         ),
         ([("setup", {}), ("setup", {})], MessageError, "found message 'setup'"),
+        ([("setup", {}), ("prepare", {})], MessageError, "found a message 'prepare', wanted it at most once"),
         ([("setup", {}), ("begin", {}), ("end", {"round_index": 1})], MessageError, "ending a round: found 1"),
         ([("setup", {}), ("begin", {}), ("end", {"digest": b"x"})], MessageError, "a digest of 1 bytes"),
         ([("setup", {}), ("end", {})], MessageError, "ending a round"),

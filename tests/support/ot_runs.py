@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares import shares
 from vfxgb.protocols.ot_shares.messages import OtGradients
 from vfxgb.train import passive, simulate
+from vfxgb.train.callbacks import TrainingCallback
 
 QUICK: dict[str, Any] = {"group_bits": 768, "insecure": True, "chunk_rows": 16, "setup_rows": 15}
 
@@ -45,6 +46,7 @@ def train(
     y: np.ndarray | None = None,
     record: bool = False,
     engine: EngineSettings | None = None,
+    callbacks: Sequence[TrainingCallback] = (),
     **settings: Any,
 ) -> simulate.FitResult:
     """A training; `own`: parameters of the protocol beyond QUICK, `y`: labels instead of score > 0."""
@@ -63,6 +65,7 @@ def train(
         protocol_params=given,
         record=record,
         engine=engine,
+        callbacks=callbacks,
     )
 
 

@@ -108,7 +108,7 @@ class PassiveContext:
     `random(count)` gives bytes of the CSPRNG; tests inject another. `note` is None unless the run is recorded.
     `release_once` is how a role draws what it releases under differential privacy once per run. `rounds_left` and
     `max_depth` say how much is still to be trained, so that a role can plan what it prepares. `hessian_shift` is
-    explained in RunFacts.
+    explained in RunFacts. `line` is what is known of the line to the active party.
     """
 
     party: str
@@ -131,6 +131,7 @@ class PassiveContext:
     rounds_left: int = 1
     max_depth: int = 1
     hessian_shift: int = 0
+    line: KnownLine = UNKNOWN_LINE
 
     @property
     def bins(self) -> _native.gbdt.Bins:

@@ -58,6 +58,13 @@ class Ready(Message, frozen=True, forbid_unknown_fields=True):
         return self.n_features
 
 
+class Prepare(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, at most once and before the first round: set up now (PreparingPassive)."""
+
+    TAG = "prepare"
+    REVEALS = NOTHING
+
+
 class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive: a new round, its rows (empty: all training rows) and, per output, features (empty: all)."""
 
@@ -343,6 +350,7 @@ class Stored(Message, frozen=True, forbid_unknown_fields=True):
 TRAINING_MESSAGES: tuple[type[Message], ...] = (
     Setup,
     Ready,
+    Prepare,
     BeginRound,
     Level,
     Choose,

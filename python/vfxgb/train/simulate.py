@@ -176,6 +176,7 @@ def _inputs(
             local,
             privacy=_privacy(given.privacy_dir, party),
             engine=engines[party],
+            line=given.line,
         )
         for party, table in tables.items()
         if party != active

@@ -37,6 +37,11 @@ class KnownLine:
         return 8 * n_bytes / (1e6 * mbit) + 2 * delay * round_trips
 
     @property
+    def under_way(self) -> float:
+        """Bytes that must be under way for the line to be busy all the time; 0 where it is not known."""
+        return (self.mbit or 0.0) * 1e6 / 8 * 2 * (self.delay_ms or 0.0) / 1000
+
+    @property
     def _delay_ms(self) -> float:
         """The delay: of a line whose bandwidth alone is known, none is assumed."""
         if self.delay_ms is not None:
