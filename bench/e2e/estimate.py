@@ -1,4 +1,4 @@
-"""The constants of vfxgb.party.estimate: seconds and bytes per tree of every protocol, fitted to small trainings.
+"""The constants of vfxgb.party.estimate: seconds per tree of every protocol, fitted to small trainings.
 
 Each protocol trains tables of a few sizes with two parties in memory; non-negative least squares gives what a tree
 costs by itself, per row, per row, feature and level, and per bucket of a passive party. Seconds are those of the
@@ -31,8 +31,8 @@ SIZES = [(400, 3, 3, 16), (2400, 3, 3, 16), (400, 12, 3, 16), (400, 3, 5, 48), (
 SIZES += [(400, 12, 3, 256), (1000, 4, 3, 128)]
 
 
-def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:
-    """(seconds of the first tree's extra, seconds per tree, bytes extra, bytes per tree)."""
+def run(protocol: str, shape: Shape) -> tuple[float, float]:
+    """(seconds of the first tree's extra, seconds per tree)."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(shape.rows, shape.own + shape.others))
     y = (X.sum(axis=1) + rng.normal(size=shape.rows) > 0).astype(float)
@@ -53,10 +53,11 @@ def run(protocol: str, shape: Shape) -> tuple[float, float, float, float]:
         start = time.process_time()
         plan = plan_for(tables, "bank", params, protocol, given)
         result = fit(SimulatedInput(tables, y, None, shape.rows), plan)
-        measured.append(((time.process_time() - start) / CORES, result.traffic["shop"].total_bytes))
+        measured.append((time.process_time() - start) / CORES)
         assert_real_trees(result.active_share, f"{protocol} on {shape}")
-    (s1, b1), (s2, b2) = measured
-    return max(s1 - (s2 - s1) / TREES, 0), (s2 - s1) / TREES, max(b1 - (b2 - b1) / TREES, 0), (b2 - b1) / TREES
+    first, whole = measured
+    each = (whole - first) / TREES
+    return max(first - each, 0), each
 
 
 def main() -> None:
@@ -71,15 +72,15 @@ def main() -> None:
             continue
         matrix = np.array([terms(shape) for shape in shapes])
         rows = []
-        for column in range(4):
+        for column in range(2):
             weight = 1 / np.maximum(numbers[:, column], numbers[:, column].max() * 0.05 + 1e-9)
             rows.append(nnls(matrix * weight[:, None], numbers[:, column] * weight)[0])
         fitted = np.array([matrix @ row for row in rows]).T
-        worst = [np.abs(np.log((fitted[:, k] + 1e-3) / (numbers[:, k] + 1e-3))).max() for k in (1, 3)]
+        worst = np.abs(np.log((fitted[:, 1] + 1e-3) / (numbers[:, 1] + 1e-3))).max()
         names = (field.name for field in fields(Costs))
         entry = {name: [float(f"{value:.3g}") for value in row] for name, row in zip(names, rows, strict=True)}
         print(f"{json.dumps(protocol)}: {json.dumps(entry)}", flush=True)
-        print(f"{protocol}: worst x{np.exp(worst[0]):.2f}, x{np.exp(worst[1]):.2f}", file=sys.stderr)
+        print(f"{protocol}: worst x{np.exp(worst):.2f}", file=sys.stderr)
 
 
 if __name__ == "__main__":

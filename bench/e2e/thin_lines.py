@@ -1,13 +1,14 @@
 """What a tree costs over a line of given bandwidth and delay: seconds, megabytes, and those of the set-up.
 
     python bench/e2e/thin_lines.py [--protocols ot_shares] [--mbit 100] [--delay-ms 10] [--rows 284807]
-        [--features 15 15] [--bins 32] [--depth 5] [--trees 3] [--precision-bits 31 8] [--json FILE]
+        [--features 15 15] [--bins 32] [--depth 5] [--trees 3] [--precision-bits 31 8] [--untold] [--json FILE]
 
 Both parties run in this process and talk over mutual TLS. Between them stands a shaper, a process of its own on the
 loopback address: in each direction it passes `--mbit` megabits a second and holds every byte back for `--delay-ms`. A
 training of one tree and one of 1 + `--trees` trees are timed; what the second takes beyond the first is the cost of
 `--trees` trees, and the first without it is the set-up and the first tree. Precisions below 31 bits are rounded at
-random (rounding="stochastic"). Every training must have trees with splits.
+random (rounding="stochastic"). The parties know their line (network_mbit, network_delay_ms) unless it is `--untold`.
+Every training must have trees with splits.
 """
 
 import argparse
@@ -129,6 +130,8 @@ def train(args: argparse.Namespace, data: Loaded, protocol: str, bits: int, tree
         protocol=protocol,
         protocol_params={"precision_bits": bits},
         rounding="nearest" if bits == EXACT_BITS else "stochastic",
+        network_mbit=None if args.untold else args.mbit,
+        network_delay_ms=None if args.untold else args.delay_ms,
     )
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         line = ShapedLoopback(Path(folder), stack, args.mbit, args.delay_ms / 1000)
@@ -169,6 +172,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision-bits", type=int, nargs="+", default=[EXACT_BITS, 8])
+    parser.add_argument("--untold", action="store_true", help="the parties do not know their line")
     parser.add_argument("--json", type=Path, default=None, help="write the result to this file too")
     args = parser.parse_args()
     data = load("synthetic", args.rows, tuple(args.features))
@@ -178,7 +182,7 @@ def main() -> None:
     result = {
         "machine": machine_facts(),
         "load": os.getloadavg(),
-        "line": {"mbit": args.mbit, "delay_ms": args.delay_ms},
+        "line": {"mbit": args.mbit, "delay_ms": args.delay_ms, "told": not args.untold},
         "rows": args.rows,
         "features": args.features,
         "bins": args.bins,

@@ -155,7 +155,7 @@ def test_an_honest_run_ends_well() -> None:
             "found masks number 0, wanted 1: that number has been used; masks are used once",
         ),
         (replaced(OtGradients, counter=5), MessageError, "found masks number 5, wanted 0: that number is not the next"),
-        (replaced(OtGradients, pairs=cut), MessageError, "bytes, wanted .* for 50 pairs of 38 [+] 37 bits"),
+        (replaced(OtGradients, pairs=cut), MessageError, "bytes, wanted .* for 50 pairs of 38 [+] 35 bits"),
         (replaced(OtGradients, pairs=more), MessageError, "for 50 pairs"),
         (replaced(OtGradients, lambda m: m.first == 50, pairs=spare_bit), MessageError, "bits beyond the last pair"),
     ],

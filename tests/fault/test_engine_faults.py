@@ -23,6 +23,7 @@ from vfxgb.contract.messages import (
     EndRound,
     Finish,
     Level,
+    Prepare,
     Ready,
     RoundKept,
     Setup,
@@ -284,6 +285,9 @@ class Scripted:
     def end(self, round_index: int = 0, digest: bytes = bytes(32)) -> None:
         self.own.send(EndRound(round=round_index, trees_digest=digest))
 
+    def prepare(self) -> None:
+        self.own.send(Prepare())
+
     def finish(self, n_rounds: int) -> None:
         self.own.send(Finish(n_rounds=n_rounds))
 
@@ -321,6 +325,8 @@ CHILDREN = pack_array(np.array([1, 2], dtype=np.int32))
         ([("setup", {"start_round": 5})], MessageError, "5 rounds done of 4"),
         ([("setup", {"start_round": -1})], MessageError, "-1 rounds done of 4"),
         ([("setup", {"first_round": 2})], MessageError, "found first round 2"),
+        ([("setup", {"hessian_shift": -1})], MessageError, "found hessians -1 bits below gradients, wanted 0 to 40"),
+        ([("setup", {"hessian_shift": 41})], MessageError, "found hessians 41 bits below gradients, wanted 0 to 40"),
         ([("setup", {"start_round": 2})], CheckpointError, "after 2 rounds with this party, of which 0 are kept"),
         ([("setup", {"state_digest": b"12"})], CheckpointError, "has state none/3132, found none/none here"),
         (
@@ -329,6 +335,7 @@ CHILDREN = pack_array(np.array([1, 2], dtype=np.int32))
             "bank sent setup_dir of 'ot_shares', which this party chooses for itself",
         ),
         ([("setup", {}), ("setup", {})], MessageError, "found message 'setup'"),
+        ([("setup", {}), ("prepare", {})], MessageError, "found a message 'prepare', wanted it at most once"),
         ([("setup", {}), ("begin", {}), ("end", {"round_index": 1})], MessageError, "ending a round: found 1"),
         ([("setup", {}), ("begin", {}), ("end", {"digest": b"x"})], MessageError, "a digest of 1 bytes"),
         ([("setup", {}), ("end", {})], MessageError, "ending a round"),

@@ -89,6 +89,17 @@ def test_a_party_is_killed_at_any_point(protocol: str, victim: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("victim", ["bank", "shop"])
+def test_a_party_is_killed_while_the_first_tree_grows_beside_the_set_up(victim: str, tmp_path: Path) -> None:
+    training = problem("ot_shares", reduced_leakage=True)
+    calm = undisturbed(training, tmp_path)
+    for operation in points(calm.operations[victim] // 2, 8):
+        folder = tmp_path / str(operation)
+        folder.mkdir()
+        killed(training, folder, victim, operation)
+        same_run(attempt(training, folder), calm, tmp_path)
+
+
+@pytest.mark.parametrize("victim", ["bank", "shop"])
 def test_a_round_that_is_grown_again_shows_the_same_slots(victim: str, tmp_path: Path) -> None:
     """Whoever sees a level twice learns no second order of its nodes."""
     training = problem(HIDDEN, max_depth=5, min_child_weight=0.0)

@@ -12,6 +12,7 @@ import pytest
 from processes import COLUMNS, SIZES, TRAIN, at_rest, events, exported, joined, last_run
 from simulated_runs import fit_tables
 from vfxgb.data.table import Table
+from vfxgb.model.file import load_share
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.seal import check_together
@@ -154,6 +155,23 @@ def test_a_run_can_be_looked_at_while_it_goes_on(world, addresses, vfxgb, capsys
     assert "serving the live view" in capsys.readouterr().err
 
 
+def test_the_number_of_bins_and_the_bytes_of_a_tree_are_told_and_kept(world, addresses, vfxgb, capsys):
+    """Where max_bin is left out, the protocol's own number is printed, recorded and in the model."""
+    config = world.active(
+        {"shop": addresses["shop"]}, name="open", protocol=_protocol("ot_shares"), network={"mbit": 20}
+    )
+    config.write_text(config.read_text().replace(f", max_bin = {SIZES['max_bin']}", ""))
+    assert vfxgb("check", config) == 0
+    assert "by ot_shares, max_bin 64 (the default of ot_shares)" in capsys.readouterr().out
+    assert vfxgb("train", config) == 0
+    told = capsys.readouterr().err
+    assert "max_bin is 64, the default of ot_shares\n" in told
+    assert re.search(r"a tree takes about \S+ MB and at least \S+ s on a line of 20 Mbit/s", told)
+    run = last_run(config)
+    assert run.read().train["max_bin"] == 64
+    assert load_share(run.share_file).params["max_bin"] == 64
+
+
 def test_early_stopping_and_weights_travel_too(world, addresses, vfxgb, tmp_path):
     """A validation table and a column of weights: decisions are the active party's and nobody guesses."""
     lines = (world.folder / "bank.csv").read_text().splitlines()
@@ -206,6 +224,12 @@ def test_check_looks_at_everything(world, addresses, vfxgb, capsys, monkeypatch)
     agrees = f"agrees; {int(world.has['shop'].sum())} rows, 3 features; keys of the line by X25519MLKEM768"
     assert any(agrees in line for line in lines)
     assert any("estimate" in line and "good to a factor of" in line for line in lines)
+    assert any("a tree takes about" in line and "100 Mbit/s and 10 ms (an example" in line for line in lines)
+    told = world.active(
+        {"shop": addresses["shop"]}, name="told", protocol=_protocol("ot_shares"), network={"mbit": 20, "delay_ms": 5}
+    )
+    assert vfxgb("check", told) == 0
+    assert "on a line of 20 Mbit/s and 5 ms; the set-up takes" in capsys.readouterr().out
     monkeypatch.setattr("vfxgb.party.check.now", lambda: time.time() + 3600)
     monkeypatch.setattr("vfxgb.party.check.__version__", "9.9")
     assert vfxgb("check", config) == 0

@@ -121,7 +121,7 @@ class Thief:
         keys = role._own_keys()
         run = keys.start.run if hasattr(keys, "start") else keys._run
         tweak, widths = twin.tree_tweak(0, run), role._codec.exact.widths
-        codec = PairCodec(ROWS, role._codec.fraction_bits, 1)
+        codec = PairCodec(ROWS, role._codec.fraction_bits, 1, role._codec.hessian_shift)
 
         def pair(of: twin.Pair) -> tuple[int, int]:
             cut = np.array([[of[0] % 2**widths.g_bits, of[1] % 2**widths.h_bits]], np.uint64)

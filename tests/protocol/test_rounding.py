@@ -44,6 +44,24 @@ def test_rows_in_shards_round_alike(settings: dict, tmp_path) -> None:
     assert trees(divided) == trees(whole)
 
 
+@pytest.mark.parametrize("exact", ["ot_shares", "batch_he", "secureboost"])
+@pytest.mark.parametrize(("bits", "rounding"), [(1, "stochastic"), (8, "stochastic"), (24, "nearest")])
+def test_exact_protocols_agree_on_weighted_rows_that_are_almost_right(exact: str, bits: int, rounding: str) -> None:
+    """Weights far apart and margins that fit: then no bound of the loss says how large h is next to |g|."""
+    X, _ = table()
+    y = (np.nan_to_num(X[:, 0]) > 0).astype(int)
+    weights = np.where(np.arange(len(y)) % 7 == 0, 40.0, 0.01)
+    fitted = []
+    for protocol in (exact, "plain"):
+        params = {**protocol_by_name(protocol).quick_params, "precision_bits": bits}
+        model = VFXGBClassifier(
+            protocol=protocol, protocol_params=params, rounding=rounding, **{**SETTINGS, "learning_rate": 1.0}
+        )
+        fitted.append(trees(model.fit(X, y, sample_weight=weights)))
+    assert fitted[0] == fitted[1]
+    assert len(fitted[0][0]) > 3
+
+
 def test_the_seed_decides_how_gradients_are_rounded() -> None:
     assert trees(fit("plain", 4)) == trees(fit("plain", 4))
     assert trees(fit("plain", 4)) != trees(fit("plain", 4, random_state=6))

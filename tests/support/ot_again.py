@@ -12,7 +12,8 @@ from vfxgb import _native
 from vfxgb.audit.view import AttackerView
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtOffer, OtStart, OtSums
 
-G, H = 38, 37  # bits of a pair: sums over 40 rows of up to 2^31 each
+# Bits of a pair: sums over 40 rows of up to 2^31 each, of hessians up to a quarter of that; half with several classes.
+G, H, H_CLASSES = 38, 35, 36
 
 
 class RunTwin:
@@ -23,11 +24,12 @@ class RunTwin:
 
     def __init__(self, result: Any, seen: Secrets, bits: int = 31, joint_leaves: int = 64) -> None:
         self.seen = seen
-        self.g, self.h = G - 31 + bits, H - 31 + bits
-        self.narrow = self.g <= 32
         record = result.transcript.records
         self.bank = AttackerView(record["bank"], result.transcript.catalogue, "ot_shares", None)
         self.shop = AttackerView(record["shop"], result.transcript.catalogue, "ot_shares", None)
+        self.g = G - 31 + bits
+        self.h = (H if self.shop.setup.n_outputs == 1 else H_CLASSES) - 31 + bits
+        self.narrow = self.g <= 32
         (start,) = self.bank.messages("shop", OtStart.TAG, OtStart)
         (offer,) = self.bank.messages("shop", OtOffer.TAG, OtOffer)
         self.run = start.run

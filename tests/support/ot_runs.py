@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.ot_shares import shares
 from vfxgb.protocols.ot_shares.messages import OtGradients
 from vfxgb.train import passive, simulate
+from vfxgb.train.callbacks import TrainingCallback
 
 QUICK: dict[str, Any] = {"group_bits": 768, "insecure": True, "chunk_rows": 16, "setup_rows": 15}
 
@@ -45,6 +46,7 @@ def train(
     y: np.ndarray | None = None,
     record: bool = False,
     engine: EngineSettings | None = None,
+    callbacks: Sequence[TrainingCallback] = (),
     **settings: Any,
 ) -> simulate.FitResult:
     """A training; `own`: parameters of the protocol beyond QUICK, `y`: labels instead of score > 0."""
@@ -63,6 +65,7 @@ def train(
         protocol_params=given,
         record=record,
         engine=engine,
+        callbacks=callbacks,
     )
 
 
@@ -156,7 +159,8 @@ def masked_bytes(result: Any, slot: int | None = None) -> np.ndarray:
     """The pairs of all OtGradients as uint64[messages' rows and slots, 2]."""
     view = AttackerView(result.transcript.records["shop"], result.transcript.catalogue, "ot_shares", None)
     sent = list(view.messages("bank", OtGradients.TAG, OtGradients))
-    codec = shares.pair_codec(make_protocol_params(protocol_by_name("ot_shares"), {}), view.setup.n_train, 1)
+    params, setup = make_protocol_params(protocol_by_name("ot_shares"), {}), view.setup
+    codec = shares.pair_codec(params, setup.n_train, setup.hessian_shift, 1)
     pairs = [codec.unpack(one.pairs, (one.n_slots, one.count), "test") for one in sent]
     if slot is not None:
         return np.concatenate([one[slot] for one in pairs])

@@ -16,6 +16,13 @@ boosting grows K trees, one per output, level by level:
                                 <-------------------    SplitRows (who goes left)
     role.end_tree()                                     role.end_tree()
 
+A protocol may have a set-up (`ProtocolSpec.prepares`). Where the active party grows the first tree alone, the roles can
+do it at that time:
+
+    Prepare                     ------------------->    role.prepare()
+    with role.preparing():      <- protocol messages ->   "
+      (grows the first tree)
+
 A protocol may hide nodes from passive parties (`ProtocolSpec.shows_nodes`). These then know only how many nodes are
 open, as slots in a secret order, and the roles bring left bits to the active party:
 
@@ -65,8 +72,18 @@ from vfxgb.contract.nodes import (
     SlotWins,
     WonNodes,
 )
-from vfxgb.contract.roles import ActiveRole, ActiveSteps, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
+from vfxgb.contract.roles import (
+    ActiveRole,
+    ActiveSteps,
+    HiddenActiveRole,
+    HiddenPassiveRole,
+    PassiveRole,
+    PreparingActive,
+    PreparingPassive,
+    Release,
+)
 from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, Subtract, no_options
+from vfxgb.contract.wire_cost import Saving, TrainingShape, WireCost, shared_cost
 from vfxgb.rows.gradients import Gradients
 
 __all__ = [
@@ -89,6 +106,8 @@ __all__ = [
     "PassiveRole",
     "PassiveTree",
     "PrecisionBits",
+    "PreparingActive",
+    "PreparingPassive",
     "Proposals",
     "ProtocolSpec",
     "Release",
@@ -96,14 +115,18 @@ __all__ = [
     "ReleaseOnce",
     "Resolved",
     "RunFacts",
+    "Saving",
     "SlotLevel",
     "SlotNodes",
     "SlotTree",
     "SlotWins",
     "Subtract",
+    "TrainingShape",
     "TranscriptSink",
+    "WireCost",
     "WonNodes",
     "draw_now",
     "equations_of",
     "no_options",
+    "shared_cost",
 ]

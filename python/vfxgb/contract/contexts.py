@@ -14,6 +14,7 @@ from vfxgb.rows.base import RowStore
 from vfxgb.runtime.secrets import SecretBox
 from vfxgb.runtime.timings import Timings
 from vfxgb.transport.channel import Channel
+from vfxgb.transport.line import UNKNOWN_LINE, KnownLine
 
 # (name, round, tree, array): what a party knows by itself, told to the transcript of a recorded run.
 TranscriptSink: TypeAlias = Callable[[str, int, int, NDArray[Any]], None]
@@ -36,8 +37,9 @@ def draw_now(settings: Mapping[str, Any], values: NDArray[Any], draw: Callable[[
 class RunFacts:
     """What the active party's roles and releases know of a run; `params` are of the protocol's own class.
 
-    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that (unless the
-    protocol releases gradients of its own). `events` are the privacy events of the active party; whoever releases
+    Every |g| of a round, as an integer, is at most 2**fraction_bits, and every h between 0 and that, without
+    `hessian_shift` of the bits, which follows from the loss (unless the protocol releases gradients of its own).
+    `events` are the privacy events of the active party; whoever releases
     something adds to it.
     """
 
@@ -49,6 +51,7 @@ class RunFacts:
     threads: int
     timings: Timings
     events: list[Event]
+    hessian_shift: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,8 @@ class ActiveContext(RunFacts):
     `rows`: the party's binned rows, wherever they are. `first_order`: see EngineOptions. `note`: None unless the run is
     recorded. `progress`: told how far a long step is: (step, units done, of how many). `remarks`: lines for the ledger
     on what follows from the settings of the run rather than from a message; a role adds to it. `secrets`: where private
-    keys outlive the process, so that a resumed run goes on with them; None: nowhere.
+    keys outlive the process, so that a resumed run goes on with them; None: nowhere. `line`: what is known of the line
+    to the others.
     """
 
     channels: Mapping[str, Channel]
@@ -70,6 +74,7 @@ class ActiveContext(RunFacts):
     progress: Callable[[str, int, int], None] = lambda step, done, total: None  # noqa: ARG005
     secrets: SecretBox | None = None
     remarks: list[str] = field(default_factory=list)
+    line: KnownLine = UNKNOWN_LINE
 
 
 def equations_of(n_nodes: int, n_candidates: int) -> int:
@@ -102,7 +107,8 @@ class PassiveContext:
     monotone directions, int8 per feature, or None when the run has none. A role adds what it shows to `disclosed`.
     `random(count)` gives bytes of the CSPRNG; tests inject another. `note` is None unless the run is recorded.
     `release_once` is how a role draws what it releases under differential privacy once per run. `rounds_left` and
-    `max_depth` say how much is still to be trained, so that a role can plan what it prepares.
+    `max_depth` say how much is still to be trained, so that a role can plan what it prepares. `hessian_shift` is
+    explained in RunFacts. `line` is what is known of the line to the active party.
     """
 
     party: str
@@ -124,6 +130,8 @@ class PassiveContext:
     release_once: ReleaseOnce = draw_now
     rounds_left: int = 1
     max_depth: int = 1
+    hessian_shift: int = 0
+    line: KnownLine = UNKNOWN_LINE
 
     @property
     def bins(self) -> _native.gbdt.Bins:

@@ -15,7 +15,7 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, first: what is to be trained and on which rows, and where a run that broke off goes on.
 
     `told_sample`: rounds will name rows that were chosen by their gradients. `run`: the run's id. `n_rounds`: rounds
-    planned. `first_round`: the first that the receiver takes part in.
+    planned. `first_round`: the first that the receiver takes part in. `hessian_shift`: see RunFacts.
     `start_round`: rounds that are done already; then `trees_digest` is that of the active party's trees and
     `state_digest` what the receiver sent with its last RoundKept, both empty if it has taken part in no round.
     """
@@ -41,6 +41,7 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     trees_digest: bytes
     state_digest: bytes
     told_sample: bool = False
+    hessian_shift: int = 0
 
 
 class Ready(Message, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +56,13 @@ class Ready(Message, frozen=True, forbid_unknown_fields=True):
     def amount(self) -> int:
         """Count the features."""
         return self.n_features
+
+
+class Prepare(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive, at most once and before the first round: set up now (PreparingPassive)."""
+
+    TAG = "prepare"
+    REVEALS = NOTHING
 
 
 class BeginRound(Message, frozen=True, forbid_unknown_fields=True):
@@ -342,6 +350,7 @@ class Stored(Message, frozen=True, forbid_unknown_fields=True):
 TRAINING_MESSAGES: tuple[type[Message], ...] = (
     Setup,
     Ready,
+    Prepare,
     BeginRound,
     Level,
     Choose,

@@ -1,6 +1,7 @@
 """The two roles that a protocol plays, and how a protocol under differential privacy replaces labels and gradients."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -74,6 +75,24 @@ class PassiveRole(RoleEnds, Protocol):
 
         Raises MessageError for a token that this party never offered.
         """
+
+
+class PreparingActive(Protocol):
+    """What an active role also has where `ProtocolSpec.prepares` is True."""
+
+    def preparing(self) -> AbstractContextManager[None]:
+        """A block that other work may be done in while the role sets up with passive roles that are in `prepare`.
+
+        Called at most once, before the first `begin_tree`; without it `begin_tree` sets up. The role alone talks to the
+        passive parties meanwhile.
+        """
+
+
+class PreparingPassive(Protocol):
+    """What a passive role also has where `ProtocolSpec.prepares` is True."""
+
+    def prepare(self) -> None:
+        """Set up with the active role, which is in `preparing`."""
 
 
 class HiddenActiveRole(ActiveSteps, Protocol):

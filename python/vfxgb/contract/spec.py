@@ -8,6 +8,7 @@ import msgspec
 
 from vfxgb.contract.contexts import ActiveContext, PassiveContext, ReleaseContext
 from vfxgb.contract.roles import ActiveRole, HiddenActiveRole, HiddenPassiveRole, PassiveRole, Release
+from vfxgb.contract.wire_cost import Saving, TrainingShape, WireCost
 from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.params import DEFAULT_BINS
 from vfxgb.transport.messages import Message
@@ -84,6 +85,13 @@ class ProtocolSpec:
     any RowStore offers, so that rows may be in shards; train/placing.py refuses the others. `row_bytes(params,
     n_outputs)` is what a passive party keeps per row and round, for the size of a shard. `secrets_with_rows` says that
     secrets of the active party lie where its rows are, so that a cluster must be allowed to hold keys.
+
+    When it sets up: `prepares` says that the roles can set up before the first round that passive parties take part in
+    (PreparingActive, PreparingPassive), while the active party grows the first tree alone (`reduced_leakage`).
+
+    What it costs: `wire_cost(params, shape)` is what its own messages take between the active party and one passive
+    party, or None where nobody knows; `WireCost.round_trips` are those beyond one a level. `savings(params)` are
+    settings that make a tree cheaper, those first that cost the model least.
     """
 
     name: str
@@ -110,6 +118,9 @@ class ProtocolSpec:
     row_bytes: Callable[[Any, int], int] = lambda params, n_outputs: 0  # noqa: ARG005
     secrets_with_rows: bool = False
     passive_epsilon: Callable[[Any, int], float] = lambda params, n_features: 0.0  # noqa: ARG005
+    prepares: bool = False
+    wire_cost: Callable[[Any, TrainingShape], WireCost] | None = None
+    savings: Callable[[Any], tuple[Saving, ...]] = lambda params: ()  # noqa: ARG005
 
     def under(self, params: Any) -> "ProtocolSpec":
         """The protocol as it is under these parameters. Its messages are among those of the protocol."""

@@ -35,6 +35,8 @@ from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.progress import tell
 from vfxgb.train.simulate import SimulatedInput, plan_for
 from vfxgb.train.simulate import fit as train
+from vfxgb.train.wire_estimate import announce
+from vfxgb.transport.line import KnownLine, LineDelayMs, LineMbit
 
 if TYPE_CHECKING:
     from vfxgb.audit import AuditReport
@@ -120,6 +122,8 @@ class PartyEstimator(EstimatorBase):
         workers_hold_key: bool = E.workers_hold_key,
         memory_limit: int | str | None = None,
         shards: int | None = None,
+        network_mbit: LineMbit = None,
+        network_delay_ms: LineDelayMs = None,
         **unknown: Any,
     ) -> None:
         self._store(locals())
@@ -145,8 +149,9 @@ class PartyEstimator(EstimatorBase):
         leaves the row out. eval_set: pairs (X, y), whose metrics go to evals_result_ under validation_0, validation_1,
         ...; `sample_weight_eval_set` has one entry for each. callbacks: see vfxgb.callbacks. verbose: True shows
         progress with the metrics of the eval sets, or of the training rows if there is none; False nothing, None a bar
-        on a terminal if it takes longer than two seconds, a number metrics every so many rounds. cuts: column ->
-        ascending cut points to use instead of quantiles, or what xgboost's QuantileDMatrix.get_quantile_cut() returns.
+        on a terminal if it takes longer than two seconds, a number metrics every so many rounds. True and numbers also
+        say first what a tree will take on the line (network_mbit). cuts: column -> ascending cut points to use instead
+        of quantiles, or what xgboost's QuantileDMatrix.get_quantile_cut() returns.
         Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
         """
         params = self.get_params()
@@ -170,9 +175,13 @@ class PartyEstimator(EstimatorBase):
         kept = params["privacy_dir"]
         if kept is not None and (not isinstance(kept, (str, os.PathLike)) or Path(kept).is_file()):
             raise bad_value("privacy_dir", kept, "a folder, or None")
-        given = SimulatedInput(*rows, read_cuts(cuts, layout), params["record"], engine, kept)
+        line = KnownLine(params["network_mbit"], params["network_delay_ms"])
+        given = SimulatedInput(*rows, read_cuts(cuts, layout), params["record"], engine, kept, line)
         protocol, protocol_params = self._protocol(layout), params["protocol_params"]
         plan = plan_for(given.tables, layout.active, settings, protocol, protocol_params)
+        if verbose:
+            features = {party: len(table.names) for party, table in given.tables.items()}
+            tell("\n".join(announce(plan, given.n_train, features, line)), verbose)
         result = train(given, plan, all_callbacks(callbacks, verbose))
         if len(result.ledger.privacy):
             tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", verbose)

@@ -3,6 +3,7 @@
 Notation: see the package.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,15 @@ class Objective(ABC):
         """Whether |g| <= 1 and h <= 1 for every row of weight 1."""
         bounds = self.spec.bounds
         return bounds is not None and max(bounds) <= 1.0
+
+    @property
+    def hessian_shift(self) -> int:
+        """How many bits the bound of h is below that of |g|, whatever the weight of the row; 0 where neither has one.
+
+        Sums of h then need so many bits fewer than sums of g.
+        """
+        bounds = self.spec.bounds
+        return 0 if bounds is None else max(0, math.floor(math.log2(bounds[0] / bounds[1])))
 
     n_outputs: int
     """K: trees per round, margins per row."""
@@ -103,11 +113,17 @@ class Objective(ABC):
         return values.reshape(len(values)) if self.n_outputs == 1 else values
 
     def gradient_scale(self, gradients: AnyFloat, hessians: AnyFloat) -> float:
-        """S of the fixed point: a power of two, at least every |g| and h, and at least the bounds that the spec has."""
+        """S of the fixed point: a power of two, at least every |g| and every h times 2**hessian_shift.
+
+        It is also at least the bounds that the spec has, so that it depends on the data only where weights are large.
+        """
         least = 0.0 if self.spec.bounds is None else power_of_two_above(max(self.spec.bounds))
         # np.max passes NaN on.
         extremes = [
-            part for array in (gradients, hessians) for part in (array.max(initial=0.0), -array.min(initial=0.0))
+            gradients.max(initial=0.0),
+            -gradients.min(initial=0.0),
+            hessians.max(initial=0.0) * 2**self.hessian_shift,
+            -hessians.min(initial=0.0),
         ]
         return max(least, power_of_two_above(float(np.max(extremes))))
 

@@ -32,11 +32,16 @@ def aes_blocks(transfer_bits: int) -> float:
 
 
 def choose_k(aes_speed: float | None = None, mbit: float | None = None) -> int:
-    """Transfer bits for `aes_speed` blocks a second and a line of `mbit` megabits a second; 6 if no speed is known."""
+    """Transfer bits for `aes_speed` blocks a second and a line of `mbit` megabits a second, None for what is not known.
+
+    Without a speed they are 6. Without a line they are 6, or fewer where AES is slow: more are for those who know that
+    their line is thin.
+    """
     if aes_speed is None:
         return DEFAULT_TRANSFER_BITS
     line = 1e6 * (USUAL_MBIT if mbit is None else mbit)
-    seconds = {k: 2 * aes_blocks(k) / aes_speed + pieces(k) / line for k in range(LEAST_CHOSEN, MAX_TRANSFER_BITS + 1)}
+    most = DEFAULT_TRANSFER_BITS if mbit is None else MAX_TRANSFER_BITS
+    seconds = {k: 2 * aes_blocks(k) / aes_speed + pieces(k) / line for k in range(LEAST_CHOSEN, most + 1)}
     return min(seconds, key=lambda k: seconds[k])
 
 

@@ -38,6 +38,10 @@ from vfxgb.party.training_input import training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.account import Account
+from vfxgb.train.plan import RunPlan
+from vfxgb.train.wire_estimate import FACTOR as LINE_FACTOR
+from vfxgb.train.wire_estimate import estimate_line
+from vfxgb.transport.line import KnownLine
 from vfxgb.transport.network import Peer
 from vfxgb.transport.network.certificates import Description, check_identity, check_peer
 
@@ -87,7 +91,8 @@ def check(config: PartyConfig) -> Iterator[Finding]:
         welcomes = yield from _peers(config, network, words)
         yield from _last_overlap(config, *(answer.n_rows for answer in welcomes))
         if params is not None and train is not None and len(welcomes) == len(config.peers):
-            yield _estimate(config, params, (train.table.n_rows, len(train.table.names)), welcomes)
+            own = (train.table.n_rows, len(train.table.names))
+            yield from _estimate(config, params, own, welcomes, network.limits.line)
 
 
 def _tried(subject: str, step: Callable[..., str], *arguments: Any) -> Finding:
@@ -176,6 +181,8 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
         bad.extend([finding] if finding.verdict == "bad" else [])
 
     need("protocol", _protocol, config)
+    if params is not None and not bad:
+        need("training", plan_of, config, params)
     known = params is not None and not bad
     need("resume", check_resume, config)
     if params is not None:
@@ -189,7 +196,9 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
     if bad or params is None:
         return params if known else None
     spec = protocol_by_name(config.protocol.name)
-    yield Finding("good", "training", f"{params.n_estimators} rounds of depth {params.max_depth} by {spec.name}")
+    bins = spec.default_bins if params.max_bin is None else params.bins
+    text = f"{params.n_estimators} rounds of depth {params.max_depth} by {spec.name}, max_bin {bins}"
+    yield Finding("good", "training", text + (f" (the default of {spec.name})" if params.max_bin is None else ""))
     if spec.security != "semi-honest":
         words = "; ".join(spec.attacks) or spec.summary
         yield Finding("warning", "protocol", f"{spec.name} does not protect: {words}")
@@ -201,6 +210,12 @@ def _protocol(config: PartyConfig) -> None:
     spec = protocol_by_name(config.protocol.name)
     require_consent(spec, make_protocol_params(spec, {**config.protocol.params, **config.protocol.local}))
     training_request(config, TrainParams(), resume=False)
+
+
+def plan_of(config: PartyConfig, params: TrainParams) -> RunPlan:
+    """Plan the run that the configuration is for. Raises what does not go together."""
+    given = {**config.protocol.params, **config.protocol.local}
+    return RunPlan.resolve(config.party, (config.party, *config.peers), "", params, config.protocol.name, given)
 
 
 def _request(config: PartyConfig, params: TrainParams | None, tables: Mapping[str, PartyTable]) -> TrainRequest | None:
@@ -294,17 +309,23 @@ def _ask(network: Network, name: str, words: Hello) -> tuple[Welcome, float, str
         session.channel.close()
 
 
-def _estimate(config: PartyConfig, params: TrainParams, own: tuple[int, int], welcomes: list[Welcome]) -> Finding:
+def _estimate(
+    config: PartyConfig, params: TrainParams, own: tuple[int, int], welcomes: list[Welcome], line: KnownLine
+) -> Iterator[Finding]:
+    """What the run takes in all, and what each tree takes on the line, with the setting that would halve it."""
     rows = min(own[0], *(answer.n_rows for answer in welcomes))
-    others = sum(answer.n_features for answer in welcomes)
+    plan = plan_of(config, params)
+    features = dict(zip(config.peers, (answer.n_features for answer in welcomes), strict=True))
+    on_line = estimate_line(plan, rows, {config.party: own[1], **features}, line)
+    if on_line is not None:
+        yield Finding("good", "line", f"{on_line.words(line)}; good to a factor of {LINE_FACTOR}")
     trees = params.n_estimators * params.num_class
-    shape = Shape(rows, own[1], others, params.bins, params.max_depth, trees)
-    spec = protocol_by_name(config.protocol.name)
-    given = {**config.protocol.params, **config.protocol.local}
-    costs = estimate(spec.name, make_protocol_params(spec, given), shape)
+    shape = Shape(rows, own[1], sum(features.values()), plan.params.bins, params.max_depth, trees)
+    costs = None if on_line is None else estimate(plan.spec.name, plan.protocol_params, shape, on_line)
     if costs is None:
-        return Finding("warning", "estimate", f"none: protocol {spec.name} was never measured")
-    return Finding(
+        yield Finding("warning", "estimate", f"none: protocol {plan.spec.name} was never measured")
+        return
+    yield Finding(
         "good",
         "estimate",
         f"about {duration(costs.seconds)}, {costs.bytes / MEGA:,.0f} MB on the wire, {costs.memory / MEGA:,.0f} MB of "

@@ -6,9 +6,9 @@ the passive parties' features in every node, and something per bucket once:
     cost = c0 + c1 rows + c2 rows features depth + c3 nodes features bins + c4 features bins
 
 The constants were fitted to small trainings with two cores (bench/e2e/estimate.py) and stand in costs.json alone: by
-protocol, c0 to c4 of what the first tree costs more than the others and of every tree, in seconds and in bytes. They
-are good to about a factor of three: processors differ, encryption grows with the size of keys (by its square, taken
-into account), trees stop early, and networks are slower than memory.
+protocol, c0 to c4 of what the first tree costs more than the others and of every tree, in seconds. They are good to
+about a factor of three: processors differ, encryption grows with the size of keys (by its square, taken into account),
+trees stop early, and networks are slower than memory. Bytes are what the protocol says (train/wire_estimate.py).
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
+
+from vfxgb.train.wire_estimate import LineEstimate
 
 KEY_BITS = 2048
 FACTOR = 3
@@ -45,8 +47,6 @@ class Costs:
 
     first_seconds: tuple[float, ...]
     seconds: tuple[float, ...]
-    first_bytes: tuple[float, ...]
-    bytes: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Estimate:
 COSTS = msgspec.json.decode(files("vfxgb.party").joinpath("costs.json").read_bytes(), type=dict[str, Costs])
 
 
-def estimate(protocol: str, params: Any, shape: Shape) -> Estimate | None:
+def estimate(protocol: str, params: Any, shape: Shape, line: LineEstimate) -> Estimate | None:
     """Estimate what a run of this shape takes; None for a protocol that was never measured.
 
-    `params` are the parameters of the protocol.
+    `params` are the parameters of the protocol, `line` is what passes between the parties.
     """
     costs = COSTS.get(protocol)
     if costs is None:
@@ -76,13 +76,13 @@ def estimate(protocol: str, params: Any, shape: Shape) -> Estimate | None:
     def cost(constants: tuple[float, ...]) -> float:
         return sum(constant * term for constant, term in zip(constants, known, strict=True))
 
-    seconds_each, size_each = cost(costs.seconds), cost(costs.bytes)
-    seconds, size = cost(costs.first_seconds) + seconds_each, cost(costs.first_bytes) + size_each
+    seconds_each, size_each = cost(costs.seconds), line.round / line.outputs
+    seconds, size = cost(costs.first_seconds) + seconds_each, line.setup + size_each
     values = shape.rows * shape.own * BYTES_PER_VALUE + shape.rows * BYTES_PER_ROW
     return Estimate(
         (seconds + later * seconds_each) * (bits / KEY_BITS) ** 2,
-        (size + later * size_each) * (bits / KEY_BITS) + ALIGN_BYTES * shape.rows,
-        BASE_BYTES + values + size * (bits / KEY_BITS),
+        size + later * size_each + ALIGN_BYTES * shape.rows,
+        BASE_BYTES + values + size,
     )
 
 

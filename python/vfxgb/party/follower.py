@@ -131,6 +131,7 @@ class Follower:
                 ids=held.ids.digests[positions],
                 local_params=config.protocol.local,
                 engine=engines[config.party],
+                line=self._settings.network.limits.line,
             )
             hooks = PassiveHooks(
                 keep=partial(self._keep, look),

@@ -92,17 +92,19 @@ class Session:
         """Let further messages pass from now on; the limits of the network say how long one may take."""
         self.channel.use(Catalogue((*PARTY_MESSAGES, *messages)))
 
-    def begin(self, words: Hello, steps: Sequence[str], messages: Iterable[type[Message]]) -> None:
-        """Ask for what `words` say, and speak `messages` from then on.
+    def begin(self, words: Hello, steps: Sequence[str], messages: Iterable[type[Message]]) -> Welcome:
+        """Ask for what `words` say, and speak `messages` from then on; returns the peer's answer.
 
         Raises what `greet` raises; AlignmentError, which the peer is told, unless it normalises its ids by `steps`.
         """
-        text = other_steps(self.channel.peer, greet(self, words), steps)
+        answer = greet(self, words)
+        text = other_steps(self.channel.peer, answer, steps)
         if text:
             error = AlignmentError(f"{self.channel.own} aligning ids: {text}")
             self.channel.abort(error)
             raise error
         self.speak(messages)
+        return answer
 
     def traffic(self) -> TrafficRecord:
         """Return what passed so far."""

@@ -56,6 +56,7 @@ from vfxgb.train.plan import ActiveHooks, RunPlan
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import changed_settings, lasting_params, plain_params, shared_params
 from vfxgb.train.sides import LeadResult, run_active
+from vfxgb.train.wire_estimate import announce
 from vfxgb.transport.frame import RUN_BYTES
 
 Progress = Callable[[str, int, int], None]
@@ -256,10 +257,14 @@ class Trainer:
         config = self.config
         request = self.request
         words = hello("train", self.run_id, config.purpose, train=request)
-        for session in sessions.values():
-            session.begin(words, config.data.normalise, training_talk(self.plan.spec.name))
+        talk = training_talk(self.plan.spec.name)
+        answers = {name: session.begin(words, config.data.normalise, talk) for name, session in sessions.items()}
         rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
         self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
+        features = {name: answer.n_features for name, answer in answers.items()}
+        features[config.party] = len(self.train.table.names)
+        for text in announce(self.plan, self._sizes["train"], features, self._network.limits.line):
+            self._tell(text)
         self._kept = load_state(ActiveState, self.folder.checkpoint_file) if request.resume else None
         if self._kept is not None:
             self._pace.go_on(self._kept.pace, self._kept.rounds)
@@ -335,6 +340,7 @@ class Trainer:
             engine=engine,
             privacy=PrivacyFolder(self.config.folder, self.config.party),
             ids=self.train.ids.digests[groups[0]],
+            line=self._network.limits.line,
         )
 
     def _record(self) -> RunRecord:

@@ -5,7 +5,7 @@ takes over what its state holds and goes on with the next round.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,8 +13,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import ActiveContext, ActiveRole, Gradients, HiddenActiveRole, Release, ReleaseContext, RunFacts
-from vfxgb.contract.messages import Commit, Finish, Ready, Sealed, Setup, Stored
+from vfxgb.contract import (
+    ActiveContext,
+    ActiveRole,
+    Gradients,
+    HiddenActiveRole,
+    PreparingActive,
+    Release,
+    ReleaseContext,
+    RunFacts,
+)
+from vfxgb.contract.messages import Commit, Finish, Prepare, Ready, Sealed, Setup, Stored
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
@@ -37,7 +46,8 @@ from vfxgb.train.rounds import evaluate, run_rounds
 from vfxgb.train.settings import active_settings, plain_params
 from vfxgb.train.target import Learning, Target
 from vfxgb.train.transcript import note_bins
-from vfxgb.transport.channel import Channel
+from vfxgb.transport.channel import Channel, broadcast
+from vfxgb.transport.line import UNKNOWN_LINE, KnownLine
 from vfxgb.transport.rows import rows_digest
 from vfxgb.tree.columns import Layout, RoundColumns
 from vfxgb.tree.grower import Grower, Growth
@@ -61,7 +71,7 @@ class ActiveInput:
     `engine` is where the rows lie and are worked on. It is None for this process, which then reads `table` and `labels`
     (with the weights) whole if they describe where to read them. `privacy` is where releases are kept over all runs;
     None keeps them for this run only. `ids` are uint8[n, 16] of the training rows at least, different for different
-    rows; None means that a row is known by its place.
+    rows; None means that a row is known by its place. `line` is what is known of the line to the others.
     """
 
     table: Table | Source
@@ -75,6 +85,7 @@ class ActiveInput:
     engine: Engine | None = None
     privacy: PrivacyFolder | None = None
     ids: NDArray[np.uint8] | None = None
+    line: KnownLine = UNKNOWN_LINE
 
 
 class ActiveParty:
@@ -173,6 +184,7 @@ class ActiveParty:
             missing_strategy=params.missing_strategy,
             min_bucket_rows=params.min_bucket_rows,
             told_sample=params.told_sample,
+            hessian_shift=self._hessian_shift,
             constrained=given.constraints is not None,
             first_round=1 if params.reduced_leakage else 0,
             run=self._plan.run_id,
@@ -194,7 +206,14 @@ class ActiveParty:
         plan, given = self._plan, self._given
         bits = fraction_bits(given.n_train, self._options.precision_bits)
         facts = (plan.protocol_params, plan.params, given.n_train, self._objective.n_outputs, bits, given.threads)
-        return vars(RunFacts(*facts, self.timings, self.events))
+        return vars(RunFacts(*facts, self.timings, self.events, hessian_shift=self._hessian_shift))
+
+    @property
+    def _hessian_shift(self) -> int:
+        """See RunFacts; 0 where the fixed point follows from bounds of the protocol's own."""
+        options = self._options
+        bounded = options.gradient_bound is not None or options.weight_bound is not None
+        return 0 if bounded else self._objective.hessian_shift
 
     def run(self) -> ActiveShare:
         """Train to the end."""
@@ -256,6 +275,7 @@ class ActiveParty:
                     progress=self._progress,
                     secrets=self._hooks.secrets,
                     remarks=self.remarks,
+                    line=given.line,
                 )
             )
         columns = RoundColumns(layout, params)
@@ -305,7 +325,8 @@ class ActiveParty:
 
     def _boost(self, round_index: int, learning_rate: float) -> None:
         self._keeper.begin_round()
-        growing = self._grower.grow(self._gradients(round_index), self._alone(round_index))
+        with self._preparing(round_index):
+            growing = self._grower.grow(self._gradients(round_index), self._alone(round_index))
         shapes = [tree.shape(learning_rate) for tree in growing]
         self._keeper.end_round(round_index, shapes, {} if self._alone(round_index) else self._channels)
         grown = self._grown
@@ -319,6 +340,21 @@ class ActiveParty:
                 grown.trees.append(shape)
                 grown.target.add(tree.partition, shape.value.astype(np.float32), k)
             grown.target.end_round()
+
+    def _preparing(self, round_index: int) -> AbstractContextManager[None]:
+        """A block in which the role sets up, if the others hear nothing of this round and the protocol can.
+
+        Rows in shards are worked on by one thread: with them the set-up comes first.
+        """
+        another = self._params.n_estimators > 1
+        if not (self._alone(round_index) and another and self._plan.spec.prepares and self._channels):
+            return nullcontext()
+        broadcast(list(self._channels.values()), Prepare())
+        preparing = cast("PreparingActive", self._role).preparing()
+        if self._given.engine is None:
+            return preparing
+        with preparing:
+            return nullcontext()
 
     def _alone(self, round_index: int) -> bool:
         """Whether the others hear nothing of a round."""

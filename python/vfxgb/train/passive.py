@@ -2,7 +2,7 @@
 
 It does what the active party's messages ask, in the only order it accepts:
 
-    Setup -> Ready; per round BeginRound, (Level, [Choose -> SplitRows])*, EndRound -> RoundKept;
+    Setup -> Ready; [Prepare]; per round BeginRound, (Level, [Choose -> SplitRows])*, EndRound -> RoundKept;
     Finish -> Commit, Sealed -> Stored
 
 Type, round, depth and every size are checked before anything is used. What comes within a round is in passive_shown.py
@@ -22,8 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.binned import BinnedTable
-from vfxgb.contract import Disclosed, HiddenPassiveRole, PassiveContext, PassiveRole, ProtocolSpec
-from vfxgb.contract.messages import Commit, EndRound, Finish, Ready, RoundKept, Sealed, Setup, Stored
+from vfxgb.contract import (
+    Disclosed,
+    HiddenPassiveRole,
+    PassiveContext,
+    PassiveRole,
+    PreparingPassive,
+    ProtocolSpec,
+)
+from vfxgb.contract.messages import Commit, EndRound, Finish, Prepare, Ready, RoundKept, Sealed, Setup, Stored
 from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
@@ -31,6 +38,7 @@ from vfxgb.engine.base import Engine
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
 from vfxgb.model.shares import PassiveShare, Seal
+from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds
 from vfxgb.train.digests import table_digest
@@ -44,6 +52,7 @@ from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.transcript import note_bins
 from vfxgb.transport.channel import Channel
+from vfxgb.transport.line import UNKNOWN_LINE, KnownLine
 from vfxgb.transport.rows import check_rows, rows_digest
 
 
@@ -61,7 +70,8 @@ class PassiveInput:
 
     `privacy` is where releases are kept over all runs; None keeps them for this run only. `ids` are uint8[n_rows, 16],
     different for different rows; None means that a row is known by its place. `engine` is where the rows lie and are
-    worked on, None for this process; only with an engine may `table` be a description of where to read it.
+    worked on, None for this process; only with an engine may `table` be a description of where to read it. `line` is
+    what is known of the line to the active party.
     """
 
     table: Table | Source
@@ -74,6 +84,7 @@ class PassiveInput:
     privacy: PrivacyFolder | None = None
     ids: NDArray[np.uint8] | None = None
     engine: Engine | None = None
+    line: KnownLine = UNKNOWN_LINE
 
 
 class PassiveParty:
@@ -141,7 +152,7 @@ class PassiveParty:
             self._keeper.keep()
 
     def _take_part(self) -> None:
-        handlers: Handlers = {**self._rounds.handlers, EndRound: self._end_round}
+        handlers: Handlers = {**self._rounds.handlers, EndRound: self._end_round, Prepare: self._prepare_role}
         while True:
             with self.timings.phase("wait"):
                 message = self._channel.recv(*handlers, Finish)
@@ -158,6 +169,11 @@ class PassiveParty:
             raise MessageError(
                 f"{self.party} setting up: found {setup.n_train} training rows of {setup.n_rows}, {setup.n_outputs} "
                 f"outputs and depth {setup.max_depth}, wanted at least 1 of each and no more training rows than rows"
+            )
+        if not 0 <= setup.hessian_shift <= MAX_FRACTION_BITS:
+            raise MessageError(
+                f"{self.party} setting up: found hessians {setup.hessian_shift} bits below gradients, wanted 0 to "
+                f"{MAX_FRACTION_BITS}"
             )
         if setup.run != self._run_id:
             raise MessageError(
@@ -193,7 +209,7 @@ class PassiveParty:
         self._check(setup)
         spec, own_params = self._protocol(setup)
         check_hidden_nodes(spec, setup.min_bucket_rows, setup.told_sample)
-        self.shows_nodes = spec.shows_nodes
+        self.shows_nodes, self._may_prepare = spec.shows_nodes, spec.prepares
         table = self._given.table
         self._setup = setup
         settings = passive_settings(setup, self._given.cuts, self._given.constraints)
@@ -226,6 +242,8 @@ class PassiveParty:
                 release_once=self._keeper.release_once,
                 rounds_left=setup.n_rounds - setup.start_round,
                 max_depth=setup.max_depth,
+                hessian_shift=setup.hessian_shift,
+                line=self._given.line,
             )
         )
         run = PassiveRun(
@@ -254,8 +272,18 @@ class PassiveParty:
         )
         return place_rows(given.table, how).bin(given.cuts)
 
+    def _prepare_role(self, message: Prepare) -> None:  # noqa: ARG002 - it says nothing else
+        if not self._may_prepare:
+            raise MessageError(
+                f"{self.party} setting up: found a message {Prepare.TAG!r}, wanted it at most once, before the first "
+                "round, and of a protocol that sets up"
+            )
+        self._may_prepare = False
+        cast("PreparingPassive", self._role).prepare()
+
     def _begin_round(self, round_index: int) -> None:
         """See PassiveRun.begin."""
+        self._may_prepare = False
         if self._given.begin is not None:
             self._given.begin(round_index, self._setup.n_outputs)
         with self.timings.phase("keep"):

@@ -30,8 +30,8 @@ class RunPlan:
 
     `party` is the active party. `parties` names all of them, in the order that global feature ids follow. `run_id` is
     hexadecimal and the same at every party. `params` are the parameters of the trees, with the protocol's own
-    `max_bin` where the user gave none. `spec` is the protocol, and
-    `protocol_params` are its parameters in the protocol's own class, with every default filled in.
+    `max_bin` where the user gave none; `default_bins` says so. `spec` is the protocol, and `protocol_params` are its
+    parameters in the protocol's own class, with every default filled in.
     """
 
     party: str
@@ -40,6 +40,7 @@ class RunPlan:
     params: TrainParams
     spec: ProtocolSpec
     protocol_params: Any
+    default_bins: bool = False
 
     @classmethod
     def resolve(
@@ -63,9 +64,10 @@ class RunPlan:
                 f"planning a run: rounding={params.rounding!r} with protocol {spec.name!r}, wanted 'nearest': "
                 "leaf weights from the true gradients would undo what the protocol replaces; leave rounding out"
             )
-        if params.max_bin is None:
+        default_bins = params.max_bin is None
+        if default_bins:
             params = replace(params, max_bin=spec.default_bins)
-        return cls(party, tuple(parties), run_id, params, spec, own_params)
+        return cls(party, tuple(parties), run_id, params, spec, own_params, default_bins)
 
     @property
     def options(self) -> EngineOptions:

@@ -41,6 +41,7 @@ from vfxgb.train.sides import LeadResult, enter, run_active, training_messages
 from vfxgb.train.transcript import Recorder, Transcript
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
+from vfxgb.transport.line import UNKNOWN_LINE, KnownLine
 from vfxgb.transport.messages import Catalogue
 from vfxgb.transport.threads import PartyThread, running
 from vfxgb.transport.traffic import Traffic
@@ -78,7 +79,7 @@ class SimulatedInput:
     party's rows lie and are worked on; with one that has shards, tables and labels (with the weights) may be
     descriptions of where to read them. `privacy_dir`: a folder, made if it is not there, in which every party keeps
     what it releases under differential privacy, to be used again, and its account over all runs (releases.py); None:
-    this run only.
+    this run only. `line`: what is known of the line that the parties would have between them.
     """
 
     tables: Mapping[str, Table | Source]
@@ -90,6 +91,7 @@ class SimulatedInput:
     record: bool = False
     engine: EngineSettings = field(default_factory=EngineSettings)
     privacy_dir: str | os.PathLike[str] | None = None
+    line: KnownLine = UNKNOWN_LINE
 
 
 def plan_for(
@@ -174,6 +176,7 @@ def _inputs(
             local,
             privacy=_privacy(given.privacy_dir, party),
             engine=engines[party],
+            line=given.line,
         )
         for party, table in tables.items()
         if party != active
@@ -190,6 +193,7 @@ def _inputs(
         directions.get(active),
         engines[active],
         _privacy(given.privacy_dir, active),
+        line=given.line,
     )
     return own, theirs
 

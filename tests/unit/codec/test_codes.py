@@ -26,8 +26,22 @@ def test_exact_changes_nothing() -> None:
 
 @pytest.mark.parametrize("pair", [(257, 0), (-257, 0), (0, 257), (0, -1)])
 def test_exact_refuses_what_was_not_planned(pair) -> None:
-    with pytest.raises(CapacityError, match=r"magnitudes up to 2\*\*8 and no negative hessian"):
+    with pytest.raises(CapacityError, match=r"magnitudes up to 2\*\*8, and hessians from 0 to 256"):
         ExactCode(rows=1, fraction_bits=8).encode(np.array([pair]), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "bits", "shift"), [(1, 8, 2), (7, 8, 2), (8, 8, 1), (1000, 40, 2), (5, 1, 2), (5, 0, 2)]
+)
+def test_exact_slots_hold_the_largest_sums_and_no_more(rows: int, bits: int, shift: int) -> None:
+    """Of hessians that are `shift` bits smaller; one whose bound is below 1 is rounded to 0 or 1."""
+    code = ExactCode(rows, bits, shift)
+    most = max(1, 2**bits // 2**shift)
+    assert code.widths.h_bits == (rows * most).bit_length()
+    assert code.widths.g_bits == ExactCode(rows, bits).widths.g_bits
+    code.encode(np.full((rows, 2), [2**bits, most]), 1.0)
+    with pytest.raises(CapacityError, match=f"hessians from 0 to {most}"):
+        code.encode(np.array([[0, most + 1]]), 1.0)
 
 
 def test_exact_refuses_one_row_more() -> None:

@@ -59,7 +59,27 @@ def test_zero_weight_rows_have_no_gradient_and_scale_is_a_power_of_two(kind: str
     assert (h[::2] <= np.float32(1e-16)).all()
     scale = objective.gradient_scale(g, h)
     assert np.log2(scale).is_integer()
-    assert scale / 2 < max(1.0, np.abs(g).max(), h.max()) <= scale
+    assert scale / 2 < max(1.0, np.abs(g).max(), h.max() * 2**objective.hessian_shift) <= scale
+
+
+@pytest.mark.parametrize(
+    ("kind", "shift"), [("binary:logistic", 2), ("multi:softprob", 1), ("reg:squarederror", 0), ("count:poisson", 0)]
+)
+def test_hessians_are_smaller_than_the_scale_by_what_the_loss_says(kind: str, shift: int) -> None:
+    """However rows are weighted, and however small gradients have become."""
+    chosen = {"scale_pos_weight": 30.0} if kind == "binary:logistic" else {}
+    objective = make_objective(TrainParams(objective=kind, **KINDS[kind], **chosen))
+    assert objective.hessian_shift == shift
+    rng = np.random.default_rng(1)
+    labels = objective.check_labels(rng.integers(0, 2, 200))
+    for spread, heavy in ((0.0, 1.0), (3.0, 1.0), (1.0, 100.0), (8.0, 1e5)):
+        weights = np.where(rng.random(200) < 0.1, heavy, 1.0).astype(np.float32)
+        # Margins that are right, so that |g| is as small as h.
+        sides = (2 * labels - 1)[:, None] * np.where(np.arange(objective.n_outputs) == 0, 1, -1)
+        g, h = objective.gradients(spread * sides, labels, weights)
+        scale = objective.gradient_scale(g, h)
+        assert h.max() * 2**shift <= scale
+        assert np.abs(g).max() <= scale
 
 
 @pytest.mark.parametrize("kind", ["binary:logistic", "multi:softprob"])

@@ -8,6 +8,8 @@ from vfxgb.ot.transfer_bits import aes_blocks, pieces
 
 # Blocks a second of a processor with VAES, of one with AES-NI, and of none of both.
 WIDE, NARROW, PORTABLE = 1.2e9, 0.45e9, 0.02e9
+# A processor so fast that a line which nobody told would be taken for the narrow part.
+FAST = 3e9
 
 
 def test_costs() -> None:
@@ -23,6 +25,8 @@ def test_costs() -> None:
         (None, None, 6),
         (None, 10, 6),
         (WIDE, None, 6),
+        (FAST, None, 6),
+        (FAST, 300, 8),
         (WIDE, 100, 8),
         (WIDE, 200, 7),
         (WIDE, 2_000, 4),
@@ -50,4 +54,4 @@ def test_choices_are_monotone() -> None:
 def test_the_speed_is_measured_once() -> None:
     assert measured_aes_speed() == measured_aes_speed() > 0
     assert _native.ot.leaf_sum_path() in {"portable", "aesni", "vaes", "vaes512"}
-    assert 2 <= choose_k(measured_aes_speed()) <= 8
+    assert 2 <= choose_k(measured_aes_speed()) <= 6

@@ -11,6 +11,7 @@ import pytest
 from network_runs import made_days_ago
 from vfxgb.cli.train_progress import Lines, make_progress
 from vfxgb.errors import ColumnNameError, ConfigError, LabelError, MessageError, PeerError, TableError
+from vfxgb.params import TrainParams
 from vfxgb.party.check import check, duration
 from vfxgb.party.config import load_config
 from vfxgb.party.dialling import FIRST_WAIT, LONGEST_WAIT, Patience
@@ -22,9 +23,12 @@ from vfxgb.party.record import RunRecord
 from vfxgb.party.session import check_talk, hello, need_role, need_train, welcome
 from vfxgb.party.tables import agreed, column_names, read_table
 from vfxgb.party.training_input import read_params, secret_box, training_request
-from vfxgb.protocols import make_protocol_params, protocol_by_name, shipped_protocols
+from vfxgb.protocols import protocol_by_name, shipped_protocols
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingState
+from vfxgb.train.plan import RunPlan
+from vfxgb.train.wire_estimate import estimate_line
+from vfxgb.transport.line import KnownLine
 from vfxgb.transport.messages import Catalogue, encode
 from vfxgb.transport.network.certificates import describe, issue, make_authority
 from vfxgb.transport.rows import rows_digest
@@ -52,6 +56,13 @@ def test_patience_is_not_for_a_peer_that_failed_for_good():
     assert Patience(100.0).next(error) is not None
 
 
+def estimated(protocol, given, shape):
+    params = TrainParams(n_estimators=shape.trees, max_depth=shape.depth, max_bin=shape.bins)
+    plan = RunPlan.resolve("bank", ("bank", "shop"), "", params, protocol, given)
+    line = estimate_line(plan, shape.rows, {"bank": shape.own, "shop": shape.others}, KnownLine())
+    return estimate(protocol, plan.protocol_params, shape, line)
+
+
 def test_every_protocol_has_an_estimate_that_grows_with_the_run():
     assert set(COSTS) == set(shipped_protocols())
     small, large = Shape(1000, 5, 5, 32, 4, 10), Shape(2000, 5, 10, 64, 5, 20)
@@ -60,21 +71,19 @@ def test_every_protocol_has_an_estimate_that_grows_with_the_run():
         given = {"epsilon": 1.0} if name in ("ldp", "federboost") else {}
         if "insecure" in spec.params.__struct_fields__:
             given["insecure"] = True
-        params = make_protocol_params(spec, given)
-        less, more = estimate(name, params, small), estimate(name, params, large)
+        less, more = estimated(name, given, small), estimated(name, given, large)
         assert 0 < less.seconds < more.seconds
         assert 0 < less.bytes < more.bytes
         assert 0 < less.memory < more.memory
-    assert estimate("unheard of", None, small) is None
+    assert estimate("unheard of", None, small, None) is None
     assert terms(Shape(3, 1, 2, 10, 3, 1)) == (1.0, 3.0, 27.0, 36.0, 6.0)
     assert (duration(0.1), duration(600), duration(7200)) == ("1 s", "10 min", "2.0 h")
 
 
 def test_a_larger_key_takes_longer():
-    spec = protocol_by_name("batch_he")
     shape = Shape(1000, 5, 5, 32, 4, 10)
-    normal = estimate("batch_he", make_protocol_params(spec, {"key_bits": 2048}), shape)
-    large = estimate("batch_he", make_protocol_params(spec, {"key_bits": 4096}), shape)
+    normal = estimated("batch_he", {"key_bits": 2048}, shape)
+    large = estimated("batch_he", {"key_bits": 4096}, shape)
     assert large.seconds == pytest.approx(4 * normal.seconds)
 
 

@@ -30,7 +30,7 @@ def run(view: AttackerView) -> Outcome:
 def _pairs(view: AttackerView, active: str) -> dict[int, NDArray[np.uint64]]:
     """Round -> uint64[rows, 2], of the first slot of the first tree."""
     params = make_protocol_params(protocol_by_name(view.protocol), view.setup.protocol_params)
-    codec = pair_codec(params, view.setup.n_train, 1)
+    codec = pair_codec(params, view.setup.n_train, view.setup.hessian_shift, 1)
     seen: dict[int, list[NDArray[np.uint64]]] = {}
     for message in view.messages(active, OtGradients.TAG, OtGradients):
         if message.tree == 0:

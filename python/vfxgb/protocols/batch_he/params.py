@@ -48,11 +48,11 @@ class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
             raise ValueError("encoding='batchcrypt' gives wrong sums and is here to show it: pass insecure=True")
 
 
-def batch_code(params: BatchHeParams, n_train: int) -> PairCode:
+def batch_code(params: BatchHeParams, n_train: int, hessian_shift: int) -> PairCode:
     """The code that the parameters ask for."""
     slots = (n_train, params.alpha, params.alpha_max, params.r, params.padding)
     if params.encoding == "shift":
         return ShiftCode(*slots, s=params.s)
     if params.encoding == "batchcrypt":
         return BatchCryptCode(*slots)
-    return exact_code(params, n_train)
+    return exact_code(params, n_train, hessian_shift)

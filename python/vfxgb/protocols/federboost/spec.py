@@ -1,10 +1,18 @@
 """What `federboost` is."""
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import ProtocolSpec, TrainingShape, WireCost
 from vfxgb.protocols.federboost.active import FederBoostActive
 from vfxgb.protocols.federboost.messages import Buckets, Usable
 from vfxgb.protocols.federboost.params import FederBoostParams
 from vfxgb.protocols.federboost.passive import FederBoostPassive
+
+BUCKET_BYTES = 2
+
+
+def federboost_cost(params: FederBoostParams, shape: TrainingShape) -> WireCost:  # noqa: ARG001
+    """Every row's bucket in every feature, once."""
+    return WireCost(setup=BUCKET_BYTES * shape.rows * shape.features)
+
 
 SPEC = ProtocolSpec(
     name="federboost",
@@ -25,4 +33,5 @@ SPEC = ProtocolSpec(
     repeatable=False,
     passive_epsilon=FederBoostParams.row_epsilon,
     hides_missing=True,
+    wire_cost=federboost_cost,
 )

@@ -32,7 +32,7 @@ class HeSource:
         self._context = context
         self._layout = layout
         self._params: HeParams = context.params
-        self._code = layout.code(context.params, context.n_train)
+        self._code = layout.code(context.params, context.n_train, context.hessian_shift)
         self._key: PrivateKey | None = None
         self._values: RowValues | None = None
         self._step = 1.0

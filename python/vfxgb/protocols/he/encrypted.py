@@ -5,6 +5,7 @@ from functools import partial
 from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.active import make_active
 from vfxgb.protocols.he.attack_texts import ATTACKS, MESSAGES, QUICK
+from vfxgb.protocols.he.cost import he_cost, he_savings
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.params import HeParams, he_options
 from vfxgb.protocols.he.passive import HePassive
@@ -26,4 +27,6 @@ def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLa
         options=he_options,
         sharded=True,
         row_bytes=layout.row_bytes,
+        wire_cost=partial(he_cost, layout=layout),
+        savings=he_savings,
     )

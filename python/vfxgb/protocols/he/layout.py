@@ -16,12 +16,13 @@ from vfxgb.protocols.he.params import HeParams
 class HeLayout:
     """`together`: pairs share a ciphertext as far as they fit; otherwise every g and every h has its own.
 
-    `code`: the code that the parameters (of the protocol's own class) ask for, given the number of training rows.
+    `code`: the code that the parameters (of the protocol's own class) ask for, given the number of training rows and
+    `hessian_shift` (RunFacts).
     `most_pairs`: how many pairs may share a ciphertext by these parameters, None for as many as fit.
     """
 
     together: bool
-    code: Callable[[Any, int], PairCode]
+    code: Callable[[Any, int, int], PairCode]
     most_pairs: Callable[[Any], int | None] = lambda _: None
 
     def row_bytes(self, params: HeParams, n_outputs: int) -> int:
@@ -35,10 +36,13 @@ class HeLayout:
 
     def plan(self, code: PairCode, params: HeParams, n_outputs: int, key: PublicKey) -> SlotPlan:
         """The slots for a key. Raises CapacityError."""
-        capacity = key.max_plaintext.bit_length()
+        return self.plan_within(code, params, n_outputs, key.max_plaintext.bit_length())
+
+    def plan_within(self, code: PairCode, params: HeParams, n_outputs: int, capacity: int) -> SlotPlan:
+        """The slots for plaintexts of so many bits. Raises CapacityError."""
         return plan_slots(code.widths, n_outputs, capacity, self.together, params.pack_sums, self.most_pairs(params))
 
 
-def exact_code(params: HeParams, n_train: int) -> ExactCode:
+def exact_code(params: HeParams, n_train: int, hessian_shift: int) -> ExactCode:
     """The code of every exact run."""
-    return ExactCode(n_train, fraction_bits(n_train, params.precision_bits))
+    return ExactCode(n_train, fraction_bits(n_train, params.precision_bits), hessian_shift)

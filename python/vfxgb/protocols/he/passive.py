@@ -30,7 +30,7 @@ class HePassive(ShownSums):
         super().__init__(context)
         self._layout = layout
         self._params: HeParams = context.params
-        self._code = layout.code(context.params, context.n_train)
+        self._code = layout.code(context.params, context.n_train, context.hessian_shift)
         self._key: PublicKey | None = None
         self._rows: EncryptedRows | None = None
         self._rerandomised = 0

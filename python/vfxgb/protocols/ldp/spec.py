@@ -1,12 +1,22 @@
 """What `ldp` is."""
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import ProtocolSpec, Saving, TrainingShape, WireCost
 from vfxgb.protocols.ldp.active import make_active
 from vfxgb.protocols.ldp.messages import LdpGradients, LdpPrinted
 from vfxgb.protocols.ldp.params import LdpParams, ldp_options
 from vfxgb.protocols.ldp.passive import make_passive
 from vfxgb.protocols.ldp.release import make_release
+from vfxgb.protocols.scored.cost import scored_cost
 from vfxgb.protocols.scored.messages import SCORED_MESSAGES
+
+NUMBER_BYTES = 8
+
+
+def ldp_cost(params: LdpParams, shape: TrainingShape) -> WireCost:
+    """Noisy gradients, to second order hessians too; as printed new ones on every level."""
+    numbers = shape.depth if params.as_printed else 1 if params.first_order else 2
+    return scored_cost(shape) + WireCost(tree=NUMBER_BYTES * numbers * shape.sampled)
+
 
 SPEC = ProtocolSpec(
     name="ldp",
@@ -32,4 +42,6 @@ SPEC = ProtocolSpec(
     shows_sums=False,
     repeatable=False,
     local_params=("private_stage_trees",),
+    wire_cost=ldp_cost,
+    savings=lambda params: () if params.first_order else (Saving({"order": 1}),),
 )

@@ -1,12 +1,22 @@
 """What `masked` is."""
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import ProtocolSpec, Saving, TrainingShape, WireCost
 from vfxgb.protocols.masked.active import MaskedActive
 from vfxgb.protocols.masked.messages import MASKED_MESSAGES
 from vfxgb.protocols.masked.params import MaskedParams, masked_options
 from vfxgb.protocols.masked.passive import MaskedPassive
 from vfxgb.protocols.masked.release import make_release
+from vfxgb.protocols.scored.cost import scored_cost
 from vfxgb.protocols.scored.messages import SCORED_MESSAGES
+
+NUMBER_BYTES = 8
+
+
+def masked_cost(params: MaskedParams, shape: TrainingShape) -> WireCost:
+    """On every level, for each candidate and row: W numbers of noise, and masked gradients, and hessians, back."""
+    numbers = (params.W + params.order) * shape.candidates * shape.depth * shape.sampled
+    return scored_cost(shape) + WireCost(tree=NUMBER_BYTES * numbers, round_trips=shape.depth)
+
 
 SPEC = ProtocolSpec(
     name="masked",
@@ -38,4 +48,6 @@ SPEC = ProtocolSpec(
     release=make_release,
     shows_sums=False,
     repeatable=False,
+    wire_cost=masked_cost,
+    savings=lambda params: (Saving({"W": 1}),) if params.W > 1 else (Saving({"order": 1}),) * (params.order > 1),
 )

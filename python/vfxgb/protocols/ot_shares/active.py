@@ -1,6 +1,7 @@
 """The active party's side of `ot_shares`: it owns the trees of masks, masks gradients and opens sums."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ from vfxgb import _native
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
 from vfxgb.protocols.open_sums.active import OpenedSums, OpenedTree
+from vfxgb.protocols.ot_shares.beside import beside
 from vfxgb.protocols.ot_shares.messages import OtGradients, OtSlots, OtSums, TreeSums
 from vfxgb.protocols.ot_shares.owner import OwnerKeys, Run
 from vfxgb.protocols.ot_shares.params import OtSharesParams
@@ -37,12 +39,12 @@ class GrowingShares:
 
 
 class OtSource:
-    """A SumSource over shares. The set-up is done with the first round that takes place with others."""
+    """A SumSource over shares. The set-up is done with the first round with others, or before it (`preparing`)."""
 
     def __init__(self, context: ActiveContext) -> None:
         self._context = context
         self._params: OtSharesParams = context.params
-        self._codec = pair_codec(context.params, context.n_train, context.threads)
+        self._codec = pair_codec(context.params, context.n_train, context.hessian_shift, context.threads)
         self._keys: dict[str, OwnerKeys] = {}
         self._trees: dict[tuple[str, int], GrowingShares] = {}
         self._counter = 0
@@ -54,8 +56,7 @@ class OtSource:
     def begin_tree(self, gradients: Gradients) -> None:
         """Send every passive party every sampled row's pair, masked for each of its slots."""
         if not self._keys:
-            with self._context.timings.phase("set-up"):
-                self._set_up()
+            self._set_up(self._context.progress)
         code, rows = self._codec.exact, self._context.rows
         pairs = [rows.encoded(values, code, gradients.step) for values in gradients.pairs]
         for party, channel in self._context.channels.items():
@@ -83,14 +84,27 @@ class OtSource:
                 else:
                     self._send_rows(party, round_index, tree, chunk)
 
-    def _set_up(self) -> None:
+    def preparing(self) -> AbstractContextManager[None]:
+        """See PreparingActive."""
+        channels = list(self._context.channels.values())
+        # Callbacks hear nothing of it: they are called by the thread that grows trees.
+        return beside(lambda unit_done: self._set_up(lambda *_: unit_done()), channels)
+
+    def _set_up(self, progress: Callable[[str, int, int], None]) -> None:
+        """Make the masks of all passive parties; `progress` is that of ActiveContext."""
+        with self._context.timings.phase("set-up"):
+            self._make_keys(progress)
+
+    def _make_keys(self, progress: Callable[[str, int, int], None]) -> None:
         context = self._context
         before = sum(channel.traffic.total_bytes for channel in context.channels.values())
         # 63 bits: masks of two runs over one stored set-up never meet.
         number = int.from_bytes(_native.rand.random_bytes(8), "little") >> 1
         run = Run(number, context.train.n_estimators * context.n_outputs)
         keys = {
-            party: OwnerKeys(channel, self._params, context.rows, context.n_train, run, context.threads)
+            party: OwnerKeys(
+                channel, self._params, context.rows, context.n_train, run, context.threads, context.line.mbit
+            )
             for party, channel in context.channels.items()
         }
         self._keys = keys
@@ -103,7 +117,7 @@ class OtSource:
         count = iter(range(1, 1 + sum(owner.blocks for owner in keys.values())))
         total = sum(owner.blocks for owner in keys.values())
         for owner in keys.values():
-            owner.set_up(keep, lambda: context.progress("setting up ot_shares", next(count), total))
+            owner.set_up(keep, lambda: progress("setting up ot_shares", next(count), total))
             context.remarks.extend(owner.remarks)
         after = sum(channel.traffic.total_bytes for channel in context.channels.values())
         context.timings.count("set-up bytes", after - before)
@@ -226,6 +240,13 @@ def _chosen(bits: Bulk, n_columns: int, what: str) -> NDArray[np.int32]:
     return np.flatnonzero(marks).astype(np.int32)
 
 
-def make_active(context: ActiveContext) -> OpenedSums:
-    """Make the active party's role, which scores the sums it opens from the passive parties' shares."""
-    return OpenedSums(context, OtSource(context))
+class OtActive(OpenedSums):
+    """The active party's role, which scores the sums it opens from the passive parties' shares."""
+
+    def __init__(self, context: ActiveContext) -> None:
+        self._shares = OtSource(context)
+        super().__init__(context, self._shares)
+
+    def preparing(self) -> AbstractContextManager[None]:
+        """See PreparingActive."""
+        return self._shares.preparing()

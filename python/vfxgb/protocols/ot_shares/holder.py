@@ -1,6 +1,7 @@
 """A passive party's keys: the trees of masks it holds, each without the leaf of the row's own bin."""
 
 import hashlib
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -20,10 +21,13 @@ from vfxgb.protocols.ot_shares.shares import block_ranges, keeps_leaves, mask_fo
 from vfxgb.protocols.ot_shares.slots import Slots
 from vfxgb.protocols.ot_shares.store import HolderFile, SetupStore, StoredSetup
 from vfxgb.rows.masks import BLOCK_BYTES, HeldGradients, HeldMasks, MaskedTree
+from vfxgb.transport.line import KnownLine
 from vfxgb.transport.messages import pack_array, pack_bytes
 
-# Requests on their way: both parties have something to do, and memory stays that of two blocks.
+# Requests on their way: both parties have something to do, and memory stays that of two blocks. More of them where the
+# line is known to be long, within so many bytes of transfers that wait for their answers.
 WINDOW = 2
+WAITING_BYTES = 64 << 20
 # Rows whose bins are fetched together: from a cluster, few rows at a time would take long.
 FETCHED_ROWS = 1 << 17
 DIGEST_LABEL = b"vfxgb ot_shares bins 1\n"
@@ -176,6 +180,7 @@ class HolderKeys:
         step = choose_block_rows(self._params, self.slots, context.n_train, self.start.trees, self._step)
         trees = self._room(session.session, step, keep_leaves)
         ranges = block_ranges(context.n_train, step)
+        window = requests_ahead(context.line, self.slots, step)
         open_blocks: deque[tuple[int, NDArray[np.uint16]]] = deque()
         head = None if store is None else self._head(session.session, step)
         with nullcontext() if store is None or head is None else store.saving(head) as kept:
@@ -191,7 +196,7 @@ class HolderKeys:
                 request = session.request(Place(_native.ot_shares.TREES_DOMAIN, block), self.slots.leaves, holes)
                 context.channel.send(OtRequest(block=block, request=pack_bytes(request)))
                 open_blocks.append((block, holes))
-                if len(open_blocks) == WINDOW:
+                if len(open_blocks) == window:
                     finish()
             while open_blocks:
                 finish()
@@ -242,3 +247,10 @@ class HolderKeys:
         """Forget the trees."""
         if self.trees is not None:
             self.trees.close()
+
+
+def requests_ahead(line: KnownLine, slots: Slots, block_rows: int) -> int:
+    """How many requests are on their way: enough for the answers to fill the line, if it is known."""
+    answer = BLOCK_BYTES * block_rows * max(1, slots.levels - len(slots))
+    waiting = BLOCK_BYTES * block_rows * slots.levels
+    return max(WINDOW, min(WINDOW + math.ceil(line.under_way / answer), WAITING_BYTES // waiting))

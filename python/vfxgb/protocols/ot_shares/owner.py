@@ -35,11 +35,19 @@ class OwnerKeys:
     """Made in three steps, so that all passive parties work at once: `start`, `read_offer`, `set_up`.
 
     `rows` are the active party's own. `slots` are those of the passive party's features. `trees` is None where it has
-    none. `remarks` say in whole sentences what the user should know of the set-up.
+    none. `mbit` is the bandwidth of the line, None where it is not known. `remarks` say in whole sentences what the
+    user should know of the set-up.
     """
 
     def __init__(
-        self, channel: Channel, params: OtSharesParams, rows: RowStore, n_rows: int, run: Run, threads: int
+        self,
+        channel: Channel,
+        params: OtSharesParams,
+        rows: RowStore,
+        n_rows: int,
+        run: Run,
+        threads: int,
+        mbit: float | None = None,
     ) -> None:
         self._channel = channel
         self._params = params
@@ -49,7 +57,7 @@ class OwnerKeys:
         self._threads = threads
         self._store = None if params.setup_dir is None else SetupStore(params.setup_dir, channel.own, channel.peer)
         self._stored = None if self._store is None else self._store.load(OwnerFile)
-        self._transfer_bits = params.transfer_bits or choose_k(measured_aes_speed())
+        self._transfer_bits = params.transfer_bits or choose_k(measured_aes_speed(), mbit)
         group = modp_group(params.group_bits, params.insecure)
         self._session = OwnerSession(channel.peer, group, threads, params.checked, self._transfer_bits)
         self._step = f"setting up with {channel.peer}"

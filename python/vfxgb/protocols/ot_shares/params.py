@@ -84,7 +84,8 @@ class OtSharesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         TransferBits | None,
         Meta(
             description="The number k of the transfers of the set-up: a level of a tree takes 128 / k bits there, and "
-            "2^k / k times the AES of k = 1. None takes what suits the active party's processor (ot/transfer_bits.py)."
+            "2^k / k times the AES of k = 1. None takes what suits the active party's processor and the line if "
+            "that is known (network.mbit); 6 on most machines (ot/transfer_bits.py)."
         ),
     ] = None
     checked: Annotated[

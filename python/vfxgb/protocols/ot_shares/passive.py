@@ -38,17 +38,22 @@ class OtPassive(ShownSums):
     def __init__(self, context: PassiveContext) -> None:
         super().__init__(context)
         self._params: OtSharesParams = context.params
-        self._codec = pair_codec(context.params, context.n_train, context.threads)
+        self._codec = pair_codec(context.params, context.n_train, context.hessian_shift, context.threads)
         self._keys: HolderKeys | None = None
         self._shares: list[HeldShares] = []
         self._counter = 0
+
+    def prepare(self) -> None:
+        """See PreparingPassive."""
+        with self._context.timings.phase("set-up"):
+            self._keys = HolderKeys(self._context, lane_bits(self._codec.exact.widths))
 
     def begin_tree(self, round_index: int, sampled: NDArray[np.int32] | None, trees: Sequence[PassiveTree]) -> None:
         """Read the masked gradients, and sum the own shares of the roots meanwhile."""
         context = self._context
         if self._keys is None:
-            with context.timings.phase("set-up"):
-                self._keys = HolderKeys(context, lane_bits(self._codec.exact.widths))
+            self.prepare()
+            assert self._keys is not None  # noqa: S101 - that is what it does
         self._check(trees)
         count = context.n_train if sampled is None else len(sampled)
         self._shares = [self._begin(tree, sampled) for tree in trees]

@@ -28,11 +28,12 @@ class PairCodec:
     rows: int
     fraction_bits: int
     threads: int
+    hessian_shift: int = 0
 
     @cached_property
     def exact(self) -> ExactCode:
         """The code that every exact protocol has: it knows how large sums become."""
-        return ExactCode(self.rows, self.fraction_bits)
+        return ExactCode(self.rows, self.fraction_bits, self.hessian_shift)
 
     def pack(self, pairs: NDArray[np.uint64]) -> Bulk:
         """The low bits of uint64[..., 2]; see rows/masks.py."""
@@ -66,8 +67,8 @@ class PairCodec:
         sums = np.empty(pairs.shape, dtype=np.int64)
         sums[..., 0] = (pairs[..., 0] << g_shift).view(np.int64) >> g_shift.astype(np.int64)
         sums[..., 1] = ((pairs[..., 1] << h_shift) >> h_shift).astype(np.int64)
-        most = self.rows << self.fraction_bits
-        if int(np.abs(sums).max(initial=0)) > most:
+        g_most, h_most = self.rows << self.fraction_bits, self.rows * self.exact.largest_hessian
+        if int(np.abs(sums[..., 0]).max(initial=0)) > g_most or int(sums[..., 1].max(initial=0)) > h_most:
             raise CapacityError(
                 f"{what}: found a sum beyond what {self.rows} rows can have; the message was damaged, or the parties "
                 "hold masks of different set-ups"
@@ -75,9 +76,9 @@ class PairCodec:
         return sums
 
 
-def pair_codec(params: OtSharesParams, n_train: int, threads: int) -> PairCodec:
-    """The codec of a run: it follows from public numbers, never from the data."""
-    return PairCodec(n_train, fraction_bits(n_train, params.precision_bits), threads)
+def pair_codec(params: OtSharesParams, n_train: int, hessian_shift: int, threads: int) -> PairCodec:
+    """The codec of a run: it follows from public numbers, never from the data. `hessian_shift`: see RunFacts."""
+    return PairCodec(n_train, fraction_bits(n_train, params.precision_bits), threads, hessian_shift)
 
 
 def mask_forest(slots: Slots, session: bytes, n_rows: int, block_rows: int) -> MaskForest:

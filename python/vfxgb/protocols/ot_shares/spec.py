@@ -2,7 +2,8 @@
 
 from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.attack_texts import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
-from vfxgb.protocols.ot_shares.active import make_active
+from vfxgb.protocols.ot_shares.active import OtActive
+from vfxgb.protocols.ot_shares.cost import ot_cost, ot_savings
 from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,
     OtGradients,
@@ -37,7 +38,7 @@ SPEC = ProtocolSpec(
     summary="gradients are masked, the parties hold shares of the sums, and the active party opens them; takes "
     "oblivious transfer once and AES per tree; exact",
     params=OtSharesParams,
-    active=make_active,
+    active=OtActive,
     passive=OtPassive,
     messages=(
         OtStart,
@@ -60,4 +61,7 @@ SPEC = ProtocolSpec(
     sharded=True,
     row_bytes=slot_row_bytes,
     secrets_with_rows=True,
+    prepares=True,
+    wire_cost=ot_cost,
+    savings=ot_savings,
 )

@@ -1,11 +1,18 @@
 """What `smm1` is."""
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import ProtocolSpec, TrainingShape, WireCost
 from vfxgb.protocols.he.attack_texts import MESSAGES, QUICK
+from vfxgb.protocols.smm.cost import fewer_vectors, product_cost
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
 from vfxgb.protocols.smm1.active import make_active
-from vfxgb.protocols.smm1.params import Smm1Params, smm1_options
+from vfxgb.protocols.smm1.params import LEAST_ROWS, Smm1Params, smm1_options
 from vfxgb.protocols.smm1.passive import Smm1Passive
+
+
+def smm1_cost(params: Smm1Params, shape: TrainingShape) -> WireCost:
+    """Null-space vectors one way, a row of products for each candidate back."""
+    return product_cost(params, shape, params.r + shape.candidates, LEAST_ROWS)
+
 
 SPEC = ProtocolSpec(
     name="smm1",
@@ -32,4 +39,6 @@ SPEC = ProtocolSpec(
         "he": {**QUICK, "pool": False},
     },
     options=smm1_options,
+    wire_cost=smm1_cost,
+    savings=fewer_vectors,
 )

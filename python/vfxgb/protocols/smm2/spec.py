@@ -1,12 +1,21 @@
 """What `smm2` is."""
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import ProtocolSpec, TrainingShape, WireCost
 from vfxgb.protocols.he.attack_texts import MESSAGES, QUICK
+from vfxgb.protocols.scored.cost import scored_cost
 from vfxgb.protocols.scored.messages import SCORED_MESSAGES
+from vfxgb.protocols.smm.cost import fewer_vectors, product_cost
 from vfxgb.protocols.smm.messages import Smm2Basis, Smm2Products, Smm2Sums
 from vfxgb.protocols.smm2.active import Smm2Active
 from vfxgb.protocols.smm2.params import Smm2Params, smm2_options
 from vfxgb.protocols.smm2.passive import Smm2Passive
+
+
+def smm2_cost(params: Smm2Params, shape: TrainingShape) -> WireCost:
+    """Null-space vectors one way, gradients and hessians back; small nodes have neither."""
+    small = shape.candidates + params.l1 + params.l2 + params.r
+    return WireCost(round_trips=shape.depth) + scored_cost(shape) + product_cost(params, shape, params.r + 2, small)
+
 
 SPEC = ProtocolSpec(
     name="smm2",
@@ -36,4 +45,6 @@ SPEC = ProtocolSpec(
         "he": {**QUICK, "pool": False},
     },
     options=smm2_options,
+    wire_cost=smm2_cost,
+    savings=fewer_vectors,
 )

@@ -1,4 +1,7 @@
-"""What a connection may cost: times, bytes, how often each side shows that it is alive; and how safe it must be."""
+"""What a connection may cost: times, bytes, how often each side shows that it is alive; how safe it must be.
+
+Also what is known of the line that it runs over.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,6 +10,7 @@ from msgspec import Meta
 
 from vfxgb.described import allows, documented, parameters
 from vfxgb.errors import ConfigError
+from vfxgb.transport.line import KnownLine, LineDelayMs, LineMbit
 from vfxgb.transport.messages import BULK_BYTES
 
 # A frame travels in pieces of at most this many bytes. Also what a receiver collects before it acknowledges, so that a
@@ -114,6 +118,13 @@ class Limits:
             "requires."
         ),
     ] = True
+    mbit: LineMbit = None
+    delay_ms: LineDelayMs = None
+
+    @property
+    def line(self) -> KnownLine:
+        """What is known of the line."""
+        return KnownLine(self.mbit, self.delay_ms)
 
     @property
     def wanted_beat(self) -> float:
