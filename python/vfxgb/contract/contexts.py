@@ -102,7 +102,8 @@ class PassiveContext:
     monotone directions, int8 per feature, or None when the run has none. A role adds what it shows to `disclosed`.
     `random(count)` gives bytes of the CSPRNG; tests inject another. `note` is None unless the run is recorded.
     `release_once` is how a role draws what it releases under differential privacy once per run. `rounds_left` and
-    `max_depth` say how much is still to be trained, so that a role can plan what it prepares.
+    `max_depth` say how much is still to be trained, so that a role can plan what it prepares. `split_rule` and
+    `score_bits` say how splits are scored (TrainParams).
     """
 
     party: str
@@ -124,6 +125,8 @@ class PassiveContext:
     release_once: ReleaseOnce = draw_now
     rounds_left: int = 1
     max_depth: int = 1
+    split_rule: str = "gain"
+    score_bits: int | None = None
 
     @property
     def bins(self) -> _native.gbdt.Bins:

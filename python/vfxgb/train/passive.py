@@ -39,7 +39,7 @@ from vfxgb.train.passive_hidden import HiddenRounds
 from vfxgb.train.passive_rounds import Handlers, PassiveRun
 from vfxgb.train.passive_shown import ShownRounds
 from vfxgb.train.placing import Placing, check_passive, place_rows
-from vfxgb.train.plan import PassiveHooks, check_hidden_nodes, resolve_protocol
+from vfxgb.train.plan import PassiveHooks, check_hidden_nodes, check_split_rule, resolve_protocol
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.transcript import note_bins
@@ -193,6 +193,7 @@ class PassiveParty:
         self._check(setup)
         spec, own_params = self._protocol(setup)
         check_hidden_nodes(spec, setup.min_bucket_rows, setup.told_sample)
+        check_split_rule(spec, setup.split_rule, setup.score_bits)
         self.shows_nodes = spec.shows_nodes
         table = self._given.table
         self._setup = setup
@@ -226,6 +227,8 @@ class PassiveParty:
                 release_once=self._keeper.release_once,
                 rounds_left=setup.n_rounds - setup.start_round,
                 max_depth=setup.max_depth,
+                split_rule=setup.split_rule,
+                score_bits=setup.score_bits,
             )
         )
         run = PassiveRun(

@@ -3,23 +3,45 @@
 Sums are made for the smaller child only. Those of its sibling are the parent's minus its own: plain integers, exact.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.contract import ChosenSums, OpenNodes, Proposals
 from vfxgb.errors import MessageError
+from vfxgb.tree.choice import LEAST_GAIN
+
+
+@dataclass(frozen=True)
+class CentredRule:
+    """How candidates are scored under split_rule='centred' (CENTRED.md).
+
+    `weights`: uint8[c]. Where `own_gamma` is given, the candidates are the active party's own, of which only those
+    count whose gain is worth a split under that gamma; of a passive party's all count, as if gains were not known.
+    """
+
+    weights: NDArray[np.uint8]
+    own_gamma: float | None = None
+
+    @property
+    def least_gains(self) -> tuple[float, float]:
+        """A candidate counts whose gain is above the first and at least the second."""
+        return (-1.0, 0.0) if self.own_gamma is None else (LEAST_GAIN, self.own_gamma)
 
 
 class SumTable:
     """The left sums of one party for the open nodes of one tree, kept from level to level.
 
-    `constraint`: int8[c], the monotone direction of each candidate, or None when the run has no constraint.
+    `constraint`: int8[c], the monotone direction of each candidate, or None when the run has no constraint. `centred`:
+    None where the gain decides.
     """
 
-    def __init__(self, constraint: NDArray[np.int8] | None, threads: int) -> None:
+    def __init__(self, constraint: NDArray[np.int8] | None, threads: int, centred: CentredRule | None = None) -> None:
         self._constraint = constraint
         self._threads = threads
+        self._centred = centred
         self._sums: NDArray[np.int64] | None = None
         self._proposals: Proposals | None = None
 
@@ -28,13 +50,30 @@ class SumTable:
         """c, once sums have been seen: the same in all levels of a tree."""
         return None if self._sums is None else self._sums.shape[1]
 
-    def propose(self, level: OpenNodes, built: NDArray[np.int64]) -> Proposals:
-        """The best splits of a level, from the sums int64[len(level.build), c, 2] of its built nodes."""
+    def propose(
+        self, level: OpenNodes, built: NDArray[np.int64], integers: NDArray[np.int64] | None = None
+    ) -> Proposals:
+        """The best splits of a level, from the sums int64[len(level.build), c, 2] of its built nodes.
+
+        `integers`: int64[m, c], left sums of the nodes' integers, where scores are made of these (score_bits).
+        """
         self._sums = self._complete(level, built)
         if self._sums.shape[1] == 0:
             m = len(level.nodes)
             none = np.zeros(0, dtype=np.int64)
-            self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none)
+            score = None if self._centred is None else np.zeros(m)
+            self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none, score)
+        elif self._centred is not None:
+            weights, threads = self._centred.weights, self._threads
+            if integers is None:
+                scores = _native.gbdt.centred_scores(self._sums, level.totals, weights, threads)
+            else:
+                scores = np.abs(integers * weights).astype(np.float64)
+            least = self._centred.least_gains
+            best = _native.gbdt.best_by_score(
+                level.rule, self._sums, level.totals, scores, *least, self._constraint, level.bounds, threads
+            )
+            self._proposals = Proposals(*best)
         else:
             scored = level.rule.score(self._sums, level.totals, None, self._constraint, level.bounds, self._threads)
             self._proposals = Proposals(*scored)

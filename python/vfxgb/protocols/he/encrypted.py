@@ -8,6 +8,7 @@ from vfxgb.protocols.he.attack_texts import ATTACKS, MESSAGES, QUICK
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.params import HeParams, he_options
 from vfxgb.protocols.he.passive import HePassive
+from vfxgb.protocols.open_sums.messages import CandidateWeights
 
 
 def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLayout) -> ProtocolSpec:
@@ -18,7 +19,8 @@ def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLa
         params=params,
         active=partial(make_active, layout=layout),
         passive=partial(HePassive, layout=layout),
-        messages=MESSAGES,
+        messages=(*MESSAGES, CandidateWeights),
+        split_rules=("gain", "centred"),
         exact=True,
         security="semi-honest",
         attacks=ATTACKS,

@@ -2,6 +2,7 @@
 
 from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.attack_texts import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
+from vfxgb.protocols.open_sums.messages import CandidateWeights
 from vfxgb.protocols.ot_shares.active import make_active
 from vfxgb.protocols.ot_shares.messages import (
     OtAnswer,
@@ -48,7 +49,9 @@ SPEC = ProtocolSpec(
         OtSlots,
         OtGradients,
         OtSums,
+        CandidateWeights,
     ),
+    split_rules=("gain", "centred"),
     exact=True,
     default_bins=64,
     security="semi-honest",
