@@ -25,8 +25,7 @@ Array<double> centred_scores(const Array<i64>& left, const Array<i64>& totals, c
 }
 
 py::tuple best_by_score(const gbdt::SplitRule& rule, const Array<i64>& left, const Array<i64>& totals,
-                        const Array<double>& scores, double above, double at_least,
-                        const std::optional<Array<signed char>>& constraint,
+                        const Array<double>& scores, const std::optional<Array<signed char>>& constraint,
                         const std::optional<Array<double>>& bounds, py::ssize_t threads) {
   const std::size_t team = positive(threads);
   const i64* sums = shaped(left, {-1, -1, 2}, "left");
@@ -38,7 +37,7 @@ py::tuple best_by_score(const gbdt::SplitRule& rule, const Array<i64>& left, con
   {
     const py::gil_scoped_release release;
     best = gbdt::best_by_score(rule, sums, whole, values, static_cast<std::size_t>(nodes),
-                               static_cast<std::size_t>(count), {above, at_least}, monotone, team);
+                               static_cast<std::size_t>(count), monotone, team);
   }
   Array<double> score(nodes), gain(nodes);
   for (std::size_t k = 0; k < best.size(); ++k) {
@@ -101,7 +100,7 @@ void register_centred(py::module_& module) {
   module.def("centred_scores", &centred_scores, py::arg("left"), py::arg("totals"), py::arg("weights"),
              py::arg("threads") = 1);
   module.def("best_by_score", &best_by_score, py::arg("rule"), py::arg("left"), py::arg("totals"), py::arg("scores"),
-             py::arg("above"), py::arg("at_least"), py::arg("constraint") = py::none(), py::arg("bounds") = py::none(),
+             py::arg("constraint") = py::none(), py::arg("bounds") = py::none(),
              py::arg("threads") = 1);
   module.def("centre_rows", &centre_rows, py::arg("gh"), py::arg("place"), py::arg("totals"), py::arg("threads") = 1);
   module.def("round_rows", &round_rows, py::arg("centred"), py::arg("place"), py::arg("shift"), py::arg("words"),

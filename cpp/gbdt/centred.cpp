@@ -33,7 +33,7 @@ void offer(BestScored& best, double score, double gain, std::size_t j) {
 
 template <class R>
 BestScored best_of_node(const Formula<R>& f, const i64* left, const i64* total, const double* scores,
-                        std::size_t candidates, Worth worth, const signed char* direction, const double* bounds) {
+                        std::size_t candidates, const signed char* direction, const double* bounds) {
   const auto node = f.sums(total[0], total[1]);
   const R own = f.gain(node, f.weight(node, bounds));
   BestScored best;
@@ -48,21 +48,21 @@ BestScored best_of_node(const Formula<R>& f, const i64* left, const i64* total, 
       const double change = f.change(l, r, own, direction ? direction[j] : 0, bounds);
       if (change > 0 && std::isfinite(change)) gain = change;
     }
-    if (gain > worth.above && gain >= worth.at_least) offer(best, scores[j], gain, j);
+    offer(best, scores[j], gain, j);
   }
   return best;
 }
 
 template <class R>
 std::vector<BestScored> best_of_all(const SplitRule& rule, const i64* left, const i64* totals, const double* scores,
-                                    std::size_t nodes, std::size_t candidates, Worth worth, Monotone monotone,
+                                    std::size_t nodes, std::size_t candidates, Monotone monotone,
                                     std::size_t threads) {
   const Formula<R> formula(rule, monotone.bounds != nullptr);
   std::vector<BestScored> out(nodes);
   parallel_for(nodes, worthwhile(threads, 2 * nodes * candidates), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k)
       out[k] = best_of_node(formula, left + 2 * k * candidates, totals + 2 * k, scores + k * candidates, candidates,
-                            worth, monotone.direction, monotone.bounds ? monotone.bounds + 2 * k : nullptr);
+                            monotone.direction, monotone.bounds ? monotone.bounds + 2 * k : nullptr);
   });
   return out;
 }
@@ -86,12 +86,11 @@ void centred_scores(const i64* left, const i64* totals, const unsigned char* wei
 }
 
 std::vector<BestScored> best_by_score(const SplitRule& rule, const i64* left, const i64* totals, const double* scores,
-                                      std::size_t nodes, std::size_t candidates, Worth worth, Monotone monotone,
+                                      std::size_t nodes, std::size_t candidates, Monotone monotone,
                                       std::size_t threads) {
   if (rule.first_order) throw std::invalid_argument("a rule of first order has no gain to compare");
-  return rule.float32
-             ? best_of_all<float>(rule, left, totals, scores, nodes, candidates, worth, monotone, threads)
-             : best_of_all<double>(rule, left, totals, scores, nodes, candidates, worth, monotone, threads);
+  return rule.float32 ? best_of_all<float>(rule, left, totals, scores, nodes, candidates, monotone, threads)
+                      : best_of_all<double>(rule, left, totals, scores, nodes, candidates, monotone, threads);
 }
 
 }  // namespace vfxgb::gbdt

@@ -24,15 +24,11 @@ struct BestScored {
   std::vector<i64> tied;  // all that reach both, ascending
 };
 
-// Which candidates count: those of a positive score whose gain is above `above` and at least `at_least`.
-struct Worth {
-  double above, at_least;
-};
-
+// A candidate counts if its score is positive, whatever its gain.
 // IN left, totals, monotone: as for score() in score.h; scores: nodes x candidates, not negative.
 // Throws std::invalid_argument for a rule of first order, which has no such gain.
 std::vector<BestScored> best_by_score(const SplitRule& rule, const i64* left, const i64* totals, const double* scores,
-                                      std::size_t nodes, std::size_t candidates, Worth worth, Monotone monotone,
+                                      std::size_t nodes, std::size_t candidates, Monotone monotone,
                                       std::size_t threads);
 
 }  // namespace vfxgb::gbdt

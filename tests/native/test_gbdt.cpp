@@ -437,13 +437,13 @@ void centred() {
     CHECK(scores[0] == 12 && scores[1] == 12 && scores[2] == 0 && scores[3] == 12);
   }
   // By gain (2, 1) wins: 4 / 2 + 4 / 8 - 16 / 9; (2, 3) and (2, 5) have 4 / 4 + 4 / 6 - 16 / 9, which is negative.
-  const auto all = best_by_score(rule, left, total, scores, 1, 4, {-1, 0}, {}, 1);
+  const auto all = best_by_score(rule, left, total, scores, 1, 4, {}, 1);
   CHECK(all[0].score == 12 && all[0].gain > 0.7 && (all[0].tied == std::vector<i64>{3}));
-  CHECK(best_by_score(rule, left, total, scores, 1, 4, {0.75, 0}, {}, 1)[0].tied.empty());
-  CHECK(best_by_score(rule, left, total, scores, 1, 3, {-1, 0}, {}, 1)[0].tied.size() == 2);
+  CHECK(best_by_score(rule, left, total, scores, 1, 3, {}, 1)[0].tied.size() == 2);
+  CHECK(best_by_score(rule, left + 4, total, scores + 2, 1, 1, {}, 1)[0].tied.empty());
   const i64 wide[] = {i64{1} << 57, 1};
   CHECK_THROWS(centred_scores(left, wide, weights, 1, 4, scores, 1));
-  CHECK_THROWS(best_by_score({1, 1, 0, 1, 0, false, true}, left, total, scores, 1, 4, {-1, 0}, {}, 1));
+  CHECK_THROWS(best_by_score({1, 1, 0, 1, 0, false, true}, left, total, scores, 1, 4, {}, 1));
 }
 
 void integers() {

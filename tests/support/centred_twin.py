@@ -135,13 +135,10 @@ class TwinTree:
         total = self.pairs[rows].sum(axis=0)
         scored = self._exact(rows, total) if self.bits is None else self._integers(rows, total, depth, node)
         own_best: tuple[float, float, int] | None = None
-        own = self.parties[self.active]
-        for j in range(len(own.candidates)):
-            value, gain = scored(self.active, j), self.gain(rows, total, own.candidates[j])
-            if value != 0 and gain > 1e-6 and gain >= self.gamma:
-                best = (abs(value), gain)
-                if own_best is None or best > own_best[:2]:
-                    own_best = (*best, j)
+        for j, left in enumerate(self.parties[self.active].candidates):
+            gain = self.gain(rows, total, left)
+            if gain > 1e-6 and gain >= self.gamma and (own_best is None or gain > own_best[1]):
+                own_best = (abs(scored(self.active, j)), gain, j)
         own_gain = 0.0 if own_best is None else own_best[1]
         top, winner = 0.0 if own_best is None else own_best[0], None
         for place, party in enumerate(self.parties):

@@ -351,17 +351,15 @@ def best_by_score(
     left: NDArray[np.int64],
     totals: NDArray[np.int64],
     scores: NDArray[np.float64],
-    above: float,
-    at_least: float,
     constraint: NDArray[np.int8] | None = None,
     bounds: NDArray[np.float64] | None = None,
     threads: int = 1,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """The best candidate of each node by score and, of equal scores, by gain: (gain, start, tied, score).
 
-    A candidate counts if its score is positive and its gain is > above and >= at_least; the gain is SplitRule.score's,
-    and 0 for a candidate that does not count there. scores float64[m, c], not negative; the others as there. With none,
-    gain and score are 0 and nothing is tied.
+    A candidate counts if its score is positive. The gain is SplitRule.score's, and 0 for a candidate that does not
+    count there. scores float64[m, c], not negative; the others as there. With none, gain and score are 0 and nothing is
+    tied.
     """
 
 def centre_rows(

@@ -11,24 +11,20 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.contract import ChosenSums, OpenNodes, Proposals
 from vfxgb.errors import MessageError
-from vfxgb.tree.choice import LEAST_GAIN
+from vfxgb.tree.choice import worth
 
 
 @dataclass(frozen=True)
 class CentredRule:
     """How candidates are scored under split_rule='centred' (CENTRED.md).
 
-    `weights`: uint8[c]. Where `own_gamma` is given, the candidates are the active party's own, of which only those
-    count whose gain is worth a split under that gamma; of a passive party's all count, as if gains were not known.
+    `weights`: uint8[c]. Where `own_gamma` is given, the candidates are the active party's own: the best of them is the
+    one of the largest gain, and it has a score if the gain is worth a split under that gamma. Of a passive party's
+    candidates the best is the one of the largest score, whatever its gain.
     """
 
     weights: NDArray[np.uint8]
     own_gamma: float | None = None
-
-    @property
-    def least_gains(self) -> tuple[float, float]:
-        """A candidate counts whose gain is above the first and at least the second."""
-        return (-1.0, 0.0) if self.own_gamma is None else (LEAST_GAIN, self.own_gamma)
 
 
 class SumTable:
@@ -57,27 +53,47 @@ class SumTable:
 
         `integers`: int64[m, c], left sums of the nodes' integers, where scores are made of these (score_bits).
         """
-        self._sums = self._complete(level, built)
-        if self._sums.shape[1] == 0:
+        self._sums = sums = self._complete(level, built)
+        centred = self._centred
+        if sums.shape[1] == 0:
             m = len(level.nodes)
             none = np.zeros(0, dtype=np.int64)
-            score = None if self._centred is None else np.zeros(m)
-            self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none, score)
-        elif self._centred is not None:
-            weights, threads = self._centred.weights, self._threads
-            if integers is None:
-                scores = _native.gbdt.centred_scores(self._sums, level.totals, weights, threads)
-            else:
-                scores = np.abs(integers * weights).astype(np.float64)
-            least = self._centred.least_gains
-            best = _native.gbdt.best_by_score(
-                level.rule, self._sums, level.totals, scores, *least, self._constraint, level.bounds, threads
+            self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none, np.zeros(m))
+        elif centred is None:
+            self._proposals = Proposals(*self._by_gain(level, sums))
+        elif centred.own_gamma is None:
+            scores = self._scores(level, sums, centred.weights, integers)
+            self._proposals = Proposals(
+                *_native.gbdt.best_by_score(
+                    level.rule, sums, level.totals, scores, self._constraint, level.bounds, self._threads
+                )
             )
-            self._proposals = Proposals(*best)
         else:
-            scored = level.rule.score(self._sums, level.totals, None, self._constraint, level.bounds, self._threads)
-            self._proposals = Proposals(*scored)
+            gain, start, tied = self._by_gain(level, sums)
+            scores = self._scores(level, sums, centred.weights, integers)
+            split = np.flatnonzero(worth(gain, centred.own_gamma))
+            score = np.zeros(len(gain))
+            score[split] = scores[split, tied[start[split]]]
+            self._proposals = Proposals(gain, start, tied, score)
         return self._proposals
+
+    def _by_gain(
+        self, level: OpenNodes, sums: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+        return level.rule.score(sums, level.totals, None, self._constraint, level.bounds, self._threads)
+
+    def _scores(
+        self,
+        level: OpenNodes,
+        sums: NDArray[np.int64],
+        weights: NDArray[np.uint8],
+        integers: NDArray[np.int64] | None,
+    ) -> NDArray[np.float64]:
+        """The score of every candidate in every node, float64[m, c]."""
+        if integers is not None:
+            scores: NDArray[np.float64] = np.abs(integers * weights).astype(np.float64)
+            return scores
+        return _native.gbdt.centred_scores(sums, level.totals, weights, self._threads)
 
     def _complete(self, level: OpenNodes, built: NDArray[np.int64]) -> NDArray[np.int64]:
         if len(level.build) == len(level.nodes):
