@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from centred_twin import TwinParty, TwinTree, rule_of
+from network_runs import NetworkChannels, Town
 from protocol_variants import allows, spec_of, with_variants
 from simulated_runs import fit_tables
 from tampering import error_of, replaced, toy_run
@@ -38,11 +39,10 @@ def test_who_can_do_it() -> None:
 
 
 @pytest.mark.parametrize("n_passive", [1, 2, 3])
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("among", [name for name in ABLE if name != "plain"])
+@pytest.mark.parametrize(
+    ("among", "name"), [(among, name) for among in ABLE if among != "plain" for name in CASES if allows(among, name)]
+)
 def test_exact_protocols_give_the_models_of_plain(among, name, n_passive, make_problem, train, model_of) -> None:
-    if not allows(among, name):
-        pytest.skip("it needs passive parties that know the rows of nodes")
     problem = make_problem(name, seed=n_passive, n_estimators=3, **CENTRED)
     found = train(problem, among, 1 + n_passive, "p1")
     assert model_of(found) == model_of(train(problem, "plain", 1 + n_passive, "p1", like=among))
@@ -55,15 +55,28 @@ def test_the_rule_matters(make_problem, train, model_of) -> None:
     assert {-1, 0, 1} == set(np.concatenate([tree.party for tree in centred.active_share.trees]).tolist())
 
 
-@pytest.mark.parametrize("among", ["plain", HIDDEN, "batch_he", "ot_shares"])
-@pytest.mark.parametrize("bits", [None, 16])
+@pytest.mark.parametrize(
+    ("among", "bits"), [("plain", None), (HIDDEN, None), (HIDDEN, 16), ("batch_he", None), ("ot_shares", None)]
+)
 def test_shards_do_not_show(among, bits, make_problem, train, model_of) -> None:
-    if bits is not None and among != HIDDEN:
-        pytest.skip("its scores are no sums of integers")
     problem = make_problem("missing multiclass", n_estimators=2, score_bits=bits, **CENTRED)
     here = model_of(train(problem, among))
     there = train(problem, among, engine=EngineSettings(memory_limit="300MB", shards=3))
     assert model_of(type(there)(**{**vars(there), "margins": np.zeros(0)})) == {**here, "margins": []}
+
+
+@pytest.mark.parametrize(("among", "bits"), [("ot_shares", None), (HIDDEN, None), (HIDDEN, 18)])
+def test_the_same_over_tls(among, bits, make_problem, train, model_of, tmp_path, monkeypatch) -> None:
+    problem = make_problem("missing multiclass", n_estimators=2, score_bits=bits, **CENTRED)
+    here = train(problem, among, 3)
+    channels = NetworkChannels(Town(tmp_path))
+    monkeypatch.setattr(simulate, "memory_channels", channels)
+    try:
+        there = train(problem, among, 3)
+    finally:
+        channels.close()
+    assert len(channels.links) == 2
+    assert model_of(there) == model_of(here)
 
 
 def toy(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -172,14 +172,12 @@ class Grower:
         """
         if split.gain is None:
             return split
-        active, none = self._columns.layout.active, np.zeros(0, dtype=np.int64)
-        params, offered = (
-            self._how.params,
-            {
-                active: Proposals(own.gain[split.positions], none, none),
-                split.party: Proposals(split.gain, none, none),
-            },
-        )
+        params, active = self._how.params, self._columns.layout.active
+        none = np.zeros(0, dtype=np.int64)
+        offered = {
+            active: Proposals(own.gain[split.positions], none, none),
+            split.party: Proposals(split.gain, none, none),
+        }
         if params.split_rule == "gain":
             # In party order, in which the first of equal gains wins; by scores the active party's own does.
             offered = {party: offered[party] for party in sorted(offered)}

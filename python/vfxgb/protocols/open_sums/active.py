@@ -82,8 +82,8 @@ class OpenedSums:
 
     def _read_weights(self, party: str, level: ActiveLevel) -> None:
         what = f"reading weights of {party}"
-        channel, wanted = self._context.channels[party], {"round": level.round}
-        message = receive(self._context, channel, CandidateWeights, what, **wanted)
+        channel = self._context.channels[party]
+        message = receive(self._context, channel, CandidateWeights, what, round=level.round)
         require(what, f"{len(message.trees)} trees", f"{len(level.trees)} trees")
         for nodes, tree in zip(level.trees, message.trees, strict=True):
             weights = unpack_array(tree, np.uint8, (len(tree),), f"{what}, tree {nodes.tree}")

@@ -10,7 +10,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, LevelNodes, Proposals, WonNodes
+from vfxgb.contract import (
+    ActiveContext,
+    ActiveLevel,
+    Gradients,
+    LeftRows,
+    LevelNodes,
+    Proposals,
+    WonNodes,
+    equations_of,
+)
 from vfxgb.errors import MessageError
 from vfxgb.protocols.plain.hidden_active import read_left, send_slots
 from vfxgb.protocols.plain.messages import PlainScores, TreeLeft
@@ -79,7 +88,7 @@ class IntegerPlainActive:
             placed = np.empty_like(by_slot)
             placed[nodes.order] = by_slot
             scores.append(placed)
-            counted[party] = counted.get(party, 0) + (m if tree.n_candidates else 0)
+            counted[party] = counted.get(party, 0) + equations_of(m, tree.n_candidates)
         return scores
 
     def learn_left(self, party: str, level: ActiveLevel, won: Sequence[WonNodes]) -> Sequence[LeftRows]:

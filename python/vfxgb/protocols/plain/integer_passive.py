@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vfxgb.contract import PassiveContext, Resolved, SlotLevel, SlotNodes, SlotTree, SlotWins
+from vfxgb.contract import PassiveContext, Resolved, SlotLevel, SlotNodes, SlotTree, SlotWins, equations_of
 from vfxgb.protocols.plain.hidden_passive import ROOT, read_slot, send_left
 from vfxgb.protocols.plain.messages import PlainScores, TreeScores
 from vfxgb.protocols.plain.params import PlainParams
@@ -52,7 +52,7 @@ class IntegerPlainPassive:
             allowed = None if slots.allowed is None else slots.allowed[slot : slot + 1]
             with context.timings.phase("sums"):
                 scores[slot] = weights * candidates.left_sums(self._everyone, ROOT, pairs, allowed)[0, :, 0]
-        context.disclosed.opened_equations += slots.n_slots if len(candidates) else 0
+        context.disclosed.opened_equations += equations_of(slots.n_slots, len(candidates))
         return TreeScores(
             tree=slots.tree,
             n_candidates=len(candidates),
