@@ -30,6 +30,7 @@ COMMANDS = {
     "overflow.json": "python bench/e2e/overflow.py",
     "missing.md": "python bench/e2e/missing.py",
     "solve.json": "python bench/e2e/solve.py",
+    "split_rules.json": "python bench/e2e/split_rules.py --json docs/results/split_rules.json",
     "psi.json": "python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json",
     "network.json": "python bench/e2e/network.py --json docs/results/network.json",
     "noise.json": "build/release/bench/cpp/bench_noise --benchmark_out=docs/results/noise.json",

@@ -1,4 +1,4 @@
-"""Writes the tables of README.md and docs/{speed,choosing,audit,scale}.md from the result files in docs/results.
+"""Writes the tables of README.md and of pages of docs (PAGES) from the result files in docs/results.
 
     python bench/update_readme.py
 
@@ -15,6 +15,7 @@ from typing import Any
 import scale_tables
 from origins import origin
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
+from split_rule_tables import split_rules_section
 
 ROOT = Path(__file__).resolve().parent.parent
 # The operations of README's table, and how ops_2048.json and peers.json name them.
@@ -234,6 +235,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
     "docs/audit.md": {"solve": solve_section},
     "docs/scale.md": scale_tables.SECTIONS,
+    "docs/split_rules.md": {"split rules": split_rules_section},
 }
 
 

@@ -19,6 +19,7 @@ void register_rand(py::module_& module);
 void register_crypto(py::module_& module);
 void register_gbdt(py::module_& module);
 void register_split(py::module_& module);
+void register_centred(py::module_& module);
 void register_forest(py::module_& module);
 void register_codec(py::module_& module);
 void register_cipher_rows(py::module_& module);

@@ -2,9 +2,9 @@
 #include <pybind11/stl.h>
 
 #include "bind/arrays.h"
+#include "bind/best.h"
 #include "bind/orders.h"
 #include "gbdt/candidate.h"
-#include "gbdt/score.h"
 #include "gbdt/shown_cuts.h"
 #include "gbdt/tokens.h"
 
@@ -131,14 +131,6 @@ void register_tokens(py::module_& module) {
              py::arg("below"));
 }
 
-gbdt::Monotone checked_monotone(const std::optional<Array<signed char>>& constraint,
-                                const std::optional<Array<double>>& bounds, py::ssize_t nodes, py::ssize_t count) {
-  if (constraint.has_value() != bounds.has_value())
-    throw std::invalid_argument("give both constraint and bounds, or neither");
-  if (!constraint) return {};
-  return {shaped(*constraint, {count}, "constraint"), shaped(*bounds, {nodes, 2}, "bounds")};
-}
-
 py::tuple score(const gbdt::SplitRule& self, const Array<i64>& left, const Array<i64>& totals,
                 const std::optional<Array<bool>>& allowed, const std::optional<Array<signed char>>& constraint,
                 const std::optional<Array<double>>& bounds, py::ssize_t threads) {
@@ -155,15 +147,9 @@ py::tuple score(const gbdt::SplitRule& self, const Array<i64>& left, const Array
                        monotone, team);
   }
   Array<double> gain(nodes);
-  Array<i64> start(nodes + 1);
-  std::vector<i64> tied;
-  start.mutable_data()[0] = 0;
-  for (std::size_t k = 0; k < best.size(); ++k) {
-    tied.insert(tied.end(), best[k].tied.begin(), best[k].tied.end());
-    gain.mutable_data()[k] = best[k].gain;
-    start.mutable_data()[k + 1] = static_cast<i64>(tied.size());
-  }
-  return py::make_tuple(gain, start, array_of(tied.data(), tied.size()));
+  for (std::size_t k = 0; k < best.size(); ++k) gain.mutable_data()[k] = best[k].gain;
+  const auto [start, tied] = tied_lists(best);
+  return py::make_tuple(gain, start, tied);
 }
 
 void register_score(py::module_& module) {

@@ -71,7 +71,7 @@ const Folder folders[] = {
     {"gbdt",
      "cpp/gbdt: the tree kernels.",
      {vfxgb::bind::register_gbdt, vfxgb::bind::register_partition, vfxgb::bind::register_split,
-      vfxgb::bind::register_forest}},
+      vfxgb::bind::register_centred, vfxgb::bind::register_forest}},
     {"he_sums", "cpp/he_sums: sums over ciphertexts.", {vfxgb::bind::register_he_sums}},
     {"ot_shares", "cpp/ot_shares: shares of sums.", {vfxgb::bind::register_ot_shares}},
     {"smm", "cpp/smm: secure matrix multiplication.", {vfxgb::bind::register_smm}},

@@ -34,6 +34,7 @@ ALIASES = {
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[float, Meta(ge=0)]
 Bins = Annotated[int, Meta(ge=2, le=65_534)]
+ScoreBits = Annotated[int, Meta(ge=12, le=40)]
 # Bins of a feature where neither the user nor the protocol says how many.
 DEFAULT_BINS = 256
 
@@ -165,7 +166,24 @@ class TrainParams:
             extra={"wanted": "a mapping from column to -1, 0 or 1, or a sequence of these, one per feature, or None"},
         ),
     ] = None
-    random_state: Annotated[int, Meta(ge=0, le=2**63 - 1, description="The seed of row and column sampling.")] = 0
+    split_rule: Annotated[
+        Literal["gain", "centred"],
+        Meta(
+            description="How the best split of a node is found. 'gain': by XGBoost's gain. 'centred': by a score that "
+            "is linear in the rows but for one absolute value, so that a protocol can compare splits without opening "
+            "sums; a passive party's best split must then still beat the active party's own by XGBoost's gain."
+        ),
+    ] = "gain"
+    score_bits: Annotated[
+        ScoreBits | None,
+        Meta(
+            description="With split_rule='centred': the gradients of each node are rounded at random to integers so "
+            "small that every score fits so many bits. None rounds nothing, and scores are exact."
+        ),
+    ] = None
+    random_state: Annotated[
+        int, Meta(ge=0, le=2**63 - 1, description="The seed of row and column sampling, and of rounding at random.")
+    ] = 0
     n_jobs: Annotated[
         Positive | None, Meta(description="The number of threads. None takes VFXGB_THREADS, or all cores.")
     ] = None
@@ -203,6 +221,8 @@ class TrainParams:
         self._check_objective()
         _check_missing(self.missing)
         _check_constraints(self.monotone_constraints)
+        if self.score_bits is not None and self.split_rule != "centred":
+            raise bad_value("score_bits", self.score_bits, f"None with split_rule={self.split_rule!r}")
         if self.sampling_method == "goss":
             if self.subsample != 1.0:
                 raise bad_value("subsample", self.subsample, "1 with sampling_method='goss', which samples rows itself")

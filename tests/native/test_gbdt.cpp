@@ -7,8 +7,10 @@
 #include "check.h"
 #include "gbdt/bin.h"
 #include "gbdt/candidate.h"
+#include "gbdt/centred.h"
 #include "gbdt/gradient.h"
 #include "gbdt/histogram.h"
+#include "gbdt/node_integers.h"
 #include "gbdt/partition.h"
 #include "gbdt/predict.h"
 #include "gbdt/route.h"
@@ -424,6 +426,50 @@ void cuts() {
   CHECK(ends[0] && !ends[1] && alone);
 }
 
+void centred() {
+  // Four candidates of one node, with g H - G h of 4, -4, 0 and 12, and weights 3, 3, 9, 1.
+  const SplitRule rule{1, 1, 0, 1, 0, false};
+  const i64 left[] = {2, 3, 2, 5, 4, 8, 2, 1}, total[] = {4, 8};
+  const unsigned char weights[] = {3, 3, 9, 1};
+  double scores[4];
+  for (const std::size_t threads : {1, 3}) {
+    centred_scores(left, total, weights, 1, 4, scores, threads);
+    CHECK(scores[0] == 12 && scores[1] == 12 && scores[2] == 0 && scores[3] == 12);
+  }
+  // By gain (2, 1) wins: 4 / 2 + 4 / 8 - 16 / 9; (2, 3) and (2, 5) have 4 / 4 + 4 / 6 - 16 / 9, which is negative.
+  const auto all = best_by_score(rule, left, total, scores, 1, 4, {}, 1);
+  CHECK(all[0].score == 12 && all[0].gain > 0.7 && (all[0].tied == std::vector<i64>{3}));
+  CHECK(best_by_score(rule, left, total, scores, 1, 3, {}, 1)[0].tied.size() == 2);
+  CHECK(best_by_score(rule, left + 4, total, scores + 2, 1, 1, {}, 1)[0].tied.empty());
+  const i64 wide[] = {i64{1} << 57, 1};
+  CHECK_THROWS(centred_scores(left, wide, weights, 1, 4, scores, 1));
+  CHECK_THROWS(best_by_score({1, 1, 0, 1, 0, false, true}, left, total, scores, 1, 4, {}, 1));
+}
+
+void integers() {
+  // Node 0 has G = 3, H = 2: u of (1, 1) is -0.5, to the nearest and a half upwards 0, and of (2, 1) it is 0.5 -> 1.
+  const std::vector<i32> place{0, 0, -1, 1, 1};
+  const i64 gh[] = {1, 1, 2, 1, 9, 9, -7, 0, 5, 0};
+  const std::vector<i64> totals{3, 2, -2, 0};
+  i64 values[5], rounded[5];
+  centre_rows(gh, place, totals, values, 2);
+  CHECK((std::vector<i64>(values, values + 5) == std::vector<i64>{0, 1, 0, 0, 0}));
+  const i64 centred[] = {-5, 5, 100, -8, 7};
+  const u64 words[] = {2, 3, 0, 3, 9};
+  const std::vector<i32> shift{2, 1};
+  round_rows(centred, place, shift, words, rounded, 2);
+  // floor(-3 / 4), floor(8 / 4); floor(-7 / 2), floor(8 / 2).
+  CHECK((std::vector<i64>(rounded, rounded + 5) == std::vector<i64>{-1, 2, 0, -4, 4}));
+  i64 sums[2];
+  std::array<u64, 2> squares[2];
+  const i64 large[] = {-(i64{1} << 40), i64{1} << 40, 1, -3, 4};
+  node_norms(large, place, 2, sums, squares);
+  CHECK(sums[0] == 0 && sums[1] == 1 && squares[1][0] == 25 && squares[1][1] == 0);
+  CHECK(squares[0][0] == 0 && squares[0][1] == u64{1} << 17);
+  CHECK_THROWS(centre_rows(gh, std::vector<i32>{0, 0, 0, 2, 0}, totals, values, 1));
+  CHECK_THROWS(round_rows(centred, place, std::vector<i32>{63, 0}, words, rounded, 1));
+}
+
 }  // namespace
 
 int main() {
@@ -435,6 +481,8 @@ int main() {
   growth(3000, false, 3);
   refused_splits();
   scores();
+  centred();
+  integers();
   candidate_order();
   prediction();
   test_tokens();

@@ -4,6 +4,7 @@ The twin knows the truth: for every two nodes of a tree, one above the other, an
 both showed, it counts the rows of the difference.
 """
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -136,7 +137,11 @@ def test_without_a_floor_the_twin_finds_them_and_the_ledger_says_so() -> None:
 def test_an_active_party_that_parts_single_rows_learns_nothing_of_them(monkeypatch) -> None:
     """Its own splits keep to no floor; where they make a child too small, neither child shows anything."""
     make = OwnFeatures.__init__
-    monkeypatch.setattr(OwnFeatures, "__init__", lambda self, *given: make(self, *given[:2], 1, *given[3:]))
+
+    def without_floor(self, binned, constraints, params, threads) -> None:
+        make(self, binned, constraints, replace(params, min_bucket_rows=1), threads)
+
+    monkeypatch.setattr(OwnFeatures, "__init__", without_floor)
     result = _run(objective="reg:squarederror", min_child_weight=0.0, max_depth=5, n=200)
     sizes = [len(rows) for nodes in _shown(result).values() for rows, _ in nodes.values()]
     assert min(sizes) < FLOOR

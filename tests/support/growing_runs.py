@@ -16,8 +16,9 @@ from vfxgb.runtime.timings import Timings
 from vfxgb.train.arrays import unpack_bits, unpack_list
 from vfxgb.transport.messages import pack_array, pack_bytes
 from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.choice import LEAST_GAIN
 from vfxgb.tree.columns import Layout, RoundColumns
-from vfxgb.tree.grower import LEAST_GAIN, Grower, Growth
+from vfxgb.tree.grower import Grower, Growth
 from vfxgb.tree.local_features import OwnFeatures
 from vfxgb.tree.passives import PassiveLinks
 from vfxgb.tree.proposal import SumTable
@@ -155,7 +156,7 @@ class Run:
         self.cuts = [*own.cuts, *theirs.cuts]
         self.shop = Shop(theirs, spoil)
         self.role = InClear(self.shop)
-        self.own = OwnFeatures(own, None, 1, 1)
+        self.own = OwnFeatures(own, None, self.params, 1)
         layout = Layout(("shop", "bank"), (0, 3, 5), 1) if shop_first else Layout(("bank", "shop"), (0, 2, 5), 0)
         self.layout = layout
         channels: Any = {"shop": self.shop}

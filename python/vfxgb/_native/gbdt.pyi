@@ -336,6 +336,58 @@ class SplitRule:
     def weights(self, totals: NDArray[np.int64], bounds: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Optimal weight of each node before the learning rate, float64[m], within bounds float64[m, 2] if given."""
 
+# The split rule `centred` (python/vfxgb/tree/CENTRED.md).
+
+def centred_scores(
+    left: NDArray[np.int64], totals: NDArray[np.int64], weights: NDArray[np.uint8], threads: int = 1
+) -> NDArray[np.float64]:
+    """weight * |G_left H - G H_left| of each candidate, float64[m, c]: an exact integer, rounded once to a double.
+
+    left int64[m, c, 2], any numbers; totals int64[m, 2], at most 2**56 in magnitude; weights uint8[c], at most 127.
+    """
+
+def best_by_score(
+    rule: SplitRule,
+    left: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    constraint: NDArray[np.int8] | None = None,
+    bounds: NDArray[np.float64] | None = None,
+    threads: int = 1,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The best candidate of each node by score and, of equal scores, by gain: (gain, start, tied, score).
+
+    A candidate counts if its score is positive. The gain is SplitRule.score's, and 0 for a candidate that does not
+    count there. scores float64[m, c], not negative; the others as there. With none, gain and score are 0 and nothing is
+    tied.
+    """
+
+def centre_rows(
+    gh: NDArray[np.int64], place: NDArray[np.int32], totals: NDArray[np.int64], threads: int = 1
+) -> NDArray[np.int64]:
+    """g - (G / H) h of each row to the nearest integer, int64[n]: floor((2 (g H - G h) + H) / (2 H)).
+
+    gh int64[n, 2]; place int32[n], the row's node among m, or -1 for none, which gives 0; totals int64[m, 2], G and H
+    of the nodes. 0 also where H is not positive.
+    """
+
+def round_rows(
+    centred: NDArray[np.int64],
+    place: NDArray[np.int32],
+    shift: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    threads: int = 1,
+) -> NDArray[np.int64]:
+    """floor((v + r) / 2**s) of each row, int64[n]: s = shift[place], r the lowest s bits of the row's word.
+
+    shift int32[m], 0 to 62. 0 for rows of no node.
+    """
+
+def node_norms(
+    values: NDArray[np.int64], place: NDArray[np.int32], nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Per node the sum of its rows' values, int64[nodes], and of their squares, uint64[nodes, 2]: low and high word."""
+
 @final
 class Forest:
     """Trees over raw features, for local prediction with a pooled model.

@@ -108,7 +108,8 @@ class PassiveContext:
     `random(count)` gives bytes of the CSPRNG; tests inject another. `note` is None unless the run is recorded.
     `release_once` is how a role draws what it releases under differential privacy once per run. `rounds_left` and
     `max_depth` say how much is still to be trained, so that a role can plan what it prepares. `hessian_shift` is
-    explained in RunFacts. `line` is what is known of the line to the active party.
+    explained in RunFacts. `split_rule` and `score_bits` say how splits are scored (TrainParams). `line` is what is
+    known of the line to the active party.
     """
 
     party: str
@@ -132,6 +133,8 @@ class PassiveContext:
     max_depth: int = 1
     hessian_shift: int = 0
     line: KnownLine = UNKNOWN_LINE
+    split_rule: str = "gain"
+    score_bits: int | None = None
 
     @property
     def bins(self) -> _native.gbdt.Bins:

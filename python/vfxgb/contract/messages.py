@@ -14,8 +14,9 @@ from vfxgb.transport.messages import BULK_BYTES, NOTHING, TABLE_BYTES, Bulk, Mes
 class Setup(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, first: what is to be trained and on which rows, and where a run that broke off goes on.
 
-    `told_sample`: rounds will name rows that were chosen by their gradients. `run`: the run's id. `n_rounds`: rounds
-    planned. `first_round`: the first that the receiver takes part in. `hessian_shift`: see RunFacts.
+    `told_sample`: rounds will name rows that were chosen by their gradients. `split_rule`, `score_bits`: how splits are
+    scored (TrainParams). `run`: the run's id. `n_rounds`: rounds planned. `first_round`: the first that the receiver
+    takes part in. `hessian_shift`: see RunFacts.
     `start_round`: rounds that are done already; then `trees_digest` is that of the active party's trees and
     `state_digest` what the receiver sent with its last RoundKept, both empty if it has taken part in no round.
     """
@@ -42,6 +43,8 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     state_digest: bytes
     told_sample: bool = False
     hessian_shift: int = 0
+    split_rule: str = "gain"
+    score_bits: int | None = None
 
 
 class Ready(Message, frozen=True, forbid_unknown_fields=True):

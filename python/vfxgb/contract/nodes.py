@@ -43,10 +43,14 @@ class LevelNodes(OpenNodes):
 
     Where nodes are hidden, the passive parties know them as slots: slot i is the node at position order[i]. `order` is
     int64[m] and drawn in secret for each level of a tree. It is empty where nodes are shown.
+
+    `integers` stand for the gradients of the rows in these nodes where scores are sums of integers (score_bits):
+    int64[n_train], 0 for rows of no open node; None elsewhere.
     """
 
     partition: Partition
     order: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    integers: NDArray[np.int64] | None = None
 
     @property
     def in_memory(self) -> _native.gbdt.RowPartition:
@@ -86,12 +90,14 @@ class Proposals:
     """The best splits of one party for the m nodes of one tree.
 
     `gain`: float64[m], loss change, 0 where the party has no split, or cannot take part in the node, which the others
-    may split all the same; tokens[start[i]:start[i + 1]] reach it in node i.
+    may split all the same; tokens[start[i]:start[i + 1]] reach it in node i. `score`: float64[m], by which parties are
+    compared under split_rule='centred' (tree/CENTRED.md), None under 'gain'.
     """
 
     gain: NDArray[np.float64]
     start: NDArray[np.int64]
     tokens: NDArray[np.int64]
+    score: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ class ProtocolSpec:
     it needs insecure=True in its params) or "semi-honest". `attacks` are the known attacks, in words. `dp_events` says
     what it releases under differential privacy. `passive_epsilon(params, n_features)` is what a run makes a passive
     party with so many features release about one of its rows, 0 where that is nothing; it is compared with the party's
-    consent.
+    consent. `split_rules` are the values of TrainParams.split_rule under which it can choose splits, and
+    `integer_scores` says that its scores are sums of integers, made for each node (score_bits).
 
     What it shows: with `shows_sums` the active party sees the sums of candidates. With `shows_nodes` passive parties
     keep the partition of rows and are told of every split; without it the roles are HiddenActiveRole and
@@ -108,6 +109,8 @@ class ProtocolSpec:
     options: Callable[[Any], EngineOptions] = no_options
     release: Callable[[ReleaseContext], Release] | None = None
     default_bins: int = DEFAULT_BINS
+    split_rules: tuple[str, ...] = ("gain",)
+    integer_scores: bool = False
     shows_sums: bool = True
     shows_nodes: bool = True
     variant: Callable[[Any], Mapping[str, Any]] = lambda params: {}  # noqa: ARG005

@@ -29,8 +29,8 @@ from vfxgb.rows.sampling import ColumnSampler
 from vfxgb.runtime.timings import Timings
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, pack_optional
 from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.choice import best_by_gain
 from vfxgb.tree.columns import pack_bits
-from vfxgb.tree.grower import best_party
 from vfxgb.tree.proposal import SumTable
 from vfxgb.tree.skeleton import NONE, NodeSplits, TreeSkeleton
 
@@ -208,7 +208,7 @@ class Grower:
             tree.tree, skeleton.nodes, skeleton.totals, skeleton.bounds, build, sibling, skeleton.parents, rule
         )
         proposals = tree.table.propose(level, np.stack([answers[position].left for position in build.tolist()]))
-        gain, winners = best_party({SERVER_PARTY: proposals}, self._params.gamma)
+        gain, winners = best_by_gain({SERVER_PARTY: proposals}, self._params.gamma)
         positions = winners.get(SERVER_PARTY, np.zeros(0, dtype=np.int64))
         tree.users = [answers[position if position in answers else position ^ 1].users for position in range(m)]
         if len(positions) == 0:

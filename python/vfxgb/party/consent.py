@@ -108,6 +108,9 @@ class Consent:
         if asked.told_sample and not limits.told_sample:
             what = "hearing which rows GOSS chose by their labels"
             refusals.errors.append(self._refusal(what, "told_sample = true in its consent"))
+        if limits.split_rules is not None and asked.split_rule not in limits.split_rules:
+            what, wanted = f"split_rule = {asked.split_rule!r}", f"one of {_listed(limits.split_rules)} (split_rules)"
+            refusals.errors.append(self._refusal(what, wanted))
         refusals.hear(self._at_most, f"{n_trees} trees", n_trees, limits.max_trees)
         refusals.tell()
 

@@ -33,7 +33,7 @@ from vfxgb.transport.messages import Abort
 # Messages that are exchanged before anything of a run is done.
 FIRST_WORDS = frozenset((Hello.TAG, Welcome.TAG, Abort.TAG))
 # What a passive party is told of the training parameters: fields of Setup.
-SHOWN = ("n_rounds", "n_outputs", "max_depth", "max_bin", "missing_strategy", "min_bucket_rows")
+SHOWN = ("n_rounds", "n_outputs", "max_depth", "max_bin", "missing_strategy", "min_bucket_rows", "split_rule")
 
 
 class Follower:

@@ -29,8 +29,8 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a training run will ask of a passive party, so that it can refuse before anything is computed.
 
     With `resume` the rows are agreed on already, and the run goes on from the checkpoints. `n_trees` is rounds times
-    outputs. `told_sample` is that of Setup. `n_ids` counts the ids of the party that asks, in all its tables; 0 tells
-    nothing.
+    outputs. `told_sample` and `split_rule` are those of Setup. `n_ids` counts the ids of the party that asks, in all
+    its tables; 0 tells nothing.
     """
 
     protocol: Text
@@ -42,6 +42,7 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resume: bool = False
     told_sample: bool = False
     n_ids: int = 0
+    split_rule: str = "gain"
 
 
 class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

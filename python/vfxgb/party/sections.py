@@ -102,6 +102,13 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     told_sample: Annotated[
         bool, Meta(description="This party agrees to hear which rows GOSS chose, which says much about labels.")
     ] = False
+    split_rules: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="The rules of splits (split_rule) accepted; 'centred' shows the weights of candidates, from "
+            "which counts of bins follow roughly. Without it, all."
+        ),
+    ] = None
     min_common_rows: Annotated[int, Meta(description="The fewest rows in common to train on.")] = 1
     min_claimed_ids: Annotated[int, Meta(description="The fewest ids that a peer brings to an alignment.")] = 1
     max_claimed_ids: Annotated[

@@ -37,6 +37,7 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_i
         resume=resume,
         told_sample=params.told_sample,
         n_ids=n_ids,
+        split_rule=params.split_rule,
     )
 
 

@@ -185,6 +185,8 @@ class ActiveParty:
             min_bucket_rows=params.min_bucket_rows,
             told_sample=params.told_sample,
             hessian_shift=self._hessian_shift,
+            split_rule=params.split_rule,
+            score_bits=params.score_bits,
             constrained=given.constraints is not None,
             first_round=1 if params.reduced_leakage else 0,
             run=self._plan.run_id,
@@ -261,7 +263,7 @@ class ActiveParty:
             self._note("labels", -1, -1, np.asarray(labels, dtype=np.float64))
             self._note("base-margin", -1, -1, self._base_margin)
         layout = self._layout(binned.n_features)
-        self._own = OwnFeatures(binned, given.constraints, params.min_bucket_rows, given.threads)
+        self._own = OwnFeatures(binned, given.constraints, params, given.threads)
         self._own.records += self._keeper.records(binned.n_features)
         if self._channels:
             self._role = self._plan.spec.active(

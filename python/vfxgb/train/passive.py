@@ -47,7 +47,7 @@ from vfxgb.train.passive_hidden import HiddenRounds
 from vfxgb.train.passive_rounds import Handlers, PassiveRun
 from vfxgb.train.passive_shown import ShownRounds
 from vfxgb.train.placing import Placing, check_passive, place_rows
-from vfxgb.train.plan import PassiveHooks, check_hidden_nodes, resolve_protocol
+from vfxgb.train.plan import PassiveHooks, check_hidden_nodes, check_split_rule, resolve_protocol
 from vfxgb.train.releases import PrivacyFolder
 from vfxgb.train.settings import passive_settings
 from vfxgb.train.transcript import note_bins
@@ -210,6 +210,7 @@ class PassiveParty:
         spec, own_params = self._protocol(setup)
         check_hidden_nodes(spec, setup.min_bucket_rows, setup.told_sample)
         self.shows_nodes, self._may_prepare = spec.shows_nodes, spec.prepares
+        check_split_rule(spec, setup.split_rule, setup.score_bits)
         table = self._given.table
         self._setup = setup
         settings = passive_settings(setup, self._given.cuts, self._given.constraints)
@@ -244,6 +245,8 @@ class PassiveParty:
                 max_depth=setup.max_depth,
                 hessian_shift=setup.hessian_shift,
                 line=self._given.line,
+                split_rule=setup.split_rule,
+                score_bits=setup.score_bits,
             )
         )
         run = PassiveRun(

@@ -13,7 +13,7 @@ from vfxgb.contract import EngineOptions, ProtocolSpec, TranscriptSink
 from vfxgb.errors import ParameterError, ProtocolParameterError
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import TrainParams
-from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent, shipped_protocols
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.secrets import SecretBox
 from vfxgb.runtime.timings import Timings
@@ -54,11 +54,13 @@ class RunPlan:
     ) -> "RunPlan":
         """The plan for a protocol that is given by its name, with parameters as a user writes them.
 
-        Raises UnknownNameError, RegistrationError, ParameterError for a rounding that the protocol cannot have, and
-        ProtocolParameterError, also for a broken protocol that nobody agreed to and for what hidden nodes do not allow.
+        Raises UnknownNameError, RegistrationError, ParameterError for a rounding or a rule of splits that the protocol
+        cannot have, and ProtocolParameterError, also for a broken protocol that nobody agreed to and for what hidden
+        nodes do not allow.
         """
         spec, own_params = resolve_protocol(protocol, protocol_params)
         check_hidden_nodes(spec, params.min_bucket_rows, params.told_sample)
+        check_split_rule(spec, params.split_rule, params.score_bits)
         if params.rounding != "nearest" and not spec.exact:
             raise ParameterError(
                 f"planning a run: rounding={params.rounding!r} with protocol {spec.name!r}, wanted 'nearest': "
@@ -106,6 +108,24 @@ def check_hidden_nodes(spec: ProtocolSpec, min_bucket_rows: int, told_sample: bo
     if told_sample:
         raise ProtocolParameterError(
             f"{what}, which must not know the rows of a round then: found told_sample=True; leave it out, or show nodes"
+        )
+
+
+def check_split_rule(spec: ProtocolSpec, split_rule: str, score_bits: int | None) -> None:
+    """Raise ParameterError for a rule of splits by which the protocol cannot choose."""
+    if split_rule not in spec.split_rules:
+        able = [name for name in shipped_protocols() if split_rule in protocol_by_name(name).split_rules]
+        others = f", or one of the protocols {', '.join(able)}" if able else ""
+        raise ParameterError(
+            f"planning a run: split_rule={split_rule!r} with protocol {spec.name!r}, wanted one of "
+            f"{', '.join(map(repr, spec.split_rules))}: the active party opens no exact sums of candidates that it "
+            f"could score otherwise; leave split_rule out{others}"
+        )
+    if score_bits is not None and not spec.integer_scores:
+        raise ParameterError(
+            f"planning a run: score_bits={score_bits} with protocol {spec.name!r}, wanted None: its sums are those of "
+            "gradients, which are not rounded for each node; leave score_bits out, or take protocol 'plain' with "
+            "hide_nodes=True"
         )
 
 

@@ -4,12 +4,13 @@ One round grows K trees, one per output. A level of all of them is one exchange 
 the level before go out with the nodes to score, proposals come back, the best per node is taken, and its owner says
 which rows go left. The active party scores its own features while the others work.
 
-A node is split when its best gain is above 1e-6 (XGBoost's kRtEps) and at least gamma. Of equal gains the party that
-comes first wins, and within a party its first candidate: the lowest global feature id, as in XGBoost.
+A node is split when its best gain is above 1e-6 (XGBoost's kRtEps) and at least gamma (choice.py). Of equal gains the
+party that comes first wins, and within a party its first candidate: the lowest global feature id, as in XGBoost. Under
+split_rule='centred' the best score takes the place of the best gain (CENTRED.md).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,12 @@ from vfxgb import _native
 from vfxgb.contract import ActiveLevel, EngineOptions, Gradients, Proposals
 from vfxgb.params import TrainParams
 from vfxgb.runtime.timings import Timings
+from vfxgb.tree.choice import Choice, best_by_gain, best_by_score
 from vfxgb.tree.columns import RoundColumns
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
 from vfxgb.tree.local_features import OwnFeatures
+from vfxgb.tree.node_integers import node_integers
 from vfxgb.tree.passives import PassiveParties
-
-LEAST_GAIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Grower:
             open_trees = [tree for tree in trees if len(tree.level.nodes)]
             if not open_trees:
                 break
+            self._make_integers(gradients, depth, open_trees)
             self._grow_level(
                 ActiveLevel(gradients.round, depth, [tree.level for tree in open_trees]), open_trees, passives
             )
@@ -94,6 +96,17 @@ class Grower:
             for tree, pairs in zip(trees, gradients.leaves.pairs, strict=True):
                 tree.weigh_leaves(self._own.rows, pairs, leaf_rule)
         return trees
+
+    def _make_integers(self, gradients: Gradients, depth: int, trees: list[GrowingTree]) -> None:
+        """Where scores are sums of integers, make those of the open nodes."""
+        params = self._how.params
+        if params.score_bits is None:
+            return
+        with self._how.timings.phase("integers"):
+            for tree in trees:
+                place = (params.random_state, gradients.round, depth)
+                made = node_integers(np.asarray(tree.pairs), tree.level, params.score_bits, *place)
+                tree.level = replace(tree.level, integers=made)
 
     def _grow_level(self, level: ActiveLevel, trees: list[GrowingTree], passives: PassiveParties | None) -> None:
         if passives is not None:
@@ -118,7 +131,7 @@ class Grower:
         winners: list[dict[int, NDArray[np.int64]]] = []
         for index in range(len(trees)):
             offered = {party: proposals[party][index] for party in sorted(proposals)}
-            best, won = best_party(offered, how.params.gamma)
+            best, won = self._choose(offered)
             gains.append(best)
             winners.append(won)
         if passives is not None:
@@ -141,6 +154,14 @@ class Grower:
             for tree, owned, gain in zip(trees, splits, gains, strict=True):
                 tree.split(owned, gain, last)
 
+    def _choose(self, offered: Mapping[int, Proposals]) -> Choice:
+        """Who wins the nodes of one tree."""
+        params, active = self._how.params, self._columns.layout.active
+        # Scores of integers were compared by the protocol: only winners have a gain, whatever it will be.
+        if params.split_rule == "gain" or params.score_bits is not None:
+            return best_by_gain(offered, params.gamma)
+        return best_by_score(offered, active, params.gamma)
+
     def _keep(
         self, split: OwnedSplits, tree: GrowingTree, own: Proposals, mine: list[OwnedSplits], gain: NDArray[np.float64]
     ) -> OwnedSplits:
@@ -151,30 +172,17 @@ class Grower:
         """
         if split.gain is None:
             return split
-        active, none = self._columns.layout.active, np.zeros(0, dtype=np.int64)
+        params, active = self._how.params, self._columns.layout.active
+        none = np.zeros(0, dtype=np.int64)
         offered = {
-            split.party: Proposals(split.gain, none, none),
             active: Proposals(own.gain[split.positions], none, none),
+            split.party: Proposals(split.gain, none, none),
         }
-        best, won = best_party({party: offered[party] for party in sorted(offered)}, self._how.params.gamma)
+        if params.split_rule == "gain":
+            # In party order, in which the first of equal gains wins; by scores the active party's own does.
+            offered = {party: offered[party] for party in sorted(offered)}
+        best, won = best_by_gain(offered, params.gamma)
         gain[split.positions] = best
         if active in won:
             mine.append(self._own.take(tree, active, np.sort(split.positions[won[active]]), own))
         return split.only(won.get(split.party, none), tree.level)
-
-
-def best_party(
-    proposals: Mapping[int, Proposals], gamma: float
-) -> tuple[NDArray[np.float64], dict[int, NDArray[np.int64]]]:
-    """The best gain of each node, and per party the positions of the nodes it wins; the first of equal ones wins.
-
-    `proposals`: party position -> those of the same m nodes, in party order. Nodes whose best gain is too small are
-    nobody's.
-    """
-    parties = list(proposals)
-    table = np.stack([proposals[party].gain for party in parties])
-    winner = np.argmax(table, axis=0)
-    best = table[winner, np.arange(table.shape[1])]
-    worth = (best > LEAST_GAIN) & (best >= gamma)
-    won = {party: np.flatnonzero(worth & (winner == row)) for row, party in enumerate(parties)}
-    return best, {party: positions for party, positions in won.items() if len(positions)}

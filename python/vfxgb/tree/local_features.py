@@ -6,11 +6,14 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.contract import LevelNodes, Proposals
+from vfxgb.params import TrainParams
 from vfxgb.rows.base import RowStore
 from vfxgb.rows.shown_cuts import ShownCuts
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
-from vfxgb.tree.proposal import SumTable
+from vfxgb.tree.node_integers import integer_pairs
+from vfxgb.tree.proposal import CentredRule, SumTable
+from vfxgb.tree.split_weights import SplitWeights
 
 
 class OwnFeatures:
@@ -21,12 +24,13 @@ class OwnFeatures:
     """
 
     def __init__(
-        self, binned: BinnedTable, constraints: NDArray[np.int8] | None, min_bucket_rows: int, threads: int
+        self, binned: BinnedTable, constraints: NDArray[np.int8] | None, params: TrainParams, threads: int
     ) -> None:
         self._binned = binned
         self._constraints = constraints
-        self._min_bucket_rows = min_bucket_rows
+        self._params = params
         self._threads = threads
+        self._weights = SplitWeights(self.rows, binned.has_missing) if params.split_rule == "centred" else None
         self._lists: list[CandidateList] = []
         self._tables: list[SumTable] = []
         self._cuts: list[ShownCuts] = []
@@ -43,22 +47,33 @@ class OwnFeatures:
             CandidateList(self.rows, self._binned.has_missing, allowed, self._constraints, None, self._threads)
             for allowed in features
         ]
-        self._tables = [SumTable(candidates.constraint, self._threads) for candidates in self._lists]
-        self._cuts = [ShownCuts(self.rows, allowed, self._min_bucket_rows) for allowed in features]
+        self._tables = [
+            SumTable(candidates.constraint, self._threads, self._rule(candidates)) for candidates in self._lists
+        ]
+        self._cuts = [ShownCuts(self.rows, allowed, self._params.min_bucket_rows) for allowed in features]
+
+    def _rule(self, candidates: CandidateList) -> CentredRule | None:
+        if self._weights is None:
+            return None
+        return CentredRule(self._weights.of(candidates.features), self._params.gamma)
 
     def propose(self, tree: GrowingTree, allowed: NDArray[np.bool_] | None) -> Proposals:
         """The best splits of the tree's level; `allowed`: bool[m, features of the tree], or None for all."""
         level: LevelNodes = tree.level
-        cuts = self._cuts[tree.tree]
+        candidates, cuts = self._lists[tree.tree], self._cuts[tree.tree]
         cuts.open(tree.partition, level.nodes, level.parent)
-        left = self._lists[tree.tree].left_sums(
+        left = candidates.left_sums(
             tree.partition,
             np.ascontiguousarray(level.nodes[level.build]),
             tree.pairs,
             None if allowed is None else allowed[level.build],
             cuts,
         )
-        return self._tables[tree.tree].propose(level, left)
+        integers = None
+        if level.integers is not None:
+            pairs = self.rows.pairs(integer_pairs(level.integers))
+            integers = candidates.left_sums(tree.partition, level.nodes, pairs, allowed, cuts)[:, :, 0]
+        return self._tables[tree.tree].propose(level, left, integers)
 
     def take(self, tree: GrowingTree, party: int, positions: NDArray[np.int64], proposals: Proposals) -> OwnedSplits:
         """File the splits won at `positions` and find out who goes left."""

@@ -3,23 +3,41 @@
 Sums are made for the smaller child only. Those of its sibling are the parent's minus its own: plain integers, exact.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.contract import ChosenSums, OpenNodes, Proposals
 from vfxgb.errors import MessageError
+from vfxgb.tree.choice import worth
+
+
+@dataclass(frozen=True)
+class CentredRule:
+    """How candidates are scored under split_rule='centred' (CENTRED.md).
+
+    `weights`: uint8[c]. Where `own_gamma` is given, the candidates are the active party's own: the best of them is the
+    one of the largest gain, and it has a score if the gain is worth a split under that gamma. Of a passive party's
+    candidates the best is the one of the largest score, whatever its gain.
+    """
+
+    weights: NDArray[np.uint8]
+    own_gamma: float | None = None
 
 
 class SumTable:
     """The left sums of one party for the open nodes of one tree, kept from level to level.
 
-    `constraint`: int8[c], the monotone direction of each candidate, or None when the run has no constraint.
+    `constraint`: int8[c], the monotone direction of each candidate, or None when the run has no constraint. `centred`:
+    None where the gain decides.
     """
 
-    def __init__(self, constraint: NDArray[np.int8] | None, threads: int) -> None:
+    def __init__(self, constraint: NDArray[np.int8] | None, threads: int, centred: CentredRule | None = None) -> None:
         self._constraint = constraint
         self._threads = threads
+        self._centred = centred
         self._sums: NDArray[np.int64] | None = None
         self._proposals: Proposals | None = None
 
@@ -28,17 +46,54 @@ class SumTable:
         """c, once sums have been seen: the same in all levels of a tree."""
         return None if self._sums is None else self._sums.shape[1]
 
-    def propose(self, level: OpenNodes, built: NDArray[np.int64]) -> Proposals:
-        """The best splits of a level, from the sums int64[len(level.build), c, 2] of its built nodes."""
-        self._sums = self._complete(level, built)
-        if self._sums.shape[1] == 0:
+    def propose(
+        self, level: OpenNodes, built: NDArray[np.int64], integers: NDArray[np.int64] | None = None
+    ) -> Proposals:
+        """The best splits of a level, from the sums int64[len(level.build), c, 2] of its built nodes.
+
+        `integers`: int64[m, c], left sums of the nodes' integers, where scores are made of these (score_bits).
+        """
+        self._sums = sums = self._complete(level, built)
+        centred = self._centred
+        if sums.shape[1] == 0:
             m = len(level.nodes)
             none = np.zeros(0, dtype=np.int64)
-            self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none)
+            self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none, np.zeros(m))
+        elif centred is None:
+            self._proposals = Proposals(*self._by_gain(level, sums))
+        elif centred.own_gamma is None:
+            scores = self._scores(level, sums, centred.weights, integers)
+            self._proposals = Proposals(
+                *_native.gbdt.best_by_score(
+                    level.rule, sums, level.totals, scores, self._constraint, level.bounds, self._threads
+                )
+            )
         else:
-            scored = level.rule.score(self._sums, level.totals, None, self._constraint, level.bounds, self._threads)
-            self._proposals = Proposals(*scored)
+            gain, start, tied = self._by_gain(level, sums)
+            scores = self._scores(level, sums, centred.weights, integers)
+            split = np.flatnonzero(worth(gain, centred.own_gamma))
+            score = np.zeros(len(gain))
+            score[split] = scores[split, tied[start[split]]]
+            self._proposals = Proposals(gain, start, tied, score)
         return self._proposals
+
+    def _by_gain(
+        self, level: OpenNodes, sums: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+        return level.rule.score(sums, level.totals, None, self._constraint, level.bounds, self._threads)
+
+    def _scores(
+        self,
+        level: OpenNodes,
+        sums: NDArray[np.int64],
+        weights: NDArray[np.uint8],
+        integers: NDArray[np.int64] | None,
+    ) -> NDArray[np.float64]:
+        """The score of every candidate in every node, float64[m, c]."""
+        if integers is not None:
+            scores: NDArray[np.float64] = np.abs(integers * weights).astype(np.float64)
+            return scores
+        return _native.gbdt.centred_scores(sums, level.totals, weights, self._threads)
 
     def _complete(self, level: OpenNodes, built: NDArray[np.int64]) -> NDArray[np.int64]:
         if len(level.build) == len(level.nodes):

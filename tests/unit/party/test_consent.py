@@ -11,8 +11,9 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 SMALL_HE = {"small_nodes": "batch_he", "he": {"key_bits": 256, "insecure": True}}
 
 
-def _request(protocol="ot_shares", params=None, trees=10, depth=5, bucket=1, told=False):
-    return TrainRequest(protocol, params or {}, trees, depth, bucket, ("bank", "shop"), told_sample=told)
+def _request(protocol="ot_shares", params=None, trees=10, depth=5, bucket=1, told=False, rule="gain"):
+    parties = ("bank", "shop")
+    return TrainRequest(protocol, params or {}, trees, depth, bucket, parties, told_sample=told, split_rule=rule)
 
 
 def _consent(**section):
@@ -45,12 +46,18 @@ BEYOND = {
     "depth": ({"max_depth": 4}, _request(), "depth 5, wanted at most 4"),
     "buckets": ({"min_bucket_rows": 5}, _request(), "min_bucket_rows of 1, wanted at least 5"),
     "sample": ({}, _request(told=True), "which rows GOSS chose by their labels, wanted told_sample = true"),
+    "rule": ({"split_rules": ("gain",)}, _request(rule="centred"), "split_rule = 'centred', wanted one of 'gain'"),
     "group": ({}, _request(params={"group_bits": 768, "insecure": True}), "keys of 768 bits, wanted at least 2048"),
     "key": ({"min_key_bits": 3072}, _request("batch_he", {"key_bits": 2048}), "keys of 2048 bits"),
     "unlisted": ({"protocols": ("batch_he",)}, _request(), "'ot_shares', wanted one of 'batch_he'"),
     "unknown": ({"protocols": ("magic",)}, _request("magic"), "one that its version of vfxgb has"),
     "none": ({"protocols": ()}, _request(), "none at all"),
 }
+
+
+@pytest.mark.parametrize("rules", [None, ("centred",), ("gain", "centred")])
+def test_rules_of_splits_that_are_agreed_to(rules):
+    _consent(split_rules=rules).training(_request(rule="centred"))
 
 
 @pytest.mark.parametrize("case", BEYOND)

@@ -11,8 +11,8 @@ from vfxgb.contract.messages import Level, SplitRows, TreeRows
 from vfxgb.errors import MessageError
 from vfxgb.train.arrays import unpack_bits, unpack_list
 from vfxgb.transport.messages import pack_array, pack_bytes
+from vfxgb.tree.choice import best_by_gain
 from vfxgb.tree.columns import Layout, pack_bits
-from vfxgb.tree.grower import best_party
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -114,16 +114,16 @@ def _gains(*gain: float) -> Proposals:
 
 
 def test_a_party_that_proposes_nothing_keeps_nobody_from_splitting() -> None:
-    _, won = best_party({0: _gains(1.0, 2.0), 1: _gains(0.0, 3.0)}, gamma=0.0)
+    _, won = best_by_gain({0: _gains(1.0, 2.0), 1: _gains(0.0, 3.0)}, gamma=0.0)
     assert {party: positions.tolist() for party, positions in won.items()} == {0: [0], 1: [1]}
 
 
 def test_the_first_of_equal_parties_wins() -> None:
     gains = {0: _gains(1.0, 2.0, 0.0, 1e-7, 5.0), 1: _gains(1.0, 3.0, 0.0, 0.0, 4.0)}
-    best, won = best_party(gains, gamma=0.0)
+    best, won = best_by_gain(gains, gamma=0.0)
     assert best.tolist() == [1.0, 3.0, 0.0, 1e-7, 5.0]
     assert {party: positions.tolist() for party, positions in won.items()} == {0: [0, 4], 1: [1]}
-    _, won = best_party(gains, gamma=3.0)
+    _, won = best_by_gain(gains, gamma=3.0)
     assert {party: positions.tolist() for party, positions in won.items()} == {0: [4], 1: [1]}
 
 

@@ -9,6 +9,7 @@ from vfxgb.protocols.he.cost import he_cost, he_savings
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.params import HeParams, he_options
 from vfxgb.protocols.he.passive import HePassive
+from vfxgb.protocols.open_sums.messages import CandidateWeights
 
 
 def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLayout) -> ProtocolSpec:
@@ -19,7 +20,8 @@ def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLa
         params=params,
         active=partial(make_active, layout=layout),
         passive=partial(HePassive, layout=layout),
-        messages=MESSAGES,
+        messages=(*MESSAGES, CandidateWeights),
+        split_rules=("gain", "centred"),
         exact=True,
         security="semi-honest",
         attacks=ATTACKS,

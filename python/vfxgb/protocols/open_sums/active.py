@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, ActiveSteps, ChosenSums, Gradients, Proposals, equations_of
 from vfxgb.errors import MessageError
-from vfxgb.tree.proposal import SumTable
+from vfxgb.protocols.open_sums.messages import CandidateWeights
+from vfxgb.protocols.receive import receive, require
+from vfxgb.transport.messages import unpack_array
+from vfxgb.tree.proposal import CentredRule, SumTable
+from vfxgb.tree.split_weights import LEAST_WEIGHT, MOST_WEIGHT
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class OpenedSums:
         self._context = context
         self._source = source
         self._tables: dict[tuple[str, int], SumTable] = {}
+        # (party, tree) -> the weights of the candidates under split_rule='centred'.
+        self._weights: dict[tuple[str, int], NDArray[np.uint8]] = {}
         self._level: ActiveLevel | None = None
 
     def begin_tree(self, gradients: Gradients) -> None:
@@ -60,6 +66,8 @@ class OpenedSums:
         """See ActiveRole and HiddenActiveRole: the sums tell all that there is to know."""
         proposals: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
+            if level.depth == 0 and self._context.train.split_rule == "centred":
+                self._read_weights(party, level)
             opened = self._source.receive(party, level)
             self._count(party, level, opened)
             if self._context.note is not None:
@@ -71,6 +79,32 @@ class OpenedSums:
                     for nodes, tree in zip(level.trees, opened, strict=True)
                 ]
         return proposals
+
+    def _read_weights(self, party: str, level: ActiveLevel) -> None:
+        what = f"reading weights of {party}"
+        channel = self._context.channels[party]
+        message = receive(self._context, channel, CandidateWeights, what, round=level.round)
+        require(what, f"{len(message.trees)} trees", f"{len(level.trees)} trees")
+        for nodes, tree in zip(level.trees, message.trees, strict=True):
+            weights = unpack_array(tree, np.uint8, (len(tree),), f"{what}, tree {nodes.tree}")
+            if len(weights) and not LEAST_WEIGHT <= int(weights.min()) <= int(weights.max()) <= MOST_WEIGHT:
+                raise MessageError(
+                    f"{what}, tree {nodes.tree}: found weights of {int(weights.min())} to {int(weights.max())}, wanted "
+                    f"{LEAST_WEIGHT} to {MOST_WEIGHT}"
+                )
+            self._weights[party, nodes.tree] = weights
+
+    def _rule(self, party: str, tree: int, n_candidates: int) -> CentredRule | None:
+        """How the candidates of a tree are scored; None for by gain."""
+        weights = self._weights.get((party, tree))
+        if weights is None:
+            return None
+        if len(weights) != n_candidates:
+            raise MessageError(
+                f"opening sums of {party}, tree {tree}: found {len(weights)} weights, wanted those of the "
+                f"{n_candidates} candidates"
+            )
+        return CentredRule(weights)
 
     def chosen(
         self,
@@ -86,7 +120,7 @@ class OpenedSums:
 
     def end_tree(self) -> None:
         """See ActiveRole."""
-        self._tables = {}
+        self._tables, self._weights = {}, {}
         self._level = None
         self._source.end_tree()
 
@@ -108,7 +142,8 @@ class OpenedSums:
                 raise MessageError(
                     f"opening sums of {party}: monotone directions found where none were wanted, or the reverse"
                 )
-            self._tables[party, tree] = SumTable(opened.constraint, self._context.threads)
+            rule = self._rule(party, tree, opened.left.shape[1])
+            self._tables[party, tree] = SumTable(opened.constraint, self._context.threads, rule)
         table = self._tables[party, tree]
         if table.n_candidates not in (None, opened.left.shape[1]):
             raise MessageError(

@@ -9,9 +9,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.contract import PassiveContext, PassiveNodes, PassiveTree, Resolved, SlotTree, equations_of
+from vfxgb.contract import (
+    PassiveContext,
+    PassiveLevel,
+    PassiveNodes,
+    PassiveTree,
+    Resolved,
+    SlotTree,
+    equations_of,
+)
+from vfxgb.protocols.open_sums.messages import CandidateWeights
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import pack_array
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.disclosure import SmallSums
+from vfxgb.tree.split_weights import SplitWeights
 
 
 class ShownSums:
@@ -22,6 +34,7 @@ class ShownSums:
         self._trees: Sequence[PassiveTree] = ()
         self._candidates: list[CandidateList] = []
         self._small: list[SmallSums] = []
+        self._weights = weights_asked(context)
 
     def _given_order(self, tree: PassiveTree) -> NDArray[np.int64] | None:  # noqa: ARG002 - protocols with one use it
         """The order in which the candidates of a tree are shown; None: one that is drawn in secret."""
@@ -40,6 +53,11 @@ class ShownSums:
             len(nodes.build) if sent is None else sent, len(self._candidates[nodes.tree])
         )
 
+    def _send_weights(self, level: PassiveLevel) -> None:
+        """Send the weights of the round's candidates before its first sums, where splits are scored by them."""
+        if level.depth == 0 and self._weights is not None:
+            send_weights(self._context.channel, level.round, self._candidates, self._weights)
+
     def resolve(
         self,
         tree: int,
@@ -56,6 +74,22 @@ class ShownSums:
         with self._context.timings.phase("count small sums"):
             self._context.disclosed.small_sums += sum(small.count() for small in self._small)
         self._small = []
+
+
+def weights_asked(context: PassiveContext) -> SplitWeights | None:
+    """The weights of the party's candidates; None where the run does not score splits by them."""
+    return SplitWeights(context.rows, context.has_missing) if context.split_rule == "centred" else None
+
+
+def send_weights(
+    channel: Channel, round_index: int, candidates: Sequence[CandidateList], weights: SplitWeights
+) -> None:
+    """Send the weights of each tree's candidates, in the order in which their sums will be shown."""
+    trees = []
+    for each in candidates:
+        own = weights.of(each.features)
+        trees.append(pack_array(own if each.order is None else own[each.order]))
+    channel.send(CandidateWeights(round=round_index, trees=trees))
 
 
 def draw_candidates(

@@ -2,6 +2,7 @@
 
 from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.attack_texts import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
+from vfxgb.protocols.open_sums.messages import CandidateWeights
 from vfxgb.protocols.ot_shares.active import OtActive
 from vfxgb.protocols.ot_shares.cost import ot_cost, ot_savings
 from vfxgb.protocols.ot_shares.messages import (
@@ -49,7 +50,9 @@ SPEC = ProtocolSpec(
         OtSlots,
         OtGradients,
         OtSums,
+        CandidateWeights,
     ),
+    split_rules=("gain", "centred"),
     exact=True,
     default_bins=64,
     security="semi-honest",

@@ -4,7 +4,7 @@ It is the plain twin of protocols that hide nodes in earnest: what they send ins
 same way, at the same moments.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +32,7 @@ class SlotSource(PlainSource):
 
     def open_level(self, level: ActiveLevel) -> None:
         """Send of each slot the gradients of all rows, 0 outside of its node."""
-        channels = list(self._context.channels.values())
-        with self._context.timings.phase("send gradients"):
-            for nodes in level.trees:
-                pairs = self._pairs[nodes.tree]
-                members = nodes.partition.leaves()[: len(pairs)]
-                for slot, node in enumerate(nodes.nodes[nodes.order].tolist()):
-                    rows = np.flatnonzero(members == node)
-                    own = spread_pairs(np.take(pairs, rows, axis=0), rows, len(pairs))
-                    message = PlainSlot(
-                        round=level.round, depth=level.depth, tree=nodes.tree, slot=slot, pairs=pack_array(own)
-                    )
-                    broadcast(channels, message)
+        send_slots(self._context, level, self._pairs)
 
     def receive(self, party: str, level: ActiveLevel) -> Sequence[OpenedTree]:
         """See SumSource."""
@@ -67,15 +56,7 @@ class HiddenPlainActive(OpenedSums):
 
     def learn_left(self, party: str, level: ActiveLevel, won: Sequence[WonNodes]) -> Sequence[LeftRows]:
         """See HiddenActiveRole."""
-        with self._context.timings.phase("wait"):
-            message = self._context.channels[party].recv(PlainLeft)
-        numbers = [level.trees[each.index].tree for each in won]
-        place = (message.round, message.depth, [tree.tree for tree in message.trees])
-        if place != (level.round, level.depth, numbers):
-            raise MessageError(
-                f"reading the splits of {party}: found round, depth and trees {place}, wanted round {level.round}, "
-                f"depth {level.depth}, trees {numbers}"
-            )
+        message = read_left(self._context, party, level, won)
         return [self._left(party, level, each, tree) for each, tree in zip(won, message.trees, strict=True)]
 
     def _left(self, party: str, level: ActiveLevel, won: WonNodes, message: TreeLeft) -> LeftRows:
@@ -87,3 +68,35 @@ class HiddenPlainActive(OpenedSums):
             raise MessageError(f"{what}: {error}") from None
         chosen = self.chosen(party, won.index, won.positions, tokens, memoryview(bits))
         return LeftRows(chosen.left, chosen.constraint, bits)
+
+
+def send_slots(
+    context: ActiveContext, level: ActiveLevel, pairs_of: Mapping[int, NDArray[np.int64]] | Sequence[NDArray[np.int64]]
+) -> None:
+    """Send of each slot of a level the pairs of its tree, int64[n_train, 2], with 0 outside of its node."""
+    channels = list(context.channels.values())
+    with context.timings.phase("send gradients"):
+        for nodes in level.trees:
+            pairs = pairs_of[nodes.tree]
+            members = nodes.partition.leaves()[: len(pairs)]
+            for slot, node in enumerate(nodes.nodes[nodes.order].tolist()):
+                rows = np.flatnonzero(members == node)
+                own = spread_pairs(np.take(pairs, rows, axis=0), rows, len(pairs))
+                message = PlainSlot(
+                    round=level.round, depth=level.depth, tree=nodes.tree, slot=slot, pairs=pack_array(own)
+                )
+                broadcast(channels, message)
+
+
+def read_left(context: ActiveContext, party: str, level: ActiveLevel, won: Sequence[WonNodes]) -> PlainLeft:
+    """Who goes left at the splits of `party` that won. Raises MessageError unless it is about these trees."""
+    with context.timings.phase("wait"):
+        message = context.channels[party].recv(PlainLeft)
+    numbers = [level.trees[each.index].tree for each in won]
+    place = (message.round, message.depth, [tree.tree for tree in message.trees])
+    if place != (level.round, level.depth, numbers):
+        raise MessageError(
+            f"reading the splits of {party}: found round, depth and trees {place}, wanted round {level.round}, "
+            f"depth {level.depth}, trees {numbers}"
+        )
+    return message

@@ -22,7 +22,10 @@ class PlainGradients(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class PlainSlot(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, where nodes are hidden, one per slot: (g, h) of all training rows, 0 outside of the node."""
+    """Active to passive, where nodes are hidden, one per slot: (g, h) of all training rows, 0 outside of the node.
+
+    With score_bits the pairs are (integer, 0) in place of (g, h).
+    """
 
     TAG = "plain-slot"
     MAX_BYTES = BULK_BYTES
@@ -70,6 +73,38 @@ class PlainSums(Message, frozen=True, forbid_unknown_fields=True):
     def amount(self) -> int:
         """Count the sums of pairs."""
         return sum(len(tree.sums) // 16 for tree in self.trees)
+
+
+class TreeScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Scores of one tree, int64[slots, n_candidates]; on the first level also int8 directions if asked."""
+
+    tree: int
+    n_candidates: int
+    scores: Bulk
+    constraint: Bulk
+
+
+class PlainScores(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, where nodes are hidden and scores are sums of integers: the answer to a level's slots.
+
+    Candidates stand in the order in which they meet.
+    """
+
+    TAG = "plain-scores"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
+        "the score of each candidate split, a weighted sum of the integers of the rows left of it; names of features "
+        "and thresholds stay hidden",
+        "scores",
+    )
+
+    round: int
+    depth: int
+    trees: list[TreeScores]
+
+    def amount(self) -> int:
+        """Count the scores."""
+        return sum(len(tree.scores) // 8 for tree in self.trees)
 
 
 class TreeLeft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -21,6 +21,14 @@ class PlainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "nodes, and protects nothing."
         ),
     ] = False
+    order_seed: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            description="With score_bits, the seed of the order in which a passive party's candidates are compared; "
+            "each party's own. The order decides which of several equally good splits wins.",
+        ),
+    ] = 0
 
 
 def plain_options(params: PlainParams) -> EngineOptions:

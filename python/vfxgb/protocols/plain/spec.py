@@ -2,26 +2,48 @@
 
 from typing import Any
 
-from vfxgb.contract import ProtocolSpec, TrainingShape, WireCost
+from vfxgb.contract import (
+    ActiveContext,
+    HiddenActiveRole,
+    HiddenPassiveRole,
+    PassiveContext,
+    ProtocolSpec,
+    TrainingShape,
+    WireCost,
+)
+from vfxgb.protocols.open_sums.messages import CandidateWeights
 from vfxgb.protocols.plain.active import make_active
 from vfxgb.protocols.plain.hidden_active import HiddenPlainActive
 from vfxgb.protocols.plain.hidden_passive import HiddenPlainPassive
-from vfxgb.protocols.plain.messages import PlainGradients, PlainLeft, PlainSlot, PlainSums
+from vfxgb.protocols.plain.integer_active import IntegerPlainActive
+from vfxgb.protocols.plain.integer_passive import IntegerPlainPassive
+from vfxgb.protocols.plain.messages import PlainGradients, PlainLeft, PlainScores, PlainSlot, PlainSums
 from vfxgb.protocols.plain.params import PlainParams, plain_options
 from vfxgb.protocols.plain.passive import PlainPassive
 
 PAIR_BYTES = 16
 
 
+def make_hidden_active(context: ActiveContext) -> HiddenActiveRole:
+    """Make the active party's role where nodes are hidden: it scores sums, or compares scores of integers."""
+    return HiddenPlainActive(context) if context.train.score_bits is None else IntegerPlainActive(context)
+
+
+def make_hidden_passive(context: PassiveContext) -> HiddenPassiveRole:
+    """Make the passive party's role where nodes are hidden."""
+    return HiddenPlainPassive(context) if context.score_bits is None else IntegerPlainPassive(context)
+
+
 def plain_variant(params: PlainParams) -> dict[str, Any]:
     """What is different where nodes are hidden, and which of the messages each way has."""
     if not params.hide_nodes:
-        return {"messages": (PlainGradients, PlainSums)}
+        return {"messages": (PlainGradients, PlainSums, CandidateWeights)}
     return {
-        "active": HiddenPlainActive,
-        "passive": HiddenPlainPassive,
-        "messages": (PlainSlot, PlainSums, PlainLeft),
+        "active": make_hidden_active,
+        "passive": make_hidden_passive,
+        "messages": (PlainSlot, PlainSums, PlainScores, PlainLeft, CandidateWeights),
         "shows_nodes": False,
+        "integer_scores": True,
     }
 
 
@@ -44,8 +66,10 @@ SPEC = ProtocolSpec(
     params=PlainParams,
     active=make_active,
     passive=PlainPassive,
-    messages=(PlainGradients, PlainSlot, PlainSums, PlainLeft),
+    messages=(PlainGradients, PlainSlot, PlainSums, PlainScores, PlainLeft, CandidateWeights),
     variant=plain_variant,
+    split_rules=("gain", "centred"),
+    local_params=("order_seed",),
     exact=True,
     security="none",
     options=plain_options,
