@@ -2,45 +2,49 @@
 
 At every level each row stands before one node of each tree. The active party tests its own splits and asks each
 passive party about that party's nodes of the level, all in one message. With "probabilistic" handling of missing values
-a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost).
+a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost). Hidden questions
+take more memory than open ones, so that rows go in smaller parts, a few of which are on their way at a time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import MessageError
 from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
-from vfxgb.predict.block import Answer, Mask, unpack_mask
-from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
-from vfxgb.predict.routing import Rows, pack_rows
+from vfxgb.predict.block import Answer, Mask
+from vfxgb.predict.hidden_line import HiddenLine, HiddenLines
+from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady
+from vfxgb.predict.open_line import OpenLine
+from vfxgb.predict.routing import Rows
 from vfxgb.predict.split_evaluator import SplitTester
+from vfxgb.predict.visits import Line, Part, Visit
+from vfxgb.routing.setup import fill_silent
 from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 
 # (row, tree) pairs on their way at once: bounds memory and message size.
 BLOCK_PAIRS = 1 << 25
 # What such a pair takes in memory here: a row number, its place among the others, answers.
 PAIR_BYTES = 16
+# Transfers of one hidden question, at most, if it is about several rows; and parts of the rows on their way at once.
+PART_TRANSFERS = 1 << 19
+PARTS_UNDER_WAY = 4
+# Silent transfers that are made before a block of rows is begun, at most.
+BLOCK_TRANSFERS = 20_000_000
+
+# Per tree the leaves with the rows that end there.
+Arrivals: TypeAlias = list[list[Visit]]
 
 
-@dataclass(frozen=True)
-class Visit:
-    """Rows (numbers within the block, ascending) before one node of one tree, each with its weight if not 1."""
-
-    tree: int
-    node: int
-    rows: Rows
-    weight: NDArray[np.float64] | None
-
-
-@dataclass(frozen=True)
+@dataclass
 class ActivePredictor:
     """One prediction by the first `n_trees` trees.
 
-    `tester` tests this party's rows; `rows` holds their number and digest.
+    `tester` tests this party's rows; `rows` holds their number and digest. `hidden`: hidden routing with the passive
+    parties; None asks openly.
     """
 
     share: ActiveShare
@@ -48,6 +52,19 @@ class ActivePredictor:
     rows: tuple[int, bytes]
     channels: Mapping[str, Channel]
     n_trees: int
+    hidden: HiddenLines | None = None
+
+    def __post_init__(self) -> None:
+        self._hidden_lines: dict[str, HiddenLine] = {}
+        if self.hidden is None:
+            self._lines: Mapping[str, Line] = {
+                party: OpenLine(channel, self._both_ways) for party, channel in self.channels.items()
+            }
+            return
+        for party, channel in self.channels.items():
+            shape, stock = self.hidden.shape(party, self.n_trees), self.hidden.stock.get(party, 0)
+            self._hidden_lines[party] = HiddenLine(channel, self.hidden.receivers[party], shape, stock)
+        self._lines = self._hidden_lines
 
     @property
     def _both_ways(self) -> bool:
@@ -58,7 +75,8 @@ class ActivePredictor:
         outputs = self.share.n_outputs
         sums = np.zeros((self.rows[0], outputs))
         for block in self._blocks():
-            _add_leaves(sums[block], self._walk(block), self.share.trees)
+            for arrivals in self._arrivals(block):
+                _add_leaves(sums[block], arrivals, self.share.trees)
         # In place: a second array would be what takes most memory.
         sums += self.share.base_margin
         return sums
@@ -67,90 +85,125 @@ class ActivePredictor:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
         reached = np.zeros((self.rows[0], self.n_trees), dtype=np.int32)
         for block in self._blocks():
-            _write_leaves(reached[block], self._walk(block))
+            best = np.full((block.stop - block.start, self.n_trees), -1.0)
+            for arrivals in self._arrivals(block):
+                _write_leaves(reached[block], best, arrivals)
         return reached
 
     def open(self) -> None:
-        """Agree with every passive party on model and rows."""
-        opening = OpenPrediction(self.share.run, self.share.seal.model, *self.rows, missing=self._both_ways)
+        """Agree with every passive party on model and rows. A hidden prediction goes on without waiting for a yes."""
+        opening = OpenPrediction(
+            self.share.run, self.share.seal.model, *self.rows, missing=self._both_ways, hidden=self.hidden is not None
+        )
         for channel in self.channels.values():
             channel.send(opening)
-        for channel in self.channels.values():
-            channel.recv(PredictionReady)
+        if self.hidden is None:
+            for channel in self.channels.values():
+                channel.recv(PredictionReady)
+        for line in self._hidden_lines.values():
+            line.open()
 
     def close(self) -> None:
         """Let the passive parties go."""
+        for line in self._hidden_lines.values():
+            line.ready()
         for channel in self.channels.values():
             channel.send(ClosePrediction())
 
     def _blocks(self) -> Iterator[slice]:
-        """Rows that are on their way together."""
+        """Rows whose columns are read together."""
         trees = max(1, self.n_trees)
         size = max(1, BLOCK_PAIRS // trees)
         most = self.tester.rows_at_most(PAIR_BYTES * trees)
         size = size if most is None else min(size, most)
+        for line in self._hidden_lines.values():
+            if line.receiver.silent is not None:
+                size = min(size, max(1, BLOCK_TRANSFERS // max(1, line.shape.transfers)))
         for first in range(0, self.rows[0], size):
             yield slice(first, min(first + size, self.rows[0]))
 
-    def _walk(self, block: slice) -> list[list[Visit]]:
-        """Per tree the leaves with the rows of a block that end there."""
-        everyone = np.arange(block.stop - block.start, dtype=np.int32)
-        arrivals: list[list[Visit]] = [[] for _ in range(self.n_trees)]
-        ahead = [Visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
+    def _parts(self, block: slice) -> Iterator[Part]:
+        """Rows of a block that are asked about together: all of them, if questions are open."""
+        most = max((line.shape.most_transfers for line in self._hidden_lines.values()), default=0)
+        size = block.stop - block.start
+        size = min(size, max(1, PART_TRANSFERS // most)) if most else size
+        for first in range(block.start, block.stop, size):
+            yield Part(block.start, first, min(size, block.stop - first))
+
+    def _arrivals(self, block: slice) -> Iterator[Arrivals]:
+        """Where the rows of a block end, part by part. While one part waits for answers, others are asked about."""
+        self._fill_silent(block)
+        under_way: deque[Generator[None, None, Arrivals]] = deque()
+        parts = self._parts(block)
+        while True:
+            while len(under_way) < PARTS_UNDER_WAY and (part := next(parts, None)) is not None:
+                under_way.append(self._walk(part, block))
+                if ended := _go_on(under_way):
+                    yield ended
+            if not under_way:
+                return
+            under_way.rotate(-1)
+            if ended := _go_on(under_way):
+                yield ended
+
+    def _fill_silent(self, block: slice) -> None:
+        """Make the silent transfers that a block takes, where the parties use these."""
+        lines, count = self._hidden_lines, block.stop - block.start
+        if any(line.receiver.silent is not None for line in lines.values()):
+            for line in lines.values():
+                line.ready()
+            receivers = {party: line.receiver for party, line in lines.items()}
+            fill_silent(
+                receivers, self.channels, {party: count * line.shape.transfers for party, line in lines.items()}
+            )
+
+    def _walk(self, part: Part, block: slice) -> Generator[None, None, Arrivals]:
+        """Take the rows of a part from the roots to the leaves; pauses when the questions of a level are sent."""
+        everyone = np.arange(part.offset, part.offset + part.count, dtype=np.int32)
+        arrivals: Arrivals = [[] for _ in range(self.n_trees)]
+        ahead = [self._visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
+        end = max((line.end for line in self._lines.values()), default=0)
         depth = 0
         while True:
-            inner: dict[int, list[Visit]] = {}
+            inner: dict[str, list[Visit]] = {}
             for visit in ahead:
                 party = int(self.share.trees[visit.tree].party[visit.node])
                 if party == LEAF:
                     arrivals[visit.tree].append(visit)
                 else:
-                    inner.setdefault(party, []).append(visit)
-            if not inner:
+                    inner.setdefault(self.share.parties[party], []).append(visit)
+            if not inner and depth >= end:
                 return arrivals
-            ahead = self._advance(inner, depth, block)
+            asked = {party: line.ask(depth, part, inner.get(party, [])) for party, line in self._lines.items()}
+            # Own splits first: the others are at work meanwhile.
+            ahead = self._test(inner.pop(self.share.party, []), block)
+            if any(question is not None for question in asked.values()):
+                yield
+            # In the order in which rows came to them, then those that are asked all the same.
+            for name in dict.fromkeys((*inner, *asked)):
+                if (question := asked[name]) is not None:
+                    visits = inner.get(name, [])
+                    ahead += self._after(visits, self._lines[name].read(question, depth, part, visits))
             depth += 1
 
-    def _advance(self, inner: Mapping[int, list[Visit]], depth: int, block: slice) -> list[Visit]:
-        """All visits of a level moved on to the next one."""
-        own, first, count = self.share.party, block.start, block.stop - block.start
-        asked = {self.share.parties[party]: visits for party, visits in inner.items()}
-        records = {
-            party: [int(self.share.trees[visit.tree].record[visit.node]) for visit in visits]
-            for party, visits in asked.items()
-        }
-        for party, visits in asked.items():
-            if party != own:
-                sets = [visit.rows for visit in visits]
-                sizes = np.array([len(rows) for rows in sets], dtype=np.int32)
-                numbers = pack_array(np.array(records[party], dtype=np.int32))
-                rows = pack_bytes(pack_rows(sets, count))
-                self.channels[party].send(Route(depth, first, count, numbers, pack_array(sizes), rows))
+    def _test(self, visits: Sequence[Visit], block: slice) -> list[Visit]:
+        """The visits after this party's own splits."""
+        if not visits:
+            return []
+        first, count = block.start, block.stop - block.start
+        sets = [None if len(visit.rows) == count else visit.rows for visit in visits]
+        records = [visit.record for visit in visits]
+        return self._after(visits, self.tester.test(records, sets, first, count, self._both_ways))
+
+    def _after(self, visits: Sequence[Visit], answers: Sequence[Answer]) -> list[Visit]:
+        """The visits that follow others."""
         ahead: list[Visit] = []
-        # Own splits first: the others are at work meanwhile.
-        for party, visits in sorted(asked.items(), key=lambda entry: entry[0] != own):
-            if party == own:
-                sets_here = [None if len(visit.rows) == count else visit.rows for visit in visits]
-                answers = self.tester.test(records[party], sets_here, first, count, self._both_ways)
-            else:
-                answers = self._receive(party, visits, depth)
-            for visit, (left, missing) in zip(visits, answers, strict=True):
-                ahead += self._branches(visit, left, missing)
+        for visit, (left, missing) in zip(visits, answers, strict=True):
+            ahead += self._branches(visit, left, missing)
         return ahead
 
-    def _receive(self, party: str, visits: Sequence[Visit], depth: int) -> list[Answer]:
-        message = self.channels[party].recv(Routed)
-        what = f"reading the answers of {party}, level {depth}"
-        if message.depth != depth:
-            raise MessageError(f"{what}: found level {message.depth}")
-        ends = np.cumsum([len(visit.rows) for visit in visits])
-        if message.n_answers != int(ends[-1]):
-            raise MessageError(f"{what}: found {message.n_answers} answers, wanted {ends[-1]}")
-        left = np.split(_bits(message.left, int(ends[-1]), what), ends[:-1])
-        missing = _bits(message.missing, int(ends[-1]) if self._both_ways else 0, what)
-        if not self._both_ways:
-            return [(mask, None) for mask in left]
-        return list(zip(left, np.split(missing, ends[:-1]), strict=True))
+    def _visit(self, tree: int, node: int, rows: Rows, weight: NDArray[np.float64] | None) -> Visit:
+        return Visit(tree, node, int(self.share.trees[tree].record[node]), rows, weight)
 
     def _branches(self, visit: Visit, left: Mask, missing: Mask | None) -> list[Visit]:
         """The visits that follow one: left and right, empty ones left out."""
@@ -166,7 +219,7 @@ class ActivePredictor:
             chosen = np.flatnonzero(goes)
             if len(chosen):
                 part = None if weight is None else weight.take(chosen)
-                visits.append(Visit(visit.tree, child, visit.rows.take(chosen), part))
+                visits.append(self._visit(visit.tree, child, visit.rows.take(chosen), part))
         return visits
 
 
@@ -180,16 +233,22 @@ def _add_leaves(sums: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]], 
             sums[visit.rows, tree % outputs] += added
 
 
-def _write_leaves(reached: NDArray[np.int32], arrivals: Sequence[Sequence[Visit]]) -> None:
-    """Write into [rows, trees] of a block the leaf of each row, of several that of the largest weight."""
+def _write_leaves(reached: NDArray[np.int32], best: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]]) -> None:
+    """Write into [rows, trees] of a block the leaf of each row, of several that of the largest weight (`best`)."""
     for tree, visits in enumerate(arrivals):
-        best = np.full(len(reached), -1.0)
         for visit in visits:
             weight = np.ones(len(visit.rows)) if visit.weight is None else visit.weight
-            better = weight > best[visit.rows]
+            better = weight > best[visit.rows, tree]
             rows = visit.rows[better]
-            reached[rows, tree], best[rows] = visit.node, weight[better]
+            reached[rows, tree], best[rows, tree] = visit.node, weight[better]
 
 
-def _bits(data: Bulk, count: int, what: str) -> Mask:
-    return unpack_mask(unpack_array(data, np.uint8, ((count + 7) // 8,), what), count)
+def _go_on(under_way: deque[Generator[None, None, Arrivals]]) -> Arrivals | None:
+    """Let the last walk go on until it has asked again; what it came to if that was the end, and it is taken away."""
+    try:
+        next(under_way[-1])
+    except StopIteration as end:
+        under_way.pop()
+        arrivals: Arrivals = end.value
+        return arrivals
+    return None

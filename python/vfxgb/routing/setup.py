@@ -4,10 +4,11 @@
     RoutingGreeting  ------------>
                      <------------  RoutingOffer
     RoutingReply     ------------>
+                     <------------  TransferStock
 
-One and a half round trips, 0.7 MB and 0.2 s of processor time, before the first row is asked about. Requests carry a
-proof that each transfer has one choice (`checked` of vfxgb.ot): without it an active party that deviates could compute
-the passive party's secret, and open every bit.
+This takes 0.7 MB and 0.2 s of processor time, before the first row is asked about. Requests carry a proof that each
+transfer has one choice (`checked` of vfxgb.ot): without it an active party that deviates could compute the passive
+party's secret, and open every bit.
 """
 
 from collections.abc import Mapping
@@ -19,12 +20,22 @@ from vfxgb.ot.group import modp_group
 from vfxgb.ot.silent import Kind, receiver_of_kind, sender_of_kind
 from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, MAX_TRANSFER_BITS
 from vfxgb.ot.transfers import Receiver, Sender, TransferSettings
-from vfxgb.routing.messages import RoutingGreeting, RoutingOffer, RoutingReply, SilentRound, SilentRoundEnd
+from vfxgb.routing.messages import (
+    RoutingGreeting,
+    RoutingOffer,
+    RoutingReply,
+    SilentRound,
+    SilentRoundEnd,
+    TransferStock,
+)
 from vfxgb.routing.receiver import ROUND_DOMAIN, RoutingReceiver
 from vfxgb.routing.sender import RoutingSender
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_bytes
+
+# Transfers that every session begins with: one group.
+LEAST_STOCK = 128
 
 
 @dataclass(frozen=True)
@@ -40,9 +51,12 @@ class RoutingSettings:
 
 
 def connect_receivers(
-    channels: Mapping[str, Channel], settings: RoutingSettings | None = None
+    channels: Mapping[str, Channel], settings: RoutingSettings | None = None, stock: Mapping[str, int] | None = None
 ) -> dict[str, RoutingReceiver]:
-    """The active party's part, with all passive parties at a time. Raises TransferError, PeerError."""
+    """The active party's part, with all passive parties at a time. `stock`: transfers that are made now for each.
+
+    There are some in any case: a session that cannot make them shows here. Raises TransferError, PeerError.
+    """
     chosen = settings or RoutingSettings()
     threads = resolve_threads(chosen.threads)
     transfers = TransferSettings(chosen.transfer_bits, checked=True, threads=threads)
@@ -55,7 +69,13 @@ def connect_receivers(
     for party, channel in channels.items():
         session, pairs = offers[party].finish(bytes(channel.recv(RoutingReply).reply), _step(party))
         receiver = Receiver(party, session, pairs, transfers)
-        receivers[party] = RoutingReceiver(receiver_of_kind(chosen.kind, receiver, ROUND_DOMAIN), threads)
+        routing = receivers[party] = RoutingReceiver(receiver_of_kind(chosen.kind, receiver, ROUND_DOMAIN), threads)
+        if routing.silent is not None:
+            channel.send(SilentRound(pack_bytes(routing.silent.refill())))
+            routing.silent.finish(channel.recv(SilentRoundEnd).answer)
+        count = (stock or {}).get(party, LEAST_STOCK)
+        batch, request = routing.make_stock(count)
+        channel.send(TransferStock(batch, count, pack_bytes(request)))
     return receivers
 
 
@@ -74,7 +94,12 @@ def connect_sender(channel: Channel, threads: int | None = None) -> RoutingSende
     settings = TransferSettings(offer.transfer_bits, checked=True, threads=team)
     sender = Sender(channel.peer, base.session, base.delta, base.seeds, settings)
     kind: Kind = "silent" if offer.kind == "silent" else "soft"
-    return RoutingSender(sender_of_kind(kind, sender, ROUND_DOMAIN), team)
+    routing = RoutingSender(sender_of_kind(kind, sender, ROUND_DOMAIN), team)
+    if routing.silent is not None:
+        answer_silent(routing, channel, channel.recv(SilentRound))
+    made = channel.recv(TransferStock)
+    routing.take_stock(made.batch, made.count, made.transfers)
+    return routing
 
 
 def fill_silent(
