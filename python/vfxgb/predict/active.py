@@ -2,12 +2,11 @@
 
 At every level each row stands before one node of each tree. The active party tests its own splits and asks each
 passive party about that party's nodes of the level, all in one message. With "probabilistic" handling of missing values
-a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost). Hidden questions
-take more memory than open ones, so that rows go in smaller parts, a few of which are on their way at a time.
+a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost). Questions are open
+(open_line.py) or hidden (hidden_line.py).
 """
 
-from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,11 +16,12 @@ from numpy.typing import NDArray
 from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
 from vfxgb.predict.block import Answer, Mask
 from vfxgb.predict.hidden_line import HiddenLine, HiddenLines
+from vfxgb.predict.hidden_shape import MAX_HELD_BITS
 from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady
 from vfxgb.predict.open_line import OpenLine
 from vfxgb.predict.routing import Rows
 from vfxgb.predict.split_evaluator import SplitTester
-from vfxgb.predict.visits import Line, Part, Visit
+from vfxgb.predict.visits import Line, Visit
 from vfxgb.routing.setup import fill_silent
 from vfxgb.transport.channel import Channel
 
@@ -29,9 +29,8 @@ from vfxgb.transport.channel import Channel
 BLOCK_PAIRS = 1 << 25
 # What such a pair takes in memory here: a row number, its place among the others, answers.
 PAIR_BYTES = 16
-# Transfers of one hidden question, at most, if it is about several rows; and parts of the rows on their way at once.
-PART_TRANSFERS = 1 << 19
-PARTS_UNDER_WAY = 4
+# Bits of passive parties that hidden questions about a block of rows make them hold: half of what they allow.
+BLOCK_BITS = MAX_HELD_BITS // 2
 # Silent transfers that are made before a block of rows is begun, at most.
 BLOCK_TRANSFERS = 20_000_000
 
@@ -75,8 +74,7 @@ class ActivePredictor:
         outputs = self.share.n_outputs
         sums = np.zeros((self.rows[0], outputs))
         for block in self._blocks():
-            for arrivals in self._arrivals(block):
-                _add_leaves(sums[block], arrivals, self.share.trees)
+            _add_leaves(sums[block], self._walk(block), self.share.trees)
         # In place: a second array would be what takes most memory.
         sums += self.share.base_margin
         return sums
@@ -85,9 +83,7 @@ class ActivePredictor:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
         reached = np.zeros((self.rows[0], self.n_trees), dtype=np.int32)
         for block in self._blocks():
-            best = np.full((block.stop - block.start, self.n_trees), -1.0)
-            for arrivals in self._arrivals(block):
-                _write_leaves(reached[block], best, arrivals)
+            _write_leaves(reached[block], self._walk(block))
         return reached
 
     def open(self) -> None:
@@ -111,40 +107,17 @@ class ActivePredictor:
             channel.send(ClosePrediction())
 
     def _blocks(self) -> Iterator[slice]:
-        """Rows whose columns are read together."""
+        """Rows that are on their way together."""
         trees = max(1, self.n_trees)
         size = max(1, BLOCK_PAIRS // trees)
         most = self.tester.rows_at_most(PAIR_BYTES * trees)
         size = size if most is None else min(size, most)
         for line in self._hidden_lines.values():
+            size = min(size, max(1, BLOCK_BITS // max(1, line.shape.n_records)))
             if line.receiver.silent is not None:
                 size = min(size, max(1, BLOCK_TRANSFERS // max(1, line.shape.transfers)))
         for first in range(0, self.rows[0], size):
             yield slice(first, min(first + size, self.rows[0]))
-
-    def _parts(self, block: slice) -> Iterator[Part]:
-        """Rows of a block that are asked about together: all of them, if questions are open."""
-        most = max((line.shape.most_transfers for line in self._hidden_lines.values()), default=0)
-        size = block.stop - block.start
-        size = min(size, max(1, PART_TRANSFERS // most)) if most else size
-        for first in range(block.start, block.stop, size):
-            yield Part(block.start, first, min(size, block.stop - first))
-
-    def _arrivals(self, block: slice) -> Iterator[Arrivals]:
-        """Where the rows of a block end, part by part. While one part waits for answers, others are asked about."""
-        self._fill_silent(block)
-        under_way: deque[Generator[None, None, Arrivals]] = deque()
-        parts = self._parts(block)
-        while True:
-            while len(under_way) < PARTS_UNDER_WAY and (part := next(parts, None)) is not None:
-                under_way.append(self._walk(part, block))
-                if ended := _go_on(under_way):
-                    yield ended
-            if not under_way:
-                return
-            under_way.rotate(-1)
-            if ended := _go_on(under_way):
-                yield ended
 
     def _fill_silent(self, block: slice) -> None:
         """Make the silent transfers that a block takes, where the parties use these."""
@@ -153,13 +126,13 @@ class ActivePredictor:
             for line in lines.values():
                 line.ready()
             receivers = {party: line.receiver for party, line in lines.items()}
-            fill_silent(
-                receivers, self.channels, {party: count * line.shape.transfers for party, line in lines.items()}
-            )
+            needed = {party: count * line.shape.transfers for party, line in lines.items()}
+            fill_silent(receivers, self.channels, needed)
 
-    def _walk(self, part: Part, block: slice) -> Generator[None, None, Arrivals]:
-        """Take the rows of a part from the roots to the leaves; pauses when the questions of a level are sent."""
-        everyone = np.arange(part.offset, part.offset + part.count, dtype=np.int32)
+    def _walk(self, block: slice) -> Arrivals:
+        """Per tree the leaves with the rows of a block that end there."""
+        self._fill_silent(block)
+        everyone = np.arange(block.stop - block.start, dtype=np.int32)
         arrivals: Arrivals = [[] for _ in range(self.n_trees)]
         ahead = [self._visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
         end = max((line.end for line in self._lines.values()), default=0)
@@ -174,17 +147,20 @@ class ActivePredictor:
                     inner.setdefault(self.share.parties[party], []).append(visit)
             if not inner and depth >= end:
                 return arrivals
-            asked = {party: line.ask(depth, part, inner.get(party, [])) for party, line in self._lines.items()}
-            # Own splits first: the others are at work meanwhile.
-            ahead = self._test(inner.pop(self.share.party, []), block)
-            if any(question is not None for question in asked.values()):
-                yield
-            # In the order in which rows came to them, then those that are asked all the same.
-            for name in dict.fromkeys((*inner, *asked)):
-                if (question := asked[name]) is not None:
-                    visits = inner.get(name, [])
-                    ahead += self._after(visits, self._lines[name].read(question, depth, part, visits))
+            ahead = self._advance(inner, depth, block)
             depth += 1
+
+    def _advance(self, inner: dict[str, list[Visit]], depth: int, block: slice) -> list[Visit]:
+        """All visits of a level moved on to the next one."""
+        asked = {party: line.ask(depth, block, inner.get(party, [])) for party, line in self._lines.items()}
+        # Own splits first: the others are at work meanwhile.
+        ahead = self._test(inner.pop(self.share.party, []), block)
+        # Then in the order in which rows came to them, and those that are asked all the same.
+        for party in dict.fromkeys((*inner, *asked)):
+            if (question := asked[party]) is not None:
+                visits = inner.get(party, [])
+                ahead += self._after(visits, self._lines[party].read(question, depth, block, visits))
+        return ahead
 
     def _test(self, visits: Sequence[Visit], block: slice) -> list[Visit]:
         """The visits after this party's own splits."""
@@ -233,22 +209,12 @@ def _add_leaves(sums: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]], 
             sums[visit.rows, tree % outputs] += added
 
 
-def _write_leaves(reached: NDArray[np.int32], best: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]]) -> None:
-    """Write into [rows, trees] of a block the leaf of each row, of several that of the largest weight (`best`)."""
+def _write_leaves(reached: NDArray[np.int32], arrivals: Sequence[Sequence[Visit]]) -> None:
+    """Write into [rows, trees] of a block the leaf of each row, of several that of the largest weight."""
     for tree, visits in enumerate(arrivals):
+        best = np.full(len(reached), -1.0)
         for visit in visits:
             weight = np.ones(len(visit.rows)) if visit.weight is None else visit.weight
-            better = weight > best[visit.rows, tree]
+            better = weight > best[visit.rows]
             rows = visit.rows[better]
-            reached[rows, tree], best[rows, tree] = visit.node, weight[better]
-
-
-def _go_on(under_way: deque[Generator[None, None, Arrivals]]) -> Arrivals | None:
-    """Let the last walk go on until it has asked again; what it came to if that was the end, and it is taken away."""
-    try:
-        next(under_way[-1])
-    except StopIteration as end:
-        under_way.pop()
-        arrivals: Arrivals = end.value
-        return arrivals
-    return None
+            reached[rows, tree], best[rows] = visit.node, weight[better]

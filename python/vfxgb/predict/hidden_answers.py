@@ -11,15 +11,12 @@ import numpy as np
 from vfxgb.errors import MessageError, ShareMismatchError
 from vfxgb.model.shares import PassiveShare, SplitPaths
 from vfxgb.predict.hidden_bits import HiddenSplits, PartBits
-from vfxgb.predict.hidden_shape import HiddenShape
+from vfxgb.predict.hidden_shape import MAX_HELD_BITS, HiddenShape
 from vfxgb.predict.messages import HiddenGroups
 from vfxgb.predict.split_evaluator import SplitTester
 from vfxgb.routing import Question, RoutingSender
 from vfxgb.routing.messages import HiddenRoute, HiddenRouted
 from vfxgb.transport.messages import pack_bytes, unpack_array
-
-# Parts that may be on their way at once: each costs this party the bits of its rows.
-MAX_PARTS = 16
 
 
 @dataclass
@@ -121,8 +118,11 @@ class HiddenAnswers:
                 f"{what}: found rows {route.first} to {route.first + route.count}, wanted rows from {self._begun} on, "
                 f"up to {self._n_rows} at most; parts come once and in order"
             )
-        if len(self._parts) >= MAX_PARTS:
+        rows = route.count + sum(part.count for part in self._parts.values())
+        # One row is always answered, however many splits there are.
+        most = max(1, MAX_HELD_BITS // max(1, self._shape.n_records))
+        if rows > most:
             raise MessageError(
-                f"{what}: found another part of the rows while {len(self._parts)} are on their way, wanted at most "
-                f"{MAX_PARTS}"
+                f"{what}: found {rows} rows on their way at once, wanted at most {most}: this party holds a bit for "
+                "each row and each of its splits"
             )

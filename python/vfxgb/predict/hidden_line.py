@@ -4,6 +4,7 @@ lines = connect_hidden(share, channels)             once for a session: base tra
 lead_prediction(share, table, channels, hidden=lines)           as often as one likes
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,13 +16,18 @@ from vfxgb.model.shares import ActiveShare
 from vfxgb.predict.block import Answer
 from vfxgb.predict.hidden_shape import HiddenLevel, HiddenShape, paths_in_trees
 from vfxgb.predict.messages import HiddenGroups, PredictionReady
-from vfxgb.predict.visits import Part, Visit
-from vfxgb.routing import Asked, RoutingReceiver, RoutingSettings, connect_receivers
+from vfxgb.predict.visits import Visit
+from vfxgb.routing import Asked, Question, RoutingReceiver, RoutingSettings, connect_receivers
 from vfxgb.routing.messages import HiddenRoute, HiddenRouted, TransferStock
 from vfxgb.routing.receiver import MAX_BATCH
 from vfxgb.routing.setup import LEAST_STOCK
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes
+
+# Transfers of one question, at most, if it is about several rows: 16 MB at either party.
+PART_TRANSFERS = 1 << 20
+# Questions whose answers are not read yet: the passive party is at work while the next ones are made.
+PARTS_UNDER_WAY = 16
 
 
 @dataclass(frozen=True)
@@ -85,45 +91,68 @@ class HiddenLine:
             self.channel.recv(PredictionReady)
             self._ready = True
 
-    def ask(self, depth: int, part: Part, visits: Sequence[Visit]) -> Asked | None:
-        """See Line."""
+    def ask(self, depth: int, block: slice, visits: Sequence[Visit]) -> "_Level | None":
+        """See Line. The rows go in parts, so that no question takes more transfers than a batch may have."""
         level = self.shape.by_depth.get(depth)
         if level is None:
             return None
-        wanted = np.zeros((len(level.level), part.count), dtype=np.uint16)
+        count = block.stop - block.start
+        wanted = np.zeros((len(level.level), count), dtype=np.uint16)
         for visit, group, entry in zip(visits, *_places(level, visits), strict=True):
-            wanted[group, visit.rows - np.int32(part.offset)] = entry
-        question, asked = self.receiver.ask(level.level, wanted)
-        transfers, corrections = pack_bytes(bytes(question.transfers)), pack_bytes(bytes(question.corrections))
-        self.channel.send(
-            HiddenRoute(depth, part.first, part.count, question.batch, question.count, transfers, corrections)
-        )
+            wanted[group, visit.rows] = entry
+        asked = _Level(level, deque(), np.zeros((len(level.level), level.level.planes, count), dtype=np.bool_))
+        # The same parts at every level: the passive party holds their bits from the first level to the last.
+        size = max(1, PART_TRANSFERS // self.shape.most_transfers)
+        for first in range(0, count, size):
+            part = slice(first, min(first + size, count))
+            question, pending = self.receiver.ask(level.level, np.ascontiguousarray(wanted[:, part]))
+            self._send(depth, block.start + first, part.stop - first, question)
+            asked.under_way.append((part, pending))
+            if len(asked.under_way) > PARTS_UNDER_WAY:
+                self._read_part(asked, block)
+        return asked
+
+    def _send(self, depth: int, first: int, count: int, question: Question) -> None:
+        transfers, corrections = memoryview(question.transfers), memoryview(question.corrections)
+        self.channel.send(HiddenRoute(depth, first, count, question.batch, question.count, transfers, corrections))
         if self.receiver.in_stock < self.stock // 4:
             # While the answer is on its way.
             batch, request = self.receiver.make_stock(self.stock)
             self.channel.send(TransferStock(batch, self.stock, pack_bytes(request)))
-        return asked
 
-    def read(self, asked: Asked, depth: int, part: Part, visits: Sequence[Visit]) -> list[Answer]:
+    def read(self, asked: "_Level", depth: int, block: slice, visits: Sequence[Visit]) -> list[Answer]:  # noqa: ARG002
         """See Line."""
+        while asked.under_way:
+            self._read_part(asked, block)
+        groups, _ = _places(asked.level, visits)
+        both = asked.level.level.planes > 1
+        return [
+            (asked.bits[group, 0].take(visit.rows), asked.bits[group, 1].take(visit.rows) if both else None)
+            for visit, group in zip(visits, groups, strict=True)
+        ]
+
+    def _read_part(self, asked: "_Level", block: slice) -> None:
+        """Read the answer that comes next."""
         self.ready()
+        part, pending = asked.under_way.popleft()
         message = self.channel.recv(HiddenRouted)
         found = (message.depth, message.first, message.count, message.n_groups)
-        level = self.shape.by_depth[depth]
-        wanted = (depth, part.first, part.count, len(level.level))
+        wanted = (asked.level.depth, block.start + part.start, part.stop - part.start, len(asked.level.level))
         if found != wanted:
             raise MessageError(
                 f"reading the hidden answers of {self.channel.peer}: found level, first row, rows and groups {found}, "
                 f"wanted {wanted}"
             )
-        bits = asked.read(message.sent)
-        groups, _ = _places(level, visits)
-        answers: list[Answer] = []
-        for visit, group in zip(visits, groups, strict=True):
-            rows = visit.rows - np.int32(part.offset)
-            missing = bits[group, 1].take(rows) if level.level.planes > 1 else None
-            answers.append((bits[group, 0].take(rows), missing))
-        return answers
+        asked.bits[:, :, part] = pending.read(message.sent)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A level of a block that was asked about: parts whose answers are under way, bits bool[groups, planes, rows]."""
+
+    level: HiddenLevel
+    under_way: deque[tuple[slice, Asked]]
+    bits: NDArray[np.bool_]
 
 
 def _places(level: HiddenLevel, visits: Sequence[Visit]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

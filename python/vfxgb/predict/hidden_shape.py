@@ -20,6 +20,8 @@ from vfxgb.routing import Level
 Numbers = NDArray[np.int32]
 # The tree of a record that stands in none.
 NO_TREE = np.iinfo(np.int32).max
+# Bits that a passive party holds for rows that are on their way, one for each of them and each of its splits.
+MAX_HELD_BITS = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,11 @@ class HiddenShape:
     def end(self) -> int:
         """The depth after the last level."""
         return 1 + max((level.depth for level in self.levels), default=-1)
+
+    @cached_property
+    def n_records(self) -> int:
+        """Splits of the party in these trees."""
+        return sum(len(level.records) for level in self.levels)
 
     @cached_property
     def comparisons(self) -> int:

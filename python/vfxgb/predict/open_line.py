@@ -9,7 +9,7 @@ from vfxgb.errors import MessageError
 from vfxgb.predict.block import Answer, Mask, unpack_mask
 from vfxgb.predict.messages import Route, Routed
 from vfxgb.predict.routing import pack_rows
-from vfxgb.predict.visits import Part, Visit
+from vfxgb.predict.visits import Visit
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 
@@ -26,18 +26,19 @@ class OpenLine:
         """See Line: the party is asked where rows stand before its splits."""
         return 0
 
-    def ask(self, depth: int, part: Part, visits: Sequence[Visit]) -> bool | None:
+    def ask(self, depth: int, block: slice, visits: Sequence[Visit]) -> bool | None:
         """See Line."""
         if not visits:
             return None
         sets = [visit.rows for visit in visits]
         sizes = np.array([len(rows) for rows in sets], dtype=np.int32)
         numbers = pack_array(np.array([visit.record for visit in visits], dtype=np.int32))
-        rows = pack_bytes(pack_rows(sets, part.count))
-        self.channel.send(Route(depth, part.first, part.count, numbers, pack_array(sizes), rows))
+        count = block.stop - block.start
+        rows = pack_bytes(pack_rows(sets, count))
+        self.channel.send(Route(depth, block.start, count, numbers, pack_array(sizes), rows))
         return True
 
-    def read(self, asked: bool | None, depth: int, part: Part, visits: Sequence[Visit]) -> list[Answer]:  # noqa: ARG002
+    def read(self, asked: bool | None, depth: int, block: slice, visits: Sequence[Visit]) -> list[Answer]:  # noqa: ARG002
         """See Line."""
         message = self.channel.recv(Routed)
         what = f"reading the answers of {self.channel.peer}, level {depth}"

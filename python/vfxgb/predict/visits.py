@@ -25,20 +25,6 @@ class Visit:
     weight: NDArray[np.float64] | None
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows first to first + count - 1 of a prediction, which travel together, within a block that begins at `block`."""
-
-    block: int
-    first: int
-    count: int
-
-    @property
-    def offset(self) -> int:
-        """Where the part begins in its block."""
-        return self.first - self.block
-
-
 class Line(Protocol):
     """How the active party asks one passive party about rows at its splits."""
 
@@ -46,8 +32,8 @@ class Line(Protocol):
     def end(self) -> int:
         """The level after the last one at which the party is asked whether rows stand before its splits or not."""
 
-    def ask(self, depth: int, part: Part, visits: Sequence[Visit]) -> Any:
-        """Send the questions of a level; returns what `read` needs, None if nothing is asked. Called by every level."""
+    def ask(self, depth: int, block: slice, visits: Sequence[Visit]) -> Any:
+        """Send the questions of a level about a block of rows; returns what `read` needs, None if nothing is asked."""
 
-    def read(self, asked: Any, depth: int, part: Part, visits: Sequence[Visit]) -> list[Answer]:
+    def read(self, asked: Any, depth: int, block: slice, visits: Sequence[Visit]) -> list[Answer]:
         """The answers about the visits. Questions are read in the order in which they were asked."""

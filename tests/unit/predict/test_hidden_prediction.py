@@ -14,7 +14,6 @@ from vfxgb.data.table import Table
 from vfxgb.errors import MessageError, PeerError, ShareMismatchError, TransferError, VfxgbError
 from vfxgb.model.shares import SplitPaths
 from vfxgb.params import TrainParams
-from vfxgb.predict.active import ActivePredictor
 from vfxgb.predict.hidden_bits import HiddenSplits
 from vfxgb.predict.hidden_line import HiddenLine, HiddenLines
 from vfxgb.predict.hidden_shape import HiddenShape, paths_in_trees
@@ -53,7 +52,7 @@ def test_rows_that_go_both_ways(both_ways) -> None:
 
 def test_small_parts_and_several_predictions_of_one_session(learned, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of a few rows, several on their way at once, some from stock; leaves, first rounds and values, too."""
-    monkeypatch.setattr("vfxgb.predict.active.PART_TRANSFERS", 200)
+    monkeypatch.setattr("vfxgb.predict.hidden_line.PART_TRANSFERS", 200)
     result, tables, _ = learned
 
     def lead(channels: dict[str, Channel], lines: HiddenLines) -> list[Any]:
@@ -194,10 +193,10 @@ def test_what_the_active_party_did_not_choose_looks_like_coin_tosses(monkeypatch
     wishes: list[np.ndarray] = []
     read = HiddenLine.read
 
-    def noted(self: HiddenLine, asked: Any, depth: int, part: Any, visits: Any) -> Any:
+    def noted(self: HiddenLine, asked: Any, depth: int, block: Any, visits: Any) -> Any:
         if self.channel.peer == "shop":
-            wishes.append(asked.wanted)
-        return read(self, asked, depth, part, visits)
+            wishes.append(asked.under_way[0][1].wanted)
+        return read(self, asked, depth, block, visits)
 
     monkeypatch.setattr(HiddenLine, "read", noted)
     seen: Seen = []
@@ -280,8 +279,8 @@ def test_rows_left_out_at_the_end(learned, monkeypatch: pytest.MonkeyPatch) -> N
     result, tables, _ = learned
     ask = HiddenLine.ask
 
-    def stop_early(self: HiddenLine, depth: int, part: Any, visits: Any) -> Any:
-        return None if depth == self.shape.end - 1 else ask(self, depth, part, visits)
+    def stop_early(self: HiddenLine, depth: int, block: Any, visits: Any) -> Any:
+        return None if depth == self.shape.end - 1 else ask(self, depth, block, visits)
 
     monkeypatch.setattr(HiddenLine, "ask", stop_early)
     with pytest.raises(MessageError, match=r"wanted all levels of rows 0 to 150; the other party leaves rows out"):
@@ -315,10 +314,14 @@ def test_multiclass_and_a_model_without_splits_of_a_party() -> None:
     assert np.array_equal(hidden_margins(alone, own)[0], over_channels(alone, own)[0])
 
 
-def test_walks_pause_only_while_answers_are_on_their_way(learned) -> None:
-    """Parts on their way at once are bounded by what a passive party holds for them."""
-    from vfxgb.predict.active import PARTS_UNDER_WAY
-    from vfxgb.predict.hidden_answers import MAX_PARTS
-
-    assert PARTS_UNDER_WAY <= MAX_PARTS
-    assert ActivePredictor.__dataclass_fields__["hidden"].default is None
+def test_rows_on_their_way_are_bounded(learned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are as large as a passive party allows; one that asks for more is refused."""
+    result, tables, _ = learned
+    most = max(len(share.records) for share in result.passive_shares.values())
+    monkeypatch.setattr("vfxgb.predict.active.BLOCK_BITS", 40 * most)
+    monkeypatch.setattr("vfxgb.predict.hidden_answers.MAX_HELD_BITS", 40 * most)
+    found, _ = hidden_margins(result, tables)
+    assert np.array_equal(found, over_channels(result, tables)[0])
+    monkeypatch.setattr("vfxgb.predict.active.BLOCK_BITS", 41 * most)
+    with pytest.raises(MessageError, match="found 41 rows on their way at once, wanted at most 40"):
+        hidden_margins(result, tables)
