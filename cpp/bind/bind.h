@@ -32,6 +32,7 @@ void register_transfers(py::module_& module);
 void register_partition(py::module_& module);
 void register_psi(py::module_& module);
 void register_ot_shares(py::module_& module);
+void register_routing(py::module_& module);
 void register_smm(py::module_& module);
 void register_bresson(py::module_& module);
 void register_secagg(py::module_& module);

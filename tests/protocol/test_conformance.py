@@ -83,6 +83,20 @@ def test_joint_prediction_gives_the_margins_of_training(protocol, case, make_pro
     assert np.abs(margins - expected).max() <= 1e-6 * max(1.0, np.abs(expected).max())
 
 
+def test_hidden_prediction_is_the_open_one_bit_by_bit(protocol, case, make_problem, train) -> None:
+    problem = make_problem(case)
+    result = train(problem, protocol, 3)
+    tables, ledger = problem.tables(3), Ledger()
+    shares = (result.active_share, result.passive_shares)
+    margins = predict_margin(*shares, tables, hidden=True, observer=ledger.record)
+    assert np.array_equal(margins, predict_margin(*shares, tables))
+    if problem.params.missing_strategy != "probabilistic":
+        assert np.array_equal(margins, PooledModel(*shares).margins(problem.X))
+    told = {entry.message for entry in ledger.entries}
+    assert {"hidden-route", "hidden-routed"} <= told
+    assert told.isdisjoint({"route", "routed"})
+
+
 def test_reduced_leakage_keeps_the_first_round_at_home(protocol, make_problem, train, model_of) -> None:
     problem = make_problem("binary", reduced_leakage=True)
     result = train(problem, protocol)

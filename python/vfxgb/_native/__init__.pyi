@@ -21,6 +21,7 @@ from . import ot as ot
 from . import ot_shares as ot_shares
 from . import psi as psi
 from . import rand as rand
+from . import routing as routing
 from . import smm as smm
 
 Buffer = bytes | bytearray | memoryview | NDArray[np.generic]

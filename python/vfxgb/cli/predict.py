@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vfxgb.cli.exits import OK
 from vfxgb.cli.output import tell, teller, warn_of_damage
 from vfxgb.cli.parser import Commands, UsageError, add_config
-from vfxgb.cli.predict_serve import add_serve_options, need_no_options, serve_scores
+from vfxgb.cli.predict_serve import add_serve_options, hidden_if, need_no_options, serve_scores
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
@@ -30,6 +30,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("output", metavar="OUT", type=Path, nargs="?", help="scores: .csv or .parquet")
     parser.add_argument("--model", metavar="RUN", default="latest", help="the run that made the model (%(default)s)")
     parser.add_argument("--lookup", action="store_true", help="look ids up instead of aligning")
+    what = "passive parties do not learn which of their splits a row reaches (slower; also hidden in [predict])"
+    parser.add_argument("--hidden", action="store_true", help=what)
     parser.add_argument("--serve", action="store_true", help="score rows on request over HTTP (ids are looked up)")
     add_serve_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="read and check everything, then stop")
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     need_no_options(arguments)
     if arguments.input is None or arguments.output is None:
         raise UsageError("vfxgb predict: wanted a file of rows and a file for the scores; see vfxgb predict --help")
-    config = load_config(arguments.config)
+    config = hidden_if(arguments.hidden, load_config(arguments.config))
     check_output(arguments.output)
     warn_of_damage(PartyFolder(config.folder))
     if config.role in ("user", "server"):
@@ -89,8 +91,11 @@ def _score_alone(arguments: argparse.Namespace, config: "PartyConfig") -> int:
     from vfxgb.party.own_model import OwnModel
     from vfxgb.party.predict import write_scores
 
-    if arguments.lookup:
-        raise UsageError(f"vfxgb predict: --lookup asks other parties, and role {config.role} has the whole model")
+    for option in ("lookup", "hidden"):
+        if getattr(arguments, option):
+            raise UsageError(
+                f"vfxgb predict: --{option} is about other parties, and role {config.role} has the whole model"
+            )
     model = OwnModel(config, Log.of(config), arguments.model)
     if arguments.dry_run:
         _, ids, _ = model.read(arguments.input)

@@ -4,10 +4,14 @@ import argparse
 import signal
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
 from vfxgb.cli.output import tell
 from vfxgb.cli.parser import UsageError
+
+if TYPE_CHECKING:
+    from vfxgb.party.config import PartyConfig
 
 # Options that have no meaning without --serve.
 OPTIONS = ("host", "port", "token_file", "token_env", "tls_certificate", "tls_key", "follow_latest")
@@ -34,6 +38,13 @@ def need_no_options(arguments: argparse.Namespace) -> None:
         raise UsageError(f"vfxgb predict: {options} without --serve, which it goes with")
 
 
+def hidden_if(wanted: bool, config: "PartyConfig") -> "PartyConfig":
+    """Set hidden of [predict] if the option is given."""
+    from msgspec.structs import replace
+
+    return replace(config, predict=replace(config.predict, hidden=True)) if wanted else config
+
+
 def serve_scores(arguments: argparse.Namespace) -> int:
     """Answer requests until a signal."""
     from vfxgb.party.access import read_token, server_tls
@@ -46,7 +57,7 @@ def serve_scores(arguments: argparse.Namespace) -> int:
         raise UsageError("vfxgb predict: --serve takes no files; rows come with the requests")
     if arguments.follow_latest and arguments.model != "latest":
         raise UsageError("vfxgb predict: --follow-latest changes models, --model names one; leave one of them out")
-    config = load_config(arguments.config)
+    config = hidden_if(arguments.hidden, load_config(arguments.config))
     token = read_token(arguments.token_file, arguments.token_env)
     tls = server_tls(arguments.tls_certificate, arguments.tls_key)
     log = Log.of(config)

@@ -159,21 +159,25 @@ class EstimatorBase:
         if layout.named:
             self.feature_names_in_ = np.array(layout.order, dtype=object)
 
-    def _predictions(self, X: Any) -> NDArray[np.float64]:
+    def _predictions(self, X: Any, hidden: bool) -> NDArray[np.float64]:
         """Joint prediction up to the best round: [n], or class probabilities [n, n_outputs]."""
-        margins = self._jointly(X, predict_margin)
+        margins = self._jointly(X, predict_margin, hidden)
         return values_of(self.model_.active_share, margins)
 
-    def apply(self, X: Any) -> NDArray[np.int32]:
-        """The leaf each row reaches in each tree, int32[n, n_trees], as XGBoost numbers them within a tree."""
-        leaves: NDArray[np.int32] = self._jointly(X, predict_leaves)
+    def apply(self, X: Any, *, hidden: bool = False) -> NDArray[np.int32]:
+        """The leaf each row reaches in each tree, int32[n, n_trees], as XGBoost numbers them within a tree.
+
+        `hidden`: see predict.
+        """
+        leaves: NDArray[np.int32] = self._jointly(X, predict_leaves, hidden)
         return leaves
 
-    def _jointly(self, X: Any, predict: Callable[..., Any]) -> Any:
+    def _jointly(self, X: Any, predict: Callable[..., Any], hidden: bool) -> Any:
         """What one of the functions of predict/joint.py makes of X."""
         model = self._fitted()
         tables = read_again(X, self._layout, "prediction", type(self).__name__)
-        return predict(model.active_share, model.passive_shares, tables, threads=self.get_params()["n_jobs"])
+        threads = self.get_params()["n_jobs"]
+        return predict(model.active_share, model.passive_shares, tables, threads=threads, hidden=hidden)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -21,9 +21,9 @@ class ClassifierPart(EstimatorBase):
 
     _estimator_type = "classifier"
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities float64[n, n_classes], columns in the order of classes_."""
-        values = self._predictions(X)
+    def predict_proba(self, X: Any, *, hidden: bool = False) -> NDArray[np.float64]:
+        """Probabilities float64[n, n_classes], columns in the order of classes_. `hidden`: see predict."""
+        values = self._predictions(X, hidden)
         if self.model_.active_share.objective == CUSTOM:
             # A callable's margins are taken for log-odds.
             link = BINARY if values.ndim == 1 else MULTI
@@ -31,10 +31,13 @@ class ClassifierPart(EstimatorBase):
             values = make_objective(params).transform(values)
         return values if values.ndim == 2 else np.column_stack([1.0 - values, values])
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+    def predict(self, X: Any, *, hidden: bool = False) -> NDArray[Any]:
+        """The most probable class of each row.
+
+        `hidden`: passive parties do not learn which of their splits a row reaches; the result is the same.
+        """
         # Of equal probabilities the first class wins, as in XGBoost: p > 1/2 is class 1.
-        best = self.predict_proba(X).argmax(axis=1)
+        best = self.predict_proba(X, hidden=hidden).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -70,9 +73,12 @@ class RegressorPart(EstimatorBase):
 
     _estimator_type = "regressor"
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The predicted number of each row, float64[n]: value, rate (count:poisson) or margin (callable objective)."""
-        return self._predictions(X)
+    def predict(self, X: Any, *, hidden: bool = False) -> NDArray[np.float64]:
+        """The predicted number of each row, float64[n]: value, rate (count:poisson) or margin (callable objective).
+
+        `hidden`: passive parties do not learn which of their splits a row reaches; the result is the same.
+        """
+        return self._predictions(X, hidden)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 = 1 - sum w (y - f)^2 / sum w (y - mean)^2; 1 is perfect, 0 is the constant mean."""

@@ -195,7 +195,7 @@ class PartyEstimator(EstimatorBase):
             self.transcript_ = result.transcript
         return self
 
-    def _jointly(self, X: Any, predict: Callable[..., Any]) -> Any:
+    def _jointly(self, X: Any, predict: Callable[..., Any], hidden: bool) -> Any:
         model, params = self._fitted(), self.get_params()
         settings = engine_settings(params)
         tables: Mapping[str, Table | Source]
@@ -206,7 +206,8 @@ class PartyEstimator(EstimatorBase):
             tables = read_again(X, self._layout, "prediction", type(self).__name__)
         with engines_for(tables, settings, params["n_jobs"]) as engines:
             started = {party: engine for party, engine in engines.items() if engine is not None}
-            return predict(model.active_share, model.passive_shares, tables, threads=params["n_jobs"], engines=started)
+            how = {"threads": params["n_jobs"], "engines": started, "hidden": hidden}
+            return predict(model.active_share, model.passive_shares, tables, **how)
 
     def _protocol(self, layout: Layout) -> str:
         """The protocol asked for; a single party needs none, as nothing leaves it."""

@@ -52,6 +52,7 @@ def agree_to_prediction(party: ServingParty, budget: Budget, words: Hello, reque
     """
     consent, refusals = party.settings.consent, Refusals(party.name)
     refusals.hear(consent.purpose, words.purpose)
+    refusals.hear(consent.prediction, request.hidden)
     refusals.hear(party.settings.queries.allow, words.run, 1)
     with refusals.also():
         budget.may(predicted_rows=1)

@@ -26,6 +26,7 @@ from vfxgb.party.sections import (
     DataSection,
     EngineSection,
     PeerSection,
+    PredictSection,
     ProtocolSection,
     ResumeSection,
     TlsSection,
@@ -94,6 +95,7 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     train: dict[str, Any] = {}
     protocol: ProtocolSection = ProtocolSection()
     consent: ConsentSection = ConsentSection()
+    predict: PredictSection = PredictSection()
     network: dict[str, Any] = {}
     resume: ResumeSection = ResumeSection()
     engine: EngineSection = EngineSection()
@@ -112,6 +114,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "data": DataSection,
     "protocol": ProtocolSection,
     "consent": ConsentSection,
+    "predict": PredictSection,
     "resume": ResumeSection,
     "engine": EngineSection,
 }
@@ -119,6 +122,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
 ONLY: dict[str, tuple[str, ...]] = {
     "train": ("active", "server"),
     "consent": ("passive", "user"),
+    "predict": ("active",),
     "protocol": ("active", "passive"),
     "align": ("active", "passive"),
     "resume": ("active",),

@@ -114,6 +114,14 @@ class Consent:
         refusals.hear(self._at_most, f"{n_trees} trees", n_trees, limits.max_trees)
         refusals.tell()
 
+    def prediction(self, hidden: bool) -> None:
+        """Raise ConsentError for an open prediction, where only hidden ones are agreed to."""
+        if self.section.prediction == "hidden" and not hidden:
+            raise ConsentError(
+                f"{self.party} does not agree to an open prediction, which shows it which rows reach its splits, "
+                "wanted a hidden one (prediction); predict with --hidden, or write hidden = true into [predict]"
+            )
+
     def alignment(self, claimed: int, own: int, training: bool) -> None:
         """Raise ConsentError unless a peer that brings `claimed` ids may compare them with the `own` ones.
 

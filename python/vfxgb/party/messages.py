@@ -4,7 +4,8 @@
     Hello                  ------------->    consent is checked
                            <-------------    Welcome, or Abort with the reason
     train:    alignment, RowsKept (both left out when a run is resumed), Setup ... Stored (vfxgb.align, vfxgb.train)
-    predict:  alignment, then prediction of the common rows; or lookups, each followed by prediction of its rows
+    predict:  alignment, then prediction of the common rows; or lookups, each followed by prediction of its rows; before
+              either, if predictions are hidden, the set-up of hidden routing (vfxgb.routing.setup)
     check:    nothing more
 
 The session's own number is in every frame; the run's travels in Hello, and checkpoints and models are filed under it.
@@ -17,7 +18,7 @@ import msgspec
 from vfxgb.transport.messages import Message, Reveals
 
 # Of the words in this file; a peer that speaks another is refused by name.
-TALK_VERSION = 3
+TALK_VERSION = 4
 MAX_TEXT = 500
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 RunId = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{32})?\Z")]
@@ -46,10 +47,14 @@ class TrainRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PredictRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How rows are matched, "psi" once or "lookup" again and again, and how many ids there are (0: not yet known)."""
+    """How rows are matched, "psi" once or "lookup" again and again, and how many ids there are (0: not yet known).
+
+    `hidden`: the passive party is not to learn which of its splits a row reaches (vfxgb.routing).
+    """
 
     n_rows: int = 0
     matching: Literal["psi", "lookup"] = "psi"
+    hidden: bool = False
 
 
 class Hello(Message, frozen=True, forbid_unknown_fields=True):

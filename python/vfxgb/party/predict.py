@@ -32,8 +32,11 @@ from vfxgb.party.messages import PredictRequest
 from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.session import Network, channels_of, hello, need_role, prediction_talk, total_bytes
 from vfxgb.party.tables import agreed, open_table
+from vfxgb.predict.hidden_line import HiddenLines, connect_hidden
 from vfxgb.predict.sides import lead_prediction
+from vfxgb.routing import RoutingSettings
 from vfxgb.runtime.ledger import Ledger
+from vfxgb.transport.channel import Channel
 
 Matching = Literal["psi", "lookup"]
 Progress = Callable[[str, int, int], None]
@@ -96,13 +99,15 @@ class Predictor:
         peers = {name: peer for name, peer in self._network.peers.items() if name in self.share.parties}
         network = Network(self._network.identity, peers, self._network.limits)
         run = self.share.run
-        words = hello("predict", run, config.purpose, predict=PredictRequest(len(ids), matching=matching))
+        request = PredictRequest(len(ids), matching, config.predict.hidden)
+        words = hello("predict", run, config.purpose, predict=request)
         values = np.full((len(ids), self.share.n_outputs), np.nan)
         watch = PartnerWatch(self._log, lambda: "then the prediction fails; run it again", lambda: run, self._tell)
         with open_sessions(network, ledger, watch) as sessions:
             for session in sessions.values():
-                session.begin(words, config.data.normalise, prediction_talk())
+                session.begin(words, config.data.normalise, prediction_talk(request.hidden))
             channels, digest = channels_of(sessions), b""
+            hidden = hide(config, self.share, channels)
             if matching == "psi":
                 aligned = align_active(
                     config.party, [ids], channels, self._align, config.threads, progress, may_be_none=True
@@ -113,7 +118,7 @@ class Predictor:
                 rows = np.flatnonzero(asker.ask(ids))
                 hint = overlap_hint(len(rows), len(ids), min(asker.n_ids.values()))
             if len(rows):
-                values[rows] = self._lead(table, rows, digest, channels)
+                values[rows] = self._lead(table, rows, digest, channels, hidden)
             if matching == "lookup":
                 asker.close()
         scores = Scores(texts, values, ledger, total_bytes(sessions), hint)
@@ -124,14 +129,32 @@ class Predictor:
         return scores
 
     def _lead(
-        self, table: Table | ParquetSource, rows: NDArray[np.int64], digest: bytes, channels: Mapping[str, Any]
+        self,
+        table: Table | ParquetSource,
+        rows: NDArray[np.int64],
+        digest: bytes,
+        channels: Mapping[str, Channel],
+        hidden: HiddenLines | None,
     ) -> NDArray[Any]:
         config = self.config
         with engines_for([config.party], config.engine, config.threads) as engines:
             engine = engines[config.party]
             common = agreed([(table, rows)], digest, engine)
-            values = lead_prediction(self.share, common, channels, what="value", threads=config.threads, engine=engine)
+            values = lead_prediction(
+                self.share, common, channels, what="value", threads=config.threads, engine=engine, hidden=hidden
+            )
         return values.reshape(len(rows), -1)
+
+
+def hide(
+    config: PartyConfig, share: ActiveShare, channels: Mapping[str, Channel], stock_rows: int = 0
+) -> HiddenLines | None:
+    """Set up hidden routing with the passive parties if the configuration says so; see connect_hidden."""
+    if not config.predict.hidden:
+        return None
+    return connect_hidden(
+        share, channels, RoutingSettings(config.predict.transfers, threads=config.threads), stock_rows
+    )
 
 
 def find_model(folder: PartyFolder, model: str) -> RunFolder:

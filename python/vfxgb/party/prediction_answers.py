@@ -14,9 +14,12 @@ from vfxgb.party.messages import Hello
 from vfxgb.party.serving_party import ServingParty
 from vfxgb.party.session import Session, prediction_talk, welcome
 from vfxgb.party.tables import agreed
+from vfxgb.predict.hidden_shape import HiddenShape
 from vfxgb.predict.messages import Routed
 from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import follow_prediction
+from vfxgb.routing import RoutingSender, connect_sender
+from vfxgb.routing.messages import HiddenRouted
 from vfxgb.transport.messages import Message
 
 
@@ -40,16 +43,20 @@ class PredictionAnswers:
         self._budget = party.budget(session.channel.peer)
         self._held = party.table("predict", single_rows=self._request.matching == "lookup")
         self._rows = self._comparisons = 0
+        self._hidden: RoutingSender | None = None
+        self._most = self._most_comparisons()
 
     def answer(self) -> None:
         """Answer until the peer has all it asked for. Raises ConsentError and what else goes wrong."""
         channel, ids = self._session.channel, self._held.ids
         agree_to_prediction(self._party, self._budget, self._words, self._request, len(ids))
         self._table = self._held.table.select(self._share.records.features)
-        self._session.speak(prediction_talk())
+        self._session.speak(prediction_talk(self._request.hidden))
         channel.send(welcome(-1, self._table.n_rows, len(self._table.names), ids.steps_digest))
         channel.before_send = self._count
         try:
+            if self._request.hidden:
+                self._hidden = connect_sender(channel, self._party.settings.config.threads)
             if self._request.matching == "psi":
                 self._align()
             else:
@@ -60,7 +67,14 @@ class PredictionAnswers:
             self._write_ledger()
 
     def _count(self, message: Message) -> None:
-        self._comparisons += message.amount() if isinstance(message, Routed) else 0
+        self._comparisons += message.amount() if isinstance(message, (Routed, HiddenRouted)) else 0
+
+    def _most_comparisons(self) -> int:
+        """The most that one row is told: of its path, or, where that is hidden, one for each tree and level."""
+        if not self._request.hidden:
+            return most_comparisons(self._paths)
+        n_trees = int(self._paths.tree.max(initial=-1)) + 1
+        return HiddenShape.of(self._paths, n_trees).comparisons
 
     def _align(self) -> None:
         """Find the rows by private set intersection, and predict them."""
@@ -98,7 +112,7 @@ class PredictionAnswers:
         if not len(positions):
             return
         count = len(positions)
-        most = most_comparisons(self._paths) * count
+        most = self._most * count
         with self._party.lock:
             queries = self._party.settings.queries
             queries.allow(self._words.run, count)
@@ -107,7 +121,9 @@ class PredictionAnswers:
         before = self._comparisons
         try:
             rows = agreed([(self._table, positions)], digest, engine)
-            self._rows += follow_prediction(self._share, rows, self._session.channel, engine=engine)
+            self._rows += follow_prediction(
+                self._share, rows, self._session.channel, engine=engine, hidden=self._hidden
+            )
         finally:
             self._budget.give_back(most - (self._comparisons - before))
 

@@ -2,7 +2,8 @@
 
 One session to each passive party of the model is kept open, and ids are looked up in it (vfxgb.align.lookup): each
 round is one round trip for the ids and one per depth of the trees, for however many questions. The passive parties see
-who is asked for. A session that was lost is opened again with the next question, or when somebody looks (`look`).
+who is asked for, and, unless predictions are hidden, which of their splits the rows reach. A session that was lost is
+opened again with the next question, or when somebody looks (`look`).
 """
 
 import threading
@@ -26,7 +27,7 @@ from vfxgb.party.logs import Log
 from vfxgb.party.messages import PredictRequest
 from vfxgb.party.partner_health import Partners
 from vfxgb.party.partners import PartnerWatch
-from vfxgb.party.predict import Predictor, find_model
+from vfxgb.party.predict import Predictor, find_model, hide
 from vfxgb.party.session import Network, Session, channels_of, hello, prediction_talk
 from vfxgb.party.tables import agreed
 from vfxgb.predict.sides import lead_prediction
@@ -38,6 +39,8 @@ CLOSE_SECONDS = 5.0
 # training: seconds for a message, and for a lost connection to come back.
 MESSAGE_SECONDS = 60.0
 RECONNECT_SECONDS = 5.0
+# Rows for which hidden predictions have transfers ready, so that a row waits for nothing but the flights of its levels.
+HIDDEN_STOCK_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,14 @@ class Scorer:
             rows = np.flatnonzero(conversation.asker.ask(ids))
             if len(rows):
                 common, threads = agreed([(table, rows)], b""), self.config.threads
-                values = lead_prediction(self.share, common, conversation.channels, what="value", threads=threads)
+                values = lead_prediction(
+                    self.share,
+                    common,
+                    conversation.channels,
+                    what="value",
+                    threads=threads,
+                    hidden=conversation.hidden,
+                )
                 scores[rows] = values.reshape(len(rows), -1)
         except BaseException as error:
             if isinstance(error, (PeerError, ChannelClosedError)):
@@ -249,7 +259,8 @@ class _Conversation:
             step_seconds=min(network.limits.step_seconds, MESSAGE_SECONDS),
             reconnect_seconds=min(network.limits.reconnect_seconds, RECONNECT_SECONDS),
         )
-        words = hello("predict", share.run, config.purpose, predict=PredictRequest(0, matching="lookup"))
+        request = PredictRequest(0, matching="lookup", hidden=config.predict.hidden)
+        words = hello("predict", share.run, config.purpose, predict=request)
         self._open = ExitStack()
         self._sessions: dict[str, Session] = {}
         asked: list[str] = []
@@ -259,9 +270,10 @@ class _Conversation:
                 single = Network(network.identity, {name: network.peers[name]}, limits)
                 session = self._open.enter_context(open_sessions(single, Ledger(), scorer.watch))[name]
                 self._sessions[name] = session
-                session.begin(words, steps, prediction_talk())
+                session.begin(words, steps, prediction_talk(request.hidden))
             asked = list(self._sessions)
             self.channels = channels_of(self._sessions)
+            self.hidden = hide(config, share, self.channels, HIDDEN_STOCK_ROWS)
             self.asker = Asker(config.party, self.channels, steps)
         except BaseException as error:
             for name in asked if isinstance(error, VfxgbError) else ():

@@ -129,11 +129,18 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_lookup_ids: Annotated[
         int | None, Meta(description=f"The most ids that are looked up for a peer, over all models. {COUNTED}")
     ] = None
+    prediction: Annotated[
+        Literal["any", "hidden"],
+        Meta(
+            description="This party takes part in any prediction, or only in hidden ones, in which it does not learn "
+            "which of its splits a row reaches."
+        ),
+    ] = "any"
     total_comparisons: Annotated[
         int | None,
         Meta(
-            description="The most rows times splits that are answered in predictions for a peer, over all models. "
-            f"{COUNTED}"
+            description="The most rows times splits that are answered in predictions for a peer, over all models; in "
+            f"hidden ones, one for each row, tree and level with splits of this party. {COUNTED}"
         ),
     ] = None
     max_predicted_rows: Annotated[
@@ -185,6 +192,26 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "can need."
         ),
     ] = None
+
+
+@documented()
+class PredictSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the active party asks for predictions, of files and over HTTP."""
+
+    hidden: Annotated[
+        bool,
+        Meta(
+            description="The passive parties do not learn which of their splits a row reaches. The scores are the "
+            "same; it takes more time and bytes. `vfxgb predict --hidden` sets it, too."
+        ),
+    ] = False
+    transfers: Annotated[
+        Literal["soft", "silent"],
+        Meta(
+            description="What hidden predictions are made of: soft transfers, which rest on AES, or silent ones, which "
+            "take fewer bytes for many rows and rest on learning parity with noise, too."
+        ),
+    ] = "soft"
 
 
 @documented()

@@ -11,7 +11,7 @@ from vfxgb.party.config import PartyConfig, section
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import PARTY_MESSAGES, TALK_VERSION, Hello, Kind, PredictRequest, TrainRequest, Welcome
 from vfxgb.party.record import TrafficRecord, now
-from vfxgb.predict.messages import PREDICTION_MESSAGES
+from vfxgb.predict.messages import HIDDEN_PREDICTION_MESSAGES, PREDICTION_MESSAGES
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.sides import training_messages
 from vfxgb.transport.channel import Channel
@@ -170,9 +170,9 @@ def training_talk(protocol: str) -> tuple[type[Message], ...]:
     return (*ALIGN_MESSAGES, *training_messages(protocol))
 
 
-def prediction_talk() -> tuple[type[Message], ...]:
-    """List the messages that may pass in a prediction session."""
-    return (*ALIGN_MESSAGES, *PREDICTION_MESSAGES)
+def prediction_talk(hidden: bool = False) -> tuple[type[Message], ...]:
+    """List the messages that may pass in a prediction session; in a hidden one, none that names a split."""
+    return (*ALIGN_MESSAGES, *(HIDDEN_PREDICTION_MESSAGES if hidden else PREDICTION_MESSAGES))
 
 
 def need_role(config: PartyConfig, command: str, *roles: str) -> None:

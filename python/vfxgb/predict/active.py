@@ -2,45 +2,48 @@
 
 At every level each row stands before one node of each tree. The active party tests its own splits and asks each
 passive party about that party's nodes of the level, all in one message. With "probabilistic" handling of missing values
-a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost).
+a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost). Questions are open
+(open_line.py) or hidden (hidden_line.py).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import MessageError
 from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
-from vfxgb.predict.block import Answer, Mask, unpack_mask
-from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
-from vfxgb.predict.routing import Rows, pack_rows
+from vfxgb.predict.block import Answer, Mask
+from vfxgb.predict.hidden_line import HiddenLine, HiddenLines
+from vfxgb.predict.hidden_shape import MAX_HELD_BITS
+from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady
+from vfxgb.predict.open_line import OpenLine
+from vfxgb.predict.routing import Rows
 from vfxgb.predict.split_evaluator import SplitTester
+from vfxgb.predict.visits import Line, Visit
+from vfxgb.routing.setup import fill_silent
 from vfxgb.transport.channel import Channel
-from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 
 # (row, tree) pairs on their way at once: bounds memory and message size.
 BLOCK_PAIRS = 1 << 25
 # What such a pair takes in memory here: a row number, its place among the others, answers.
 PAIR_BYTES = 16
+# Bits of passive parties that hidden questions about a block of rows make them hold: half of what they allow.
+BLOCK_BITS = MAX_HELD_BITS // 2
+# Silent transfers that are made before a block of rows is begun, at most.
+BLOCK_TRANSFERS = 20_000_000
+
+# Per tree the leaves with the rows that end there.
+Arrivals: TypeAlias = list[list[Visit]]
 
 
-@dataclass(frozen=True)
-class Visit:
-    """Rows (numbers within the block, ascending) before one node of one tree, each with its weight if not 1."""
-
-    tree: int
-    node: int
-    rows: Rows
-    weight: NDArray[np.float64] | None
-
-
-@dataclass(frozen=True)
+@dataclass
 class ActivePredictor:
     """One prediction by the first `n_trees` trees.
 
-    `tester` tests this party's rows; `rows` holds their number and digest.
+    `tester` tests this party's rows; `rows` holds their number and digest. `hidden`: hidden routing with the passive
+    parties; None asks openly.
     """
 
     share: ActiveShare
@@ -48,6 +51,19 @@ class ActivePredictor:
     rows: tuple[int, bytes]
     channels: Mapping[str, Channel]
     n_trees: int
+    hidden: HiddenLines | None = None
+
+    def __post_init__(self) -> None:
+        self._hidden_lines: dict[str, HiddenLine] = {}
+        if self.hidden is None:
+            self._lines: Mapping[str, Line] = {
+                party: OpenLine(channel, self._both_ways) for party, channel in self.channels.items()
+            }
+            return
+        for party, channel in self.channels.items():
+            shape, stock = self.hidden.shape(party, self.n_trees), self.hidden.stock.get(party, 0)
+            self._hidden_lines[party] = HiddenLine(channel, self.hidden.receivers[party], shape, stock)
+        self._lines = self._hidden_lines
 
     @property
     def _both_ways(self) -> bool:
@@ -71,15 +87,22 @@ class ActivePredictor:
         return reached
 
     def open(self) -> None:
-        """Agree with every passive party on model and rows."""
-        opening = OpenPrediction(self.share.run, self.share.seal.model, *self.rows, missing=self._both_ways)
+        """Agree with every passive party on model and rows. A hidden prediction goes on without waiting for a yes."""
+        opening = OpenPrediction(
+            self.share.run, self.share.seal.model, *self.rows, missing=self._both_ways, hidden=self.hidden is not None
+        )
         for channel in self.channels.values():
             channel.send(opening)
-        for channel in self.channels.values():
-            channel.recv(PredictionReady)
+        if self.hidden is None:
+            for channel in self.channels.values():
+                channel.recv(PredictionReady)
+        for line in self._hidden_lines.values():
+            line.open()
 
     def close(self) -> None:
         """Let the passive parties go."""
+        for line in self._hidden_lines.values():
+            line.ready()
         for channel in self.channels.values():
             channel.send(ClosePrediction())
 
@@ -89,68 +112,74 @@ class ActivePredictor:
         size = max(1, BLOCK_PAIRS // trees)
         most = self.tester.rows_at_most(PAIR_BYTES * trees)
         size = size if most is None else min(size, most)
+        for line in self._hidden_lines.values():
+            size = min(size, max(1, BLOCK_BITS // max(1, line.shape.n_records)))
+            if line.receiver.silent is not None:
+                size = min(size, max(1, BLOCK_TRANSFERS // max(1, line.shape.transfers)))
         for first in range(0, self.rows[0], size):
             yield slice(first, min(first + size, self.rows[0]))
 
-    def _walk(self, block: slice) -> list[list[Visit]]:
+    def _fill_silent(self, block: slice) -> None:
+        """Make the silent transfers that a block takes, where the parties use these."""
+        lines, count = self._hidden_lines, block.stop - block.start
+        if any(line.receiver.silent is not None for line in lines.values()):
+            for line in lines.values():
+                line.ready()
+            receivers = {party: line.receiver for party, line in lines.items()}
+            needed = {party: count * line.shape.transfers for party, line in lines.items()}
+            fill_silent(receivers, self.channels, needed)
+
+    def _walk(self, block: slice) -> Arrivals:
         """Per tree the leaves with the rows of a block that end there."""
+        self._fill_silent(block)
         everyone = np.arange(block.stop - block.start, dtype=np.int32)
-        arrivals: list[list[Visit]] = [[] for _ in range(self.n_trees)]
-        ahead = [Visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
+        arrivals: Arrivals = [[] for _ in range(self.n_trees)]
+        ahead = [self._visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
+        end = max((line.end for line in self._lines.values()), default=0)
         depth = 0
         while True:
-            inner: dict[int, list[Visit]] = {}
+            inner: dict[str, list[Visit]] = {}
             for visit in ahead:
                 party = int(self.share.trees[visit.tree].party[visit.node])
                 if party == LEAF:
                     arrivals[visit.tree].append(visit)
                 else:
-                    inner.setdefault(party, []).append(visit)
-            if not inner:
+                    inner.setdefault(self.share.parties[party], []).append(visit)
+            if not inner and depth >= end:
                 return arrivals
             ahead = self._advance(inner, depth, block)
             depth += 1
 
-    def _advance(self, inner: Mapping[int, list[Visit]], depth: int, block: slice) -> list[Visit]:
+    def _advance(self, inner: dict[str, list[Visit]], depth: int, block: slice) -> list[Visit]:
         """All visits of a level moved on to the next one."""
-        own, first, count = self.share.party, block.start, block.stop - block.start
-        asked = {self.share.parties[party]: visits for party, visits in inner.items()}
-        records = {
-            party: [int(self.share.trees[visit.tree].record[visit.node]) for visit in visits]
-            for party, visits in asked.items()
-        }
-        for party, visits in asked.items():
-            if party != own:
-                sets = [visit.rows for visit in visits]
-                sizes = np.array([len(rows) for rows in sets], dtype=np.int32)
-                numbers = pack_array(np.array(records[party], dtype=np.int32))
-                rows = pack_bytes(pack_rows(sets, count))
-                self.channels[party].send(Route(depth, first, count, numbers, pack_array(sizes), rows))
-        ahead: list[Visit] = []
+        asked = {party: line.ask(depth, block, inner.get(party, [])) for party, line in self._lines.items()}
         # Own splits first: the others are at work meanwhile.
-        for party, visits in sorted(asked.items(), key=lambda entry: entry[0] != own):
-            if party == own:
-                sets_here = [None if len(visit.rows) == count else visit.rows for visit in visits]
-                answers = self.tester.test(records[party], sets_here, first, count, self._both_ways)
-            else:
-                answers = self._receive(party, visits, depth)
-            for visit, (left, missing) in zip(visits, answers, strict=True):
-                ahead += self._branches(visit, left, missing)
+        ahead = self._test(inner.pop(self.share.party, []), block)
+        # Then in the order in which rows came to them, and those that are asked all the same.
+        for party in dict.fromkeys((*inner, *asked)):
+            if (question := asked[party]) is not None:
+                visits = inner.get(party, [])
+                ahead += self._after(visits, self._lines[party].read(question, depth, block, visits))
         return ahead
 
-    def _receive(self, party: str, visits: Sequence[Visit], depth: int) -> list[Answer]:
-        message = self.channels[party].recv(Routed)
-        what = f"reading the answers of {party}, level {depth}"
-        if message.depth != depth:
-            raise MessageError(f"{what}: found level {message.depth}")
-        ends = np.cumsum([len(visit.rows) for visit in visits])
-        if message.n_answers != int(ends[-1]):
-            raise MessageError(f"{what}: found {message.n_answers} answers, wanted {ends[-1]}")
-        left = np.split(_bits(message.left, int(ends[-1]), what), ends[:-1])
-        missing = _bits(message.missing, int(ends[-1]) if self._both_ways else 0, what)
-        if not self._both_ways:
-            return [(mask, None) for mask in left]
-        return list(zip(left, np.split(missing, ends[:-1]), strict=True))
+    def _test(self, visits: Sequence[Visit], block: slice) -> list[Visit]:
+        """The visits after this party's own splits."""
+        if not visits:
+            return []
+        first, count = block.start, block.stop - block.start
+        sets = [None if len(visit.rows) == count else visit.rows for visit in visits]
+        records = [visit.record for visit in visits]
+        return self._after(visits, self.tester.test(records, sets, first, count, self._both_ways))
+
+    def _after(self, visits: Sequence[Visit], answers: Sequence[Answer]) -> list[Visit]:
+        """The visits that follow others."""
+        ahead: list[Visit] = []
+        for visit, (left, missing) in zip(visits, answers, strict=True):
+            ahead += self._branches(visit, left, missing)
+        return ahead
+
+    def _visit(self, tree: int, node: int, rows: Rows, weight: NDArray[np.float64] | None) -> Visit:
+        return Visit(tree, node, int(self.share.trees[tree].record[node]), rows, weight)
 
     def _branches(self, visit: Visit, left: Mask, missing: Mask | None) -> list[Visit]:
         """The visits that follow one: left and right, empty ones left out."""
@@ -166,7 +195,7 @@ class ActivePredictor:
             chosen = np.flatnonzero(goes)
             if len(chosen):
                 part = None if weight is None else weight.take(chosen)
-                visits.append(Visit(visit.tree, child, visit.rows.take(chosen), part))
+                visits.append(self._visit(visit.tree, child, visit.rows.take(chosen), part))
         return visits
 
 
@@ -189,7 +218,3 @@ def _write_leaves(reached: NDArray[np.int32], arrivals: Sequence[Sequence[Visit]
             better = weight > best[visit.rows]
             rows = visit.rows[better]
             reached[rows, tree], best[rows] = visit.node, weight[better]
-
-
-def _bits(data: Bulk, count: int, what: str) -> Mask:
-    return unpack_mask(unpack_array(data, np.uint8, ((count + 7) // 8,), what), count)

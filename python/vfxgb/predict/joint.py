@@ -14,8 +14,10 @@ from vfxgb.engine.base import Engine
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.seal import check_together
 from vfxgb.model.shares import ActiveShare, PassiveShare
-from vfxgb.predict.messages import PREDICTION_MESSAGES
+from vfxgb.predict.hidden_line import connect_hidden
+from vfxgb.predict.messages import HIDDEN_PREDICTION_MESSAGES, PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
+from vfxgb.routing import RoutingSettings, connect_sender
 from vfxgb.transport.channel import Channel, Observer, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue
@@ -31,6 +33,7 @@ def predict_margin(
     observer: Observer | None = None,
     engines: Mapping[str, Engine] | None = None,
     what: Literal["margin", "leaves"] = "margin",
+    hidden: bool | RoutingSettings = False,
 ) -> NDArray[Any]:
     """Margins float64[n, n_outputs] of the rows of `tables` (one per party, same rows in the same order).
 
@@ -39,6 +42,8 @@ def predict_margin(
     `threads`: None or at least 1; each party tests its splits in one thread, whatever it says.
     `observer` is told of every message (Ledger.record is one). `engines`: where parties' rows are read and tested; the
     others' are in this process (see lead_prediction). `what`: "leaves" predicts those instead; see predict_leaves.
+    `hidden`: passive parties do not learn which of their splits a row reaches (True, or how; vfxgb.routing); the result
+    is the same.
     Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ).
     """
     check_together(active_share, passive_shares)
@@ -49,16 +54,21 @@ def predict_margin(
             )
     engines = engines or {}
     run = random_bytes(RUN_BYTES)
-    catalogue = Catalogue(PREDICTION_MESSAGES)
+    catalogue = Catalogue(HIDDEN_PREDICTION_MESSAGES if hidden else PREDICTION_MESSAGES)
+    settings = hidden if isinstance(hidden, RoutingSettings) else RoutingSettings(threads=threads)
     channels: dict[str, Channel] = {}
     others: dict[str, PartyThread] = {}
     for party, share in passive_shares.items():
         channels[party], theirs = memory_channels(active_share.party, party, catalogue, run, observer)
-        others[party] = PartyThread(party, partial(_follow, share, tables[party], theirs, engines.get(party)), theirs)
+        follow = partial(_follow, share, tables[party], theirs, engines.get(party), bool(hidden), threads)
+        others[party] = PartyThread(party, follow, theirs)
     own, engine = tables[active_share.party], engines.get(active_share.party)
-    return run_together(
-        lambda: lead_prediction(active_share, own, channels, n_rounds, what, threads, engine), channels, others
-    )
+
+    def lead() -> NDArray[Any]:
+        lines = connect_hidden(active_share, channels, settings) if hidden else None
+        return lead_prediction(active_share, own, channels, n_rounds, what, threads, engine, lines)
+
+    return run_together(lead, channels, others)
 
 
 def predict_leaves(
@@ -75,5 +85,13 @@ def predict_leaves(
     return predict_margin(active_share, passive_shares, tables, what="leaves", **how)
 
 
-def _follow(share: PassiveShare, table: Table | Source, channel: Channel, engine: Engine | None) -> None:
-    follow_prediction(share, table, channel, engine=engine)
+def _follow(
+    share: PassiveShare,
+    table: Table | Source,
+    channel: Channel,
+    engine: Engine | None,
+    hidden: bool,
+    threads: int | None,
+) -> None:
+    sender = connect_sender(channel, threads) if hidden else None
+    follow_prediction(share, table, channel, engine=engine, hidden=sender)

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from vfxgb.transport.messages import BULK_BYTES, NOTHING, Bulk, Message, Reveals
+from vfxgb.routing.messages import ROUTING_MESSAGES
+from vfxgb.transport.messages import BULK_BYTES, NOTHING, TABLE_BYTES, Bulk, Message, Reveals
 
 
 class OpenPrediction(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, first: which model and which rows.
 
     `missing`: answers say where a value is missing, too; the receiver compares it with its own share of the model.
+    `hidden`: which splits a row reaches stays hidden; HiddenGroups follows.
     """
 
     TAG = "open-prediction"
@@ -19,10 +21,27 @@ class OpenPrediction(Message, frozen=True, forbid_unknown_fields=True):
     n_rows: int
     rows_digest: bytes
     missing: bool
+    hidden: bool = False
 
     def amount(self) -> int:
         """Count the rows."""
         return self.n_rows
+
+
+class HiddenGroups(Message, frozen=True, forbid_unknown_fields=True):
+    """Active to passive: what a hidden prediction will ask, which is what the receiver's own share says, too.
+
+    `groups`: int32[n_groups, 3], depth, tree and number of entries of each group (hidden_shape.py) in the first
+    `n_trees` trees.
+    """
+
+    TAG = "hidden-groups"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals("how many of the model's trees are used")
+
+    n_trees: int
+    n_groups: int
+    groups: Bulk
 
 
 class PredictionReady(Message, frozen=True, forbid_unknown_fields=True):
@@ -89,3 +108,11 @@ class ClosePrediction(Message, frozen=True, forbid_unknown_fields=True):
 
 
 PREDICTION_MESSAGES: tuple[type[Message], ...] = (OpenPrediction, PredictionReady, Route, Routed, ClosePrediction)
+# Of hidden predictions: nothing that names a split or a row may pass.
+HIDDEN_PREDICTION_MESSAGES: tuple[type[Message], ...] = (
+    OpenPrediction,
+    HiddenGroups,
+    PredictionReady,
+    *ROUTING_MESSAGES,
+    ClosePrediction,
+)

@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 from vfxgb.errors import MessageError, ShareMismatchError
 from vfxgb.model.shares import PassiveShare
 from vfxgb.predict.block import pack_answers
-from vfxgb.predict.messages import ClosePrediction, OpenPrediction, PredictionReady, Route, Routed
+from vfxgb.predict.hidden_answers import HiddenAnswers, hidden_shape
+from vfxgb.predict.messages import ClosePrediction, HiddenGroups, OpenPrediction, PredictionReady, Route, Routed
 from vfxgb.predict.paths import PathGuard
 from vfxgb.predict.routing import unpack_rows
 from vfxgb.predict.split_evaluator import SplitTester
+from vfxgb.routing import RoutingSender
+from vfxgb.routing.messages import HiddenRoute, SilentRound, TransferStock
+from vfxgb.routing.setup import answer_silent
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows
@@ -24,7 +28,8 @@ class PassivePredictor:
 
     `tester` tests this party's rows; `rows` holds their number and digest.
     `accept`: called with OpenPrediction before anything else; raises ConsentError for what the party does not agree to.
-    `comparisons`: how many were answered so far, one for each row of each question.
+    `hidden`: the party's hidden routing, if it answers hidden predictions; None answers open ones.
+    `comparisons`: how many open questions were answered so far, one for each row of each question.
     """
 
     share: PassiveShare
@@ -32,6 +37,7 @@ class PassivePredictor:
     rows: tuple[int, bytes]
     channel: Channel
     accept: Callable[[OpenPrediction], None] | None = None
+    hidden: RoutingSender | None = None
     comparisons: int = 0
 
     def __post_init__(self) -> None:
@@ -40,6 +46,7 @@ class PassivePredictor:
     def run(self) -> None:
         """Answer until the end. Any error is the caller's to pass on to the active party."""
         opening = self.channel.recv(OpenPrediction)
+        self._check_hidden(opening)
         if self.accept is not None:
             self.accept(opening)
         share = self.share
@@ -50,12 +57,41 @@ class PassivePredictor:
             )
         check_rows(share.party, self.channel.peer, self.rows, (opening.n_rows, opening.rows_digest))
         with_missing = self._with_missing(opening)
+        if self.hidden is not None:
+            self._run_hidden(self.hidden)
+            return
         self.channel.send(PredictionReady())
         while True:
             message = self.channel.recv(Route, ClosePrediction)
             if isinstance(message, ClosePrediction):
                 return
             self.channel.send(self._answer(message, with_missing))
+
+    def _check_hidden(self, opening: OpenPrediction) -> None:
+        if opening.hidden != (self.hidden is not None):
+            found, wanted = ("a hidden", "an open") if opening.hidden else ("an open", "a hidden")
+            raise ShareMismatchError(
+                f"{self.share.party} predicting: found {found} prediction, wanted {wanted} one in this session; both "
+                "parties must set the same"
+            )
+
+    def _run_hidden(self, sender: RoutingSender) -> None:
+        """Answer hidden questions until the end."""
+        share, channel = self.share, self.channel
+        paths, shape = hidden_shape(share, channel.recv(HiddenGroups), f"{share.party} predicting")
+        answers = HiddenAnswers(share.party, paths, shape, self.tester, self.rows[0], sender)
+        channel.send(PredictionReady())
+        while True:
+            message = channel.recv(HiddenRoute, TransferStock, SilentRound, ClosePrediction)
+            if isinstance(message, HiddenRoute):
+                channel.send(answers.answer(message))
+            elif isinstance(message, TransferStock):
+                sender.take_stock(message.batch, message.count, message.transfers)
+            elif isinstance(message, SilentRound):
+                answer_silent(sender, channel, message)
+            else:
+                answers.finish()
+                return
 
     def _with_missing(self, opening: OpenPrediction) -> bool:
         """Whether answers say which values are missing: as the sealed share says, whatever is asked for."""

@@ -21,9 +21,11 @@ from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.objective import CUSTOM, make_objective
 from vfxgb.params import TrainParams
 from vfxgb.predict.active import ActivePredictor
+from vfxgb.predict.hidden_line import HiddenLines
 from vfxgb.predict.messages import OpenPrediction
 from vfxgb.predict.passive import PassivePredictor
 from vfxgb.predict.split_evaluator import split_tester
+from vfxgb.routing import RoutingSender
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.failure import failure_told
@@ -38,10 +40,13 @@ def lead_prediction(
     what: Literal["margin", "value", "leaves"] = "margin",
     threads: int | None = None,
     engine: Engine | None = None,
+    hidden: HiddenLines | None = None,
 ) -> NDArray[Any]:
     """Predict the rows of `table`, which are the same rows in the same order at every party.
 
-    `channels` lead to every passive party of the model; their catalogue holds PREDICTION_MESSAGES. `n_rounds`: use the
+    `channels` lead to every passive party of the model; their catalogue holds PREDICTION_MESSAGES, or with `hidden`
+    HIDDEN_PREDICTION_MESSAGES. `hidden`: hidden routing with all of them (connect_hidden), so that they do not learn
+    which of their splits a row reaches; the result is the same. `n_rounds`: use the
     first so many; None is best_iteration + 1 where early stopping set it, else all, and the private last stage after
     them where the share has one (it is not used with `n_rounds`, nor for leaves). `what`: "margin": float64[n,
     n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
@@ -67,7 +72,7 @@ def lead_prediction(
     n_trees = min(n_rounds, share.n_rounds) * share.n_outputs
     resolve_threads(threads)
     with failure_told(channels.values()), split_tester(share.records, table, engine) as tester:
-        leader = ActivePredictor(share, tester, _rows(table), channels, n_trees)
+        leader = ActivePredictor(share, tester, _rows(table), channels, n_trees, hidden)
         leader.open()
         predicted: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
         leader.close()
@@ -96,18 +101,20 @@ def follow_prediction(
     channel: Channel,
     accept: Callable[[OpenPrediction], None] | None = None,
     engine: Engine | None = None,
+    hidden: RoutingSender | None = None,
 ) -> int:
     """Take part in one prediction of the rows of `table`; returns their number when the active party has closed it.
 
     `accept(opening)` is called before anything is answered, with the number of rows asked for (opening.n_rows) and the
     model's digest (opening.model); it raises ConsentError for what this party does not agree to, such as more rows than
-    it allows. `engine`: see lead_prediction.
+    it allows. `engine`: see lead_prediction. `hidden`: hidden routing with the active party (routing.connect_sender);
+    with it open predictions are refused, and without it hidden ones.
 
     Raises ShareMismatchError (another model), AlignmentError (other rows), MessageError, PeerError, and what reading a
     Source or the engine raises.
     """
     with failure_told([channel]), split_tester(share.records, table, engine) as tester:
-        PassivePredictor(share, tester, _rows(table), channel, accept).run()
+        PassivePredictor(share, tester, _rows(table), channel, accept, hidden).run()
     return table.n_rows
 
 

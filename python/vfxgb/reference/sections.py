@@ -98,7 +98,7 @@ def _protocol(spec: Any, group: str) -> Section:
 
 def _configuration() -> Iterable[Section]:
     kinds: dict[str, type[Any]] = {**SECTIONS, "peers.NAME": PeerSection, "align": AlignParams, "network": Limits}
-    order = ("tls", "peers.NAME", "data", "protocol", "consent", "align", "network", "resume", "engine")
+    order = ("tls", "peers.NAME", "data", "protocol", "consent", "predict", "align", "network", "resume", "engine")
     group = "Configuration: party.toml"
     # What has no meaning of its own is a section.
     top = tuple(entry for entry in _entries(PartyConfig, toml=True) if entry.meaning)

@@ -309,3 +309,11 @@ def test_a_value_may_stand_for_missing(make: Any, problem: Any) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads_do_not_change_the_model(make: Any, problem: Any, threads: int) -> None:
     assert same_model(make(n_jobs=threads).fit(*problem), make().fit(*problem))
+
+
+def test_hidden_predictions_are_the_open_ones(make: Any, problem: Any) -> None:
+    X, y = problem
+    model = make(n_estimators=3).fit(X, y)
+    assert np.array_equal(model.predict_proba(X, hidden=True), model.predict_proba(X))
+    assert np.array_equal(model.predict(X, hidden=True), model.predict(X))
+    assert np.array_equal(model.apply(X, hidden=True), model.apply(X))

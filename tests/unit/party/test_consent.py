@@ -212,3 +212,11 @@ def test_without_a_limit_rows_are_counted_all_the_same(tmp_path):
     count = QueryCount("shop", PartyFolder(tmp_path / "shop").make(), None)
     count.take("model", 10**9)
     assert count.used("model") == 10**9
+
+
+def test_a_party_that_demands_hidden_predictions() -> None:
+    _consent().prediction(hidden=False)
+    _consent().prediction(hidden=True)
+    _consent(prediction="hidden").prediction(hidden=True)
+    with pytest.raises(ConsentError, match=r"shop does not agree to an open prediction.*wanted a hidden one.*--hidden"):
+        _consent(prediction="hidden").prediction(hidden=False)
