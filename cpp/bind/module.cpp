@@ -74,6 +74,7 @@ const Folder folders[] = {
       vfxgb::bind::register_forest}},
     {"he_sums", "cpp/he_sums: sums over ciphertexts.", {vfxgb::bind::register_he_sums}},
     {"ot_shares", "cpp/ot_shares: shares of sums.", {vfxgb::bind::register_ot_shares}},
+    {"lattice", "cpp/lattice: sums over encrypted columns.", {vfxgb::bind::register_lattice}},
     {"smm", "cpp/smm: secure matrix multiplication.", {vfxgb::bind::register_smm}},
     {"noise",
      "cpp/noise: mechanisms of differential privacy.",
