@@ -1,7 +1,6 @@
 #include "lattice/columns.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "core/parallel.h"
 #include "lattice/word_bits.h"
@@ -49,18 +48,19 @@ Columns::Columns(i64 first_row, std::size_t rows, std::size_t columns, const Loo
 }
 
 void Columns::fill(i64 first, std::size_t rows, const unsigned char* packed, unsigned bits, std::size_t threads) {
-  if (first < first_row_ || first + static_cast<i64>(rows) > stop_row())
-    throw std::invalid_argument("rows that these columns do not have");
-  const std::size_t bytes = packed_bytes(rows, bits);
-  u64* const out = data_.data<u64>() + static_cast<std::size_t>(first - first_row_) * stride_;
+  const i64 from = std::max(first, first_row_), stop = std::min(first + static_cast<i64>(rows), stop_row());
+  if (from >= stop) return;
+  const std::size_t bytes = packed_bytes(rows, bits), skipped = static_cast<std::size_t>(from - first),
+                    here = static_cast<std::size_t>(stop - from);
+  u64* const out = data_.data<u64>() + static_cast<std::size_t>(from - first_row_) * stride_;
   parallel_for(stride_ / line, threads, 1, [&](std::size_t begin, std::size_t end) {
     Words unpacked(line * rows, 0);
     for (std::size_t group = begin; group < end; ++group) {
       const std::size_t column = group * line, count = std::min(line, columns_ - column);
       for (std::size_t k = 0; k < count; ++k)
         unpack_words(packed + (column + k) * bytes, rows, bits, unpacked.data() + k * rows);
-      for (std::size_t row = 0; row < rows; ++row)
-        for (std::size_t k = 0; k < count; ++k) out[row * stride_ + column + k] = unpacked[k * rows + row];
+      for (std::size_t row = 0; row < here; ++row)
+        for (std::size_t k = 0; k < count; ++k) out[row * stride_ + column + k] = unpacked[k * rows + skipped + row];
     }
   });
 }

@@ -25,7 +25,8 @@ class Columns {
   u64 at(std::size_t row, std::size_t column) const { return data_.data<u64>()[row * stride_ + column]; }
 
   // Sets `rows` rows from row number `first` on from packed columns: for each column in turn the words of its rows, in
-  // packed_bytes(rows, bits) bytes (word_bits.h). Throws std::invalid_argument for rows outside and for spare bits.
+  // packed_bytes(rows, bits) bytes (word_bits.h). Rows that are not here are left out. Throws std::invalid_argument for
+  // spare bits that are set.
   void fill(i64 first, std::size_t rows, const unsigned char* packed, unsigned bits, std::size_t threads);
   // OUT x[nodes.count][columns]: sum of weight times C[row] over a node's rows. nodes: checked for these rows.
   void sums(const NodeRows& nodes, u64* x, std::size_t threads) const;

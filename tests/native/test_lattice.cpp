@@ -188,8 +188,18 @@ void column_sums(const Loops& loops, std::size_t columns, std::size_t threads, c
   Columns copy(first, rows, columns, loops);
   copy.read_rows(0, rows, kept.data());
   CHECK(copy.at(rows - 1, columns - 1) == c.at(rows - 1, columns - 1) && copy.at(17, 0) == c.at(17, 0));
-  CHECK_THROWS(c.fill(first + 1, rows, nullptr, 43, 1));
-  CHECK_THROWS(c.fill(first - 1, 1, nullptr, 43, 1));
+  // A part of the rows takes what is its own of a block.
+  const std::size_t block = 500, before = 100;
+  Columns some(first + static_cast<i64>(before), 50, columns, loops);
+  std::vector<unsigned char> packed(columns * packed_bytes(block, 43));
+  Words words(block);
+  for (std::size_t column = 0; column < columns; ++column) {
+    for (std::size_t row = 0; row < block; ++row) words[row] = c.at(row, column);
+    pack_words(words.data(), block, 43, packed.data() + column * packed_bytes(block, 43));
+  }
+  some.fill(first, block, packed.data(), 43, threads);
+  some.fill(first + 150, block, packed.data(), 43, threads);
+  CHECK(some.at(0, columns - 1) == c.at(before, columns - 1) && some.at(49, 0) == c.at(before + 49, 0));
 }
 
 void ternary_vectors(const Loops& loops, std::size_t n, unsigned bits) {
