@@ -221,6 +221,16 @@ class ColumnHolder:
         """(rows whose columns have arrived, all rows)."""
         return self._rows_done, self.params.rows
 
+    @property
+    def masks_ready(self) -> int:
+        """Masks in stock."""
+        return 0 if self._stock is None else len(self._stock)
+
+    @property
+    def masks_ahead(self) -> int:
+        """Masks that the stock is filled up to."""
+        return self._settings.ahead
+
     def sum(self, level: Level) -> tuple[LatticeNodes, LevelShares]:
         """(the message for the passive party, our shares) of a level.
 
