@@ -16,7 +16,7 @@ open_sums(shares.x + y, holder.params)                 what the shares add up to
 from vfxgb.lattice.columns import BitColumns, ColumnSource
 from vfxgb.lattice.held_rows import HeldRows
 from vfxgb.lattice.holder import ColumnHolder, HolderSettings, LevelShares
-from vfxgb.lattice.level import Level
+from vfxgb.lattice.level import Level, weight_scale
 from vfxgb.lattice.messages import (
     LATTICE_MESSAGES,
     LatticeBlock,
@@ -55,4 +55,5 @@ __all__ = [
     "core_svp",
     "open_noise",
     "open_sums",
+    "weight_scale",
 ]

@@ -1,6 +1,6 @@
 """The active party of lattice sums: it keeps the encrypted columns, masks its nodes and keeps its shares of sums."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -94,7 +94,7 @@ class ColumnHolder:
             raise LatticeError(f"{self._step}: found a second opening, wanted one for each set-up")
         self._opened = True
         stored, rows_kept = b"", 0
-        if self._folder is not None and not self._settings.in_shards:
+        if self._folder is not None:
             head = self._folder.head(HolderHead)
             if head is not None and head.asked == self._asked:
                 self._kept = head
@@ -130,8 +130,7 @@ class ColumnHolder:
         name = setup_name(self.params, offer.columns, self._seed, offer.seed)
         if self._folder is not None:
             self._folder.enter_seeds(self._seed, offer.seed)
-            if not self._settings.in_shards:
-                self._folder.begin(HolderHead(name, offer.columns, self._asked))
+            self._folder.begin(HolderHead(name, offer.columns, self._asked))
         self._begin(name, offer.columns)
         return LatticeSeed(self._seed, self._secret)
 
@@ -146,6 +145,14 @@ class ColumnHolder:
                 self._open_stock(words)
             else:
                 self._take(LatticeBlock(first, rows, pack_bytes(words)), keep=False)
+
+    def kept_blocks(self) -> Iterator[LatticeBlock]:
+        """The blocks of a kept set-up that goes on, for a caller that gives them to its shards again."""
+        if self._kept is None or self._folder is None or self._kept.name != self.name:
+            return
+        for first, rows, words in self._folder.parts():
+            if rows:
+                yield LatticeBlock(first, rows, pack_bytes(words))
 
     def _begin(self, name: bytes, columns: int) -> None:
         self.name, self.columns = name, columns
@@ -167,7 +174,7 @@ class ColumnHolder:
         if self._stock is not None:
             return  # of a set-up that goes on: they are the ones that were kept
         self._open_stock(zeros.words)
-        if self._folder is not None and not self._settings.in_shards:
+        if self._folder is not None:
             self._folder.add(0, 0, zeros.words)
 
     def _open_stock(self, zeros: bytes | memoryview) -> None:
@@ -204,7 +211,7 @@ class ColumnHolder:
         self._check_words(len(block.words), block.rows, f"columns of rows {block.first} on")
         if self._rows is not None:
             self._rows.fill(block)
-        if keep and self._folder is not None and not self._settings.in_shards:
+        if keep and self._folder is not None:
             self._folder.add(block.first, block.rows, block.words)
         self._rows_done += block.rows
 

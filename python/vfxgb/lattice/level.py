@@ -38,6 +38,8 @@ class Level:
                 raise LatticeError(f"summing nodes: node {k} has weights of type {factors.dtype}, wanted integers")
             if len(own) and (int(factors.max()) >= 1 << 31 or int(factors.min()) <= -(1 << 31)):
                 raise CapacityError(f"summing nodes: node {k} has weights beyond 31 bits; scale them down")
+            if len(own) and (int(own.max()) >= 1 << 31 or int(own.min()) < 0):
+                raise LatticeError(f"summing nodes: node {k} has rows {own.min()} to {own.max()}, wanted row numbers")
         offsets = np.concatenate([[0], np.cumsum([len(own) for own in rows], dtype=np.int64)])
         return cls(offsets.astype(np.int64), _joined(rows), _joined(weights))
 
@@ -97,6 +99,29 @@ class Level:
         before: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(values)])
         result: NDArray[np.float64] = np.diff(before[self.offsets])
         return result
+
+
+def weight_scale(values: NDArray[np.float64], params: LatticeParams) -> float:
+    """The factor by which a node's weights can be multiplied before they are rounded to integers at random.
+
+    Rounding goes up or down with the probabilities that leave the mean. Then the sum of the weights of k rows changes
+    by more than 8 sqrt(k) with a probability below 2^-180, and `Level.check` passes. Rounding to the nearest may add up
+    to more. The factor is 0 for weights that are all 0, and where rounding alone could take up all room.
+    """
+    count = len(values)
+    norm = float(np.linalg.norm(values))
+    if norm == 0:
+        return 0.0
+    plus, minus = float(np.maximum(values, 0).sum()), float(np.maximum(-values, 0).sum())
+    root = math.sqrt(count)
+    room: float = 2.0**params.value_bits - 1
+    column_norm = math.sqrt(COLUMN_NORM_SQUARED * params.rows)
+    by_sums = (room / MAX_WEIGHT - count) / max(plus, minus)
+    by_norm = (room - column_norm * root - MAX_WEIGHT * 8 * root) / (
+        column_norm * norm + MAX_WEIGHT * abs(plus - minus)
+    )
+    most: float = (2.0**params.norm_bits - root) / norm
+    return max(0.0, min(most, max(by_sums, by_norm)))
 
 
 def _down(factor: float) -> float:

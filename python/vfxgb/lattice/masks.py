@@ -50,7 +50,9 @@ class MaskFile:
         self._data.flush()
 
     def take(self, place: int) -> Words:
-        """A mask, which is gone from the disk when this returns."""
+        """A mask, which is gone from the disk when this returns. Raises LatticeError for one that was taken before."""
+        if self._data[place, 0] != 1:
+            raise LatticeError(f"masking nodes: found mask {place} used up, wanted one that nobody has taken")
         words = np.array(self._data[place, 1:])
         self._data[place] = 0
         self._data.flush()

@@ -167,6 +167,10 @@ def choose_params(rows: int, precision_bits: float | None = None, ring: RingChoi
     """
     if not 1 <= rows <= MAX_ROWS:
         raise LatticeError(f"choosing lattice parameters: found {rows} rows, wanted 1 to {MAX_ROWS}")
+    if precision_bits is not None and not math.isfinite(precision_bits):
+        raise LatticeError(
+            f"choosing lattice parameters: found precision_bits={precision_bits}, wanted a number of bits"
+        )
     if ring not in get_args(RingChoice):
         raise LatticeError(f"choosing lattice parameters: found ring={ring!r}, wanted one of {get_args(RingChoice)}")
     root = math.log2(math.sqrt(COLUMN_NORM_SQUARED) * rows)

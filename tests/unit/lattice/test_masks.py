@@ -67,6 +67,8 @@ def test_masks_in_a_file_outlive_the_party_and_are_gone_once_taken(tmp_path: Pat
     assert bytes(words) == kept[2]
     assert not data[2].any()
     assert make_file(path).ready() == [0, 1, 3]
+    with pytest.raises(LatticeError, match="found mask 2 used up"):
+        file.take(2)
     with make_stock(3, make_file(path)) as later:
         w, x = later.take(3)
         taken = {bytes(np.concatenate([w[k], x[k]])) for k in range(3)}

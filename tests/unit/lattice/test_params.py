@@ -114,6 +114,9 @@ def test_bad_input() -> None:
     for rows in (0, MAX_ROWS + 1):
         with pytest.raises(LatticeError, match=rf"found {rows} rows, wanted 1 to {MAX_ROWS}"):
             choose_params(rows)
+    for precision in (math.nan, math.inf):
+        with pytest.raises(LatticeError, match=f"found precision_bits={precision}, wanted a number"):
+            choose_params(10, precision)
     with pytest.raises(LatticeError, match="ring='narrow', wanted one of"):
         choose_params(10, ring="narrow")  # type: ignore[arg-type]
 

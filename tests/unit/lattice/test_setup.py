@@ -10,7 +10,7 @@ import pytest
 
 from lattice_runs import CATALOGUE, Parties, Table, draw_level, parties
 from vfxgb.errors import CapacityError, FormatError, FrameError, LatticeError
-from vfxgb.lattice import BitColumns, ColumnHolder, ColumnOwner, HolderSettings, LatticeParams, Level
+from vfxgb.lattice import BitColumns, ColumnHolder, ColumnOwner, HolderSettings, LatticeParams, Level, open_sums
 from vfxgb.lattice.columns import MAX_COLUMNS
 from vfxgb.lattice.elements import ZERO_BLOCK, agreed_bytes, public_element, public_elements, setup_name
 from vfxgb.lattice.params import NARROW, WIDE, choose_params
@@ -60,6 +60,31 @@ def test_a_set_up_goes_on_where_it_ended(tmp_path: Path, blocks: int, lost: int)
     with (third := in_folder(tmp_path)).holder:
         assert third.set_up() == 0
         exact(third)
+
+
+def test_a_kept_set_up_for_shards(tmp_path: Path) -> None:
+    """The holder keeps what has passed it; shards get it again from there, and the rest from the passive party."""
+    with (first := in_folder(tmp_path, in_shards=True)).holder:
+        first.set_up(2)
+        assert list(first.holder.kept_blocks()) == []
+    second = in_folder(tmp_path, in_shards=True)
+    with second.holder as holder:
+        assert holder.accept(second.owner.offer(holder.open())) is None
+        holder.add_zeros(second.owner.zeros())
+        shards = [holder.held_rows(0, 2500), holder.held_rows(2500, 5000)]
+        kept = list(holder.kept_blocks())
+        assert [(block.first, block.rows) for block in kept] == [(0, 2048), (2048, 2048)]
+        rest = list(second.owner.blocks())
+        assert [block.first for block in rest] == [4096]
+        for block in rest:
+            holder.add(block)
+        for shard, block in itertools.product(shards, [*kept, *rest]):
+            shard.fill(block)
+        level = draw_level(holder, 4, 2)
+        holder.check(level)
+        nodes, shares = holder.mask(shard.sums(level) for shard in shards)
+        opened = open_sums(shares.x + second.owner.shares(nodes), holder.params)
+        np.testing.assert_array_equal(opened, TABLE.sums(level)[shares.order])
 
 
 def test_the_same_set_up_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from lattice_runs import Table, draw_level, fitting, parties
 from property_tests import examples
 from vfxgb import _native
 from vfxgb.errors import CapacityError, LatticeError
-from vfxgb.lattice import HolderSettings, Level, open_sums
-from vfxgb.lattice.params import RingChoice
+from vfxgb.lattice import HolderSettings, Level, RingChoice, choose_params, open_sums, weight_scale
 
 
 @given(
@@ -143,6 +142,40 @@ def test_weights_that_could_be_too_large_are_refused_before_a_mask_is_taken() ->
         np.testing.assert_array_equal(both.sums(level), table.sums(level))  # nothing was used up
 
 
+@given(
+    rows=st.integers(1, 200_000),
+    share=st.floats(0, 1),
+    mean=st.floats(-3, 3),
+    magnitude=st.integers(-30, 30),
+    precision=st.none() | st.floats(0, 6),
+    seed=st.integers(0, 1 << 32),
+)
+@examples(30)
+def test_scaled_weights_fit_and_use_the_room(
+    rows: int, share: float, mean: float, magnitude: int, precision: float | None, seed: int
+) -> None:
+    params = choose_params(rows, precision)
+    generator = np.random.default_rng(seed)
+    own = np.flatnonzero(generator.random(rows) <= share)
+    values = (generator.standard_normal(len(own)) + mean) * 2.0**magnitude
+    scale = weight_scale(values, params)
+    scaled = scale * values
+    level = Level.of([(own, np.floor(scaled + generator.random(len(own))).astype(np.int64))])
+    level.check(params, "shop")
+    # With few bits for all rows, rounding alone can take up the room.
+    assert scale > 0 or len(own) == 0 or precision is not None
+    if len(own) and abs(mean) < 1e-3:
+        # A third more does not fit, unless rounding itself takes up the room.
+        more = Level.of([(own, np.rint(1.34 * scaled).astype(np.int64))])
+        if np.linalg.norm(scaled) > 4 * np.sqrt(len(own)):
+            with pytest.raises(CapacityError):
+                more.check(params, "shop")
+
+
+def test_no_weights_have_no_scale() -> None:
+    assert weight_scale(np.zeros(5), choose_params(100)) == 0
+
+
 def test_bad_levels() -> None:
     both = parties(Table.draw(100, 2, 1))
     with both.holder:
@@ -154,6 +187,8 @@ def test_bad_levels() -> None:
         both.holder.sum(Level.of([([7], [1]), ([5], [1])]))  # nodes need not ascend
         with pytest.raises(LatticeError, match="a weight for each row"):
             Level.of([([3, 4], [1])])
+        with pytest.raises(LatticeError, match="has rows -1 to 4, wanted row numbers"):
+            Level.of([([-1, 4], [1, 1])])
         with pytest.raises(LatticeError, match="wanted integers"):
             Level.of([([3], [1.5])])
 
