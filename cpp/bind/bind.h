@@ -24,6 +24,7 @@ void register_forest(py::module_& module);
 void register_codec(py::module_& module);
 void register_cipher_rows(py::module_& module);
 void register_he_sums(py::module_& module);
+void register_lattice(py::module_& module);
 void register_masked(py::module_& module);
 void register_noise(py::module_& module);
 void register_ot(py::module_& module);

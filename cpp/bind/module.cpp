@@ -75,6 +75,7 @@ const Folder folders[] = {
     {"he_sums", "cpp/he_sums: sums over ciphertexts.", {vfxgb::bind::register_he_sums}},
     {"ot_shares", "cpp/ot_shares: shares of sums.", {vfxgb::bind::register_ot_shares}},
     {"routing", "cpp/routing: one bit of several for every row.", {vfxgb::bind::register_routing}},
+    {"lattice", "cpp/lattice: sums over encrypted columns.", {vfxgb::bind::register_lattice}},
     {"smm", "cpp/smm: secure matrix multiplication.", {vfxgb::bind::register_smm}},
     {"noise",
      "cpp/noise: mechanisms of differential privacy.",

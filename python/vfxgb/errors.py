@@ -224,6 +224,10 @@ class TransferError(VfxgbError, ValueError):
     """An oblivious transfer whose bytes do not fit: damaged, of another session or block, sent twice, out of range."""
 
 
+class LatticeError(VfxgbError, ValueError):
+    """Encrypted columns or sums over them that do not fit: of another set-up or length, a seed or mask that repeats."""
+
+
 class ConfigError(VfxgbError, ValueError):
     """A configuration file that cannot be followed: unreadable, a key too many, a value that is none."""
 

@@ -16,6 +16,7 @@ from . import codec as codec
 from . import crypto as crypto
 from . import gbdt as gbdt
 from . import he_sums as he_sums
+from . import lattice as lattice
 from . import noise as noise
 from . import ot as ot
 from . import ot_shares as ot_shares

@@ -43,6 +43,7 @@ SENTENCES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
             errors.MessageError,
             errors.FrameError,
             errors.TransferError,
+            errors.LatticeError,
             errors.InvalidCiphertextError,
             errors.KeyMismatchError,
         ),

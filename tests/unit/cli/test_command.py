@@ -139,6 +139,24 @@ def test_bench_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert all(len(times) == 2 for times in (entry["receiver_seconds"]["1"], entry["sender_seconds"]["2"]))
 
 
+def test_bench_lattice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "numbers.json"
+    assert main(["bench", "ops", "--lattice", "--quick", "--threads", "2", "--json", str(file)]) == 0
+    output = capsys.readouterr().out
+    for wanted in ("a tree, 2 threads", "5 features, 8 bins", "bits a cell", "core-SVP 118 bits classical"):
+        assert wanted in output
+    (found,) = json.loads(file.read_text())["lattice"]
+    assert found["tree_bytes"] == 15 * 8960
+    assert found["nodes"] == 15
+    assert len(found["tree_seconds"]["all"]) == 2
+
+
+def test_bench_lattice_refuses_wrong_sums(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("vfxgb.bench.ops.lattice.open_sums", lambda total, params: total.view("int64"))
+    assert main(["bench", "ops", "--lattice", "--quick"]) != 0
+    assert "came out wrong" in capsys.readouterr().err
+
+
 def test_bench_ops_without_phe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("vfxgb.bench.ops.phe_peer.is_installed", lambda: False)
     assert main(["bench", "ops", "--count", "10", "--repeats", "1", "--threads", "1", "--schemes", "ou"]) == 0

@@ -3,8 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from vfxgb.bench.lines import Columns
+from vfxgb.bench.lines import MEGA, Column, Columns
 from vfxgb.bench.ops import phe_peer
+from vfxgb.bench.ops.lattice import LatticeMeasurement
 from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
 from vfxgb.bench.ops.transfers import TransferOperation
 
@@ -37,6 +38,33 @@ def table_lines(result: BenchResult) -> list[str]:
     if not result.phe:
         lines += ["", phe_peer.INSTALL_HINT]
     return lines
+
+
+def lattice_lines(found: list[LatticeMeasurement], threads: int) -> list[str]:
+    """Lattice sums: a table of trees and one of set-ups, in processor seconds of both parties together."""
+    trees: list[Column] = [
+        ("rows", lambda m: f"{m.shape.rows:,}"),
+        ("columns", lambda m: f"{m.shape.columns:,}"),
+        ("nodes", lambda m: str(m.nodes)),
+        ("sums, s", lambda m: f"{m.seconds('sums'):.3f}"),
+        ("masks, s", lambda m: f"{m.seconds('masks'):.3f}"),
+        ("shares, s", lambda m: f"{m.seconds('shares'):.3f}"),
+        ("all, s", lambda m: f"{m.seconds('all'):.3f}"),
+        ("MB", lambda m: f"{m.tree_bytes / MEGA:.2f}"),
+    ]
+    setups: list[Column] = [
+        ("passive, s", lambda m: f"{m.setup_seconds['passive']:.2f}"),
+        ("active, s", lambda m: f"{m.setup_seconds['active']:.2f}"),
+        ("bits a cell", lambda m: f"{m.setup_bits:.1f}"),
+    ]
+    title = f"a tree, {threads} thread{'s' if threads > 1 else ''}"
+    lines = [*COLUMNS.table(title, trees, found), "", *COLUMNS.table("set-up", setups, found), ""]
+    return [*lines, *(f"{m.name}: {m.params}" for m in found)]
+
+
+def lattice_json(found: list[LatticeMeasurement], threads: int, facts: dict[str, str]) -> dict[str, Any]:
+    """All raw numbers, in seconds, with the machine."""
+    return {"machine": facts, "threads": threads, "lattice": [asdict(each) for each in found]}
 
 
 def to_json(result: BenchResult, facts: dict[str, str]) -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""The nodes of a level as the active party sums them: rows, integer weights, and the check that sums have room."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vfxgb.errors import CapacityError, LatticeError
+from vfxgb.lattice.params import COLUMN_NORM_SQUARED, MAX_WEIGHT, LatticeParams
+
+
+@dataclass(frozen=True)
+class Level:
+    """Node k has the entries offsets[k] to offsets[k + 1] of `rows` and `weights`; its rows ascend.
+
+    A row may be in several nodes, as with a tree for each class. A node without rows looks like any other to the
+    passive party, so levels can be padded with them.
+    """
+
+    offsets: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    weights: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, nodes: Sequence[tuple[ArrayLike, ArrayLike]]) -> "Level":
+        """From (rows, weights) of each node, integers. Raises LatticeError where they do not go together."""
+        rows = [np.asarray(each[0]) for each in nodes]
+        weights = [np.asarray(each[1]) for each in nodes]
+        for k, (own, factors) in enumerate(zip(rows, weights, strict=True)):
+            if own.ndim != 1 or own.shape != factors.shape:
+                raise LatticeError(
+                    f"summing nodes: node {k} has rows of shape {own.shape} and weights of shape {factors.shape}, "
+                    "wanted a weight for each row"
+                )
+            if len(own) and not (own.dtype.kind in "iu" and factors.dtype.kind in "iu"):
+                raise LatticeError(f"summing nodes: node {k} has weights of type {factors.dtype}, wanted integers")
+            if len(own) and (int(factors.max()) >= 1 << 31 or int(factors.min()) <= -(1 << 31)):
+                raise CapacityError(f"summing nodes: node {k} has weights beyond 31 bits; scale them down")
+            if len(own) and (int(own.max()) >= 1 << 31 or int(own.min()) < 0):
+                raise LatticeError(f"summing nodes: node {k} has rows {own.min()} to {own.max()}, wanted row numbers")
+        offsets = np.concatenate([[0], np.cumsum([len(own) for own in rows], dtype=np.int64)])
+        return cls(offsets.astype(np.int64), _joined(rows), _joined(weights))
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self.offsets) - 1
+
+    def part(self, first: int, stop: int) -> "Level":
+        """The same nodes with only their rows from `first` to `stop` - 1: those of a shard."""
+        inside = (self.rows >= first) & (self.rows < stop)
+        before = np.concatenate([[0], np.cumsum(inside, dtype=np.int64)])
+        return Level(before[self.offsets], self.rows[inside], self.weights[inside])
+
+    def check(self, params: LatticeParams, peer: str) -> None:
+        """Raise CapacityError for weights whose sums or noise could be too large, with the factor that would do.
+
+        A column has weight omega <= 32 and omega^2 k <= 32 n, k its rows on the smaller side of all n. So |V| is at
+        most 32 times the larger of the sums of positive and of negative weights, and at most sqrt(32 n) |u| plus 32
+        times the sum of all weights.
+        Raises LatticeError for rows that are not there, or do not ascend within a node.
+        """
+        step = f"summing nodes over the columns of {peer}"
+        self._check_rows(params, step)
+        u = self.weights.astype(np.float64)
+        norms = np.sqrt(self._by_node(u * u))
+        plus, minus = self._by_node(np.maximum(u, 0)), self._by_node(np.maximum(-u, 0))
+        sums = np.minimum(
+            MAX_WEIGHT * np.maximum(plus, minus),
+            np.sqrt(float(COLUMN_NORM_SQUARED * params.rows)) * norms + MAX_WEIGHT * np.abs(plus - minus),
+        )
+        for found, limit, what in (
+            (norms, 2.0**params.norm_bits, "a norm of weights"),
+            (sums, 2.0**params.value_bits - 1, "a bound of sums"),
+        ):
+            if np.any(found > limit):
+                node = int(np.argmax(found / limit))
+                raise CapacityError(
+                    f"{step}: node {node} has {what} of {found[node]:,.0f}, wanted at most {limit:,.0f} "
+                    f"({params.describe()}); multiply its weights by at most {_down(limit / found[node])}, or set up "
+                    "again with more precision_bits"
+                )
+
+    def _check_rows(self, params: LatticeParams, step: str) -> None:
+        if len(self.rows) == 0:
+            return
+        low, high = int(self.rows.min()), int(self.rows.max())
+        if low < 0 or high >= params.rows:
+            raise LatticeError(f"{step}: found rows {low} to {high}, wanted rows from 0 to {params.rows - 1}")
+        first = np.zeros(len(self.rows), dtype=bool)
+        first[self.offsets[:-1][self.offsets[:-1] < len(self.rows)]] = True
+        if np.any((np.diff(self.rows) <= 0) & ~first[1:]):
+            raise LatticeError(f"{step}: the rows of a node do not ascend, wanted each row once and in order")
+
+    def _by_node(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over each node; exact where they are integers below 2^53."""
+        before: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(values)])
+        result: NDArray[np.float64] = np.diff(before[self.offsets])
+        return result
+
+
+def weight_scale(values: NDArray[np.float64], params: LatticeParams) -> float:
+    """The factor by which a node's weights can be multiplied before they are rounded to integers at random.
+
+    Rounding goes up or down with the probabilities that leave the mean. Then the sum of the weights of k rows changes
+    by more than 8 sqrt(k) with a probability below 2^-180, and `Level.check` passes. Rounding to the nearest may add up
+    to more. The factor is 0 for weights that are all 0, and where rounding alone could take up all room.
+    """
+    count = len(values)
+    norm = float(np.linalg.norm(values))
+    if norm == 0:
+        return 0.0
+    plus, minus = float(np.maximum(values, 0).sum()), float(np.maximum(-values, 0).sum())
+    root = math.sqrt(count)
+    room: float = 2.0**params.value_bits - 1
+    column_norm = math.sqrt(COLUMN_NORM_SQUARED * params.rows)
+    by_sums = (room / MAX_WEIGHT - count) / max(plus, minus)
+    by_norm = (room - column_norm * root - MAX_WEIGHT * 8 * root) / (
+        column_norm * norm + MAX_WEIGHT * abs(plus - minus)
+    )
+    most: float = (2.0**params.norm_bits - root) / norm
+    return max(0.0, min(most, max(by_sums, by_norm)))
+
+
+def _down(factor: float) -> float:
+    """A factor below 1 to three digits, not rounded up."""
+    scale = 10.0 ** (3 - math.ceil(math.log10(factor)))
+    return math.floor(factor * scale) / scale
+
+
+def _joined(parts: Sequence[NDArray[np.generic]]) -> NDArray[np.int32]:
+    return np.concatenate([np.zeros(0, dtype=np.int32), *(part.astype(np.int32) for part in parts)])

@@ -1,0 +1,200 @@
+"""Sums of both parties' shares against plaintext: exact whatever the rows, columns, precision, ring, threads, loops."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lattice_runs import Table, draw_level, fitting, parties
+from property_tests import examples
+from vfxgb import _native
+from vfxgb.errors import CapacityError, LatticeError
+from vfxgb.lattice import HolderSettings, Level, RingChoice, choose_params, open_sums, weight_scale
+
+
+@given(
+    rows=st.integers(1, 5000),
+    columns=st.integers(1, 20),
+    precision=st.none() | st.floats(0, 9),
+    ring=st.sampled_from(["auto", "wide"]),
+    threads=st.integers(1, 3),
+    nodes=st.integers(0, 9),
+    seed=st.integers(0, 1 << 32),
+)
+@example(rows=2048, columns=1, precision=None, ring="auto", threads=2, nodes=1, seed=0)
+@example(rows=2049, columns=9, precision=9, ring="auto", threads=1, nodes=3, seed=1)
+@example(rows=4097, columns=8, precision=0, ring="wide", threads=3, nodes=2, seed=2)
+@examples(15)
+def test_sums_are_exact(
+    rows: int, columns: int, precision: float | None, ring: RingChoice, threads: int, nodes: int, seed: int
+) -> None:
+    table = Table.draw(rows, columns, seed)
+    both = parties(table, HolderSettings(precision_bits=precision, ring=ring, threads=threads, ahead=2))
+    with both.holder:
+        both.set_up()
+        for full in (True, False):
+            level = draw_level(both.holder, nodes, seed, full)
+            np.testing.assert_array_equal(both.sums(level), table.sums(level))
+
+
+@pytest.mark.parametrize("path", ["", "portable"])
+def test_sums_on_either_set_of_loops(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("VFXGB_SIMD", path)
+    table = Table.draw(6000, 13, 5)
+    both = parties(table)
+    with both.holder:
+        both.set_up()
+        level = draw_level(both.holder, 7, 5)
+        np.testing.assert_array_equal(both.sums(level), table.sums(level))
+
+
+def test_a_row_may_be_in_nodes_of_several_classes() -> None:
+    table = Table.draw(3000, 6, 1)
+    both = parties(table)
+    with both.holder:
+        both.set_up()
+        generator, every = np.random.default_rng(2), np.arange(3000)
+        level = Level.of([fitting(every[k:], both.holder.params, generator) for k in (0, 1, 1500)])
+        np.testing.assert_array_equal(both.sums(level), table.sums(level))
+
+
+def test_sums_of_shards_add_up() -> None:
+    """Rows in three shards at the active party, cut within blocks, and mapped files: the same words before masks."""
+    table = Table.draw(5000, 7, 3)
+    both = parties(table, HolderSettings(threads=1, ahead=2, in_shards=True))
+    whole = parties(table)
+    with both.holder, whole.holder:
+        seed = both.holder.accept(both.owner.offer(both.holder.open()))
+        assert seed is not None
+        both.owner.accept(seed)
+        both.holder.add_zeros(both.owner.zeros())
+        cuts = [0, 1234, 2048, 5000]
+        shards = [both.holder.held_rows(first, stop) for first, stop in itertools.pairwise(cuts)]
+        everything = both.holder.held_rows(0, 5000)
+        for block in both.owner.blocks():
+            both.holder.add(block)
+            for shard in (*shards, everything):
+                shard.fill(block)
+        level = draw_level(both.holder, 5, 4)
+        both.holder.check(level)
+        parts = [shard.sums(level) for shard in shards]
+        for got, wanted in zip(map(sum, zip(*parts, strict=True)), everything.sums(level), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+        nodes, shares = both.holder.mask(parts)
+        total = shares.x + both.owner.shares(nodes)
+        np.testing.assert_array_equal(open_sums(total, both.holder.params), table.sums(level)[shares.order])
+        with pytest.raises(LatticeError, match="in shards"):
+            both.holder.sum(level)
+        with pytest.raises(LatticeError, match="wanted some of 5000"):
+            both.holder.held_rows(10, 5001)
+
+
+def test_columns_in_a_mapped_file(tmp_path) -> None:
+    table = Table.draw(2500, 5, 3)
+    both = parties(table, HolderSettings(threads=1, ahead=1, file=tmp_path / "columns"))
+    with both.holder:
+        both.set_up()
+        level = draw_level(both.holder, 3, 4)
+        np.testing.assert_array_equal(both.sums(level), table.sums(level))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_noise_is_what_the_parameters_say() -> None:
+    """Measured over 20,000 sums at the largest norm: variance, and no sum near the next one."""
+    table = Table.draw(4000, 400, 7)
+    both = parties(table)
+    with both.holder:
+        both.set_up()
+        params = both.holder.params
+        found = np.concatenate([both.noise(draw_level(both.holder, 10, seed)).ravel() for seed in range(5)])
+        norms = []
+        for seed in range(5):
+            level = draw_level(both.holder, 10, seed)
+            squares = np.concatenate([[0], np.cumsum(level.weights.astype(np.float64) ** 2)])[level.offsets]
+            norms.append(np.diff(squares))
+        predicted = np.sqrt(params.noise_variance(np.sqrt(np.mean(norms))))
+    assert found.std() == pytest.approx(predicted, rel=0.03)
+    assert abs(found.mean()) < 5 * predicted / np.sqrt(len(found))
+    assert np.abs(found).max() < 6 * predicted
+    assert predicted * 60 <= 2.0**params.log_delta * 1.001
+
+
+def test_weights_that_could_be_too_large_are_refused_before_a_mask_is_taken() -> None:
+    table = Table.draw(3000, 4, 1)
+    both = parties(table)
+    with both.holder:
+        both.set_up()
+        params = both.holder.params
+        large = int(2.0**params.norm_bits) + 1
+        with pytest.raises(
+            CapacityError, match=r"columns of shop: node 1 has a norm of weights of .* at most 0\.9"
+        ) as error:
+            both.holder.sum(Level.of([([], []), ([5], [large])]))
+        assert "core-SVP" in str(error.value)
+        same = np.full(3000, int(2.0**params.norm_bits / np.sqrt(3000)))
+        with pytest.raises(CapacityError, match="node 0 has a bound of sums"):
+            both.holder.sum(Level.of([(np.arange(3000), same)]))
+        with pytest.raises(CapacityError, match="beyond 31 bits"):
+            Level.of([([1], [1 << 31])])
+        level = draw_level(both.holder, 2, 1)
+        np.testing.assert_array_equal(both.sums(level), table.sums(level))  # nothing was used up
+
+
+@given(
+    rows=st.integers(1, 200_000),
+    share=st.floats(0, 1),
+    mean=st.floats(-3, 3),
+    magnitude=st.integers(-30, 30),
+    precision=st.none() | st.floats(0, 6),
+    seed=st.integers(0, 1 << 32),
+)
+@examples(30)
+def test_scaled_weights_fit_and_use_the_room(
+    rows: int, share: float, mean: float, magnitude: int, precision: float | None, seed: int
+) -> None:
+    params = choose_params(rows, precision)
+    generator = np.random.default_rng(seed)
+    own = np.flatnonzero(generator.random(rows) <= share)
+    values = (generator.standard_normal(len(own)) + mean) * 2.0**magnitude
+    scale = weight_scale(values, params)
+    scaled = scale * values
+    level = Level.of([(own, np.floor(scaled + generator.random(len(own))).astype(np.int64))])
+    level.check(params, "shop")
+    # With few bits for all rows, rounding alone can take up the room.
+    assert scale > 0 or len(own) == 0 or precision is not None
+    if len(own) and abs(mean) < 1e-3:
+        # A third more does not fit, unless rounding itself takes up the room.
+        more = Level.of([(own, np.rint(1.34 * scaled).astype(np.int64))])
+        if np.linalg.norm(scaled) > 4 * np.sqrt(len(own)):
+            with pytest.raises(CapacityError):
+                more.check(params, "shop")
+
+
+def test_no_weights_have_no_scale() -> None:
+    assert weight_scale(np.zeros(5), choose_params(100)) == 0
+
+
+def test_bad_levels() -> None:
+    both = parties(Table.draw(100, 2, 1))
+    with both.holder:
+        both.set_up()
+        with pytest.raises(LatticeError, match="found rows 3 to 100, wanted rows from 0 to 99"):
+            both.holder.sum(Level.of([([3, 100], [1, -1])]))
+        with pytest.raises(LatticeError, match="do not ascend"):
+            both.holder.sum(Level.of([([3], [1]), ([5, 5], [1, -1])]))
+        both.holder.sum(Level.of([([7], [1]), ([5], [1])]))  # nodes need not ascend
+        with pytest.raises(LatticeError, match="a weight for each row"):
+            Level.of([([3, 4], [1])])
+        with pytest.raises(LatticeError, match="has rows -1 to 4, wanted row numbers"):
+            Level.of([([-1, 4], [1, 1])])
+        with pytest.raises(LatticeError, match="wanted integers"):
+            Level.of([([3], [1.5])])
+
+
+def test_the_words_of_a_part_are_those_of_the_whole() -> None:
+    level = Level.of([([1, 5, 9], [1, 2, 3]), ([], []), ([0, 9], [4, 5])])
+    part = level.part(5, 10)
+    assert (part.offsets.tolist(), part.rows.tolist(), part.weights.tolist()) == ([0, 2, 2, 3], [5, 9, 9], [2, 3, 5])
+    assert _native.lattice.path_in_use() in _native.lattice.available_paths()
