@@ -22,5 +22,6 @@ from . import ot_shares as ot_shares
 from . import psi as psi
 from . import rand as rand
 from . import smm as smm
+from . import two_party as two_party
 
 Buffer = bytes | bytearray | memoryview | NDArray[np.generic]
