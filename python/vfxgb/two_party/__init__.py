@@ -8,7 +8,7 @@
 README.md has the rule, the argument and the costs.
 """
 
-from vfxgb.two_party.correlations import Correlations
+from vfxgb.two_party.correlations import Correlations, request_sizes
 from vfxgb.two_party.plan import ArgmaxPlan, Demand, FlightSize, flight_bytes_of, noise_limit, plan_argmax
 from vfxgb.two_party.rule import argmax
 from vfxgb.two_party.tournament import NOT_YOURS, ActiveArgmax, Argmax, PassiveArgmax, run, total_demand
@@ -29,6 +29,7 @@ __all__ = [
     "flight_bytes_of",
     "noise_limit",
     "plan_argmax",
+    "request_sizes",
     "run",
     "total_demand",
 ]

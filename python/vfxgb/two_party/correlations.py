@@ -22,8 +22,9 @@ import numpy as np
 from vfxgb import _native
 from vfxgb.errors import TransferError
 from vfxgb.ot import Place, Receiver, ReceiverBatch, Sender, SenderBatch, SilentReceiver, SilentSender
+from vfxgb.ot.transfers import TransferSettings, request_bytes
 from vfxgb.ot.wire import Bytes
-from vfxgb.two_party.plan import TABLE_TRANSFERS, Demand
+from vfxgb.two_party.plan import TABLE_TRANSFERS, Demand, FlightSize
 
 # Transfers of a batch: a megabyte of rows at a time, however many are wanted.
 BATCH_TRANSFERS = 1 << 16
@@ -155,7 +156,7 @@ class Correlations:
             self.native.add_muxes(both.view(np.uint64), received.view(np.uint64)[:, 0], choices)
 
     def _read(self, view: memoryview, demand: Demand, step: str) -> list[memoryview]:
-        if len(view) < _HEADER.size or bytes(view[:4]) != MAGIC or view[4] != VERSION:
+        if len(view) < _HEADER.size or bytes(view[:8]) != MAGIC + bytes([VERSION, 0, 0, 0]):
             raise TransferError(
                 f"{step}: found {len(view)} bytes that are no request of version {VERSION}; they come from another "
                 "program or version, or are truncated"
@@ -181,6 +182,17 @@ class Correlations:
 
     def __repr__(self) -> str:
         return f"Correlations({'active' if self.active else 'passive'}, peer={self.peer!r}, left={self.left})"
+
+
+def request_sizes(demand: Demand, settings: TransferSettings) -> FlightSize:
+    """Bytes of both parties' requests for pieces, of ordinary transfers and after the first request of a session."""
+    sizes = [_HEADER.size, _HEADER.size]
+    for kind, transfers in _batches(demand):
+        part = _LENGTH.size + request_bytes(transfers, settings)
+        sizes[1] += part  # the passive party receives transfers of every kind
+        if kind != "tables":
+            sizes[0] += part
+    return FlightSize(*sizes)
 
 
 def _batches(demand: Demand) -> Iterator[tuple[str, int]]:

@@ -56,7 +56,7 @@ class Argmax:
         left, wanted = correlations.left, plan.demand
         if any(have < need for have, need in zip(left, wanted, strict=True)):
             raise TransferError(f"{step}: found {left} in stock, wanted {wanted}; request more pieces first")
-        used = correlations.used.ands
+        used = sum(correlations.used)
         number = correlations.next_number()
         self._line = FlightLine(correlations.peer, correlations.session, self.active, number, used, plan)
         self._native = _native.two_party.Tournament(

@@ -8,7 +8,7 @@ offset  bytes  field
 7       1      0
 8       4      the flight, counted from 0
 12      8      the argmax: its number within the session
-20      8      the stock: AND pieces that were used before this argmax
+20      8      the stock: pieces that were used before this argmax
 28      8      the plan: the start of its digest
 36      8      the session: the start of its name's digest
 44      L      payload
