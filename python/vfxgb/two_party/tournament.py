@@ -83,6 +83,11 @@ class Argmax:
         return not self.finished and self._incoming > 0
 
     @property
+    def opening(self) -> bool:
+        """Whether the flight that is next or under way tells the parties who won."""
+        return self._opens and self._flight == len(self._flights) - 1
+
+    @property
     def _incoming(self) -> int:
         size = self._flights[self._flight]
         return size.to_active if self.active else size.to_passive
@@ -95,7 +100,7 @@ class Argmax:
     def send(self) -> bytes:
         """What this party sends in the flight that is next; empty where it sends nothing. TransferError out of turn."""
         self._check_turn(False)
-        payload = self._native.send() if not self._native.finished else self._opening()
+        payload = self._opening_payload() if self.opening else self._native.send()
         self._sent = True
         return self._line.seal(self._flight, payload) if self._outgoing else b""
 
@@ -114,10 +119,10 @@ class Argmax:
                 f"argmax {self._line.number} with {self._line.peer}: found {len(message)} bytes in flight "
                 f"{self._flight}, wanted none: the other party sends nothing there"
             )
-        if not self._native.finished:
-            self._native.receive(payload)
-        else:
+        if self.opening:
             self._opened = self._read_opening(payload)
+        else:
+            self._native.receive(payload)
         self._sent = False
         self._flight += 1
 
@@ -148,7 +153,7 @@ class Argmax:
         _, codes = self._native.winners()
         return np.asarray(codes >> np.uint64(self.plan.index_bits + int(self.plan.own)))
 
-    def _opening(self) -> bytes:
+    def _opening_payload(self) -> bytes:
         """The shares of what the other party may know: the passive one its index, the active one its own bit."""
         _, codes = self._native.winners()
         if self.active:
