@@ -1,7 +1,7 @@
 // The shape of a tournament: its stages, the pieces of the stock that they take, and the bytes of every flight.
 //
 // For each of `nodes` nodes there are `candidates` shared numbers, of either sign, and `extras` that are not negative.
-// The first stage takes the candidates in pairs and leaves absolute values, to which the extras are appended; each
+// The first stage takes the candidates in pairs and leaves absolute values, before which the extras are put; each
 // further stage takes groups of neighbours and leaves the largest of each, until one is left.
 //
 // A flight is one message, or one each way at the same time. All sizes follow from public numbers.

@@ -76,12 +76,13 @@ void Tournament::advance() {
     const std::size_t own = plan_.stages[0].winners(), all = own + plan_.extras;
     Shares joined = {Words(plan_.nodes * all), Words(plan_.nodes * all)};
     for (std::size_t node = 0; node < plan_.nodes; ++node) {
-      std::copy_n(winners.values.data() + node * own, own, joined.values.data() + node * all);
-      std::copy_n(winners.codes.data() + node * own, own, joined.codes.data() + node * all);
       for (std::size_t k = 0; k < plan_.extras; ++k) {
-        joined.values[node * all + own + k] = extras_.values[node * plan_.extras + k];
-        joined.codes[node * all + own + k] = extras_.codes[node * plan_.extras + k] << plan_.codes.index;
+        joined.values[node * all + k] = extras_.values[node * plan_.extras + k];
+        joined.codes[node * all + k] = extras_.codes[node * plan_.extras + k] << plan_.codes.index;
       }
+      const std::size_t first = node * all + plan_.extras;
+      std::copy_n(winners.values.data() + node * own, own, joined.values.data() + first);
+      std::copy_n(winners.codes.data() + node * own, own, joined.codes.data() + first);
     }
     winners = std::move(joined);
   }

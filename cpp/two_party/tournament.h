@@ -4,7 +4,7 @@
 //
 //   the candidates 0 and 1, 2 and 3, ... are pairs; the last has no partner if they are odd in number
 //   of a pair (a, b) the larger in absolute value goes on; if |V_a| = |V_b|, a if V_a >= 0, else b
-//   of those and then the extras, in this order, the largest wins; of several such the first
+//   of the extras and then those, in this order, the largest wins; of several such the first
 //
 // The result does not depend on the groups of the plan. It is shared again: an absolute value and a code, which is
 // j + 1 for candidate j and 2^index_bits times its own code for an extra. Neither party learns anything.

@@ -78,6 +78,7 @@ inline Shares play(Tournament& active, Tournament& passive, std::vector<FlightSi
 // The winner of a node by the text of tournament.h: (its absolute value, its number; extras count on from candidates).
 inline std::pair<i64, std::size_t> winner_by_rule(const std::vector<i64>& candidates, const std::vector<i64>& extras) {
   std::vector<std::pair<i64, std::size_t>> left;
+  for (std::size_t k = 0; k < extras.size(); ++k) left.emplace_back(extras[k], candidates.size() + k);
   for (std::size_t a = 0; a < candidates.size(); a += 2) {
     std::size_t best = a;
     if (a + 1 < candidates.size()) {
@@ -86,7 +87,6 @@ inline std::pair<i64, std::size_t> winner_by_rule(const std::vector<i64>& candid
     }
     left.emplace_back(std::abs(candidates[best]), best);
   }
-  for (std::size_t k = 0; k < extras.size(); ++k) left.emplace_back(extras[k], candidates.size() + k);
   std::pair<i64, std::size_t> best = left[0];
   for (const auto& entrant : left)
     if (entrant.first > best.first) best = entrant;

@@ -96,7 +96,7 @@ def decide(
 def argmax_by_text(values: Sequence[int], tau: int, order: Sequence[int], extras: Sequence[int]) -> int:
     """The rule of two_party/rule.py for one node, word by word."""
     placed = [(tau * values[column], column) for column in order]
-    left: list[tuple[int, int]] = []
+    left = [(abs(value), len(values) + k) for k, value in enumerate(extras)]
     for place in range(0, len(placed), 2):
         pair = placed[place : place + 2]
         winner = pair[0]
@@ -105,7 +105,6 @@ def argmax_by_text(values: Sequence[int], tau: int, order: Sequence[int], extras
             if b > a or (a == b and pair[0][0] < 0):
                 winner = pair[1]
         left.append((abs(winner[0]), winner[1]))
-    left += [(abs(value), len(values) + k) for k, value in enumerate(extras)]
     largest = max(value for value, _ in left)
     return next(name for value, name in left if value == largest)
 

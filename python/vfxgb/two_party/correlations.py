@@ -14,6 +14,7 @@ of the hash is new for every batch of a session. Transfers are numbered by ot: n
 """
 
 import hashlib
+import os
 import struct
 from collections.abc import Iterator
 
@@ -65,6 +66,7 @@ class Correlations:
         self._pending: tuple[Demand, list[tuple[str, int, ReceiverBatch | None]]] | None = None
         self._broken = ""
         self._numbers = 0
+        self._process = os.getpid()
 
     @property
     def left(self) -> Demand:
@@ -76,8 +78,15 @@ class Correlations:
         """Pieces that were used so far."""
         return Demand(*self.native.used)
 
-    def next_number(self) -> int:
-        """The number of the next argmax, from 0 on."""
+    def begin(self, wanted: Demand) -> int:
+        """The number of the next argmax, from 0 on; it takes `wanted` from the native stock right after.
+
+        TransferError if the stock has less, and in a forked process, where two would use the same pieces.
+        """
+        step = f"argmax with {self.peer}"
+        self._check(step)
+        if any(have < need for have, need in zip(self.left, wanted, strict=True)):
+            raise TransferError(f"{step}: found {self.left} in stock, wanted {wanted}; request more pieces first")
         self._numbers += 1
         return self._numbers - 1
 
@@ -179,6 +188,11 @@ class Correlations:
     def _check(self, step: str) -> None:
         if self._broken:
             raise TransferError(f"{step}: {self._broken}; start a new session")
+        if os.getpid() != self._process:
+            raise TransferError(
+                f"{step}: found a stock that another process made, wanted one's own; after a fork both would use the same "
+                "pieces"
+            )
 
     def __repr__(self) -> str:
         return f"Correlations({'active' if self.active else 'passive'}, peer={self.peer!r}, left={self.left})"

@@ -2,9 +2,10 @@
 
     candidates 0 and 1, 2 and 3, ... of a node, in the order of the tournament, are pairs; the last may be alone
     of a pair (a, b) the larger of |V_a| and |V_b| goes on; if they are equal, a if tau V_a >= 0, else b
-    of the candidates left, in this order, and then of the extras, the largest wins; of several such the first
+    of the extras and then of the candidates left, in this order, the largest wins; of several such the first
 
-tau is the coin of the node, 1 or -1. It decides ties of pairs and nothing else. How a tournament is cut into groups
+Extras are the active party's own best and, with several passive parties, the winner of those before. tau is the coin
+of the node, 1 or -1. It decides ties of pairs and nothing else. How a tournament is cut into groups
 does not show in its result.
 """
 
@@ -22,7 +23,7 @@ def argmax(
     `extras`.
 
     order: the column that stands at each place of the tournament; as they stand for None. extras: int64[nodes, k], of
-    any sign, whose absolute values enter after the pairs, the active party's own best as the last of them.
+    any sign, whose absolute values enter; the active party's own best is the first of them.
     """
     nodes, count = values.shape
     columns = np.arange(count) if order is None else np.asarray(order)
@@ -35,7 +36,7 @@ def argmax(
     entrants = np.take_along_axis(size, left, axis=1)
     names = columns[left].astype(np.int64)
     if extras is not None:
-        entrants = np.hstack([entrants, np.abs(extras)])
-        names = np.hstack([names, count + np.arange(extras.shape[1]) + np.zeros((nodes, 1), dtype=np.int64)])
+        entrants = np.hstack([np.abs(extras), entrants])
+        names = np.hstack([count + np.arange(extras.shape[1]) + np.zeros((nodes, 1), dtype=np.int64), names])
     best = np.argmax(entrants, axis=1)  # the first of the largest
     return np.asarray(names[np.arange(nodes), best])

@@ -53,11 +53,8 @@ class Argmax:
                 f"{[plan.nodes, plan.candidates]} as planned"
             )
         values, codes = entrants(plan, own, earlier, step)
-        left, wanted = correlations.left, plan.demand
-        if any(have < need for have, need in zip(left, wanted, strict=True)):
-            raise TransferError(f"{step}: found {left} in stock, wanted {wanted}; request more pieces first")
         used = sum(correlations.used)
-        number = correlations.next_number()
+        number = correlations.begin(plan.demand)
         self._line = FlightLine(correlations.peer, correlations.session, self.active, number, used, plan)
         self._native = _native.two_party.Tournament(
             plan.native, np.ascontiguousarray(shares), values, codes, correlations.native, resolve_threads(threads)

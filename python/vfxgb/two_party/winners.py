@@ -92,7 +92,7 @@ def code_fields(codes: NDArray[np.uint64], widths: Sequence[int]) -> list[NDArra
 def entrants(
     plan: ArgmaxPlan, own: NDArray[np.int64] | None, earlier: WinnerShares | None, step: str
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """(values, codes) uint64[nodes, extras] of what enters besides the candidates: earlier winners, then own ones.
+    """(values, codes) uint64[nodes, extras] of what enters besides the candidates: own ones, then earlier winners.
 
     own: int64[nodes] of the active party, None at the passive one, whose share of it is 0. CapacityError for others
     than planned.
@@ -111,8 +111,8 @@ def entrants(
                 f"{step}: found {earlier}, wanted earlier winners of {plan.nodes} nodes with value_bits="
                 f"{plan.value_bits} and code_bits={plan.earlier_bits}"
             )
-        values[:, 0] = earlier.values
-        codes[:, 0] = earlier.codes << np.uint64(int(plan.own))
+        values[:, -1] = earlier.values
+        codes[:, -1] = earlier.codes << np.uint64(int(plan.own))
     if own is not None:
         if own.shape != (plan.nodes,):
             raise CapacityError(f"{step}: found {list(own.shape)} values of one's own, wanted [{plan.nodes}]")
@@ -121,6 +121,6 @@ def entrants(
                 f"{step}: found a value of one's own of {int(np.abs(own).max())}, wanted one below "
                 f"2^{plan.value_bits}; scale the numbers"
             )
-        values[:, -1] = np.abs(own).astype(np.uint64) << np.uint64(CARRIED_GUARD_BITS)
-        codes[:, -1] = 1
+        values[:, 0] = np.abs(own).astype(np.uint64) << np.uint64(CARRIED_GUARD_BITS)
+        codes[:, 0] = 1
     return values, codes

@@ -207,6 +207,14 @@ def test_transfers_with_two_parties_make_no_stock() -> None:
         Correlations(True, sender, receiver, DOMAIN)
 
 
+def test_a_forked_process_has_no_stock(monkeypatch) -> None:
+    both = stocked()
+    monkeypatch.setattr("vfxgb.two_party.correlations.os.getpid", lambda: -1)
+    for call in (lambda: begin(both), lambda: both.active.request(Demand(1))):
+        with pytest.raises(TransferError, match="another process"):
+            call()
+
+
 def test_silent_transfers_that_are_used_up() -> None:
     (sender, _), (_, receiver) = ends(1), ends(2)
     shape = SilentShape(4, 4, 64, insecure=True)

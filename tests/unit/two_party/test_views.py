@@ -17,11 +17,11 @@ HEADER = OVERHEAD_BYTES - DIGEST_BYTES
 NODES = 3000
 BITS = 4
 PLAN = plan_argmax(BITS, NODES, 5, flight_bytes=1000)
-# Numbers of one node, played NODES times; the first three have the same winner, candidate 1.
+# Numbers of one node, played NODES times, and the active party's own. The first two have one winner, candidate 1.
 NUMBERS = {
     "spread": ([3, -9, 0, 2, 1], 8),
     "other sign": ([-3, 9, 5, -8, 8], 0),
-    "tie": ([9, 9, 9, 9, -9], 9),
+    "tie": ([9, 9, 9, 9, -9], 8),
     "own": ([1, 2, -3, 4, 5], 15),
 }
 

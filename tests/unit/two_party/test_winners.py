@@ -65,7 +65,7 @@ def test_several_passive_parties(parties) -> None:
         sent = WinnerShares.from_bytes(rho.to_bytes(), BITS, plan.code_bits, nodes, "passive")
         mine, theirs = active.winners.joined(sent), rest
     earlier = code_fields(active.forwarded ^ passive.forwarded, widths)
-    # The last passive party's are first in the rule, then those of the ones before it, then the active party's own.
+    # Of equal ones the active party's own is first in the rule, then those of the passive parties in their order.
     wanted = argmax_of_parties(values, own)
     assert active.won.tolist() == [party == parties for party, _ in wanted]
     assert passive.won.tolist() == [c if party == parties - 1 else NOT_YOURS for party, c in wanted]
@@ -76,22 +76,17 @@ def test_several_passive_parties(parties) -> None:
 
 
 def argmax_of_parties(values, own) -> list[tuple[int, int]]:
-    """(party, candidate) of each node: the rule played party by party; number len(values) is the active one."""
-    nodes = len(own)
-    tau = np.ones(nodes, dtype=np.int64)
-    best: list[tuple[int, int]] = []
-    for k, numbers in enumerate(values):
-        count = numbers.shape[1]
-        extras = [] if k == 0 else [np.array([abs(values[p][i, c]) for i, (p, c) in enumerate(best)])]
-        if k == len(values) - 1:
-            extras.append(own)
-        found = argmax(numbers, tau, extras=np.stack(extras, axis=1) if extras else None)
-        names = [*(best if k else []), (len(values), 0)]
-        best = [
-            (k, int(c)) if c < count else (names[i] if k and c == count else (len(values), 0))
-            for i, c in enumerate(found)
-        ]
-    return best
+    """(party, candidate) of each node, the active party being the last: each party's best, and of those the largest."""
+    tau = np.ones(len(own), dtype=np.int64)
+    own_place = len(values)
+    best = [argmax(numbers, tau) for numbers in values]
+    out = []
+    for node, mine in enumerate(own):
+        entrants = [(abs(int(mine)), own_place, 0)]
+        entrants += [(abs(int(values[k][node, c[node]])), k, int(c[node])) for k, c in enumerate(best)]
+        largest = max(size for size, _, _ in entrants)
+        out.append(next((party, candidate) for size, party, candidate in entrants if size == largest))
+    return out
 
 
 def test_parts_of_a_share_are_uniform() -> None:
