@@ -190,8 +190,8 @@ class Correlations:
             raise TransferError(f"{step}: {self._broken}; start a new session")
         if os.getpid() != self._process:
             raise TransferError(
-                f"{step}: found a stock that another process made, wanted one's own; after a fork both would use the same "
-                "pieces"
+                f"{step}: found a stock that another process made, wanted one's own; after a fork both would use the "
+                "same pieces"
             )
 
     def __repr__(self) -> str:
