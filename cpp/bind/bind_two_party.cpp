@@ -113,7 +113,6 @@ struct Tournament {
 
 void register_two_party(py::module_& module) {
   using py::arg;
-  module.attr("max_group") = two_party::max_group;
   module.attr("max_value_bits") = two_party::max_value_bits;
   py::class_<Stock>(module, "Stock")
       .def(py::init([](bool active) { return Stock(active ? Role::active : Role::passive); }), arg("active"))
@@ -127,7 +126,6 @@ void register_two_party(py::module_& module) {
       .def(py::init(&make_plan), arg("value_bits"), arg("nodes"), arg("candidates"), arg("extras"), arg("index_bits"),
            arg("extra_bits"), arg("groups"))
       .def_property_readonly("carried_bits", [](const Plan& self) { return self.ring.carried_bits(); })
-      .def_property_readonly("sign_bits", [](const Plan& self) { return self.ring.sign_bits(); })
       .def_property_readonly("demand", [](const Plan& self) { return counts_of(self.demand()); })
       .def_property_readonly("flights", [](const Plan& self) { return sizes_of(self.flights()); });
   py::class_<Tournament>(module, "Tournament")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from . import Buffer
 
-max_group: int
 max_value_bits: int
 
 @final
@@ -52,8 +51,6 @@ class Plan:
     ) -> None: ...
     @property
     def carried_bits(self) -> int: ...
-    @property
-    def sign_bits(self) -> int: ...
     @property
     def demand(self) -> tuple[int, int, int]: ...
     @property

@@ -16,8 +16,8 @@ from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, pieces
 MAX_VALUE_BITS = _native.two_party.max_value_bits
 # Larger groups than this never pay: comparisons grow with the square of the group.
 LARGEST_GROUP = 32
-# Bytes that saving a flight may cost where the line is not known: 1 ms at 32 Mbit a second, 0.1 ms at 320.
-DEFAULT_FLIGHT_BYTES = 4096
+# Bytes that saving a flight may cost where the line is not known: 1 ms at 130 Mbit a second.
+DEFAULT_FLIGHT_BYTES = 1 << 14
 WORD_BITS = 64
 # Transfers that a table takes; the other pieces take one in each direction.
 TABLE_TRANSFERS = 4
@@ -89,16 +89,12 @@ class ArgmaxPlan:
 
     @cached_property
     def native(self) -> _native.two_party.Plan:
-        """The plan of the C++ core."""
-        return _native.two_party.Plan(
-            self.value_bits,
-            self.nodes,
-            self.candidates,
-            self.extras,
-            self.index_bits,
-            self.extra_bits,
-            list(self.groups),
-        )
+        """The plan of the C++ core. CapacityError for groups that do not leave one winner and for what does not fit."""
+        sizes = self.value_bits, self.nodes, self.candidates, self.extras, self.index_bits, self.extra_bits
+        try:
+            return _native.two_party.Plan(*sizes, list(self.groups))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise CapacityError(f"{self}: {error}; use plan_argmax") from None
 
     @property
     def carried_bits(self) -> int:

@@ -147,3 +147,19 @@ def test_the_noise_that_numbers_may_have() -> None:
 def test_what_does_not_fit_is_refused(arguments, words) -> None:
     with pytest.raises(CapacityError, match=words):
         plan_argmax(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (ArgmaxPlan(9, 3, 5, True, 0, ()), "the groups leave 4 entrants"),
+        (ArgmaxPlan(9, 3, 5, True, 0, (4, 2)), "groups of 2 for 1 entrants"),
+        (ArgmaxPlan(9, 3, 5, True, 0, (1, 4)), "groups of 1 for 4 entrants"),
+        (ArgmaxPlan(9, 3, 5, True, 0, (-4,)), "use plan_argmax"),
+        (ArgmaxPlan(60, 3, 5, True, 0, (4,)), "numbers of 60 bits"),
+        (ArgmaxPlan(9, -3, 5, True, 0, (4,)), "nodes must not be negative"),
+    ],
+)
+def test_plans_that_are_none_are_refused(plan, words) -> None:
+    with pytest.raises(CapacityError, match=words):
+        _ = plan.demand
