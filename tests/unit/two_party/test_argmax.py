@@ -165,6 +165,29 @@ def test_a_run_over_a_link_and_step_by_step() -> None:
     assert again[1].won.tolist() == passive.won.tolist()
 
 
+def test_pieces_are_made_by_a_thread_while_others_are_used() -> None:
+    generator = np.random.default_rng(7)
+    plan, both, argmaxes = plan_argmax(9, 20, 5), sides(), 12
+    values, own = generator.integers(-9, 10, (20, 5)), generator.integers(0, 10, 20)
+    wanted = argmax(values, np.ones(20, dtype=np.int64), extras=own[:, np.newaxis])
+    made: SimpleQueue[int] = SimpleQueue()
+
+    def make() -> None:
+        for _ in range(argmaxes):
+            made.put(both.make(plan.demand))
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    for _ in range(argmaxes):
+        made.get(timeout=60)
+        x, y = share(values, 9, generator)
+        active, passive = ActiveArgmax(plan, both.active, x, own), PassiveArgmax(plan, both.passive, y)
+        play(active, passive)
+        assert np.where(active.won, 5, passive.won).tolist() == wanted.tolist()
+    thread.join(60)
+    assert both.active.left == both.passive.left == (0, 0, 0)
+
+
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("bits", [2, 6, 8])
 def test_transfers_of_any_kind(bits, checked) -> None:
