@@ -113,6 +113,7 @@ struct Tournament {
 
 void register_two_party(py::module_& module) {
   using py::arg;
+  module.attr("carried_guard_bits") = two_party::carried_guard_bits;
   module.attr("max_value_bits") = two_party::max_value_bits;
   py::class_<Stock>(module, "Stock")
       .def(py::init([](bool active) { return Stock(active ? Role::active : Role::passive); }), arg("active"))
@@ -125,7 +126,6 @@ void register_two_party(py::module_& module) {
   py::class_<Plan>(module, "Plan")
       .def(py::init(&make_plan), arg("value_bits"), arg("nodes"), arg("candidates"), arg("extras"), arg("index_bits"),
            arg("extra_bits"), arg("groups"))
-      .def_property_readonly("carried_bits", [](const Plan& self) { return self.ring.carried_bits(); })
       .def_property_readonly("demand", [](const Plan& self) { return counts_of(self.demand()); })
       .def_property_readonly("flights", [](const Plan& self) { return sizes_of(self.flights()); });
   py::class_<Tournament>(module, "Tournament")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from . import Buffer
 
+carried_guard_bits: int
 max_value_bits: int
 
 @final
@@ -50,8 +51,6 @@ class Plan:
         groups: list[int],
     ) -> None: ...
     @property
-    def carried_bits(self) -> int: ...
-    @property
     def demand(self) -> tuple[int, int, int]: ...
     @property
     def flights(self) -> list[tuple[int, int]]:
@@ -62,7 +61,8 @@ class Tournament:
     """One party's side (cpp/two_party/tournament.h); its role is that of the stock, which it takes its pieces from.
 
     shares uint64[nodes, candidates]; extra_values and extra_codes uint64[nodes, extras], values modulo
-    2^carried_bits. For each flight: `send`, then `receive`. ValueError for bytes of another size.
+    2^(value_bits + 2 + carried_guard_bits). For each flight: `send`, then `receive`. ValueError for bytes of another
+    size.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Tournament:
     def send(self) -> bytes: ...
     def receive(self, message: Buffer) -> None: ...
     def winners(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Shares of the winners' (values modulo 2^carried_bits, codes), uint64[nodes] each, after the last flight."""
+        """Shares of the winners' (values, codes), uint64[nodes] each, after the last flight."""
 
 def noise_limit(value_bits: int) -> int:
     """The noise, in 64ths of Delta, that a shared number must stay below."""

@@ -14,6 +14,9 @@ from vfxgb.errors import CapacityError
 from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, pieces
 
 MAX_VALUE_BITS = _native.two_party.max_value_bits
+# Bits below Delta that numbers keep from stage to stage, and above V: room for sums of two, and the sign.
+CARRIED_GUARD_BITS = _native.two_party.carried_guard_bits
+_ROOM_BITS = 2
 # Larger groups than this never pay: comparisons grow with the square of the group.
 LARGEST_GROUP = 32
 # Bytes that saving a flight may cost where the line is not known: 1 ms at 130 Mbit a second.
@@ -97,11 +100,6 @@ class ArgmaxPlan:
             raise CapacityError(f"{self}: {error}; use plan_argmax") from None
 
     @property
-    def carried_bits(self) -> int:
-        """Bits of the winners' values."""
-        return self.native.carried_bits
-
-    @property
     def demand(self) -> Demand:
         """What it takes from the stock."""
         return Demand(*self.native.demand)
@@ -121,6 +119,11 @@ class ArgmaxPlan:
         return -(-_transfer_bits(self.demand, transfer_bits) // 8)
 
 
+def carried_bits(value_bits: int) -> int:
+    """Bits of a number from stage to stage, and of the winners' values."""
+    return value_bits + _ROOM_BITS + CARRIED_GUARD_BITS
+
+
 def field_bytes(bits: int) -> int:
     """Bytes of one code of so many bits in an opening."""
     return -(-bits // 8)
@@ -131,7 +134,7 @@ def noise_limit(value_bits: int) -> int:
 
     Then the winners are a function of the integers alone (cpp/two_party/ring.h).
     """
-    return _native.two_party.noise_limit(value_bits) << (WORD_BITS - 2 - value_bits - 6)
+    return _native.two_party.noise_limit(value_bits) << (WORD_BITS - carried_bits(value_bits))
 
 
 def flight_bytes_of(mbit: float, round_trip_ms: float) -> int:
@@ -161,11 +164,10 @@ def plan_argmax(
             "candidate and nothing below 0"
         )
     plan = ArgmaxPlan(value_bits, nodes, candidates, own, earlier_bits, ())
-    carried = value_bits + 8
-    if carried + plan.code_bits > WORD_BITS:
+    if carried_bits(value_bits) + plan.code_bits > WORD_BITS:
         raise CapacityError(
-            f"{step}: found numbers of {carried} bits and codes of {plan.code_bits}, wanted {WORD_BITS} together; "
-            "scale the numbers to fewer bits or take fewer candidates"
+            f"{step}: found numbers of {carried_bits(value_bits)} bits and codes of {plan.code_bits}, wanted "
+            f"{WORD_BITS} together; scale the numbers to fewer bits or take fewer candidates"
         )
     left = -(-candidates // 2) + plan.extras
     _, groups = _cheapest(value_bits, nodes, left, plan.code_bits, transfer_bits, flight_bytes)

@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.errors import CapacityError, TransferError
 from vfxgb.ot.wire import Bytes
-from vfxgb.two_party.plan import ArgmaxPlan
+from vfxgb.two_party.plan import CARRIED_GUARD_BITS, ArgmaxPlan, carried_bits
 
-CARRIED_GUARD_BITS = 6
 _WORD_BYTES = 8
 
 
 @dataclass(frozen=True, repr=False)
 class WinnerShares:
-    """One party's shares: values modulo 2^(value_bits + 8), codes of code_bits by xor, uint64[nodes] each."""
+    """One party's shares: values modulo 2^carried_bits(value_bits), codes of code_bits by xor, uint64[nodes] each."""
 
     value_bits: int
     code_bits: int
@@ -33,7 +32,7 @@ class WinnerShares:
 
     @property
     def _mask(self) -> np.uint64:
-        return np.uint64((1 << (self.value_bits + 2 + CARRIED_GUARD_BITS)) - 1)
+        return np.uint64((1 << carried_bits(self.value_bits)) - 1)
 
     @property
     def _code_mask(self) -> np.uint64:
@@ -71,7 +70,7 @@ class WinnerShares:
         out = cls(value_bits, code_bits, words[:nodes], words[nodes:])
         if (out.values & ~out._mask).any() or (out.codes & ~out._code_mask).any():
             raise TransferError(
-                f"{step}: found numbers beyond {value_bits + 2 + CARRIED_GUARD_BITS} or codes beyond {code_bits} bits; "
+                f"{step}: found numbers beyond {carried_bits(value_bits)} or codes beyond {code_bits} bits; "
                 "both parties must use one ring"
             )
         return out
@@ -116,10 +115,11 @@ def entrants(
     if own is not None:
         if own.shape != (plan.nodes,):
             raise CapacityError(f"{step}: found {list(own.shape)} values of one's own, wanted [{plan.nodes}]")
-        if own.size and int(np.abs(own).max()) >= 1 << plan.value_bits:
+        largest = max(abs(int(own.min())), abs(int(own.max())))
+        if largest >= 1 << plan.value_bits:
             raise CapacityError(
-                f"{step}: found a value of one's own of {int(np.abs(own).max())}, wanted one below "
-                f"2^{plan.value_bits}; scale the numbers"
+                f"{step}: found a value of one's own of {largest}, wanted one below 2^{plan.value_bits}; scale the "
+                "numbers"
             )
         values[:, 0] = np.abs(own).astype(np.uint64) << np.uint64(CARRIED_GUARD_BITS)
         codes[:, 0] = 1

@@ -145,6 +145,7 @@ def test_pieces_serve_once() -> None:
         (np.zeros((3, 5), dtype=np.uint64), OWN[:2], r"found \[2\] values of one's own"),
         (np.zeros((3, 5), dtype=np.uint64), None, "no candidates of the active party's own"),
         (np.zeros((3, 5), dtype=np.uint64), np.array([0, -512, 0]), "512, wanted one below 2\\^9"),
+        (np.zeros((3, 5), dtype=np.uint64), np.array([0, -(2**63), 0]), "9223372036854775808, wanted one below"),
     ],
 )
 def test_bad_input_takes_nothing_from_the_stock(shares, own, words) -> None:
