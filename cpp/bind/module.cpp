@@ -80,6 +80,7 @@ const Folder folders[] = {
     {"noise",
      "cpp/noise: mechanisms of differential privacy.",
      {vfxgb::bind::register_noise, vfxgb::bind::register_masked}},
+    {"two_party", "cpp/two_party: argmax on shares.", {vfxgb::bind::register_two_party}},
 };
 
 }  // namespace

@@ -24,5 +24,6 @@ from . import psi as psi
 from . import rand as rand
 from . import routing as routing
 from . import smm as smm
+from . import two_party as two_party
 
 Buffer = bytes | bytearray | memoryview | NDArray[np.generic]

@@ -202,7 +202,11 @@ def pack_choices(choices: NDArray[np.uint8]) -> bytes:
 
 def _numbers(choices: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """Each `bits` choices as one number, the lowest bit first."""
-    return np.packbits(choices.reshape(-1, bits), axis=1, bitorder="little").reshape(-1)
+    columns = choices.reshape(-1, bits)
+    out = columns[:, 0].copy()
+    for bit in range(1, bits):
+        out |= columns[:, bit] << np.uint8(bit)
+    return out
 
 
 def _bits_of(entries: int, width: int, step: str) -> int:

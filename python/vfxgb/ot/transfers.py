@@ -30,7 +30,7 @@ from vfxgb.ot.batch import ReceiverBatch, SenderBatch
 from vfxgb.ot.consistency import DIGEST_BYTES, MASK_GROUPS, PROOF_BYTES, holds, prove, seed_digest
 from vfxgb.ot.state import ReceiverState, SenderState, read_state
 from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, MAX_TRANSFER_BITS, pieces
-from vfxgb.ot.wire import RANDOM_REQUEST, REQUEST, Bytes, Line, Place
+from vfxgb.ot.wire import OVERHEAD_BYTES, RANDOM_REQUEST, REQUEST, Bytes, Line, Place
 from vfxgb.threads import resolve_threads
 
 GROUP = 128
@@ -87,6 +87,11 @@ class _Size:
     @property
     def all(self) -> int:
         return self.opening + self.c + (PROOF_BYTES if self.checked else 0)
+
+
+def request_bytes(count: int, settings: TransferSettings) -> int:
+    """Bytes of a request for `count` random transfers, any but the first, which carries the seeds too."""
+    return OVERHEAD_BYTES + _Size(count, settings.transfer_bits, False, settings.checked, False).all
 
 
 class _Party:

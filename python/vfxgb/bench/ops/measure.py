@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vfxgb.bench.ops import phe_peer
+from vfxgb.bench.ops.argmaxes import ArgmaxOperation, argmax_operations
 from vfxgb.bench.ops.transfers import TransferOperation, transfer_operations
 from vfxgb.bench.progress import Progress
 from vfxgb.crypto import CiphertextArray, PrivateKey, generate
@@ -91,6 +92,7 @@ class BenchResult:
     phe: list[Operation]
     memory: list[Memory]
     transfers: list[TransferOperation]
+    argmaxes: list[ArgmaxOperation]
 
 
 def measure(settings: BenchSettings) -> BenchResult:
@@ -110,6 +112,7 @@ def measure(settings: BenchSettings) -> BenchResult:
         yardstick = keys.get(("paillier", "djn")) or generate("paillier", settings.bits)
         peers = [Operation("phe", *peer) for peer in phe_peer.operations(*yardstick.export_primes())]
     transfers = transfer_operations(settings.count)
+    argmaxes = argmax_operations(settings.count)
     progress = Progress("measuring", settings.repeats * (len(operations) + len(peers) + 1))
     done = 0
     for _ in range(settings.repeats):
@@ -119,12 +122,14 @@ def measure(settings: BenchSettings) -> BenchResult:
                 operation.measure(threads)
             done += 1
             progress.update(done)
-        for transfer in transfers:
-            for threads in settings.threads:
+        for threads in settings.threads:
+            for transfer in transfers:
                 transfer.measure(threads)
+            for argmax in argmaxes:
+                argmax.measure(threads)
         done += 1
         progress.update(done)
-    return BenchResult(settings, operations, peers, memory, transfers)
+    return BenchResult(settings, operations, peers, memory, transfers, argmaxes)
 
 
 def _scheme_operations(key: PrivateKey, short: PrivateKey, count: int) -> list[Operation]:

@@ -6,6 +6,7 @@ from typing import Any
 from vfxgb.bench.lines import MEGA, Column, Columns
 from vfxgb.bench.ops import phe_peer
 from vfxgb.bench.ops.lattice import LatticeMeasurement
+from vfxgb.bench.ops.argmaxes import ArgmaxOperation
 from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
 from vfxgb.bench.ops.transfers import TransferOperation
 
@@ -21,7 +22,7 @@ def heading(settings: BenchSettings) -> str:
 
 
 def table_lines(result: BenchResult) -> list[str]:
-    """The printed table: one line per operation, then phe's own times, memory, transfers, and how to have phe."""
+    """The printed table: one line per operation, then phe's own times, memory, transfers, argmaxes, how to have phe."""
     threads = result.settings.threads
     peers = {peer.name: peer.microseconds(threads[0]) for peer in result.phe}
     headings = [f"{count} thread{'s' if count > 1 else ''}" for count in threads]
@@ -35,6 +36,7 @@ def table_lines(result: BenchResult) -> list[str]:
     lines.append("")
     lines += [_memory_line(memory) for memory in result.memory]
     lines += ["", *_transfer_lines(result.transfers, threads)]
+    lines += ["", *_argmax_lines(result.argmaxes, threads)]
     if not result.phe:
         lines += ["", phe_peer.INSTALL_HINT]
     return lines
@@ -76,6 +78,7 @@ def to_json(result: BenchResult, facts: dict[str, str]) -> dict[str, Any]:
         "phe": [_operation_json(operation) for operation in result.phe],
         "memory": [asdict(memory) for memory in result.memory],
         "transfers": [asdict(transfer) for transfer in result.transfers],
+        "argmaxes": [asdict(argmax) for argmax in result.argmaxes],
     }
 
 
@@ -109,6 +112,18 @@ def _transfer_lines(transfers: list[TransferOperation], threads: tuple[int, ...]
                 f"{transfer.bytes_each:.2f}",
             ]
             lines.append(COLUMNS.line(transfer.name, [str(count), *cells]))
+    return lines
+
+
+def _argmax_lines(argmaxes: list[ArgmaxOperation], threads: tuple[int, ...]) -> list[str]:
+    """Argmax on shares: processor time of both parties together, bytes both ways, flights."""
+    headings = ["threads", "ahead, us", "flights, us", "bytes ahead", "in flights", "flights"]
+    lines = [COLUMNS.line("argmax on shares", headings)]
+    for argmax in argmaxes:
+        for count in threads:
+            ahead, flights = argmax.microseconds(count)
+            cells = [f"{ahead:,.2f}", f"{flights:,.2f}", f"{argmax.transfer_bytes:,.0f}", f"{argmax.flight_bytes:,.0f}"]
+            lines.append(COLUMNS.line(argmax.name, [str(count), *cells, str(argmax.flights)]))
     return lines
 
 

@@ -50,7 +50,7 @@ class TransferOperation:
     def measure(self, threads: int) -> None:
         """Make one batch and record the times."""
         clock = _Clock()
-        receiver, sender = _parties(TransferSettings(self.transfer_bits, threads=threads))
+        receiver, sender = dealt_parties(TransferSettings(self.transfer_bits, threads=threads))
         # The first request carries the seeds and makes the sender's keys.
         request, _ = receiver.request(Place(0, 0), 1)
         sender.answer(Place(0, 0), 1, request)
@@ -113,10 +113,13 @@ def transfer_operations(count: int) -> list[TransferOperation]:
     return [TransferOperation(kind, bits, batch) for kind, bits in MEASURED]
 
 
-def _parties(settings: TransferSettings) -> tuple[Receiver, Sender]:
+def dealt_parties(
+    settings: TransferSettings, peers: tuple[str, str] = ("sender", "receiver")
+) -> tuple[Receiver, Sender]:
+    """Both parties of transfers whose base transfers were dealt; `peers`: whom the receiver and the sender talk to."""
     pairs = np.frombuffer(_native.rand.random_bytes(128 * 2 * 16), dtype=np.uint8).reshape(128, 2, 16)
     delta = _native.rand.random_bytes(16)
     bits = np.unpackbits(np.frombuffer(delta, dtype=np.uint8), bitorder="little")
     seeds = np.ascontiguousarray(pairs[np.arange(128), bits])
     session = hashlib.sha256(delta).digest()
-    return Receiver("sender", session, pairs, settings), Sender("receiver", session, delta, seeds, settings)
+    return Receiver(peers[0], session, pairs, settings), Sender(peers[1], session, delta, seeds, settings)

@@ -1,0 +1,144 @@
+// Argmax on shares: what is made ahead, plans, and one party's side of a tournament.
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "bind/ot_blocks.h"
+#include "two_party/tournament.h"
+
+namespace vfxgb::bind {
+namespace {
+
+using two_party::Demand;
+using two_party::FlightSize;
+using two_party::Plan;
+using two_party::Role;
+using two_party::Stock;
+using Counts = std::tuple<std::size_t, std::size_t, std::size_t>;
+using Sizes = std::vector<std::pair<std::size_t, std::size_t>>;
+
+Counts counts_of(const Demand& demand) { return {demand.tables, demand.ands, demand.muxes}; }
+
+Sizes sizes_of(const std::vector<FlightSize>& flights) {
+  Sizes out;
+  for (const FlightSize& flight : flights) out.emplace_back(flight.to_passive, flight.to_active);
+  return out;
+}
+
+// The GIL is held while a stock changes: adding copies, and nothing else.
+void add_tables(Stock& stock, const Array<Byte>& entries) {
+  const std::size_t count = static_cast<std::size_t>(entries.size()) / sizeof(u32);
+  two_party::Pieces<u32>::List tables(count);
+  const Byte* const data = shaped(entries, {-1, sizeof(u32)}, "entries");
+  if (count > 0) std::memcpy(tables.data(), data, count * sizeof(u32));
+  stock.add_tables(tables.data(), count);
+}
+
+void add_chosen(Stock& stock, const Array<Byte>& choices, const Array<Byte>& entries) {
+  const py::ssize_t count = choices.size();
+  stock.add_chosen(shaped(choices, {count}, "choices"), shaped(entries, {count}, "entries"),
+                   static_cast<std::size_t>(count));
+}
+
+void add_ands(Stock& stock, const Array<Byte>& sent, const Array<Byte>& received, const Array<Byte>& choices) {
+  const py::ssize_t count = sent.size();
+  stock.add_ands(shaped(sent, {count}, "sent"), shaped(received, {count}, "received"),
+                 shaped(choices, {count}, "choices"), static_cast<std::size_t>(count));
+}
+
+void add_muxes(Stock& stock, const Array<u64>& sent, const Array<u64>& received, const Array<Byte>& choices) {
+  const py::ssize_t count = received.size();
+  stock.add_muxes(shaped(sent, {count, 2}, "sent"), shaped(received, {count}, "received"),
+                  shaped(choices, {count}, "choices"), static_cast<std::size_t>(count));
+}
+
+std::unique_ptr<Plan> make_plan(unsigned value_bits, py::ssize_t nodes, py::ssize_t candidates, py::ssize_t extras,
+                                unsigned index_bits, unsigned extra_bits, const std::vector<unsigned>& groups) {
+  return std::make_unique<Plan>(two_party::Ring(value_bits), not_negative(nodes, "nodes"),
+                                not_negative(candidates, "candidates"), not_negative(extras, "extras"),
+                                two_party::CodeBits{index_bits, extra_bits}, groups);
+}
+
+py::tuple stage_cost(unsigned value_bits, py::ssize_t nodes, py::ssize_t entrants, unsigned group,
+                     unsigned code_bits) {
+  const two_party::Ring ring(value_bits);
+  if (group < 2 || group > two_party::max_group) throw std::invalid_argument("a group that is none");
+  const two_party::StageShape shape = {positive(nodes, "nodes"), positive(entrants, "entrants"), group, false};
+  return py::make_tuple(counts_of(shape.demand(ring)), sizes_of(shape.flights(ring, {code_bits, 0})));
+}
+
+// A tournament changes while the GIL is not held.
+struct Tournament {
+  Tournament(const Plan& plan, const Array<u64>& shares, const Array<u64>& extra_values,
+             const Array<u64>& extra_codes, Stock& stock, py::ssize_t threads)
+      : object(plan, shaped(shares, {extent(plan.nodes), extent(plan.candidates)}, "shares"),
+               {words_of(extra_values, plan, "extra_values"), words_of(extra_codes, plan, "extra_codes")}, stock,
+               positive(threads)) {}
+
+  static Words words_of(const Array<u64>& array, const Plan& plan, const char* name) {
+    const u64* const data = shaped(array, {extent(plan.nodes), extent(plan.extras)}, name);
+    return Words(data, data + array.size());
+  }
+
+  py::bytes send() {
+    const two_party::Bytes out = interruptible([&] {
+      const std::lock_guard lock(guard);
+      return object.send();
+    });
+    return {reinterpret_cast<const char*>(out.data()), out.size()};
+  }
+
+  void receive(const py::buffer& message) {
+    const Bytes bytes(message, 1);
+    interruptible([&] {
+      const std::lock_guard lock(guard);
+      object.receive(bytes.data(), bytes.size());
+      return true;
+    });
+  }
+
+  py::tuple winners() const {
+    const std::lock_guard lock(guard);
+    const two_party::Shares& won = object.winners();
+    return py::make_tuple(array_of(won.values.data(), won.values.size()), array_of(won.codes.data(), won.codes.size()));
+  }
+
+  two_party::Tournament object;
+  mutable std::mutex guard;
+};
+
+}  // namespace
+
+void register_two_party(py::module_& module) {
+  using py::arg;
+  module.attr("carried_guard_bits") = two_party::carried_guard_bits;
+  module.attr("max_value_bits") = two_party::max_value_bits;
+  py::class_<Stock>(module, "Stock")
+      .def(py::init([](bool active) { return Stock(active ? Role::active : Role::passive); }), arg("active"))
+      .def("add_tables", add_tables, arg("entries"))
+      .def("add_chosen", add_chosen, arg("choices"), arg("entries"))
+      .def("add_ands", add_ands, arg("sent"), arg("received"), arg("choices"))
+      .def("add_muxes", add_muxes, arg("sent"), arg("received"), arg("choices"))
+      .def_property_readonly("left", [](const Stock& self) { return counts_of(self.left()); })
+      .def_property_readonly("used", [](const Stock& self) { return counts_of(self.used()); });
+  py::class_<Plan>(module, "Plan")
+      .def(py::init(&make_plan), arg("value_bits"), arg("nodes"), arg("candidates"), arg("extras"), arg("index_bits"),
+           arg("extra_bits"), arg("groups"))
+      .def_property_readonly("demand", [](const Plan& self) { return counts_of(self.demand()); })
+      .def_property_readonly("flights", [](const Plan& self) { return sizes_of(self.flights()); });
+  py::class_<Tournament>(module, "Tournament")
+      .def(py::init<const Plan&, const Array<u64>&, const Array<u64>&, const Array<u64>&, Stock&, py::ssize_t>(),
+           arg("plan"), arg("shares"), arg("extra_values"), arg("extra_codes"), arg("stock"), arg("threads") = 1)
+      .def_property_readonly("finished", [](const Tournament& self) { return self.object.finished(); })
+      .def("send", &Tournament::send)
+      .def("receive", &Tournament::receive, arg("message"))
+      .def("winners", &Tournament::winners);
+  module.def("noise_limit", [](unsigned value_bits) { return two_party::Ring(value_bits).noise_limit(); },
+             arg("value_bits"));
+  module.def("stage_cost", stage_cost, arg("value_bits"), arg("nodes"), arg("entrants"), arg("group"),
+             arg("code_bits"));
+}
+
+}  // namespace vfxgb::bind

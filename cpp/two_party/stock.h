@@ -1,0 +1,95 @@
+// What two parties make ahead of oblivious transfers, so that little is left to do when numbers arrive.
+//
+// Each piece serves once, and both parties take the pieces of a kind in the order in which they were made:
+//
+//   tables  the active party has 16 random entries of 2 bits, the passive one a random c and entry c (four transfers)
+//   ands    random shared bits a and b0, b1, and shares of a b0 and a b1 (one transfer in each direction)
+//   muxes   each party has two random words, and of the other's two the one of a random choice (one in each direction)
+//
+// An AND for two products: party p has a_p = its choice in a transfer that it receives, and b_p = k0 ^ k1 of the one
+// that it sends, where k0 and k1 are the two keys of 2 bits. It received k0' ^ a_p b_q of the other. So with
+// c_p = a_p b_p ^ k0 ^ (k0' ^ a_p b_q) the parties' c add up to (a_0 ^ a_1)(b_0 ^ b_1).
+#pragma once
+
+#include "two_party/packed.h"
+#include "two_party/ring.h"
+
+namespace vfxgb::two_party {
+
+// Numbers of pieces.
+struct Demand {
+  std::size_t tables = 0, ands = 0, muxes = 0;
+
+  Demand& operator+=(const Demand& other) {
+    tables += other.tables, ands += other.ands, muxes += other.muxes;
+    return *this;
+  }
+  friend bool operator==(const Demand&, const Demand&) = default;
+};
+
+// The words of one mux: both that this party sends, the one that it received, and which one that is, 0 or 1.
+struct MuxKeys {
+  u64 sent[2], received, choice;
+};
+
+// Pieces in the order in which they were added, each taken once.
+template <class Piece>
+class Pieces {
+ public:
+  using List = std::vector<Piece, WipingAllocator<Piece>>;
+
+  std::size_t left() const { return pieces_.size() - taken_; }
+  void add(const List& more) {
+    if (taken_ > 0) pieces_ = List(pieces_.begin() + static_cast<std::ptrdiff_t>(taken_), pieces_.end());
+    taken_ = 0;
+    pieces_.insert(pieces_.end(), more.begin(), more.end());
+  }
+  // The caller has made sure that there are so many.
+  List take(std::size_t count) {
+    const auto first = pieces_.begin() + static_cast<std::ptrdiff_t>(taken_);
+    taken_ += count;
+    return List(first, first + static_cast<std::ptrdiff_t>(count));
+  }
+
+ private:
+  List pieces_;
+  std::size_t taken_ = 0;
+};
+
+// One party's. Not safe to share among threads.
+class Stock {
+ public:
+  explicit Stock(Role role) : role_(role) {}
+  Role role() const { return role_; }
+
+  // The active party's: 16 entries of 2 bits each, entry I from bit 2 I on.
+  void add_tables(const u32* entries, std::size_t count);
+  // The passive party's: choices below 16, and the entries that they name, 2 bits.
+  void add_chosen(const u8* choices, const u8* entries, std::size_t count);
+  // sent: k0 | k1 << 2; received: 2 bits; choices: 0 and 1.
+  void add_ands(const u8* sent, const u8* received, const u8* choices, std::size_t count);
+  // sent[2 count]: both words of each; received[count].
+  void add_muxes(const u64* sent, const u64* received, const u8* choices, std::size_t count);
+
+  Demand left() const;
+  // Pieces that were taken so far.
+  const Demand& used() const { return used_; }
+  // The next pieces, for one tournament: whatever becomes of it, they are used. Throws std::invalid_argument if fewer
+  // are left, and takes nothing then.
+  Stock part(const Demand& wanted);
+
+  // What follows throws std::logic_error if fewer are left: a part has what its tournament takes.
+  Pieces<u32>::List take_tables(std::size_t count);  // the active party's
+  Pieces<u8>::List take_chosen(std::size_t count);   // the passive party's: choice | entry << 4
+  Pieces<u8>::List take_ands(std::size_t count);     // a | b << 1 | c << 3
+  Pieces<MuxKeys>::List take_muxes(std::size_t count);
+
+ private:
+  Role role_;
+  Pieces<u32> tables_;
+  Pieces<u8> chosen_, ands_;
+  Pieces<MuxKeys> muxes_;
+  Demand used_;
+};
+
+}  // namespace vfxgb::two_party

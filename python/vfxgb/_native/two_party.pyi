@@ -1,0 +1,90 @@
+"""Argmax on shares (cpp/two_party).
+
+Two parties, the active and the passive one, each hold a share of every number. Counts of what they make ahead come as
+(tables, ands, muxes). Bits of a code: `index_bits` name a candidate, `extra_bits` belong to the extras.
+"""
+
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import Buffer
+
+carried_guard_bits: int
+max_value_bits: int
+
+@final
+class Stock:
+    """What one party has made ahead of transfers (cpp/two_party/stock.h). Each piece is taken once, in order."""
+
+    def __init__(self, active: bool) -> None: ...
+    def add_tables(self, entries: NDArray[np.uint8]) -> None:
+        """The active party's tables, uint8[n, 4]: 16 entries of 2 bits each."""
+
+    def add_chosen(self, choices: NDArray[np.uint8], entries: NDArray[np.uint8]) -> None:
+        """The passive party's choices uint8[n] below 16 and the entries uint8[n] that they name."""
+
+    def add_ands(self, sent: NDArray[np.uint8], received: NDArray[np.uint8], choices: NDArray[np.uint8]) -> None:
+        """uint8[n] each: both keys of 2 bits that it sends, the lower first; the one it received; which one that is."""
+
+    def add_muxes(self, sent: NDArray[np.uint64], received: NDArray[np.uint64], choices: NDArray[np.uint8]) -> None:
+        """Both words uint64[n, 2] that it sends, the one uint64[n] that it received, and which one, uint8[n]."""
+
+    @property
+    def left(self) -> tuple[int, int, int]: ...
+    @property
+    def used(self) -> tuple[int, int, int]: ...
+
+@final
+class Plan:
+    """The shape of a tournament (cpp/two_party/plan.h). ValueError for groups that do not leave one winner."""
+
+    def __init__(
+        self,
+        value_bits: int,
+        nodes: int,
+        candidates: int,
+        extras: int,
+        index_bits: int,
+        extra_bits: int,
+        groups: list[int],
+    ) -> None: ...
+    @property
+    def demand(self) -> tuple[int, int, int]: ...
+    @property
+    def flights(self) -> list[tuple[int, int]]:
+        """Bytes of each flight (to the passive party, to the active one), 0 where nothing is sent."""
+
+@final
+class Tournament:
+    """One party's side (cpp/two_party/tournament.h); its role is that of the stock, which it takes its pieces from.
+
+    shares uint64[nodes, candidates]; extra_values and extra_codes uint64[nodes, extras], values modulo
+    2^(value_bits + 2 + carried_guard_bits). For each flight: `send`, then `receive`. ValueError for bytes of another
+    size.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        shares: NDArray[np.uint64],
+        extra_values: NDArray[np.uint64],
+        extra_codes: NDArray[np.uint64],
+        stock: Stock,
+        threads: int = 1,
+    ) -> None: ...
+    @property
+    def finished(self) -> bool: ...
+    def send(self) -> bytes: ...
+    def receive(self, message: Buffer) -> None: ...
+    def winners(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Shares of the winners' (values, codes), uint64[nodes] each, after the last flight."""
+
+def noise_limit(value_bits: int) -> int:
+    """The noise, in 64ths of Delta, that a shared number must stay below."""
+
+def stage_cost(
+    value_bits: int, nodes: int, entrants: int, group: int, code_bits: int
+) -> tuple[tuple[int, int, int], list[tuple[int, int]]]:
+    """(demand, bytes of each flight) of one stage of groups."""

@@ -1,0 +1,425 @@
+// Argmax on shares: every step against its text, exhaustively on small rings, and what each party sees of it.
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "check.h"
+#include "two_party_dealer.h"
+
+using namespace vfxgb;
+using namespace vfxgb::two_party;
+
+namespace {
+
+u64 random_word() { return test::generator()(); }
+u64 random_below(u64 bound) { return random_word() % bound; }
+
+void packing() {
+  for (const std::size_t count : {0, 1, 7, 8, 9, 64, 131}) {
+    Bytes bits(count);
+    for (u8& bit : bits) bit = random_word() & 3;
+    for (const unsigned position : {0u, 1u}) {
+      Bytes packed(packed_bytes(count)), found(count);
+      pack_bits(bits.data(), position, count, packed.data());
+      unpack_bits(packed.data(), count, found.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        CHECK(found[i] == (bits[i] >> position & 1));
+        CHECK((packed[i / 8] >> i % 8 & 1) == found[i]);
+      }
+    }
+    for (unsigned width = 1; width <= 64; ++width) {
+      Words numbers(count);
+      for (u64& number : numbers) number = random_word() >> (64 - width);
+      Bytes packed(packed_bytes(count, width));
+      FieldWriter writer(packed.data());
+      for (const u64 number : numbers) writer.put(number, width);
+      writer.finish();
+      FieldReader reader(packed.data(), packed.data() + packed.size());
+      bool good = true;
+      for (std::size_t i = 0; i < count; ++i) {
+        good = good && reader.get(width) == numbers[i];
+        for (unsigned k = 0; k < width; ++k)
+          good = good && (packed[(i * width + k) / 8] >> (i * width + k) % 8 & 1) == (numbers[i] >> k & 1);
+      }
+      CHECK(good);
+    }
+  }
+}
+
+// All numbers of a small ring, noises up to the limit, shares on both sides of every cut: a sign is that of the
+// integers. One more unit of noise and some sign is wrong: the limit is not idle.
+void rings() {
+  CHECK_THROWS(Ring(0));
+  CHECK_THROWS(Ring(49));
+  std::set<unsigned> limits;
+  for (unsigned bits = 1; bits <= 48; ++bits) {
+    const Ring ring(bits);
+    CHECK(ring.sign_bits() >= bits + 4 && ring.sign_bits() < ring.carried_bits() && ring.carried_bits() == bits + 8);
+    limits.insert(ring.noise_limit());
+  }
+  CHECK(limits == (std::set<unsigned>{11, 13, 14, 15}));
+  for (unsigned bits = 1; bits <= 4; ++bits) {
+    const Ring ring(bits);
+    const i64 top = i64{1} << bits;
+    const u64 delta = u64{1} << (62 - bits), unit = delta / 64;
+    for (const bool beyond : {false, true}) {
+      const u64 most = (ring.noise_limit() + (beyond ? 2 : 0)) * unit - 1;
+      std::size_t wrong = 0;
+      for (i64 a = 1 - top; a < top; ++a)
+        for (i64 b = 1 - top; b < top; ++b)
+          for (const u64 noise_a : {most, 0 - most, u64{0}, u64{1}, ~u64{0}})
+            for (const u64 noise_b : {most, 0 - most, u64{0}})
+              for (std::size_t split = 0; split < 40; ++split) {
+                // Shares just above and below multiples of the units of both cuts, and any.
+                const u64 step = split % 4 == 3 ? random_word() : random_word() << (split % 2 ? 60 - bits : 50);
+                const u64 x_a = step - split % 3, x_b = random_word() << (split % 5 ? 56 - bits : 0);
+                const u64 y_a = static_cast<u64>(a) * delta + noise_a - x_a,
+                          y_b = static_cast<u64>(b) * delta + noise_b - x_b;
+                const u64 mine[2] = {ring.carried(x_a, Role::active), ring.carried(x_b, Role::active)};
+                const u64 theirs[2] = {ring.carried(y_a, Role::passive), ring.carried(y_b, Role::passive)};
+                const auto negative = [&](u64 x, u64 y) {
+                  const u64 sum = ring.tested(x, Role::active) + ring.tested(y, Role::passive);
+                  return (sum >> (ring.sign_bits() - 1) & 1) != 0;
+                };
+                wrong += negative(mine[0] - mine[1], theirs[0] - theirs[1]) != (a - b < 0);
+                wrong += negative(mine[0] + mine[1], theirs[0] + theirs[1]) != (a + b < 0);
+              }
+      CHECK((wrong > 0) == beyond);
+    }
+  }
+}
+
+// Opened signs of x + y modulo 2^(4 blocks + 1), with a piece of the stock each.
+Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, std::size_t threads) {
+  Stocks stocks;
+  deal(stocks, SignBits::demand(x.size(), blocks), random_word);
+  SignBits active(Role::active, stocks.active, x, blocks, threads),
+      passive(Role::passive, stocks.passive, y, blocks, threads);
+  const Bytes choices = passive.choices(), tables = active.tables(choices.data());
+  CHECK(choices.size() == SignBits::choices_bytes(x.size(), blocks));
+  CHECK(tables.size() == SignBits::tables_bytes(x.size(), blocks));
+  passive.read_tables(tables.data());
+  for (const ProductLayer& layer : sign_layers(x.size(), blocks)) {
+    const Bytes one = active.layer_message(stocks.active), two = passive.layer_message(stocks.passive);
+    CHECK(one.size() == BitProducts::message_bytes(layer.count, layer.wide) && two.size() == one.size());
+    active.finish_layer(two.data());
+    passive.finish_layer(one.data());
+  }
+  CHECK(stocks.active.left() == Demand() && stocks.passive.left() == Demand());
+  Bytes out = active.signs();
+  const Bytes other = passive.signs();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] ^= other[i];
+  return out;
+}
+
+bool signs_right(const Words& x, const Words& y, unsigned blocks, std::size_t threads) {
+  const Bytes signs = opened_signs(x, y, blocks, threads);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (signs[i] != ((x[i] + y[i]) >> 4 * blocks & 1)) return false;
+  return true;
+}
+
+void all_signs_of_small_rings() {
+  for (const unsigned blocks : {1u, 2u}) {
+    Words x, y;
+    const u64 size = u64{2} << 4 * blocks;
+    for (u64 a = 0; a < size; ++a)
+      for (u64 b = 0; b < size; ++b) x.push_back(a), y.push_back(b);
+    CHECK(signs_right(x, y, blocks, 2));
+  }
+}
+
+void signs_of_larger_rings() {
+  for (unsigned blocks = 3; blocks <= 13; ++blocks) {
+    Words x(5000), y(5000);
+    const u64 mask = (u64{2} << 4 * blocks) - 1;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      // Every other sum lies next to 0 or to the change of sign.
+      const u64 sum = i % 2 ? random_word() : random_below(5) - 2 + (i & 2 ? u64{1} << 4 * blocks : 0);
+      x[i] = random_word() & mask;
+      y[i] = (sum - x[i]) & mask;
+    }
+    CHECK(signs_right(x, y, blocks, 1 + blocks % 2));
+  }
+}
+
+// What the passive party sees of the tables of one block, over all pieces there are: each (c, entry c, message) is as
+// likely as any other, whatever the active party's number is.
+void view_of_tables() {
+  for (const u64 x : {u64{0}, u64{9}, u64{31}}) {
+    const std::size_t count = std::size_t{1} << 20;
+    std::vector<u32> tables(count);
+    std::vector<u8> choices(count), entries(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      u32 spread = 0;
+      for (unsigned k = 0; k < 16; ++k) spread |= static_cast<u32>(i >> k & 1) << 2 * k;
+      tables[i] = spread;
+      choices[i] = static_cast<u8>(i >> 16);
+      entries[i] = spread >> 2 * choices[i] & 3;
+    }
+    Stock mine(Role::active), theirs(Role::passive);
+    mine.add_tables(tables.data(), count);
+    theirs.add_chosen(choices.data(), entries.data(), count);
+    SignBits active(Role::active, mine, Words(count, x), 1, 1), passive(Role::passive, theirs, Words(count, 5), 1, 1);
+    const Bytes flips = passive.choices(), message = active.tables(flips.data());
+    // What the active party sees: 5 ^ c, once for each c.
+    std::vector<std::size_t> seen_flips(16, 0);
+    for (std::size_t i = 0; i < count; ++i) ++seen_flips[flips[i / 2] >> 4 * (i % 2) & 15];
+    CHECK(seen_flips == std::vector<std::size_t>(16, count / 16));
+    std::vector<u8> seen(count, 0);
+    FieldReader reader(message.data(), message.data() + message.size());
+    for (std::size_t i = 0; i < count; ++i)
+      ++seen[u64{choices[i]} << 16 | u64{static_cast<u64>(entries[i] & 1)} << 15 | reader.get(15)];
+    CHECK(std::all_of(seen.begin(), seen.end(), [](u8 times) { return times == 1; }));
+  }
+}
+
+// All shares, all pieces: products are right, and either party's view (its own piece, the message) is uniform.
+void products() {
+  Bytes sent[2], got[2], chosen[2], a[2], b[2];
+  for (unsigned word = 0; word < 1u << 16; ++word) {
+    const u8 sends[2] = {static_cast<u8>(word & 15), static_cast<u8>(word >> 4 & 15)};
+    for (int p = 0; p < 2; ++p) {
+      sent[p].push_back(sends[p]);
+      chosen[p].push_back(word >> (8 + p) & 1);
+      got[p].push_back(sends[1 - p] >> 2 * chosen[p].back() & 3);
+      a[p].push_back(word >> (10 + p) & 1);
+      b[p].push_back(word >> (12 + 2 * p) & 3);
+    }
+  }
+  const std::size_t count = a[0].size();
+  for (const std::size_t wide : {count, std::size_t{0}}) {
+    Stock stocks[2] = {Stock(Role::active), Stock(Role::passive)};
+    for (int p = 0; p < 2; ++p) stocks[p].add_ands(sent[p].data(), got[p].data(), chosen[p].data(), count);
+    const Bytes pieces[2] = {Stock(stocks[0]).take_ands(count), Stock(stocks[1]).take_ands(count)};
+    Bytes narrow[2] = {b[0], b[1]};
+    if (wide == 0)
+      for (Bytes& bits : narrow)
+        for (u8& bit : bits) bit &= 1;
+    const BitProducts one(Role::active, stocks[0], a[0], narrow[0], wide),
+        two(Role::passive, stocks[1], a[1], narrow[1], wide);
+    const Bytes messages[2] = {one.message(), two.message()};
+    const Bytes z[2] = {one.finish(messages[1].data()), two.finish(messages[0].data())};
+    bool good = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      const int factor = a[0][i] ^ a[1][i] ? 3 : 0;
+      good = good && (z[0][i] ^ z[1][i]) == (factor & (narrow[0][i] ^ narrow[1][i]));
+    }
+    CHECK(good);
+    if (wide == 0) continue;
+    for (int p = 0; p < 2; ++p) {
+      // (both parties' inputs, own piece, what is received) -> how often.
+      std::map<unsigned, std::size_t> seen;
+      Bytes d(count), low(count), high(count);
+      const u8* const message = messages[1 - p].data();
+      unpack_bits(message, count, d.data());
+      unpack_bits(message + packed_bytes(count), count, low.data());
+      unpack_bits(message + 2 * packed_bytes(count), count, high.data());
+      for (std::size_t i = 0; i < count; ++i)
+        ++seen[static_cast<unsigned>(i >> 10) << 8 | (pieces[p][i] & 31u) << 3 | unsigned{d[i]} << 2 | low[i] << 1 |
+               high[i]];
+      CHECK(seen.size() == 64 * 32 * 8);
+      CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& entry) { return entry.second == 4; }));
+    }
+  }
+}
+
+// Numbers of 2 bits, codes of 1: all shares, all pieces; products are right, and a view is uniform.
+void selections() {
+  const unsigned number = 2, code = 1, width = number + code, words = 1u << width;
+  // The active party's words and choice; those of the other party are drawn, and tested the other way round.
+  Bytes bits[2], chosen[2];
+  Shares shares[2];
+  Words sent[2], got[2];
+  for (unsigned zero = 0; zero < words; ++zero)
+    for (unsigned one = 0; one < words; ++one)
+      for (unsigned choice = 0; choice < 2; ++choice)
+        for (unsigned s = 0; s < 4; ++s)
+          for (unsigned v = 0; v < 1u << 2 * width; ++v) {
+            const u64 keys[2][2] = {{zero, one}, {random_word() & 7, random_word() & 7}};
+            const u8 choices[2] = {static_cast<u8>(random_word() & 1), static_cast<u8>(choice)};
+            for (int p = 0; p < 2; ++p) {
+              bits[p].push_back(s >> p & 1);
+              chosen[p].push_back(choices[p]);
+              shares[p].values.push_back(v >> p * width & 3);
+              shares[p].codes.push_back(v >> (p * width + number) & 1);
+              sent[p].push_back(keys[p][0]);
+              sent[p].push_back(keys[p][1]);
+              got[p].push_back(keys[1 - p][choices[p]]);
+            }
+          }
+  const std::size_t count = bits[0].size();
+  Stock stocks[2] = {Stock(Role::active), Stock(Role::passive)};
+  for (int p = 0; p < 2; ++p) stocks[p].add_muxes(sent[p].data(), got[p].data(), chosen[p].data(), count);
+  const Select::Widths widths = {number, code, code};
+  Select one(stocks[0], bits[0], shares[0], widths, 2), two(stocks[1], bits[1], shares[1], widths, 1);
+  const Bytes choices[2] = {one.choices(), two.choices()};
+  const Bytes numbers[2] = {one.numbers(choices[1].data()), two.numbers(choices[0].data())};
+  CHECK(numbers[0].size() == Select::numbers_bytes(count, number, code));
+  const Shares y[2] = {one.finish(numbers[1].data()), two.finish(numbers[0].data())};
+  bool good = true;
+  // The passive party's view, of the transfer that the active one sends: (inputs of both, its choice, its word, the
+  // message).
+  std::map<u64, std::size_t> seen;
+  FieldReader reader(numbers[0].data(), numbers[0].data() + numbers[0].size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const u64 bit = bits[0][i] ^ bits[1][i], value = shares[0].values[i] + shares[1].values[i],
+              index = shares[0].codes[i] ^ shares[1].codes[i];
+    good = good && ((y[0].values[i] + y[1].values[i]) & 3) == (bit * value & 3);
+    good = good && (y[0].codes[i] ^ y[1].codes[i]) == bit * index;
+    const u64 inputs = i % (4u << 2 * width);
+    ++seen[((inputs << 1 | chosen[1][i]) << width | got[1][i]) << width | reader.get(width)];
+  }
+  CHECK(good);
+  CHECK(seen.size() == (std::size_t{4} << 2 * width) * 2 * words * words);
+  CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& entry) { return entry.second == 1; }));
+}
+
+struct Case {
+  unsigned value_bits;
+  std::size_t nodes, candidates, extras;
+  std::vector<unsigned> groups;
+};
+
+// Random integers with many ties, noise at its limit: the winners are those of the rule, the flights those foretold.
+void tournament(const Case& c, std::size_t threads) {
+  const Ring ring(c.value_bits);
+  const unsigned index_bits = static_cast<unsigned>(std::bit_width(c.candidates));
+  const Plan plan(ring, c.nodes, c.candidates, c.extras, {index_bits, 2}, c.groups);
+  Stocks stocks;
+  deal(stocks, plan.demand(), random_word);
+  const std::size_t count = c.nodes * c.candidates;
+  const i64 top = i64{1} << c.value_bits, few = std::min<i64>(top, 1 + static_cast<i64>(random_below(6)));
+  const u64 unit = u64{1} << (64 - ring.carried_bits()), most = ring.noise_limit() * unit - 1;
+  std::vector<i64> v(count), extra(c.nodes * c.extras);
+  Words x(count), y(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const i64 bound = i % 3 ? few : top;
+    v[i] = static_cast<i64>(random_below(2 * static_cast<u64>(bound) - 1)) - bound + 1;
+    const u64 noise = i % 4 < 2 ? most : random_below(most + 1);
+    x[i] = random_word() << (i % 5 ? 0 : 40);
+    y[i] = (static_cast<u64>(v[i]) << (62 - c.value_bits)) + (random_word() & 1 ? noise : 0 - noise) - x[i];
+  }
+  Shares mine = {Words(extra.size()), Words(extra.size())}, theirs = mine;
+  for (std::size_t i = 0; i < extra.size(); ++i) {
+    extra[i] = static_cast<i64>(random_below(static_cast<u64>(few)));
+    mine.values[i] = random_word() & ring.carried_mask();
+    theirs.values[i] = ((static_cast<u64>(extra[i]) << 6) - mine.values[i]) & ring.carried_mask();
+    mine.codes[i] = random_word() & 3;
+    theirs.codes[i] = mine.codes[i] ^ (i % c.extras + 1);
+  }
+  Tournament active(plan, x.data(), mine, stocks.active, threads),
+      passive(plan, y.data(), theirs, stocks.passive, threads);
+  std::vector<FlightSize> sizes;
+  const Shares won = play(active, passive, &sizes);
+  CHECK(sizes == plan.flights());
+  CHECK(stocks.active.left() == Demand() && stocks.passive.left() == Demand());
+  CHECK(stocks.active.used() == plan.demand());
+  bool good = true;
+  for (std::size_t node = 0; node < c.nodes; ++node) {
+    const auto at = [&](const std::vector<i64>& all, std::size_t size) {
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(node * size);
+      return std::vector<i64>(first, first + static_cast<std::ptrdiff_t>(size));
+    };
+    const auto [value, index] = winner_by_rule(at(v, c.candidates), at(extra, c.extras));
+    const u64 code = index < c.candidates ? index + 1 : (index - c.candidates + 1) << index_bits;
+    // The carried value is 64 |V| and at most the error that ring.h allows.
+    const u64 error = (won.values[node] - (static_cast<u64>(value) << 6) + 16) & ring.carried_mask();
+    good = good && won.codes[node] == code && error <= 32;
+  }
+  CHECK(good);
+}
+
+void tournaments() {
+  for (unsigned bits = 1; bits <= 20; ++bits) tournament({bits, 40, 7, 1, {2, 2, 2}}, 1 + bits % 2);
+  tournament({48, 5, 9, 0, {5}}, 1);
+  tournament({22, 1, 1, 0, {}}, 1);
+  tournament({22, 1, 2, 0, {}}, 1);
+  tournament({22, 3, 1, 1, {2}}, 1);
+  tournament({22, 3, 2, 2, {3}}, 1);
+  tournament({22, 300, 25, 2, {4, 3, 2}}, 2);
+  for (unsigned group = 2; group < 17; ++group) tournament({25, 9, 31, 1, {group, 17}}, 1);
+  tournament({25, 9, 31, 1, {17}}, 1);
+  tournament({3, 20000, 2, 1, {2}}, 2);
+  tournament({29, 32, 155, 1, {2, 5, 8}}, 2);
+}
+
+void refusals() {
+  const Ring ring(10);
+  CHECK_THROWS(Plan(ring, 0, 2, 0, {8, 0}, {}));
+  CHECK_THROWS(Plan(ring, 1, 0, 1, {8, 1}, {}));
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {2}));      // two are left
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {4, 2}));   // none is left to play
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {1, 4}));
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {65}));
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {3, 0}, {4}));      // 8 candidates have codes to 8
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {40, 7}, {4}));     // a word has 64 bits
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {70, 0xffffffff}, {4}));
+  const Plan plan(ring, 2, 4, 1, {3, 1}, {3});
+  Stocks stocks;
+  deal(stocks, plan.demand(), random_word);
+  const Words x(8, 0);
+  const Shares extras = {Words(2, 0), Words(2, 0)};
+  CHECK_THROWS(Tournament(plan, x.data(), {Words(1, 0), Words(2, 0)}, stocks.active, 1));
+  CHECK_THROWS(Tournament(plan, x.data(), {Words(2, 0), Words(2, 2)}, stocks.active, 1));
+  CHECK_THROWS(Tournament(plan, x.data(), {Words(2, u64{1} << 18), Words(2, 0)}, stocks.active, 1));
+  CHECK(stocks.active.left() == plan.demand());
+  Tournament active(plan, x.data(), extras, stocks.active, 1), passive(plan, x.data(), extras, stocks.passive, 1);
+  CHECK_THROWS(Tournament(plan, x.data(), extras, stocks.active, 1));  // the pieces are used
+  CHECK_THROWS(active.winners());
+  CHECK_THROWS(active.receive(nullptr, 0));
+  CHECK(active.send().empty());
+  CHECK_THROWS(active.send());
+  const Bytes choices = passive.send();
+  CHECK_THROWS(active.receive(choices.data(), choices.size() - 1));
+  CHECK_THROWS(active.receive(choices.data(), 0));
+  active.receive(choices.data(), choices.size());
+  CHECK(active.flight() == 1);
+  CHECK_THROWS(passive.receive(choices.data(), choices.size()));
+  const u8 two[2] = {2, 2}, sixteen[2] = {16, 16};
+  const u32 tables[2] = {1, 2};
+  const u64 words[4] = {1, 2, 3, 4};
+  CHECK_THROWS(stocks.active.add_chosen(two, two, 2));
+  CHECK_THROWS(stocks.passive.add_tables(tables, 2));
+  CHECK_THROWS(stocks.passive.add_chosen(sixteen, two, 2));
+  CHECK_THROWS(stocks.passive.add_chosen(two, sixteen, 2));
+  CHECK_THROWS(stocks.active.add_ands(two, two, two, 2));
+  CHECK_THROWS(stocks.active.add_ands(sixteen, two, two, 2));
+  CHECK_THROWS(stocks.active.add_muxes(words, words, two, 2));
+}
+
+// Whatever bytes of the right size arrive, a tournament goes on to its end and says nothing of them.
+void senseless_messages() {
+  const Plan plan(Ring(9), 5, 11, 1, {4, 1}, {3, 3});
+  for (const Role role : {Role::active, Role::passive}) {
+    Stocks stocks;
+    deal(stocks, plan.demand(), random_word);
+    Tournament one(plan, Words(55, 7).data(), {Words(5, 3), Words(5, 1)},
+                   role == Role::active ? stocks.active : stocks.passive, 1);
+    for (const FlightSize& size : plan.flights()) {
+      const Bytes sent = one.send();
+      CHECK(sent.size() == (role == Role::active ? size.to_passive : size.to_active));
+      Bytes message(role == Role::active ? size.to_active : size.to_passive);
+      for (u8& byte : message) byte = static_cast<u8>(random_word());
+      one.receive(message.data(), message.size());
+    }
+    CHECK(one.finished() && one.winners().codes.size() == 5);
+  }
+}
+
+}  // namespace
+
+int main() {
+  packing();
+  rings();
+  all_signs_of_small_rings();
+  signs_of_larger_rings();
+  view_of_tables();
+  products();
+  selections();
+  tournaments();
+  refusals();
+  senseless_messages();
+  return test::report();
+}
