@@ -127,7 +127,7 @@ def killing(client: Any, function: str, call: int, kills: list[int]) -> Callable
         ("ot_shares", "mask_rows", 5),
         ("ot_shares", "load_masked", 3),
         ("ot_shares", "held_sums", 5),
-        ("ot_shares", "owned_sums", 13),
+        ("ot_shares", "owned_sums", 5),
         ("ot_shares", "split_rows", 18),
     ],
 )

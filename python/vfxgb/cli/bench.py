@@ -41,13 +41,10 @@ def add(commands: Commands) -> None:
 def _add_ops(topics: Commands) -> None:
     parser = topics.add_parser(
         "ops",
-        help="encryption, sums, decryption, against phe; oblivious transfers; lattice sums",
+        help="encryption, sums, decryption, against phe; oblivious transfers; argmax on shares; lattice sums",
         description="Microseconds per operation, and the ratio to phe 1.5 in the same run when it is installed; "
-        "nanoseconds and bytes of oblivious transfers. With --lattice, sums over encrypted columns instead: processor "
-        "seconds and bytes of a tree and of the set-up, with the first of --threads.",
-        help="encryption, sums, decryption, against phe; oblivious transfers; argmax on shares",
-        description="Microseconds per operation, and the ratio to phe 1.5 in the same run when it is installed; "
-        "nanoseconds and bytes of oblivious transfers and of argmax on shares.",
+        "nanoseconds and bytes of oblivious transfers and of argmax on shares. With --lattice, sums over encrypted "
+        "columns instead: processor seconds and bytes of a tree and of the set-up, with the first of --threads.",
     )
     parser.add_argument("--bits", type=key_bits, default=2048, help="key bits (%(default)s)")
     parser.add_argument("--count", type=positive_int, default=10000, help="ciphertexts per large batch (%(default)s)")

@@ -5,8 +5,8 @@ from typing import Any
 
 from vfxgb.bench.lines import MEGA, Column, Columns
 from vfxgb.bench.ops import phe_peer
-from vfxgb.bench.ops.lattice import LatticeMeasurement
 from vfxgb.bench.ops.argmaxes import ArgmaxOperation
+from vfxgb.bench.ops.lattice import LatticeMeasurement
 from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
 from vfxgb.bench.ops.transfers import TransferOperation
 
