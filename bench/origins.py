@@ -38,6 +38,8 @@ COMMANDS = {
     "peers.json": "vfxgb bench peers --out docs/results",
     "scale.json": "vfxgb bench scale --out-of-core --memory-rows 250000,1000000,4000000,16000000 "
     "--json docs/results/scale.json",
+    "scale_ot_shares.json": "vfxgb bench scale --protocol ot_shares --parts out-of-core "
+    "--json docs/results/scale_ot_shares.json",
     "demo.txt": "vfxgb demo > docs/results/demo.txt",
 }
 

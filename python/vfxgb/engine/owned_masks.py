@@ -64,8 +64,8 @@ class ShardedOwned:
             for (parts, _), (pieces, added) in zip(some, engine.get([held for _, held in some]), strict=True):
                 sums = sums + added
                 for part, piece in zip(parts, pieces, strict=True):
-                    if isinstance(piece, bytes):
-                        count, data = part.stop - part.first, piece
+                    if part.whole:
+                        count, data = part.stop - part.first, piece.data
                     else:
                         apart.append(piece)
                         if not part.last:
@@ -128,22 +128,23 @@ def mask_rows(
     sampled: Nodes | None,
     parts: list[ChunkPart],
     threads: int,
-) -> tuple[list[bytes | NDArray[np.uint64]], NDArray[np.uint64]]:
-    """Masked pairs of parts of chunks, packed where the part is a whole chunk; and the sums of their masks.
+) -> tuple[list[NDArray[Any]], NDArray[np.uint64]]:
+    """Masked pairs of parts of chunks, packed as uint8 where the part is a whole chunk; and the sums of their masks.
 
-    `sampled`: the shard's rows in use, None for all.
+    `sampled`: the shard's rows in use, None for all. Arrays take half the time of bytes from process to process.
     """
-    masked: list[bytes | NDArray[np.uint64]] = []
+    masked: list[NDArray[Any]] = []
     total = np.zeros((0, 2), dtype=np.uint64)
     for part in parts:
         rows = np.arange(part.first, part.stop, dtype=np.int32) if sampled is None else sampled[part.first : part.stop]
         what = (tree.counter, tree.run, rows, tree.slots, pairs)
         if part.whole:
             bits = (tree.widths.g_bits, tree.widths.h_bits)
-            piece, sums = trees.native.cover_packed(*what, *bits, threads, tree.lanes)
+            packed, sums = trees.native.cover_packed(*what, *bits, threads, tree.lanes)
+            masked.append(np.frombuffer(packed, dtype=np.uint8))
         else:
-            piece, sums = trees.native.cover(*what, threads, tree.lanes)
-        masked.append(piece)
+            apart, sums = trees.native.cover(*what, threads, tree.lanes)
+            masked.append(apart)
         total = total + sums if len(total) else sums
     trees.native.drop()
     return masked, total

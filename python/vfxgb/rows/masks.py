@@ -76,7 +76,7 @@ class MaskedChunk:
 
     first: int
     count: int
-    data: bytes
+    data: bytes | memoryview
     sums: NDArray[np.uint64]
 
 

@@ -142,7 +142,7 @@ def pack_optional(array: NDArray[Any] | None) -> memoryview:
     return memoryview(b"") if array is None else pack_array(array)
 
 
-def pack_bytes(data: bytes) -> memoryview:
+def pack_bytes(data: bytes | memoryview) -> memoryview:
     """Bytes as a bulk field."""
     return memoryview(data)
 
