@@ -100,6 +100,19 @@ def test_a_party_is_killed_while_the_first_tree_grows_beside_the_set_up(victim: 
 
 
 @pytest.mark.parametrize("victim", ["bank", "shop"])
+@pytest.mark.parametrize(("protocol", "bits"), [("plain", None), (HIDDEN, 16), ("ot_shares", None)])
+def test_scores_of_a_round_that_is_grown_again(protocol: str, bits: int | None, victim: str, tmp_path: Path) -> None:
+    """Under split_rule='centred': weights are sent again, and integers are rounded in the same way."""
+    training = problem(protocol, split_rule="centred", score_bits=bits)
+    calm = undisturbed(training, tmp_path)
+    for operation in points(calm.operations[victim], POINTS):
+        folder = tmp_path / str(operation)
+        folder.mkdir()
+        killed(training, folder, victim, operation)
+        same_run(attempt(training, folder), calm, tmp_path, ordered=protocol != HIDDEN)
+
+
+@pytest.mark.parametrize("victim", ["bank", "shop"])
 def test_a_round_that_is_grown_again_shows_the_same_slots(victim: str, tmp_path: Path) -> None:
     """Whoever sees a level twice learns no second order of its nodes."""
     training = problem(HIDDEN, max_depth=5, min_child_weight=0.0)
