@@ -25,6 +25,7 @@ Words = NDArray[np.uint64]
 
 # Masks in stock: a level of a tree of depth 6, and its next.
 DEFAULT_AHEAD = 64
+_NOTHING = np.zeros((0, 0), dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,7 @@ class ColumnHolder:
     def mask(self, sums: Iterable[tuple[Words, Words]]) -> tuple[LatticeNodes, LevelShares]:
         """The same from the sums of shards (HeldRows.sums), of a level that `check` has passed. Changes the arrays."""
         parts = iter(sums)
-        w, x = next(parts)
+        w, x = next(parts, (_NOTHING, _NOTHING))
         for more_w, more_x in parts:
             w += more_w
             x += more_x

@@ -7,6 +7,7 @@ of one set-up; one of another set-up is begun anew.
 
 import os
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.errors import LatticeError
-from vfxgb.files import naming, write_atomically
+from vfxgb.files import locked, naming, write_atomically
 
 Words = NDArray[np.uint64]
 
@@ -25,9 +26,20 @@ _STOP_SECONDS = 60.0
 
 
 class MaskFile:
-    """Places for masks on disk. A place is a number (0: free or taken, 1: ready) and the words of one mask."""
+    """Places for masks on disk. A place is a number (0: free or taken, 1: ready) and the words of one mask.
+
+    One process at a time: another one would take the same masks. Raises LatticeError where one has it open.
+    """
 
     def __init__(self, path: Path, name: bytes, places: int, words: int) -> None:
+        self._lock = ExitStack()
+        try:
+            self._lock.enter_context(locked(path.with_name(f"{path.name}-lock"), wait=False))
+        except BlockingIOError:
+            raise LatticeError(
+                f"masking nodes: {path} is used by another run, wanted it for this one alone, since no mask may come "
+                "twice; wait for the other run, or do without keep_masks"
+            ) from None
         size = len(name) + 8 * places * (1 + words)
         if not _belongs_to(path, name, size):
             write_atomically(path, name, bytes(size - len(name)))
@@ -54,9 +66,16 @@ class MaskFile:
         if self._data[place, 0] != 1:
             raise LatticeError(f"masking nodes: found mask {place} used up, wanted one that nobody has taken")
         words = np.array(self._data[place, 1:])
-        self._data[place] = 0
+        # The mark first: a mask that is wiped in part and still marked as ready would hide nothing.
+        self._data[place, 0] = 0
+        self._data.flush()
+        self._data[place, 1:] = 0
         self._data.flush()
         return words
+
+    def close(self) -> None:
+        """Leave the file to others."""
+        self._lock.close()
 
 
 def _belongs_to(path: Path, name: bytes, size: int) -> bool:
@@ -176,6 +195,8 @@ class MaskStock:
             self._made.clear()
             self._changed.notify_all()
         self._thread.join(_STOP_SECONDS)
+        if self._file is not None:
+            self._file.close()
 
     def __enter__(self) -> "MaskStock":
         return self

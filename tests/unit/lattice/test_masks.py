@@ -58,21 +58,29 @@ def test_masks_in_a_file_outlive_the_party_and_are_gone_once_taken(tmp_path: Pat
     path = tmp_path / "masks"
     with make_stock(4, make_file(path)) as stock:
         wait_until(lambda: len(stock) == 4)
-    kept = {place: bytes(make_file(path)._data[place, 1:]) for place in make_file(path).ready()}
-    assert len(kept) == 4
     file = make_file(path)
+    kept = {place: bytes(file._data[place, 1:]) for place in file.ready()}
+    assert len(kept) == 4
     words = file.take(2)
     # On disk, as another process would find it right now: neither ready nor readable.
     data = np.fromfile(path, dtype=np.uint64)[4:].reshape(4, -1)
     assert bytes(words) == kept[2]
     assert not data[2].any()
-    assert make_file(path).ready() == [0, 1, 3]
     with pytest.raises(LatticeError, match="found mask 2 used up"):
         file.take(2)
+    file.close()
     with make_stock(3, make_file(path)) as later:
         w, x = later.take(3)
         taken = {bytes(np.concatenate([w[k], x[k]])) for k in range(3)}
         assert taken == {kept[0], kept[1], kept[3]}
+
+
+def test_a_file_serves_one_run_at_a_time(tmp_path: Path) -> None:
+    file = make_file(tmp_path / "masks")
+    with pytest.raises(LatticeError, match="is used by another run"):
+        make_file(tmp_path / "masks")
+    file.close()
+    make_file(tmp_path / "masks").close()
 
 
 def test_a_mask_that_was_not_all_written_does_not_count(tmp_path: Path) -> None:
@@ -87,7 +95,10 @@ def test_a_file_of_another_set_up_is_begun_anew(tmp_path: Path, change: str) -> 
     path = tmp_path / "masks"
     file = make_file(path)
     file.put(0, np.ones(DEGREE + COLUMNS, dtype=np.uint64))
-    assert make_file(path).ready() == [0]
+    file.close()
+    file = make_file(path)
+    assert file.ready() == [0]
+    file.close()
     if change == "cut":
         os.truncate(path, 100)
     other = make_file(path, 5 if change == "places" else 4, bytes(32) if change == "name" else NAME)

@@ -252,6 +252,11 @@ def test_wrong_lengths() -> None:
     holder.close()
 
 
+def test_noise_that_could_reach_the_sums_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(CapacityError, match=r"precision_bits that fits is \d"):
+        ColumnHolder("shop", 10**8, HolderSettings(precision_bits=12))
+
+
 def test_bad_openings_and_offers() -> None:
     opening = ColumnHolder("shop", 5000).open()
     for changed, text in (
