@@ -53,7 +53,7 @@ class HiddenLines:
 def connect_hidden(
     share: ActiveShare, channels: Mapping[str, Channel], settings: RoutingSettings | None = None, stock_rows: int = 0
 ) -> HiddenLines:
-    """Set up hidden routing with every passive party of a model, each of which calls routing.connect_sender.
+    """Set up hidden routing with every passive party of a model, each of which calls connect_hidden_side.
 
     `stock_rows`: rows whose transfers are made now, and made again when they are used up, for questions about few rows.
     Raises TransferError, PeerError.
