@@ -249,8 +249,9 @@ def aggregation_parts(results: dict[str, Any]) -> list[str]:
 
 
 def network_section(folder: Path = RESULTS) -> str:
-    """Alignment of ids, links over TLS, joint prediction: as far as there are files."""
+    """Alignment of ids, links over TLS, joint prediction, open and hidden: as far as there are files."""
     parts = from_file(folder / "psi.json", alignment_parts) + from_file(folder / "network.json", network_parts)
+    parts += from_file(folder / "hidden_prediction.json", hidden_parts)
     return "\n\n".join(parts)
 
 
@@ -289,3 +290,37 @@ def network_parts(results: dict[str, Any]) -> list[str]:
         f"in {number(median(asked['seconds']))} s, {asked['round_trips']} round trips and {number(traffic)} MB."
     )
     return [links, prediction]
+
+
+def hidden_parts(results: dict[str, Any]) -> list[str]:
+    """Hidden prediction next to open prediction, single rows over a slow line, and hidden routing by itself."""
+    asked, single, routed = results["prediction"], results["single_rows"], results["routing"]
+    lines = [
+        "| prediction | processor s, both parties | MB | set-up MB |",
+        "|---|---:|---:|---:|",
+    ]
+    for run in asked["runs"]:
+        bits = "" if run["transfer_bits"] is None else f" transfers, `transfer_bits` {run['transfer_bits']}"
+        cells = [f"{run['kind']}{bits}", number(median(run["cpu_seconds"])), number(run["bytes"] / 1e6)]
+        lines.append("| " + " | ".join([*cells, number(run["set_up_bytes"] / 1e6)]) + " |")
+    about = (
+        f"Hidden prediction next to open prediction in one run: {asked['rows']:,} rows, {asked['trees']} trees of "
+        f"depth {asked['depth']} in which the passive party has {asked['passive_splits']:,} splits, one thread each. "
+        "A level is one wait for answers either way. Other work was on the machine, so that processor time is given:"
+    )
+    times = {run["kind"]: run["milliseconds"]["median"] for run in single["runs"]}
+    row = (
+        f"A single row over a line of {single['delay_ms']:g} ms each way, looked up by its id: {times['open']:,.0f} ms "
+        f"openly, {times['hidden']:,.0f} ms hidden (median)."
+    )
+    shapes = ", ".join(str(count) for count in routed["splits"])
+    each = "; ".join(
+        f"{number(run['bytes'] / 1e6)} MB and {median(run['cpu_seconds']):.2f} s with `transfer_bits` "
+        f"{run['transfer_bits']}"
+        for run in routed["runs"]
+    )
+    routing = (
+        f"Hidden routing alone: {routed['rows']:,} rows through a tree in which the passive party has {shapes} splits "
+        f"a level, processor time of both parties on one thread: {each}."
+    )
+    return [about, "\n".join(lines), row, routing]

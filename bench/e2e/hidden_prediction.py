@@ -38,6 +38,7 @@ from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.data.table import Table
 from vfxgb.errors import BenchmarkError
 from vfxgb.model.fitted import FittedModel
+from vfxgb.predict.hidden_answers import HiddenSide, connect_hidden_side
 from vfxgb.predict.hidden_line import HiddenLines, connect_hidden
 from vfxgb.predict.messages import HIDDEN_PREDICTION_MESSAGES, PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
@@ -126,17 +127,17 @@ def predict(model: Model, line: Loopback, settings: RoutingSettings | None, repe
     for _ in range(repeats):
         catalogue = Catalogue(PREDICTION_MESSAGES if settings is None else HIDDEN_PREDICTION_MESSAGES)
         own, other = line.channels("bank", "shop", catalogue, b"")
-        senders: list[RoutingSender] = []
+        sides: list[HiddenSide] = []
         begin = (time.perf_counter(), time.process_time())
         lines: HiddenLines | None = None
         if settings is not None:
             lines = beside(
-                lambda o=other, s=senders: s.append(connect_sender(o, 1)),
+                lambda o=other, s=sides: s.append(connect_hidden_side(o, 1)),
                 lambda c=own: connect_hidden(share, {"shop": c}, settings),
             )
         middle, set_up = (time.perf_counter(), time.process_time()), own.traffic.total_bytes
         before = own.traffic.round_trips
-        hidden = senders[0] if senders else None
+        hidden = sides[0] if sides else None
         margins = beside(
             lambda o=other, h=hidden: follow_prediction(passive, model.shop, o, hidden=h),
             lambda c=own, h=lines: lead_prediction(share, model.bank, {"shop": c}, hidden=h),
@@ -166,10 +167,10 @@ def score_singly(model: Model, line: Loopback, hidden: bool) -> dict[str, Any]:
     ids = make_ids([f"person {row}" for row in range(SINGLE_ROWS)], "bank")
 
     def answer(channel: Channel) -> None:
-        sender = connect_sender(channel, 1) if hidden else None
+        side = connect_hidden_side(channel, 1) if hidden else None
 
         def follow(rows: Any) -> None:
-            follow_prediction(passive, model.shop.take(rows), channel, hidden=sender)
+            follow_prediction(passive, model.shop.take(rows), channel, hidden=side)
 
         Answerer("shop", ids, channel).serve(follow)
 

@@ -187,3 +187,27 @@ def test_alignment_and_links(script: ModuleType, tmp_path: Path) -> None:
     written = script.network_section(tmp_path)
     assert "700 MB/s, a round trip in 480 µs (median). Training of x with `p` takes 1.00 times as long" in written
     assert "900 rows, 5 trees of depth 6, in 0.50 s, 7 round trips and 1.00 MB." in written
+
+
+def test_hidden_prediction(script: ModuleType, tmp_path: Path) -> None:
+    runs = [
+        {"kind": "open", "transfer_bits": None, "cpu_seconds": [0.3, 0.4, 0.5], "bytes": 12e6, "set_up_bytes": 0},
+        {"kind": "hidden, soft", "transfer_bits": 6, "cpu_seconds": [3.5], "bytes": 154e6, "set_up_bytes": 686e3},
+    ]
+    single = [{"kind": kind, "milliseconds": {"median": ms}} for kind, ms in (("open", 150.4), ("hidden", 160.0))]
+    results = {
+        "prediction": {"rows": 900, "trees": 5, "depth": 6, "passive_splits": 31, "runs": runs},
+        "single_rows": {"delay_ms": 10.0, "runs": single},
+        "routing": {
+            "rows": 150_000,
+            "splits": [1, 2],
+            "runs": [{"transfer_bits": 8, "bytes": 5.4e6, "cpu_seconds": [0.14]}],
+        },
+    }
+    (tmp_path / "hidden_prediction.json").write_text(json.dumps(results))
+    written = script.network_section(tmp_path)
+    assert "| open | 0.40 | 12.0 | 0.00 |" in written
+    assert "| hidden, soft transfers, `transfer_bits` 6 | 3.50 | 154 | 0.69 |" in written
+    assert "10 ms each way, looked up by its id: 150 ms openly, 160 ms hidden (median)" in written
+    assert "has 1, 2 splits a level" in written
+    assert "5.40 MB and 0.14 s with `transfer_bits` 8" in written

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from vfxgb.data.table import Table
+from vfxgb.predict.hidden_answers import connect_hidden_side
 from vfxgb.predict.hidden_line import HiddenLines, connect_hidden
 from vfxgb.predict.messages import HIDDEN_PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
-from vfxgb.routing import RoutingSettings, connect_sender
+from vfxgb.routing import RoutingSettings
 from vfxgb.train.simulate import FitResult
 from vfxgb.transport.channel import Channel, Observer, memory_channels
 from vfxgb.transport.messages import Catalogue, Message
@@ -41,9 +42,9 @@ def hidden_session(
         return note
 
     def follow(party: str, channel: Channel) -> None:
-        sender = connect_sender(channel, 1)
+        side = connect_hidden_side(channel, 1)
         for _ in range(times):
-            follow_prediction(result.passive_shares[party], tables[party], channel, hidden=sender)
+            follow_prediction(result.passive_shares[party], tables[party], channel, hidden=side)
 
     for party in result.passive_shares:
         channels[party], theirs = memory_channels("bank", party, catalogue, bytes(16), observer(party), timeout=60.0)

@@ -14,11 +14,11 @@ from vfxgb.party.messages import Hello
 from vfxgb.party.serving_party import ServingParty
 from vfxgb.party.session import Session, prediction_talk, welcome
 from vfxgb.party.tables import agreed
+from vfxgb.predict.hidden_answers import HiddenSide, connect_hidden_side
 from vfxgb.predict.hidden_shape import HiddenShape
 from vfxgb.predict.messages import Routed
 from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import follow_prediction
-from vfxgb.routing import RoutingSender, connect_sender
 from vfxgb.routing.messages import HiddenRouted
 from vfxgb.transport.messages import Message
 
@@ -43,7 +43,7 @@ class PredictionAnswers:
         self._budget = party.budget(session.channel.peer)
         self._held = party.table("predict", single_rows=self._request.matching == "lookup")
         self._rows = self._comparisons = 0
-        self._hidden: RoutingSender | None = None
+        self._hidden: HiddenSide | None = None
         self._most = self._most_comparisons()
 
     def answer(self) -> None:
@@ -56,7 +56,7 @@ class PredictionAnswers:
         channel.before_send = self._count
         try:
             if self._request.hidden:
-                self._hidden = connect_sender(channel, self._party.settings.config.threads)
+                self._hidden = connect_hidden_side(channel, self._party.settings.config.threads)
             if self._request.matching == "psi":
                 self._align()
             else:

@@ -120,14 +120,13 @@ class ActivePredictor:
             yield slice(first, min(first + size, self.rows[0]))
 
     def _fill_silent(self, block: slice) -> None:
-        """Make the silent transfers that a block takes, where the parties use these."""
-        lines, count = self._hidden_lines, block.stop - block.start
-        if any(line.receiver.silent is not None for line in lines.values()):
-            for line in lines.values():
+        """Make the silent transfers that a block takes, where the parties use these and have too few."""
+        count = block.stop - block.start
+        for party, line in self._hidden_lines.items():
+            needed = count * line.shape.transfers
+            if line.receiver.silent is not None and line.receiver.silent.left < needed:
                 line.ready()
-            receivers = {party: line.receiver for party, line in lines.items()}
-            needed = {party: count * line.shape.transfers for party, line in lines.items()}
-            fill_silent(receivers, self.channels, needed)
+                fill_silent(line.receiver, self.channels[party], needed)
 
     def _walk(self, block: slice) -> Arrivals:
         """Per tree the leaves with the rows of a block that end there."""

@@ -4,7 +4,7 @@ The active party takes the rows in parts, each in turn from where the last one e
 level at which this party has splits, in their order. What was left out when the prediction is closed is refused.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from vfxgb.predict.hidden_bits import HiddenSplits, PartBits
 from vfxgb.predict.hidden_shape import MAX_HELD_BITS, HiddenShape
 from vfxgb.predict.messages import HiddenGroups
 from vfxgb.predict.split_evaluator import SplitTester
-from vfxgb.routing import Question, RoutingSender
+from vfxgb.routing import Question, RoutingSender, connect_sender
 from vfxgb.routing.messages import HiddenRoute, HiddenRouted
+from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_bytes, unpack_array
 
 
@@ -28,8 +29,30 @@ class _Part:
     bits: PartBits
 
 
-def hidden_shape(share: PassiveShare, announced: HiddenGroups, what: str) -> tuple[SplitPaths, HiddenShape]:
-    """Where the party's splits stand, and what follows for the prediction that was announced.
+@dataclass(frozen=True)
+class HiddenSide:
+    """A passive party's hidden routing with the active party, for any number of predictions."""
+
+    sender: RoutingSender
+    # By model and number of trees: finding out takes longer than answering for a row.
+    _known: dict[tuple[str, int], HiddenSplits] = field(default_factory=dict)
+
+    def splits(self, share: PassiveShare, paths: SplitPaths, n_trees: int) -> HiddenSplits:
+        """The splits that a prediction by the first `n_trees` trees is about."""
+        known = self._known.get((share.seal.model, n_trees))
+        if known is None:
+            known = HiddenSplits(paths, HiddenShape.of(paths, n_trees))
+            self._known[share.seal.model, n_trees] = known
+        return known
+
+
+def connect_hidden_side(channel: Channel, threads: int | None = None) -> HiddenSide:
+    """Set up hidden routing with the active party, which calls connect_hidden. Raises TransferError, PeerError."""
+    return HiddenSide(connect_sender(channel, threads))
+
+
+def announced_splits(side: HiddenSide, share: PassiveShare, announced: HiddenGroups, what: str) -> HiddenSplits:
+    """The splits that the prediction which was announced is about.
 
     Raises ShareMismatchError for a share that does not say it, and where the active party's trees say something else.
     """
@@ -41,8 +64,8 @@ def hidden_shape(share: PassiveShare, announced: HiddenGroups, what: str) -> tup
         )
     if announced.n_trees < 0:
         raise MessageError(f"{what}: found a prediction by {announced.n_trees} trees, wanted 0 or more")
-    shape = HiddenShape.of(paths, announced.n_trees)
-    wanted = shape.table()
+    splits = side.splits(share, paths, min(announced.n_trees, int(paths.tree.max(initial=-1)) + 1))
+    wanted = splits.shape.table()
     if announced.n_groups != len(wanted):
         raise ShareMismatchError(
             f"{what}: found splits in {announced.n_groups} groups of tree and level, wanted {len(wanted)}, as this "
@@ -56,18 +79,18 @@ def hidden_shape(share: PassiveShare, announced: HiddenGroups, what: str) -> tup
             f"{what}: found (level, tree, entries) {tuple(found[other[0]].tolist())}, wanted {entries} entries in tree "
             f"{tree} at level {depth}, as this party's share says; use the shares that were saved together"
         )
-    return paths, shape
+    return splits
 
 
 class HiddenAnswers:
     """The answers of one prediction of `n_rows` rows."""
 
     def __init__(
-        self, party: str, paths: SplitPaths, shape: HiddenShape, tester: SplitTester, n_rows: int, sender: RoutingSender
+        self, party: str, splits: HiddenSplits, tester: SplitTester, n_rows: int, sender: RoutingSender
     ) -> None:
         self._party = party
-        self._shape = shape
-        self._splits = HiddenSplits(paths, shape)
+        self._shape = splits.shape
+        self._splits = splits
         self._tester = tester
         self._n_rows = n_rows
         self._sender = sender

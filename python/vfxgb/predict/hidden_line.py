@@ -1,7 +1,9 @@
 """Hidden questions: every row takes part at every level, and the passive party does not learn which splits it reaches.
 
-lines = connect_hidden(share, channels)             once for a session: base transfers, and transfers in stock
-lead_prediction(share, table, channels, hidden=lines)           as often as one likes
+    lines = connect_hidden(share, channels)                     once for a session: base transfers, transfers in stock
+    lead_prediction(share, table, channels, hidden=lines)       as often as one likes
+
+Which split a row comes to next depends on the bit before, so that levels wait for one another: one message each way.
 """
 
 from collections import deque
@@ -53,11 +55,13 @@ class HiddenLines:
 def connect_hidden(
     share: ActiveShare, channels: Mapping[str, Channel], settings: RoutingSettings | None = None, stock_rows: int = 0
 ) -> HiddenLines:
-    """Set up hidden routing with every passive party of a model, each of which calls routing.connect_sender.
+    """Set up hidden routing with every passive party of a model, each of which calls connect_hidden_side.
 
-    `stock_rows`: rows whose transfers are made now, and made again when they are used up, for questions about few rows.
-    Raises TransferError, PeerError.
+    `stock_rows`: rows whose transfers are made now, and made again when they are used up, for questions about few rows;
+    silent ones need none. Raises TransferError, PeerError.
     """
+    if settings is not None and settings.kind == "silent":
+        stock_rows = 0
     stock = {}
     for party in channels:
         wanted = stock_rows * _shape(share, party, len(share.trees)).transfers

@@ -14,10 +14,11 @@ from vfxgb.engine.base import Engine
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.seal import check_together
 from vfxgb.model.shares import ActiveShare, PassiveShare
+from vfxgb.predict.hidden_answers import connect_hidden_side
 from vfxgb.predict.hidden_line import connect_hidden
 from vfxgb.predict.messages import HIDDEN_PREDICTION_MESSAGES, PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
-from vfxgb.routing import RoutingSettings, connect_sender
+from vfxgb.routing import RoutingSettings
 from vfxgb.transport.channel import Channel, Observer, memory_channels
 from vfxgb.transport.frame import RUN_BYTES
 from vfxgb.transport.messages import Catalogue
@@ -93,5 +94,5 @@ def _follow(
     hidden: bool,
     threads: int | None,
 ) -> None:
-    sender = connect_sender(channel, threads) if hidden else None
-    follow_prediction(share, table, channel, engine=engine, hidden=sender)
+    side = connect_hidden_side(channel, threads) if hidden else None
+    follow_prediction(share, table, channel, engine=engine, hidden=side)

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from vfxgb.errors import MessageError, ShareMismatchError
 from vfxgb.model.shares import PassiveShare
 from vfxgb.predict.block import pack_answers
-from vfxgb.predict.hidden_answers import HiddenAnswers, hidden_shape
+from vfxgb.predict.hidden_answers import HiddenAnswers, HiddenSide, announced_splits
 from vfxgb.predict.messages import ClosePrediction, HiddenGroups, OpenPrediction, PredictionReady, Route, Routed
 from vfxgb.predict.paths import PathGuard
 from vfxgb.predict.routing import unpack_rows
 from vfxgb.predict.split_evaluator import SplitTester
-from vfxgb.routing import RoutingSender
 from vfxgb.routing.messages import HiddenRoute, SilentRound, TransferStock
 from vfxgb.routing.setup import answer_silent
 from vfxgb.transport.channel import Channel
@@ -37,7 +36,7 @@ class PassivePredictor:
     rows: tuple[int, bytes]
     channel: Channel
     accept: Callable[[OpenPrediction], None] | None = None
-    hidden: RoutingSender | None = None
+    hidden: HiddenSide | None = None
     comparisons: int = 0
 
     def __post_init__(self) -> None:
@@ -75,11 +74,11 @@ class PassivePredictor:
                 "parties must set the same"
             )
 
-    def _run_hidden(self, sender: RoutingSender) -> None:
+    def _run_hidden(self, side: HiddenSide) -> None:
         """Answer hidden questions until the end."""
-        share, channel = self.share, self.channel
-        paths, shape = hidden_shape(share, channel.recv(HiddenGroups), f"{share.party} predicting")
-        answers = HiddenAnswers(share.party, paths, shape, self.tester, self.rows[0], sender)
+        share, channel, sender = self.share, self.channel, side.sender
+        splits = announced_splits(side, share, channel.recv(HiddenGroups), f"{share.party} predicting")
+        answers = HiddenAnswers(share.party, splits, self.tester, self.rows[0], sender)
         channel.send(PredictionReady())
         while True:
             message = channel.recv(HiddenRoute, TransferStock, SilentRound, ClosePrediction)

@@ -21,11 +21,11 @@ from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.objective import CUSTOM, make_objective
 from vfxgb.params import TrainParams
 from vfxgb.predict.active import ActivePredictor
+from vfxgb.predict.hidden_answers import HiddenSide
 from vfxgb.predict.hidden_line import HiddenLines
 from vfxgb.predict.messages import OpenPrediction
 from vfxgb.predict.passive import PassivePredictor
 from vfxgb.predict.split_evaluator import split_tester
-from vfxgb.routing import RoutingSender
 from vfxgb.threads import resolve_threads
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.failure import failure_told
@@ -101,13 +101,13 @@ def follow_prediction(
     channel: Channel,
     accept: Callable[[OpenPrediction], None] | None = None,
     engine: Engine | None = None,
-    hidden: RoutingSender | None = None,
+    hidden: HiddenSide | None = None,
 ) -> int:
     """Take part in one prediction of the rows of `table`; returns their number when the active party has closed it.
 
     `accept(opening)` is called before anything is answered, with the number of rows asked for (opening.n_rows) and the
     model's digest (opening.model); it raises ConsentError for what this party does not agree to, such as more rows than
-    it allows. `engine`: see lead_prediction. `hidden`: hidden routing with the active party (routing.connect_sender);
+    it allows. `engine`: see lead_prediction. `hidden`: hidden routing with the active party (connect_hidden_side);
     with it open predictions are refused, and without it hidden ones.
 
     Raises ShareMismatchError (another model), AlignmentError (other rows), MessageError, PeerError, and what reading a

@@ -70,10 +70,8 @@ def connect_receivers(
         session, pairs = offers[party].finish(bytes(channel.recv(RoutingReply).reply), _step(party))
         receiver = Receiver(party, session, pairs, transfers)
         routing = receivers[party] = RoutingReceiver(receiver_of_kind(chosen.kind, receiver, ROUND_DOMAIN), threads)
-        if routing.silent is not None:
-            channel.send(SilentRound(pack_bytes(routing.silent.refill())))
-            routing.silent.finish(channel.recv(SilentRoundEnd).answer)
         count = (stock or {}).get(party, LEAST_STOCK)
+        fill_silent(routing, channel, count)
         batch, request = routing.make_stock(count)
         channel.send(TransferStock(batch, count, pack_bytes(request)))
     return receivers
@@ -102,22 +100,14 @@ def connect_sender(channel: Channel, threads: int | None = None) -> RoutingSende
     return routing
 
 
-def fill_silent(
-    receivers: Mapping[str, RoutingReceiver], channels: Mapping[str, Channel], counts: Mapping[str, int]
-) -> None:
-    """Make sure that so many silent transfers are there, one round trip for each round; nothing with soft ones.
+def fill_silent(receiver: RoutingReceiver, channel: Channel, count: int) -> None:
+    """Make sure that so many silent transfers are there, by one round trip for each round; nothing with soft ones.
 
     Nothing else may be on its way. Raises TransferError, PeerError.
     """
-    while short := {
-        party: receiver.silent
-        for party, receiver in receivers.items()
-        if receiver.silent is not None and receiver.silent.left < counts.get(party, 0)
-    }:
-        for party, silent in short.items():
-            channels[party].send(SilentRound(pack_bytes(silent.refill())))
-        for party, silent in short.items():
-            silent.finish(channels[party].recv(SilentRoundEnd).answer)
+    while receiver.silent is not None and receiver.silent.left < count:
+        channel.send(SilentRound(pack_bytes(receiver.silent.refill())))
+        receiver.silent.finish(channel.recv(SilentRoundEnd).answer)
 
 
 def answer_silent(sender: RoutingSender, channel: Channel, message: SilentRound) -> None:

@@ -13,6 +13,7 @@ from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.errors import MessageError, PeerError, ShareMismatchError, TransferError, VfxgbError
 from vfxgb.model.shares import SplitPaths
+from vfxgb.ot.silent import SilentShape
 from vfxgb.params import TrainParams
 from vfxgb.predict.hidden_bits import HiddenSplits
 from vfxgb.predict.hidden_line import HiddenLine, HiddenLines
@@ -22,7 +23,7 @@ from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import lead_prediction
 from vfxgb.predict.split_evaluator import split_tester
 from vfxgb.routing import RoutingSettings
-from vfxgb.routing.messages import HiddenRoute, HiddenRouted, TransferStock
+from vfxgb.routing.messages import HiddenRoute, HiddenRouted, SilentRound, TransferStock
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array
 
@@ -70,6 +71,25 @@ def test_silent_transfers(learned) -> None:
     result, tables, _ = learned
     found, _ = hidden_margins(result, tables, settings=RoutingSettings("silent", threads=1))
     assert np.array_equal(found, over_channels(result, tables)[0])
+
+
+def test_silent_transfers_are_made_again_when_they_run_out(learned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds of a few hundred transfers, several of them for a block; the next prediction goes on with what is left."""
+    small = SilentShape(trees=4, depth=8, secret=256, insecure=True)
+    monkeypatch.setattr("vfxgb.ot.silent.SilentShape", lambda: small)
+    monkeypatch.setattr("vfxgb.predict.hidden_line.PART_TRANSFERS", 200)
+    result, tables, _ = learned
+    seen: Seen = []
+
+    def lead(channels: dict[str, Channel], lines: HiddenLines) -> list[Any]:
+        return [lead_prediction(result.active_share, tables["bank"], channels, hidden=lines) for _ in range(2)]
+
+    settings = RoutingSettings("silent", threads=1)
+    found, _ = hidden_session(result, tables, lead, times=2, stock_rows=9, settings=settings, seen=seen)
+    wanted = over_channels(result, tables)[0]
+    assert all(np.array_equal(one, wanted) for one in found)
+    assert sum(isinstance(message, SilentRound) for _, _, message in seen) > 4
+    assert sum(isinstance(message, TransferStock) for _, _, message in seen) == 2
 
 
 def test_one_message_a_level_each_way(learned) -> None:

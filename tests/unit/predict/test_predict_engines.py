@@ -150,6 +150,14 @@ def test_engines(case: Case, make_engine: MakeEngine) -> None:
     both(case, case.files, engines)
 
 
+def test_hidden_predictions_with_engines(case: Case, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vfxgb.predict.hidden_line.PART_TRANSFERS", 500)
+    shares = (case.result.active_share, case.result.passive_shares)
+    engines = {party: make_engine() for party in case.tables}
+    margins = predict_margin(*shares, case.files, engines=engines, hidden=True)
+    assert np.array_equal(margins.view(np.uint64), case.margins.view(np.uint64))
+
+
 def test_blocks_and_calls_of_any_size(case: Case, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vfxgb.predict.active.BLOCK_PAIRS", case.leaves.shape[1] * 120)
     monkeypatch.setattr("vfxgb.predict.split_evaluator.CALL_BYTES", 40)

@@ -1,5 +1,6 @@
 """Hidden routing: every byte against the twin, results for any shape, and what either party can see."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import transfer_twin
 from dealt_transfers import SESSION, connect, dealt
 from routing_twin import RoutingTwin, packed, unpacked
 from vfxgb import _native
+from vfxgb.errors import TransferError
+from vfxgb.ot import Receiver, Sender
 from vfxgb.ot.silent import SilentReceiver, SilentSender, SilentShape
 from vfxgb.routing import Level, RoutingReceiver, RoutingSender
 from vfxgb.routing.receiver import BATCH_DOMAIN, ROUND_DOMAIN
@@ -214,3 +217,23 @@ def test_a_receiver_that_keeps_its_keys_opens_one_bit_of_a_row_and_no_other() ->
     sums = int((guesses[0] ^ guesses[2] ^ bits[0] ^ bits[2]).sum())
     for count in (right[0], right[2], sums):
         assert abs(count - rows / 2) < 5 * np.sqrt(rows) / 2
+
+
+def test_a_session_that_is_resumed_goes_on_with_transfers_that_were_not_used() -> None:
+    """Both parties restore their transfers at the larger position; a question of before is refused then."""
+    receiver, sender = connect(checked=True)
+    level = level_of(3, 1)
+    wanted, bits = case(level, 40, 11)
+    routing, answering = RoutingReceiver(receiver), RoutingSender(sender)
+    assert np.array_equal(take(routing, answering, level, wanted, bits), truth(level, wanted, bits))
+    # The receiver had sent one more question when the session was lost.
+    lost, _ = routing.ask(level, wanted)
+    states, position = (receiver.state(), sender.state()), max(receiver.position, sender.position)
+    routing = RoutingReceiver(Receiver.restore("shop", states[0], position))
+    answering = RoutingSender(Sender.restore("bank", states[1], position))
+    lines = np.packbits(bits, axis=1, bitorder="little")
+    with pytest.raises(TransferError, match="found batch 1 of 120 transfers, wanted batch 0"):
+        answering.answer(level, 40, lost, lines)
+    with pytest.raises(TransferError, match="wanted session"):
+        answering.answer(level, 40, replace(lost, batch=0), lines)
+    assert np.array_equal(take(routing, answering, level, wanted, bits), truth(level, wanted, bits))
