@@ -8,7 +8,8 @@
 //
 // *Carried* numbers keep the bits from Delta / 64 upward, 8 + value_bits of them; the active party adds one unit. The
 // sum of two shares that were cut is the floor of the number or one less, so a carried number is 64 V + e with
-// |e| <= max(ceil(noise), floor(noise) + 1), the noise in units of Delta / 64.
+// |e| <= max(ceil(noise), floor(noise) + 1), the noise in units of Delta / 64. The unit makes this the same on either
+// side: the first stage turns signs round, and errors with them.
 // *Signs* are those of sums and differences d of carried numbers, of which the upper 4 blocks + 1 bits are kept: from
 // u = Delta / 2^guard_bits upward, guard_bits 2 to 5. Before that the active party adds Delta / 2 + u / 2. With
 // d = 64 D + e', |e'| < 32 - u / 2, u in carried units: the cut number is not negative if D >= 0, because

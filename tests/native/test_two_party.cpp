@@ -90,6 +90,39 @@ void rings() {
   }
 }
 
+// The smallest ring: all pairs of numbers, noises at the limit, and all shares, as far as bits count: every carried
+// share of either number, with the least and the most below the cut.
+void all_shares_of_the_smallest_ring() {
+  const Ring ring(1);
+  const u64 delta = u64{1} << 61, below = (u64{1} << (64 - ring.carried_bits())) - 1,
+            most = ring.noise_limit() * (below + 1) - 1, top = u64{1} << (ring.sign_bits() - 1);
+  // (active party's carried share, passive party's) of each way to share a number.
+  const auto shared = [&](i64 v, u64 noise) {
+    std::vector<std::pair<u64, u64>> out;
+    for (u64 high = 0; high <= ring.carried_mask(); ++high)
+      for (const u64 low : {u64{0}, below}) {
+        const u64 x = high * (below + 1) + low, y = static_cast<u64>(v) * delta + noise - x;
+        out.emplace_back(ring.carried(x, Role::active), ring.carried(y, Role::passive));
+      }
+    return out;
+  };
+  std::size_t wrong = 0;
+  for (i64 a = -1; a <= 1; ++a)
+    for (i64 b = -1; b <= 1; ++b)
+      for (const u64 noise : {most, 0 - most}) {
+        // The noises of both numbers add up in one of a + b and a - b.
+        const auto of_a = shared(a, noise), of_b = shared(b, most);
+        for (const auto& [x_a, y_a] : of_a)
+          for (const auto& [x_b, y_b] : of_b) {
+            const u64 sum = ring.tested(x_a + x_b, Role::active) + ring.tested(y_a + y_b, Role::passive),
+                      difference = ring.tested(x_a - x_b, Role::active) + ring.tested(y_a - y_b, Role::passive);
+            wrong += ((sum & top) != 0) != (a + b < 0);
+            wrong += ((difference & top) != 0) != (a - b < 0);
+          }
+      }
+  CHECK(wrong == 0);
+}
+
 // Opened signs of x + y modulo 2^(4 blocks + 1), with a piece of the stock each.
 Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, std::size_t threads) {
   Stocks stocks;
@@ -345,6 +378,37 @@ void tournaments() {
   tournament({29, 32, 155, 1, {2, 5, 8}}, 2);
 }
 
+// Numbers that differ by one in absolute value and meet after the stage of pairs, where signs and with them errors have
+// been turned round: all signs, noises at both limits, either order.
+void edges_after_the_first_stage() {
+  for (unsigned bits = 1; bits <= 12; ++bits) {
+    const Ring ring(bits);
+    const std::size_t splits = 8, nodes = 32 * splits;
+    const Plan plan(ring, nodes, 4, 0, {3, 0}, {2});
+    Stocks stocks;
+    deal(stocks, plan.demand(), random_word);
+    const u64 most = (u64{ring.noise_limit()} << (64 - ring.carried_bits())) - 1;
+    Words x(4 * nodes), y(4 * nodes);
+    std::vector<u64> wanted(nodes);
+    for (std::size_t node = 0; node < nodes; ++node) {
+      const auto coin = [&](unsigned place) { return (node >> place & 1) != 0; };
+      const i64 larger = (i64{1} << bits) - 1, smaller = larger - 1;
+      const i64 v[4] = {coin(0) ? -smaller : smaller, 0, coin(1) ? -larger : larger, 0};
+      const u64 noise[4] = {coin(2) ? most : 0 - most, 0, coin(3) ? most : 0 - most, 0};
+      wanted[node] = coin(4) ? 1 : 3;
+      for (std::size_t k = 0; k < 4; ++k) {
+        const std::size_t place = 4 * node + (coin(4) ? (k + 2) % 4 : k);
+        x[place] = random_word();
+        y[place] = (static_cast<u64>(v[k]) << (62 - bits)) + noise[k] - x[place];
+      }
+    }
+    const Shares none;
+    Tournament active(plan, x.data(), none, stocks.active, 1), passive(plan, y.data(), none, stocks.passive, 1);
+    const Shares won = play(active, passive);
+    CHECK(std::equal(wanted.begin(), wanted.end(), won.codes.begin()));
+  }
+}
+
 void refusals() {
   const Ring ring(10);
   CHECK_THROWS(Plan(ring, 0, 2, 0, {8, 0}, {}));
@@ -413,12 +477,14 @@ void senseless_messages() {
 int main() {
   packing();
   rings();
+  all_shares_of_the_smallest_ring();
   all_signs_of_small_rings();
   signs_of_larger_rings();
   view_of_tables();
   products();
   selections();
   tournaments();
+  edges_after_the_first_stage();
   refusals();
   senseless_messages();
   return test::report();

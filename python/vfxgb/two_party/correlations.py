@@ -131,15 +131,17 @@ class Correlations:
         wanted = sum(self._sends(kind) for kind, _, _ in batches)
         if len(parts) != wanted:
             raise TransferError(f"{step}: found {len(parts)} batches of transfers, wanted {wanted} for {demand}")
-        self._broken = "an earlier request failed"
         data = iter(parts)
-        for kind, transfers, asked in batches:
-            sent = None
-            if self._sends(kind):
-                sent = self._sender.answer(Place(self._domain, self._answered), transfers, next(data))
-                self._answered += 1
-            self._add(kind, sent, asked)
-        self._broken = ""
+        try:
+            for kind, transfers, asked in batches:
+                sent = None
+                if self._sends(kind):
+                    sent = self._sender.answer(Place(self._domain, self._answered), transfers, next(data))
+                    self._answered += 1
+                self._add(kind, sent, asked)
+        except BaseException:  # an interrupt, too, leaves pieces that the other party does not have
+            self._broken = "an earlier request failed"
+            raise
         self._pending = None
         self._requests += 1
 
