@@ -66,10 +66,10 @@ def test_sums_are_those_of_plain(smm, n, monkeypatch) -> None:
     def record(run_name: str) -> None:
         seen[run_name] = []
 
-        def keep(self, level, built):
+        def keep(self, level, built, *more):
             rows = built.reshape(len(built), -1, 2)
             seen[run_name].append(np.stack([row[np.lexsort(row.T)] for row in rows]))
-            return propose(self, level, built)
+            return propose(self, level, built, *more)
 
         monkeypatch.setattr(SumTable, "propose", keep)
 
