@@ -266,7 +266,8 @@ def test_mistakes_in_predicting_alone(trained, tmp_path, capsys) -> None:
     narrow = tmp_path / "narrow.csv"
     narrow.write_text("a\n1\n")
     for arguments, says in (
-        ([config, table, out, "--lookup"], "--lookup asks other parties, and role user has the whole model"),
+        ([config, table, out, "--lookup"], "--lookup is about other parties, and role user has the whole model"),
+        ([config, table, out, "--hidden"], "--hidden is about other parties, and role user has the whole model"),
         ([config, table, out, "--model", "ffff"], "looking for run 'ffff'"),
         ([config, str(narrow), out], "'b'"),
         ([config, str(tmp_path / "nothing.csv"), out], "there is no file"),
