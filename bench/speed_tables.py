@@ -311,8 +311,8 @@ def hidden_parts(results: dict[str, Any]) -> list[str]:
     )
     waited = {run["kind"]: run["milliseconds"]["median"] for run in single["runs"]}
     row = (
-        f"A single row over a line of {single['delay_ms']:g} ms each way, looked up by its id: {waited['open']:,.0f} ms "
-        f"openly, {waited['hidden']:,.0f} ms hidden (median)."
+        f"A single row over a line of {single['delay_ms']:g} ms each way, looked up by its id: {waited['open']:,.0f} "
+        f"ms openly, {waited['hidden']:,.0f} ms hidden (median)."
     )
     shapes = ", ".join(str(count) for count in routed["splits"])
     each = "; ".join(
