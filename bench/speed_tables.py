@@ -296,22 +296,23 @@ def hidden_parts(results: dict[str, Any]) -> list[str]:
     """Hidden prediction next to open prediction, single rows over a slow line, and hidden routing by itself."""
     asked, single, routed = results["prediction"], results["single_rows"], results["routing"]
     lines = [
-        "| prediction | processor s, both parties | MB | set-up MB |",
-        "|---|---:|---:|---:|",
+        "| prediction | seconds | processor s, both parties | MB | round trips | set-up MB |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for run in asked["runs"]:
         bits = "" if run["transfer_bits"] is None else f" transfers, `transfer_bits` {run['transfer_bits']}"
-        cells = [f"{run['kind']}{bits}", number(median(run["cpu_seconds"])), number(run["bytes"] / 1e6)]
-        lines.append("| " + " | ".join([*cells, number(run["set_up_bytes"] / 1e6)]) + " |")
+        times = [number(median(run[name])) for name in ("seconds", "cpu_seconds")]
+        size, set_up = (number(run[name] / 1e6) for name in ("bytes", "set_up_bytes"))
+        lines.append(f"| {run['kind']}{bits} | {' | '.join(times)} | {size} | {run['round_trips']} | {set_up} |")
     about = (
         f"Hidden prediction next to open prediction in one run: {asked['rows']:,} rows, {asked['trees']} trees of "
         f"depth {asked['depth']} in which the passive party has {asked['passive_splits']:,} splits, one thread each. "
-        "A level is one wait for answers either way. Other work was on the machine, so that processor time is given:"
+        "Where other work is on the machine, processor time says more:"
     )
-    times = {run["kind"]: run["milliseconds"]["median"] for run in single["runs"]}
+    waited = {run["kind"]: run["milliseconds"]["median"] for run in single["runs"]}
     row = (
-        f"A single row over a line of {single['delay_ms']:g} ms each way, looked up by its id: {times['open']:,.0f} ms "
-        f"openly, {times['hidden']:,.0f} ms hidden (median)."
+        f"A single row over a line of {single['delay_ms']:g} ms each way, looked up by its id: {waited['open']:,.0f} "
+        f"ms openly, {waited['hidden']:,.0f} ms hidden (median)."
     )
     shapes = ", ".join(str(count) for count in routed["splits"])
     each = "; ".join(

@@ -194,6 +194,7 @@ def test_hidden_prediction(script: ModuleType, tmp_path: Path) -> None:
         {"kind": "open", "transfer_bits": None, "cpu_seconds": [0.3, 0.4, 0.5], "bytes": 12e6, "set_up_bytes": 0},
         {"kind": "hidden, soft", "transfer_bits": 6, "cpu_seconds": [3.5], "bytes": 154e6, "set_up_bytes": 686e3},
     ]
+    runs = [{**run, "seconds": [2.0], "round_trips": 6} for run in runs]
     single = [{"kind": kind, "milliseconds": {"median": ms}} for kind, ms in (("open", 150.4), ("hidden", 160.0))]
     results = {
         "prediction": {"rows": 900, "trees": 5, "depth": 6, "passive_splits": 31, "runs": runs},
@@ -206,8 +207,8 @@ def test_hidden_prediction(script: ModuleType, tmp_path: Path) -> None:
     }
     (tmp_path / "hidden_prediction.json").write_text(json.dumps(results))
     written = script.network_section(tmp_path)
-    assert "| open | 0.40 | 12.0 | 0.00 |" in written
-    assert "| hidden, soft transfers, `transfer_bits` 6 | 3.50 | 154 | 0.69 |" in written
+    assert "| open | 2.00 | 0.40 | 12.0 | 6 | 0.00 |" in written
+    assert "| hidden, soft transfers, `transfer_bits` 6 | 2.00 | 3.50 | 154 | 6 | 0.69 |" in written
     assert "10 ms each way, looked up by its id: 150 ms openly, 160 ms hidden (median)" in written
     assert "has 1, 2 splits a level" in written
     assert "5.40 MB and 0.14 s with `transfer_bits` 8" in written
