@@ -43,7 +43,7 @@ from vfxgb.predict.hidden_line import HiddenLines, connect_hidden
 from vfxgb.predict.messages import HIDDEN_PREDICTION_MESSAGES, PREDICTION_MESSAGES
 from vfxgb.predict.sides import follow_prediction, lead_prediction
 from vfxgb.routing import ROUTING_MESSAGES, Level, RoutingReceiver, RoutingSender, RoutingSettings
-from vfxgb.routing.setup import connect_receivers, connect_sender
+from vfxgb.routing.setup import ROUTING_TRANSFER_BITS, connect_receivers, connect_sender
 from vfxgb.transport.channel import Channel, memory_channels
 from vfxgb.transport.messages import Catalogue
 
@@ -213,7 +213,8 @@ def main() -> None:
     args = parser.parse_args()
     routing = [route(args.rows, args.splits, bits, args.repeats) for bits in (6, 7, 8)]
     model = Model(args.predicted, args.trees, args.depth)
-    ways = [None, *(RoutingSettings("soft", bits, threads=1) for bits in (6, 8)), RoutingSettings("silent", threads=1)]
+    soft = [RoutingSettings("soft", bits, threads=1) for bits in (ROUTING_TRANSFER_BITS, 8)]
+    ways = [None, *soft, RoutingSettings("silent", threads=1)]
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         loopback = Loopback(Path(folder), stack)
         predicted = [predict(model, loopback, way, args.repeats) for way in ways]

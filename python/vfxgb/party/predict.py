@@ -107,7 +107,7 @@ class Predictor:
             for session in sessions.values():
                 session.begin(words, config.data.normalise, prediction_talk(request.hidden))
             channels, digest = channels_of(sessions), b""
-            hidden = hide(config, self.share, channels)
+            hidden = hide(config, self.share, channels, self._network.limits.line.mbit)
             if matching == "psi":
                 aligned = align_active(
                     config.party, [ids], channels, self._align, config.threads, progress, may_be_none=True
@@ -147,14 +147,16 @@ class Predictor:
 
 
 def hide(
-    config: PartyConfig, share: ActiveShare, channels: Mapping[str, Channel], stock_rows: int = 0
+    config: PartyConfig, share: ActiveShare, channels: Mapping[str, Channel], mbit: float | None, stock_rows: int = 0
 ) -> HiddenLines | None:
-    """Set up hidden routing with the passive parties if the configuration says so; see connect_hidden."""
+    """Set up hidden routing with the passive parties if the configuration says so; see connect_hidden.
+
+    `mbit`: of the line to them, None if nobody has told.
+    """
     if not config.predict.hidden:
         return None
-    return connect_hidden(
-        share, channels, RoutingSettings(config.predict.transfers, threads=config.threads), stock_rows
-    )
+    settings = RoutingSettings.for_line(config.predict.transfers, mbit, config.threads)
+    return connect_hidden(share, channels, settings, stock_rows)
 
 
 def find_model(folder: PartyFolder, model: str) -> RunFolder:

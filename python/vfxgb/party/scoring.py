@@ -273,7 +273,7 @@ class _Conversation:
                 session.begin(words, steps, prediction_talk(request.hidden))
             asked = list(self._sessions)
             self.channels = channels_of(self._sessions)
-            self.hidden = hide(config, share, self.channels, HIDDEN_STOCK_ROWS)
+            self.hidden = hide(config, share, self.channels, limits.line.mbit, HIDDEN_STOCK_ROWS)
             self.asker = Asker(config.party, self.channels, steps)
         except BaseException as error:
             for name in asked if isinstance(error, VfxgbError) else ():

@@ -18,7 +18,7 @@ from vfxgb.errors import MessageError
 from vfxgb.ot.base_ot import BaseReceiver, BaseSender
 from vfxgb.ot.group import modp_group
 from vfxgb.ot.silent import Kind, receiver_of_kind, sender_of_kind
-from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, MAX_TRANSFER_BITS
+from vfxgb.ot.transfer_bits import MAX_TRANSFER_BITS, choose_k, measured_aes_speed
 from vfxgb.ot.transfers import Receiver, Sender, TransferSettings
 from vfxgb.routing.messages import (
     RoutingGreeting,
@@ -36,6 +36,9 @@ from vfxgb.transport.messages import pack_bytes
 
 # Transfers that every session begins with: one group.
 LEAST_STOCK = 128
+# Nearly all of a question is transfers. With 7 bits they take a seventh fewer bytes than with the 6 of other protocols,
+# and no more time that could be measured.
+ROUTING_TRANSFER_BITS = 7
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,14 @@ class RoutingSettings:
     """
 
     kind: Kind = "soft"
-    transfer_bits: int = DEFAULT_TRANSFER_BITS
+    transfer_bits: int = ROUTING_TRANSFER_BITS
     threads: int | None = None
+
+    @classmethod
+    def for_line(cls, kind: Kind, mbit: float | None, threads: int | None) -> "RoutingSettings":
+        """Settings for a line of `mbit` megabits a second, None if nobody has told."""
+        bits = ROUTING_TRANSFER_BITS if mbit is None else choose_k(measured_aes_speed(), mbit)
+        return cls(kind, bits, threads)
 
 
 def connect_receivers(
