@@ -23,7 +23,7 @@ from vfxgb.train.simulate import SimulatedInput, fit, plan_for
 TREES = 3
 CORES = 2
 # Protocols without encryption are so fast that only larger tables show anything.
-FAST = ("federboost", "ldp", "ot_shares", "plain")
+FAST = ("federboost", "ldp", "ot_shares", "plain", "sealed")
 # Null-space vectors need more rows than there are cuts.
 MANY_ROWS = ("smm2",)
 FASTER = 8

@@ -31,6 +31,7 @@ ALIASES = {
     "colsample": "colsample_bytree",
 }
 
+SplitRule = Literal["gain", "centred"]
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[float, Meta(ge=0)]
 Bins = Annotated[int, Meta(ge=2, le=65_534)]
@@ -167,18 +168,20 @@ class TrainParams:
         ),
     ] = None
     split_rule: Annotated[
-        Literal["gain", "centred"],
+        SplitRule | None,
         Meta(
             description="How the best split of a node is found. 'gain': by XGBoost's gain. 'centred': by a score that "
             "is linear in the rows but for one absolute value, so that a protocol can compare splits without opening "
-            "sums; a passive party's best split must then still beat the active party's own by XGBoost's gain."
+            "sums; a passive party's best split must then still beat the active party's own by XGBoost's gain. None "
+            "takes the protocol's own: 'centred' for sealed, 'gain' for all others."
         ),
-    ] = "gain"
+    ] = None
     score_bits: Annotated[
         ScoreBits | None,
         Meta(
             description="With split_rule='centred': the gradients of each node are rounded at random to integers so "
-            "small that every score fits so many bits. None rounds nothing, and scores are exact."
+            "small that every score fits so many bits. None rounds nothing, and scores are exact; sealed, "
+            "which compares integers in any case, then takes as many bits as suit the number of rows."
         ),
     ] = None
     random_state: Annotated[
@@ -221,7 +224,7 @@ class TrainParams:
         self._check_objective()
         _check_missing(self.missing)
         _check_constraints(self.monotone_constraints)
-        if self.score_bits is not None and self.split_rule != "centred":
+        if self.score_bits is not None and self.split_rule == "gain":
             raise bad_value("score_bits", self.score_bits, f"None with split_rule={self.split_rule!r}")
         if self.sampling_method == "goss":
             if self.subsample != 1.0:
@@ -267,6 +270,11 @@ class TrainParams:
     def bins(self) -> int:
         """`max_bin`, with the common default in place of None. A RunPlan has put in the protocol's own before."""
         return DEFAULT_BINS if self.max_bin is None else int(self.max_bin)
+
+    @property
+    def rule(self) -> str:
+        """`split_rule`, with the common default in place of None. A RunPlan has put in the protocol's own before."""
+        return "gain" if self.split_rule is None else self.split_rule
 
     @property
     def delta_step(self) -> float:

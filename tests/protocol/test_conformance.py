@@ -128,7 +128,9 @@ def test_the_ledger_counts_what_it_names(protocol, make_problem, train) -> None:
     counts = {(entry.receiver, entry.message): entry.amount for entry in result.ledger.entries}
     won = sum(int((tree.party == 1).sum()) for tree in result.active_share.trees)
     shows_nodes = spec_of(protocol).shows_nodes
-    assert counts["p1", "choose" if shows_nodes else "won-slots"] == won > 0
+    assert counts["p1", "choose" if shows_nodes else "place-splits"] == won > 0
+    # Where nodes are hidden, splits may win that are not made.
+    assert shows_nodes or counts["p1", "won-slots"] >= won
     assert counts["p0", "ready"] == 3
     assert set(result.ledger.small_sums) == ({"p1"} if shows_nodes else set())
     assert "p1" in result.ledger.text()

@@ -9,6 +9,14 @@ from vfxgb.protocols import make_protocol_params, protocol_by_name
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"plain, nodes hidden": ("plain", {"hide_nodes": True})}
 # Cases of the conformance suite that need passive parties to know the rows of nodes.
 NEED_NODES = ("min bucket rows", "told goss")
+# Case of the suite -> the parameter of training that a protocol may refuse (ProtocolSpec.refused).
+NEED_PARAMETERS = {
+    "regression": "reg_alpha",
+    "poisson": "max_delta_step",
+    "step and child weight": "max_delta_step",
+    "monotone": "monotone_constraints",
+    "monotone missing": "monotone_constraints",
+}
 
 
 def protocol_of(name: str) -> str:
@@ -39,4 +47,5 @@ def with_variants(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def allows(name: str, case: str) -> bool:
     """Whether a case of the conformance suite can be run with it."""
-    return spec_of(name).shows_nodes or case not in NEED_NODES
+    spec = spec_of(name)
+    return (spec.shows_nodes or case not in NEED_NODES) and NEED_PARAMETERS.get(case) not in spec.refused

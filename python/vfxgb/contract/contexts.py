@@ -62,7 +62,7 @@ class ActiveContext(RunFacts):
     recorded. `progress`: told how far a long step is: (step, units done, of how many). `remarks`: lines for the ledger
     on what follows from the settings of the run rather than from a message; a role adds to it. `secrets`: where private
     keys outlive the process, so that a resumed run goes on with them; None: nowhere. `line`: what is known of the line
-    to the others.
+    to the others. `secret`: the party's own bytes, the same in all sessions of a run, and nobody else's.
     """
 
     channels: Mapping[str, Channel]
@@ -75,6 +75,7 @@ class ActiveContext(RunFacts):
     secrets: SecretBox | None = None
     remarks: list[str] = field(default_factory=list)
     line: KnownLine = UNKNOWN_LINE
+    secret: bytes = b""
 
 
 def equations_of(n_nodes: int, n_candidates: int) -> int:
@@ -109,7 +110,7 @@ class PassiveContext:
     `release_once` is how a role draws what it releases under differential privacy once per run. `rounds_left` and
     `max_depth` say how much is still to be trained, so that a role can plan what it prepares. `hessian_shift` is
     explained in RunFacts. `split_rule` and `score_bits` say how splits are scored (TrainParams). `line` is what is
-    known of the line to the active party.
+    known of the line to the active party. `secret` are the party's own bytes, the same in all sessions of a run.
     """
 
     party: str
@@ -135,6 +136,7 @@ class PassiveContext:
     line: KnownLine = UNKNOWN_LINE
     split_rule: str = "gain"
     score_bits: int | None = None
+    secret: bytes = b""
 
     @property
     def bins(self) -> _native.gbdt.Bins:

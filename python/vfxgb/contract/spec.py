@@ -74,8 +74,11 @@ class ProtocolSpec:
     it needs insecure=True in its params) or "semi-honest". `attacks` are the known attacks, in words. `dp_events` says
     what it releases under differential privacy. `passive_epsilon(params, n_features)` is what a run makes a passive
     party with so many features release about one of its rows, 0 where that is nothing; it is compared with the party's
-    consent. `split_rules` are the values of TrainParams.split_rule under which it can choose splits, and
-    `integer_scores` says that its scores are sums of integers, made for each node (score_bits).
+    consent. `split_rules` are the values of TrainParams.split_rule under which it can choose splits, that of None
+    first, and `integer_scores` says that its scores are sums of integers, made for each node (score_bits). Where it has
+    no others, `score_bits(params, n_train)` are the bits that None stands for. With `secret_coins` these integers come
+    from a seed that is drawn for the run and that only the active party knows, in place of random_state.
+    `refused` names parameters of training that it cannot have, each with what to do instead.
 
     What it shows: with `shows_sums` the active party sees the sums of candidates. With `shows_nodes` passive parties
     keep the partition of rows and are told of every split; without it the roles are HiddenActiveRole and
@@ -111,6 +114,9 @@ class ProtocolSpec:
     default_bins: int = DEFAULT_BINS
     split_rules: tuple[str, ...] = ("gain",)
     integer_scores: bool = False
+    score_bits: Callable[[Any, int], int] | None = None
+    secret_coins: bool = False
+    refused: Mapping[str, str] = field(default_factory=dict)
     shows_sums: bool = True
     shows_nodes: bool = True
     variant: Callable[[Any], Mapping[str, Any]] = lambda params: {}  # noqa: ARG005

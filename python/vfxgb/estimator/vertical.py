@@ -94,7 +94,7 @@ class PartyEstimator(EstimatorBase):
         missing: float = D.missing,
         missing_strategy: str = D.missing_strategy,
         monotone_constraints: Mapping[str, int] | Sequence[int] | None = D.monotone_constraints,
-        split_rule: str = D.split_rule,
+        split_rule: str | None = D.split_rule,
         score_bits: int | None = D.score_bits,
         random_state: int = D.random_state,
         n_jobs: int | None = D.n_jobs,

@@ -239,15 +239,17 @@ class ColumnHolder:
         """Masks that the stock is filled up to."""
         return self._settings.ahead
 
-    def sum(self, level: Level) -> tuple[LatticeNodes, LevelShares]:
+    def sum(self, level: Level, shuffle: bool = True) -> tuple[LatticeNodes, LevelShares]:
         """(the message for the passive party, our shares) of a level.
+
+        Without `shuffle` nodes are sent in the order of the level, for a caller whose order is secret already.
 
         Raises CapacityError for weights whose sums or noise could be too large, before anything is used up or sent.
         """
         if self._rows is None:
             raise LatticeError(f"{self._step}: the columns are in shards; add up their sums and give them to `mask`")
         self.check(level)
-        return self.mask([self._rows.sums(level)])
+        return self.mask([self._rows.sums(level)], shuffle)
 
     def check(self, level: Level) -> None:
         """Raise what `sum` would raise about a level."""
@@ -258,7 +260,7 @@ class ColumnHolder:
             )
         level.check(self.params, self._peer)
 
-    def mask(self, sums: Iterable[tuple[Words, Words]]) -> tuple[LatticeNodes, LevelShares]:
+    def mask(self, sums: Iterable[tuple[Words, Words]], shuffle: bool = True) -> tuple[LatticeNodes, LevelShares]:
         """The same from the sums of shards (HeldRows.sums), of a level that `check` has passed. Changes the arrays."""
         parts = iter(sums)
         w, x = next(parts, (_NOTHING, _NOTHING))
@@ -274,7 +276,9 @@ class ColumnHolder:
         x += mask_x
         mask_w.fill(0)
         mask_x.fill(0)
-        order = np.argsort(np.frombuffer(_native.rand.random_bytes(8 * len(w)), dtype=np.uint64)).astype(np.int64)
+        order = np.arange(len(w))
+        if shuffle:
+            order = np.argsort(np.frombuffer(_native.rand.random_bytes(8 * len(w)), dtype=np.uint64)).astype(np.int64)
         words = _native.lattice.pack_words(w[order], self.params.node_bits)
         nodes = LatticeNodes(self._level, len(w), pack_bytes(words))
         self._level += 1

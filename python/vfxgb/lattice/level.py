@@ -73,7 +73,7 @@ class Level:
         )
         for found, limit, what in (
             (norms, 2.0**params.norm_bits, "a norm of weights"),
-            (sums, 2.0**params.value_bits - 1, "a bound of sums"),
+            (np.floor(sums), 2.0**params.value_bits - 1, "a bound of sums"),
         ):
             if np.any(found > limit):
                 node = int(np.argmax(found / limit))

@@ -37,7 +37,7 @@ def training_request(config: PartyConfig, params: TrainParams, resume: bool, n_i
         resume=resume,
         told_sample=params.told_sample,
         n_ids=n_ids,
-        split_rule=params.split_rule,
+        split_rule=spec.split_rules[0] if params.split_rule is None else params.split_rule,
     )
 
 

@@ -4,6 +4,7 @@ After each round the passive parties keep their state, then the active party its
 takes over what its state holds and goes on with the next round.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -185,7 +186,7 @@ class ActiveParty:
             min_bucket_rows=params.min_bucket_rows,
             told_sample=params.told_sample,
             hessian_shift=self._hessian_shift,
-            split_rule=params.split_rule,
+            split_rule=params.rule,
             score_bits=params.score_bits,
             constrained=given.constraints is not None,
             first_round=1 if params.reduced_leakage else 0,
@@ -278,12 +279,19 @@ class ActiveParty:
                     secrets=self._hooks.secrets,
                     remarks=self.remarks,
                     line=given.line,
+                    secret=self._keeper.salt.encode(),
                 )
             )
         columns = RoundColumns(layout, params)
         passives = self._passives(PassiveLinks(self._channels, columns, given.n_train, self.timings))
-        how = Growth(params, self._options, given.constraints is not None, self.timings)
+        how = Growth(params, self._options, given.constraints is not None, self.timings, self._integer_seed())
         self._grower = Grower(how, columns, self._own, passives)
+
+    def _integer_seed(self) -> int:
+        """The seed of the integers of nodes: random_state, or one that nobody else can guess and that the run keeps."""
+        if not self._plan.spec.secret_coins:
+            return self._params.random_state
+        return int.from_bytes(hashlib.sha256(b"vfxgb integer seed " + self._keeper.salt.encode()).digest(), "little")
 
     def _passives(self, links: PassiveLinks) -> PassiveParties | None:
         """The passive parties as growth sees them, in the way that the protocol's roles need."""

@@ -247,6 +247,7 @@ class PassiveParty:
                 line=self._given.line,
                 split_rule=setup.split_rule,
                 score_bits=setup.score_bits,
+                secret=self._keeper.salt.encode(),
             )
         )
         run = PassiveRun(

@@ -7,12 +7,12 @@ process, sides.py, and the active party's or passive party's loop.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from vfxgb.contract import EngineOptions, ProtocolSpec, TranscriptSink
 from vfxgb.errors import ParameterError, ProtocolParameterError
 from vfxgb.model.shares import ActiveShare, PassiveShare
-from vfxgb.params import TrainParams
+from vfxgb.params import SplitRule, TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent, shipped_protocols
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.secrets import SecretBox
@@ -59,8 +59,11 @@ class RunPlan:
         nodes do not allow.
         """
         spec, own_params = resolve_protocol(protocol, protocol_params)
+        if params.split_rule is None:
+            params = replace(params, split_rule=cast("SplitRule", spec.split_rules[0]))
         check_hidden_nodes(spec, params.min_bucket_rows, params.told_sample)
-        check_split_rule(spec, params.split_rule, params.score_bits)
+        check_split_rule(spec, params.rule, params.score_bits)
+        check_refused(spec, params)
         if params.rounding != "nearest" and not spec.exact:
             raise ParameterError(
                 f"planning a run: rounding={params.rounding!r} with protocol {spec.name!r}, wanted 'nearest': "
@@ -70,6 +73,16 @@ class RunPlan:
         if default_bins:
             params = replace(params, max_bin=spec.default_bins)
         return cls(party, tuple(parties), run_id, params, spec, own_params, default_bins)
+
+    def for_rows(self, n_train: int) -> "RunPlan":
+        """The plan for so many training rows: with the protocol's score_bits where it needs some and none were given.
+
+        Raises CapacityError for more rows than it can take.
+        """
+        if self.spec.score_bits is None or self.params.score_bits is not None:
+            return self
+        bits = self.spec.score_bits(self.protocol_params, n_train)
+        return replace(self, params=replace(self.params, score_bits=bits))
 
     @property
     def options(self) -> EngineOptions:
@@ -127,6 +140,18 @@ def check_split_rule(spec: ProtocolSpec, split_rule: str, score_bits: int | None
             "gradients, which are not rounded for each node; leave score_bits out, or take protocol 'plain' with "
             "hide_nodes=True"
         )
+
+
+def check_refused(spec: ProtocolSpec, params: TrainParams) -> None:
+    """Raise ParameterError for a parameter of training that the protocol cannot have, with what to do instead."""
+    given = {name: getattr(params, name) for name in spec.refused}
+    if "max_delta_step" in given:
+        given["max_delta_step"] = params.delta_step
+    for name, value in given.items():
+        if value:
+            raise ParameterError(
+                f"planning a run: {name}={value!r} with protocol {spec.name!r}, wanted none: {spec.refused[name]}"
+            )
 
 
 @dataclass(frozen=True)

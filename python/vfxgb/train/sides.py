@@ -91,6 +91,7 @@ def run_active(plan: RunPlan, given: ActiveInput, channels: Mapping[str, Channel
     Raises PeerError (a peer failed, left, or kept silent: resume), CheckpointError (`hooks.resumed` is of other data,
     settings or another state than a peer's), and the errors of the parts it calls; every peer has been told.
     """
+    plan = plan.for_rows(given.n_train)
     hooks = replace(hooks, callbacks=_all_callbacks(hooks.callbacks, plan.params))
     private_trees = plan.options.private_trees
     if private_trees:

@@ -31,13 +31,15 @@ from vfxgb.tree.passives import PassiveParties
 class Growth:
     """How trees are grown: the parameters of the training, and what the protocol asks for.
 
-    `bounded` says that the run has monotone constraints.
+    `bounded` says that the run has monotone constraints. `integer_seed` is that of the integers of nodes (score_bits),
+    None for random_state.
     """
 
     params: TrainParams
     options: EngineOptions
     bounded: bool
     timings: Timings
+    integer_seed: int | None = None
 
     def rule(self, step: float) -> _native.gbdt.SplitRule:
         """The rule that scores splits, where the integer 1 of a gradient sum has the value `step`."""
@@ -102,9 +104,10 @@ class Grower:
         params = self._how.params
         if params.score_bits is None:
             return
+        seed = params.random_state if self._how.integer_seed is None else self._how.integer_seed
         with self._how.timings.phase("integers"):
             for tree in trees:
-                place = (params.random_state, gradients.round, depth)
+                place = (seed, gradients.round, depth)
                 made = node_integers(np.asarray(tree.pairs), tree.level, params.score_bits, *place)
                 tree.level = replace(tree.level, integers=made)
 
@@ -158,7 +161,7 @@ class Grower:
         """Who wins the nodes of one tree."""
         params, active = self._how.params, self._columns.layout.active
         # Scores of integers were compared by the protocol: only winners have a gain, whatever it will be.
-        if params.split_rule == "gain" or params.score_bits is not None:
+        if params.rule == "gain" or params.score_bits is not None:
             return best_by_gain(offered, params.gamma)
         return best_by_score(offered, active, params.gamma)
 
@@ -178,7 +181,7 @@ class Grower:
             active: Proposals(own.gain[split.positions], none, none),
             split.party: Proposals(split.gain, none, none),
         }
-        if params.split_rule == "gain":
+        if params.rule == "gain":
             # In party order, in which the first of equal gains wins; by scores the active party's own does.
             offered = {party: offered[party] for party in sorted(offered)}
         best, won = best_by_gain(offered, params.gamma)

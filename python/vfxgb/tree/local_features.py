@@ -30,7 +30,7 @@ class OwnFeatures:
         self._constraints = constraints
         self._params = params
         self._threads = threads
-        self._weights = SplitWeights(self.rows, binned.has_missing) if params.split_rule == "centred" else None
+        self._weights = SplitWeights(self.rows, binned.has_missing) if params.rule == "centred" else None
         self._lists: list[CandidateList] = []
         self._tables: list[SumTable] = []
         self._cuts: list[ShownCuts] = []

@@ -66,7 +66,7 @@ class OpenedSums:
         """See ActiveRole and HiddenActiveRole: the sums tell all that there is to know."""
         proposals: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
-            if level.depth == 0 and self._context.train.split_rule == "centred":
+            if level.depth == 0 and self._context.train.rule == "centred":
                 self._read_weights(party, level)
             opened = self._source.receive(party, level)
             self._count(party, level, opened)

@@ -1,0 +1,1 @@
+"""`sealed`: no sum is opened and no node is shown."""

@@ -1,0 +1,151 @@
+"""The active party's side of `sealed`."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, LevelNodes, Proposals, WonNodes
+from vfxgb.lattice import Level
+from vfxgb.protocols.receive import receive
+from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samples_columns, set_up_lines
+from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
+from vfxgb.protocols.sealed.messages import SealedColumns
+from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
+from vfxgb.protocols.sealed.routed import learn_bits
+from vfxgb.protocols.sealed.tournament import find_winners
+from vfxgb.two_party import Demand
+
+_NO_TOKENS = np.zeros(0, dtype=np.int64)
+OPENED = "no sum of gradients was opened, to nobody: candidate splits were compared on shares"
+ACTIVE_LEARNT = (
+    "the active party learnt which rows of a node go left at each winning split of {parties}, also of winners that it "
+    "refused, and how many candidate splits there are"
+)
+PASSIVE_LEARNT = (
+    "{parties} learnt which of their own splits won and where these stand in the trees, and how many nodes were open; "
+    "not which rows are in a node"
+)
+
+
+class SealedActive:
+    """A HiddenActiveRole."""
+
+    def __init__(self, context: ActiveContext) -> None:
+        self._context = context
+        self._settings = argmax_settings(context)
+        self._lines: dict[str, ActiveLine] = {}
+        self._pairs: list[NDArray[np.int64]] = []
+        parties = ", ".join(context.channels)
+        context.remarks.extend(each.format(parties=parties) for each in (OPENED, ACTIVE_LEARNT, PASSIVE_LEARNT))
+
+    def begin_tree(self, gradients: Gradients) -> None:
+        """Set up if that was not done, and make pieces for the comparisons of the round."""
+        if not self._lines:
+            self._lines = set_up_lines(self._context, self._settings)
+        self._pairs = gradients.arrays
+        lines = list(self._lines.values())
+        wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
+        for line, demand in zip(lines, wanted, strict=True):
+            offer_pieces(line.channel, line.correlations, demand)
+        for line, demand in zip(lines, wanted, strict=True):
+            with self._context.timings.phase("wait"):
+                finish_pieces(line.channel, line.correlations, demand)
+            line.used = line.correlations.used
+
+    def _wanted(self, line: ActiveLine, own: bool) -> Demand:
+        """Pieces to be made for a round: what the one before has used, or what full trees take."""
+        context, before = self._context, line.correlations.used
+        last = Demand(*(now - then for now, then in zip(before, line.used, strict=True)))
+        if not any(last):
+            last = tree_demand(self._settings, line.holder.columns, own, context.train.max_depth, context.n_outputs)
+        return missing(last, line.correlations)
+
+    def open_level(self, level: ActiveLevel) -> None:
+        """Send every passive party the masked nodes of the level, in the order of slots."""
+        with self._context.timings.phase("sums"):
+            nodes = level_of(level, self._context.n_train)
+            for line in self._lines.values():
+                message, shares = line.holder.sum(nodes, shuffle=False)
+                line.shares = shares.x
+                line.channel.send(message)
+
+    def propose(self, level: ActiveLevel, own: Sequence[Proposals]) -> Mapping[str, Sequence[Proposals]]:
+        """See HiddenActiveRole: the winner's gain is infinite, and nobody else has one."""
+        lines = list(self._lines.values())
+        picks = {line.party: self._picks(line, level) for line in lines}
+        scores = [_scores(mine)[nodes.order] for mine, nodes in zip(own, level.trees, strict=True)]
+        won = find_winners(self._context, self._settings, lines, picks, np.concatenate(scores))
+        ends = np.cumsum([len(nodes.order) for nodes in level.trees])[:-1]
+        return {
+            party: [_won(nodes, slots) for nodes, slots in zip(level.trees, np.split(bits, ends), strict=True)]
+            for party, bits in won.items()
+        }
+
+    def _picks(self, line: ActiveLine, level: ActiveLevel) -> Sequence[Pick]:
+        columns = line.holder.columns
+        slots = [len(nodes.order) for nodes in level.trees]
+        trees = [nodes.tree for nodes in level.trees]
+        if not samples_columns(self._context):
+            return [all_columns(tree, count, columns) for tree, count in zip(trees, slots, strict=True)]
+        what = f"columns of {line.party}"
+        message = receive(self._context, line.channel, SealedColumns, what)
+        return read_picks(message, trees, slots, columns, what)
+
+    def learn_left(self, party: str, level: ActiveLevel, won: Sequence[WonNodes]) -> Sequence[LeftRows]:
+        """See HiddenActiveRole."""
+        line = self._lines[party]
+        lines = learn_bits(self._context, line.channel, line.routing, level, won)
+        return [self._left(level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
+
+    def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
+        """`line`: for every row its bit at the split of its own node."""
+        k = len(won.positions)
+        bits = nodes.gather_bits(won.positions, np.tile(line, k).tobytes())
+        pairs = self._pairs[nodes.tree]
+        left = nodes.left_sums(won.positions, memoryview(bits), pairs, self._context.threads)
+        totals = np.ascontiguousarray(nodes.totals[won.positions])
+        gains = nodes.rule.score(left[:, None, :], totals, None, None, None)[0]
+        return LeftRows(left, np.zeros(k, dtype=np.int8), bits, gains)
+
+    def end_tree(self) -> None:
+        """Forget the gradients and shares."""
+        self._pairs = []
+        for line in self._lines.values():
+            line.shares = np.zeros((0, 0), dtype=np.uint64)
+
+    def close(self) -> None:
+        """End the threads that make masks."""
+        for line in self._lines.values():
+            line.holder.close()
+
+
+def level_of(level: ActiveLevel, n_train: int) -> Level:
+    """The slots of all trees of a level, one after the other, with the integers of their rows that are not 0."""
+    offsets, rows, weights = [np.zeros(1, dtype=np.int64)], [], []
+    for nodes in level.trees:
+        assert nodes.integers is not None  # noqa: S101 - the grower makes them where there are score_bits
+        leaves = nodes.partition.leaves()[:n_train]
+        slot = np.full(max(int(leaves.max(initial=0)), int(nodes.nodes.max())) + 1, len(nodes.nodes), dtype=np.uint16)
+        slot[nodes.nodes[nodes.order]] = np.arange(len(nodes.order), dtype=np.uint16)
+        taken = np.flatnonzero(nodes.integers)
+        slots = slot[leaves[taken]]
+        by_slot = taken[np.argsort(slots, kind="stable")]
+        counts = np.bincount(slots, minlength=len(nodes.order))[: len(nodes.order)]
+        offsets.append(offsets[-1][-1] + np.cumsum(counts, dtype=np.int64))
+        rows.append(by_slot.astype(np.int32))
+        weights.append(nodes.integers[by_slot].astype(np.int32))
+    return Level(np.concatenate(offsets), np.concatenate(rows), np.concatenate(weights))
+
+
+def _scores(own: Proposals) -> NDArray[np.int64]:
+    """The active party's own best scores: whole numbers below 2^53."""
+    assert own.score is not None  # noqa: S101 - own candidates are scored under this rule
+    return own.score.astype(np.int64)
+
+
+def _won(nodes: LevelNodes, slots: NDArray[np.bool_]) -> Proposals:
+    """A winner's gain is infinite until its rows are known; it knows its candidate already."""
+    gain = np.zeros(len(slots))
+    gain[nodes.order] = np.where(slots, np.inf, 0.0)
+    return Proposals(gain, np.zeros(len(slots) + 1, dtype=np.int64), _NO_TOKENS)

@@ -1,0 +1,108 @@
+"""Parameters of `sealed`."""
+
+import math
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from vfxgb.contract import EngineOptions, PrecisionBits
+from vfxgb.described import documented
+from vfxgb.lattice import LatticeParams, RingChoice, choose_params
+from vfxgb.lattice.params import COLUMN_NORM_SQUARED
+from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, ModpGroup, modp_group, refuse_small_group
+
+# The fewest score_bits that TrainParams allows.
+LEAST_SCORE_BITS = 12
+# Bits of a sum and of its precision are compared as floating-point numbers.
+_SLACK = 1e-6
+
+
+@documented()
+class SealedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How columns are encrypted and compared. `coins` is the active party's own; `order_seed` and the limits are each
+    passive party's.
+    """
+
+    precision_bits: PrecisionBits | None = None
+    ring: Annotated[
+        RingChoice,
+        Meta(
+            description="The ring of the encrypted columns. 'auto': of degree 2048 up to about a million rows, else of "
+            "degree 4096. 'wide': of degree 4096 always, which is harder to break and takes more bytes."
+        ),
+    ] = "auto"
+    transfer_bits: Annotated[
+        Annotated[int, Meta(ge=1, le=8)] | None,
+        Meta(
+            description="The number k of the oblivious transfers: each takes 128 / k bits, and 2^k / k times the AES "
+            "of k = 1. None takes what suits the active party's processor and the line if that is known; 6 on most "
+            "machines."
+        ),
+    ] = None
+    flight_bytes: Annotated[
+        Annotated[int, Meta(ge=0, le=1 << 32)] | None,
+        Meta(
+            description="How many bytes more the comparisons of a level may take to save one message that the other "
+            "party waits for. None takes what the line carries in that time if it is known, else 16,384."
+        ),
+    ] = None
+    group_bits: GroupBits = DEFAULT_BITS
+    insecure: AllowSmallGroups = False
+    coins: Annotated[
+        Literal["secret", "random_state"],
+        Meta(
+            description="Where the active party's coins and roundings come from. 'secret': from a seed that is drawn "
+            "for the run. 'random_state': from that, so that a run can be repeated, for tests; a passive party that "
+            "knows it can learn from ties on which side of a split the positive rows are."
+        ),
+    ] = "secret"
+    order_seed: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(
+            description="The seed of the order in which a passive party's candidates are compared and encrypted, which "
+            "the active party must not know. None draws one for the run; a number is for tests."
+        ),
+    ] = None
+    max_wins: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="The most splits of this passive party whose rows the active party may learn in a run, also of "
+            "those that it then refuses. Without it, any number."
+        ),
+    ] = None
+    max_won_columns: Annotated[
+        Annotated[float, Meta(gt=0, le=1)],
+        Meta(
+            description="The largest share of this passive party's candidate splits that may win in a run: of each of "
+            "them the active party may learn on which side every row is."
+        ),
+    ] = 1.0
+
+    @property
+    def group(self) -> ModpGroup:
+        """The group of the base transfers."""
+        return modp_group(self.group_bits, self.insecure)
+
+    def __post_init__(self) -> None:
+        refuse_small_group(self.group_bits, self.insecure)
+
+
+def sealed_options(params: SealedParams) -> EngineOptions:
+    """What the parameters ask of the common code."""
+    return EngineOptions(precision_bits=params.precision_bits)
+
+
+def default_score_bits(params: SealedParams, n_train: int) -> int:
+    """The bits of a score where nobody says: those of the ring's default for so many rows. Raises CapacityError."""
+    return max(LEAST_SCORE_BITS, choose_params(n_train, None, params.ring).value_bits)
+
+
+def precision_of(score_bits: int, n_train: int) -> float:
+    """The precision_bits of vfxgb.lattice for which its sums have `score_bits` bits."""
+    return score_bits - math.log2(math.sqrt(COLUMN_NORM_SQUARED) * n_train) - _SLACK
+
+
+def lattice_of(params: SealedParams, score_bits: int, n_train: int) -> LatticeParams:
+    """The ring and widths of a run. Raises CapacityError."""
+    return choose_params(n_train, precision_of(score_bits, n_train), params.ring)

@@ -1,0 +1,81 @@
+"""What `sealed` is."""
+
+from typing import Any
+
+from vfxgb.contract import ProtocolSpec
+from vfxgb.lattice import LATTICE_MESSAGES
+from vfxgb.protocols.sealed.active import SealedActive
+from vfxgb.protocols.sealed.cost import sealed_cost
+from vfxgb.protocols.sealed.messages import SEALED_MESSAGES
+from vfxgb.protocols.sealed.params import SealedParams, default_score_bits, sealed_options
+from vfxgb.protocols.sealed.passive import SealedPassive
+from vfxgb.routing.messages import HiddenRoute, HiddenRouted
+from vfxgb.two_party.messages import ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
+
+ROW_BITS = (
+    "rows' bits: at every split that a passive party wins, also one that is then refused, the active party learns "
+    "which rows of the node go left; nested sets order rows by a feature, and after 60 trees of depth 6 somebody who "
+    "knew every cut besides could tell 0.4 to 8 % of all bins"
+)
+CHOSEN_COLUMNS = (
+    "chosen columns: an active party that deviates can make any column win, by adding to its shares or by invented "
+    "labels, and learn a bit of every row and level that way, all columns of J in about J / 6 trees; max_wins and "
+    "max_won_columns bound it in a run"
+)
+MARKED_COLUMNS = (
+    "marked columns: a passive party that deviates can encrypt columns of single rows, and learn from who wins up to "
+    "log2(J + 1) bits a node about the gradients of these rows"
+)
+
+_NEAREST = "scores of splits are linear in the rows"
+
+
+def sealed_variant(params: SealedParams) -> dict[str, Any]:
+    """With coins of random_state a run can be repeated."""
+    if params.coins == "random_state":
+        return {"secret_coins": False, "repeatable": True}
+    return {}
+
+
+SPEC = ProtocolSpec(
+    name="sealed",
+    summary="no sum is opened and no node is shown: encrypted columns are summed as shares, splits are compared on "
+    "shares, and the active party learns which way rows go at the splits that win",
+    params=SealedParams,
+    active=SealedActive,
+    passive=SealedPassive,
+    messages=(
+        *SEALED_MESSAGES,
+        *LATTICE_MESSAGES,
+        ArgmaxPieces,
+        ArgmaxFlight,
+        ArgmaxWinners,
+        HiddenRoute,
+        HiddenRouted,
+    ),
+    variant=sealed_variant,
+    exact=False,
+    repeatable=False,
+    security="semi-honest",
+    attacks=(ROW_BITS, CHOSEN_COLUMNS, MARKED_COLUMNS),
+    # Fast rather than safe; the coins and the order of `plain` with hide_nodes, whose models these are.
+    quick_params={"group_bits": 768, "insecure": True, "coins": "random_state", "order_seed": 0},
+    options=sealed_options,
+    default_bins=32,
+    split_rules=("centred",),
+    integer_scores=True,
+    score_bits=default_score_bits,
+    secret_coins=True,
+    refused={
+        "reg_alpha": f"{_NEAREST}, and a threshold on sums of gradients is not; leave it out, and take reg_lambda or "
+        "gamma instead",
+        "max_delta_step": f"{_NEAREST}, and a limit on leaf weights is not; give max_delta_step=0, and take "
+        "learning_rate or reg_lambda instead",
+        "monotone_constraints": "the active party would have to know the direction of a winner's feature; leave them "
+        "out, or take protocol 'batch_he'",
+    },
+    shows_sums=False,
+    shows_nodes=False,
+    local_params=("coins", "order_seed", "max_wins", "max_won_columns"),
+    wire_cost=sealed_cost,
+)

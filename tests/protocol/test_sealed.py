@@ -1,0 +1,190 @@
+"""`sealed` in whole runs: the models of `plain` with the same rule, integers and seeds; refusals; what is learnt."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from network_runs import NetworkChannels, Town
+from protocol_variants import allows, params_of
+from simulated_runs import fit_tables
+from vfxgb.errors import ConsentError, MessageError, ParameterError
+from vfxgb.params import TrainParams
+from vfxgb.protocols import protocol_by_name
+from vfxgb.train import simulate
+from vfxgb.train.plan import RunPlan
+
+HIDDEN = "plain, nodes hidden"
+CASES = ["binary", "multiclass", "weights", "missing", "missing multiclass", "imputed", "probabilistic", "subsample"]
+CASES += ["goss", "colsample bytree", "colsample bylevel", "colsample bynode", "deep"]
+BITS = 16
+
+
+def both(make_problem: Any, train: Any, name: str, n_parties: int, active: str = "p0", **changes: Any) -> list[Any]:
+    """The run of `sealed`, and that of its twin."""
+    changes = {"score_bits": BITS, "n_estimators": 3, "split_rule": "centred", **changes}
+    problem = make_problem(name, **changes)
+    return [train(problem, protocol, n_parties, active) for protocol in ("sealed", HIDDEN)]
+
+
+@pytest.mark.parametrize("n_passive", [1, 2, 3])
+@pytest.mark.parametrize("name", [name for name in CASES if allows("sealed", name)])
+def test_models_are_those_of_the_twin(name, n_passive, make_problem, train, model_of) -> None:
+    active = "p1" if n_passive > 1 else "p0"
+    sealed, twin = both(make_problem, train, name, 1 + n_passive, active, seed=n_passive)
+    assert model_of(sealed) == model_of(twin)
+    parties = np.concatenate([tree.party for tree in sealed.active_share.trees])
+    assert len(set(parties.tolist()) - {-1}) >= 2
+
+
+@pytest.mark.parametrize("n_passive", [1, 3])
+def test_winners_are_checked_by_the_active_party(n_passive, make_problem, train, model_of) -> None:
+    changes = {"gamma": 0.5, "min_child_weight": 4.0, "reg_lambda": 2.0, "reduced_leakage": True}
+    sealed, twin = both(make_problem, train, "missing", 1 + n_passive, **changes)
+    assert model_of(sealed) == model_of(twin)
+
+
+@pytest.mark.parametrize("bits", [12, 22, 30, None])
+def test_any_precision(bits, make_problem, train, model_of) -> None:
+    spec = protocol_by_name("sealed")
+    default = spec.score_bits(spec.params(**params_of("sealed")), 220)
+    problem = make_problem("deep", score_bits=bits)
+    twin = make_problem("deep", score_bits=bits or default, split_rule="centred")
+    assert model_of(train(problem, "sealed")) == model_of(train(twin, HIDDEN))
+
+
+def test_early_stopping_stops_at_the_same_round(make_problem, train, model_of) -> None:
+    changes = {"n_estimators": 30, "early_stopping_rounds": 2, "learning_rate": 1.0}
+    sealed, twin = both(make_problem, train, "binary", 2, **changes)
+    assert sealed.best_iteration == twin.best_iteration
+    assert model_of(sealed) == model_of(twin)
+    assert len(sealed.active_share.trees) < 30
+
+
+@pytest.mark.parametrize("settings", [{"transfer_bits": 2}, {"flight_bytes": 0}, {"ring": "wide"}])
+def test_settings_do_not_show_in_models(settings, make_problem, train, model_of) -> None:
+    problem = make_problem("missing", score_bits=BITS, n_estimators=2)
+    params = {**params_of("sealed"), **settings}
+    found = fit_tables(
+        problem.tables(3),
+        "p0",
+        problem.y,
+        None,
+        220,
+        problem.params,
+        protocol="sealed",
+        protocol_params=params,
+        evals=[("valid", slice(220, 300))],
+    )
+    assert model_of(found) == model_of(train(problem, "sealed", 3))
+
+
+def test_threads_do_not_show_in_models(make_problem, train, model_of) -> None:
+    one, two = (train(make_problem("missing multiclass", n_jobs=jobs), "sealed", 3) for jobs in (1, 2))
+    assert model_of(one) == model_of(two)
+
+
+def test_the_same_over_tls(make_problem, train, model_of, tmp_path, monkeypatch) -> None:
+    problem = make_problem("missing multiclass", n_estimators=2)
+    here = train(problem, "sealed", 3)
+    channels = NetworkChannels(Town(tmp_path))
+    monkeypatch.setattr(simulate, "memory_channels", channels)
+    try:
+        there = train(problem, "sealed", 3)
+    finally:
+        channels.close()
+    assert len(channels.links) == 2
+    assert model_of(there) == model_of(here)
+
+
+def test_coins_and_orders_are_drawn_for_a_run(make_problem) -> None:
+    """With 12 bits the rounding of rows decides splits: two runs differ unless they are told the seeds."""
+    problem = make_problem("deep", score_bits=12, n_estimators=6)
+
+    def gains() -> list[list[float]]:
+        params = {"group_bits": 768, "insecure": True}
+        run = fit_tables(
+            problem.tables(2), "p0", problem.y, None, 220, problem.params, protocol="sealed", protocol_params=params
+        )
+        return [tree.gain.tolist() for tree in run.active_share.trees]
+
+    assert gains() != gains()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reg_alpha": 0.5}, "reg_alpha=0.5 with protocol 'sealed', wanted none: .*reg_lambda or gamma instead"),
+        ({"max_delta_step": 0.7}, "max_delta_step=0.7 with protocol 'sealed', wanted none: .*give max_delta_step=0"),
+        ({"objective": "count:poisson"}, "max_delta_step=0.7 with protocol 'sealed', wanted none"),
+        (
+            {"monotone_constraints": {"a": 1}},
+            "monotone_constraints=.* with protocol 'sealed'.*'batch_he'",
+        ),
+        ({"split_rule": "gain"}, "split_rule='gain' with protocol 'sealed', wanted one of 'centred'"),
+        ({"rounding": "stochastic"}, "rounding='stochastic' with protocol 'sealed', wanted 'nearest'"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(changes, said) -> None:
+    with pytest.raises(ParameterError, match=said):
+        RunPlan.resolve("p0", ["p0", "p1"], "ab", TrainParams(**changes), "sealed")
+
+
+def test_the_defaults_of_a_plan() -> None:
+    plan = RunPlan.resolve("p0", ["p0", "p1"], "ab", TrainParams(), "sealed").for_rows(150_000)
+    assert (plan.params.split_rule, plan.params.max_bin, plan.params.score_bits) == ("centred", 32, 23)
+    assert not plan.spec.repeatable
+    assert plan.spec.secret_coins
+    assert RunPlan.resolve("p0", ["p0", "p1"], "ab", TrainParams(), "plain").params.split_rule == "gain"
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ({"max_wins": 3}, "at most 3 winning splits a run .max_wins., and [4-9]"),
+        ({"max_won_columns": 0.05}, "at most 5% of its .* candidate splits win in a run .max_won_columns."),
+    ],
+)
+def test_limits_end_a_run(limit, said, make_problem) -> None:
+    problem = make_problem("deep", n_estimators=6)
+    params = {**params_of("sealed"), **limit}
+    with pytest.raises(ConsentError, match=f"p1 .*{said}"):
+        fit_tables(
+            problem.tables(2), "p0", problem.y, None, 220, problem.params, protocol="sealed", protocol_params=params
+        )
+
+
+def test_the_ledger_has_a_verdict(make_problem, train) -> None:
+    ledger = train(make_problem("binary"), "sealed", 3).ledger
+    said = [note for note in ledger.notes if "sum of gradients" in note or "learnt" in note]
+    assert len(said) == 3
+    assert "no sum of gradients was opened" in said[0]
+    assert not ledger.opened
+    assert not ledger.small_sums
+
+
+def test_shards_are_refused_by_name(make_problem, train) -> None:
+    from vfxgb.engine.settings import EngineSettings
+    from vfxgb.errors import VfxgbError
+
+    with pytest.raises(VfxgbError, match="sealed"):
+        train(make_problem("binary"), "sealed", engine=EngineSettings(memory_limit="300MB", shards=3))
+
+
+def test_a_constant_table_takes_part_and_wins_nothing(make_problem, train) -> None:
+    problem = make_problem("binary")
+    problem.X[:, 3:] = 1.0
+    run = train(problem, "sealed")
+    assert {tuple(set(tree.party.tolist()) - {-1}) for tree in run.active_share.trees} == {(0,)}
+
+
+def test_slots_that_were_not_won_are_refused(make_problem, train, monkeypatch) -> None:
+    from vfxgb.protocols.sealed import active
+
+    def greedy(*given: Any) -> Any:
+        return {party: np.ones_like(won) for party, won in real(*given).items()}
+
+    real = active.find_winners
+    monkeypatch.setattr(active, "find_winners", greedy)
+    with pytest.raises(MessageError, match=r"p1 choosing splits: found slots .* wanted those that this party has won"):
+        train(make_problem("binary"), "sealed")
