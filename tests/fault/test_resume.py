@@ -3,7 +3,9 @@
 import errno
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from vfxgb.protocols import protocol_names
 from vfxgb.protocols.he.messages import HeKey
 from vfxgb.protocols.ldp.messages import LdpGradients
 from vfxgb.runtime.secrets import SecretBox, make_key_file
+from vfxgb.train import active_checkpoints, passive_checkpoints
 from vfxgb.train.callbacks import LearningRateScheduler, TrainingCallback, TrainingState
 from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state
 
@@ -85,7 +88,27 @@ def test_a_party_is_killed_at_any_point(protocol: str, victim: str, tmp_path: Pa
         folder = tmp_path / str(operation)
         folder.mkdir()
         killed(training, folder, victim, operation)
-        same_run(attempt(training, folder), calm, tmp_path, ordered=protocol != HIDDEN)
+        same_run(attempt(training, folder), calm, tmp_path, ordered=spec_of(protocol).shows_nodes)
+
+
+@pytest.mark.parametrize("victim", ["bank", "shop"])
+def test_secret_coins_and_orders_are_those_of_the_run(victim: str, tmp_path: Path, monkeypatch: Any) -> None:
+    """With the same secrets drawn in both runs, a resumed one goes on with them and does not draw others."""
+
+    def draw(salts: Iterator[str]) -> None:
+        for module in (active_checkpoints, passive_checkpoints):
+            monkeypatch.setattr(module, "new_salt", lambda: next(salts))
+
+    draw(repeat("ab" * 32))
+    params = {"group_bits": 768, "insecure": True}
+    training = problem("sealed", protocol_params=params, score_bits=12)
+    calm = undisturbed(training, tmp_path)
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    killed(training, folder, victim, calm.operations[victim] // 2)
+    # Nothing is drawn any more.
+    draw(iter(()))
+    same_run(attempt(training, folder), calm, tmp_path)
 
 
 @pytest.mark.parametrize("victim", ["bank", "shop"])

@@ -22,7 +22,10 @@ from vfxgb.protocols import protocol_by_name, protocol_names
 
 
 def _protocol(name):
-    return {"name": name, "params": dict(protocol_by_name(name).quick_params)}
+    spec = protocol_by_name(name)
+    quick = dict(spec.quick_params)
+    own = {key: quick.pop(key) for key in spec.local_params if key in quick}
+    return {"name": name, "params": quick, **({"local": own} if own else {})}
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,8 @@ def test_bytes_of_a_tree_are_as_estimated(name: str, size: tuple[int, int, int])
         ("batch_he", {"encoding": "shift"}, {"max_bin": 16}),
         ("secureboost", {"pack_sums": False}, {"max_bin": 16}),
         ("plain", {"hide_nodes": True}, {"max_bin": 16}),
+        ("sealed", {}, {"max_bin": 16}),
+        ("sealed", {"transfer_bits": 4}, {"max_bin": 32}),
         ("ldp", {"order": 1}, {"max_bin": 16}),
         ("smm2", {"small_nodes": "skip", "r": 30}, {"max_bin": 8}),
     ],

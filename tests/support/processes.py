@@ -25,7 +25,7 @@ from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, load_config
 from vfxgb.party.folder import PartyFolder, RunFolder
-from vfxgb.protocols import protocol_by_name
+from vfxgb.protocols import protocol_by_name, shipped_protocols
 from vfxgb.train.checkpoint import ActiveState, load_state
 from vfxgb.transport.network.certificates import issue, make_authority
 
@@ -43,7 +43,7 @@ QUICK_ALIGN = {"group_bits": 768, "insecure": True}
 # A machine that is busy with other things for a minute makes nobody lose sight of anybody.
 CALM = {"heartbeat_seconds": 20.0, "lost_after_seconds": 60.0}
 OPEN_CONSENT = {
-    "protocols": ["plain", "ot_shares", "secureboost", "batch_he", "smm1", "smm2", "ldp", "federboost", "masked"],
+    "protocols": [*shipped_protocols()],
     "insecure": True,
     "min_key_bits": 256,
     "purposes": ["test"],

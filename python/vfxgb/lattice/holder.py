@@ -86,6 +86,11 @@ class ColumnHolder:
         self._level = 0
 
     @property
+    def rows_done(self) -> int:
+        """Rows whose columns have arrived, in this run or, of a kept set-up that goes on, before it."""
+        return self._rows_done
+
+    @property
     def _asked(self) -> list[object]:
         return [self.params.rows, self._settings.precision_bits, self._settings.ring]
 

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from vfxgb.contract import ActiveContext
 from vfxgb.errors import MessageError
 from vfxgb.lattice import ColumnHolder, HolderSettings, LatticeBlock, LatticeOffer, LatticeZeros
-from vfxgb.ot import choose_k, measured_aes_speed
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.messages import SealedGreeting, SealedOffer, SealedReply, SealedReverse
-from vfxgb.protocols.sealed.params import SealedParams, precision_of
+from vfxgb.protocols.sealed.params import SealedParams, precision_of, transfer_bits_of
 from vfxgb.protocols.sealed.pieces import ArgmaxSettings
 from vfxgb.protocols.sealed.transfers import ARGMAX_DOMAIN, ActiveBase, BothWays
 from vfxgb.routing import RoutingReceiver
@@ -45,8 +44,7 @@ def argmax_settings(context: ActiveContext) -> ArgmaxSettings:
     if flight_bytes is None:
         known = line.mbit is not None and line.delay_ms is not None
         flight_bytes = flight_bytes_of(line.mbit or 0, 2 * (line.delay_ms or 0)) if known else DEFAULT_FLIGHT_BYTES
-    transfer_bits = params.transfer_bits or choose_k(measured_aes_speed(), line.mbit)
-    return ArgmaxSettings(score_bits(context), transfer_bits, flight_bytes)
+    return ArgmaxSettings(score_bits(context), transfer_bits_of(params, line.mbit), flight_bytes)
 
 
 def score_bits(context: ActiveContext) -> int:
@@ -130,9 +128,10 @@ def _open_columns(
         how = HolderSettings(
             precision_bits=precision_of(settings.value_bits, context.n_train),
             ring=params.ring,
+            setup_dir=params.setup_dir,
             threads=context.threads,
         )
-        holder = ColumnHolder(party, context.n_train, how)
+        holder = ColumnHolder(party, context.n_train, how, channel.own)
         correlations = Correlations(True, both.sender, both.receiver, ARGMAX_DOMAIN)
         routing = RoutingReceiver(both.receiver, context.threads)
         lines[party] = ActiveLine(party, channel, holder, correlations, routing, np.zeros((0, 0), dtype=np.uint64))
@@ -140,12 +139,12 @@ def _open_columns(
     for party, line in lines.items():
         what, channel, holder = f"setting up with {party}", line.channel, line.holder
         seed = holder.accept(receive(context, channel, LatticeOffer, what))
-        assert seed is not None  # noqa: S101 - no set-up is kept
-        channel.send(seed)
+        if seed is not None:
+            channel.send(seed)
     for party, line in lines.items():
         what, channel, holder = f"setting up with {party}", line.channel, line.holder
         holder.add_zeros(receive(context, channel, LatticeZeros, what))
-        done, rows = 0, context.n_train
+        done, rows = holder.rows_done, context.n_train
         while done < rows:
             block = receive(context, channel, LatticeBlock, what)
             with context.timings.phase("set up"):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext, Resolved
 from vfxgb.lattice.columns import digest_of
+from vfxgb.protocols.sealed.kept import kept_order
 from vfxgb.protocols.sealed.params import SealedParams
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.split_weights import LEAST_WEIGHT, SplitWeights
@@ -88,8 +89,12 @@ class CandidateColumns:
 
 
 def _order_seed(context: PassiveContext) -> int:
-    """The seed of the order: one's own number, or one that follows from what nobody else has."""
+    """The seed of the order: one's own number, or one that follows from what nobody else has.
+
+    A set-up that is kept has one order, in all runs.
+    """
     params: SealedParams = context.params
     if params.order_seed is not None:
         return params.order_seed
-    return int.from_bytes(hashlib.sha256(b"vfxgb sealed order " + context.secret).digest(), "little")
+    secret = context.secret if params.setup_dir is None else kept_order(params.setup_dir, context)
+    return int.from_bytes(hashlib.sha256(b"vfxgb sealed order " + secret).digest(), "little")

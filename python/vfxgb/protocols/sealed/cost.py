@@ -1,10 +1,9 @@
 """What `sealed` takes on the wire, before anything is trained."""
 
 from vfxgb.contract import TrainingShape, WireCost
-from vfxgb.ot import choose_k, measured_aes_speed
 from vfxgb.ot.transfer_bits import pieces
 from vfxgb.ot.transfers import TransferSettings
-from vfxgb.protocols.sealed.params import SealedParams, default_score_bits, lattice_of
+from vfxgb.protocols.sealed.params import SealedParams, default_score_bits, lattice_of, transfer_bits_of
 from vfxgb.protocols.sealed.pieces import ArgmaxSettings
 from vfxgb.two_party import request_sizes
 from vfxgb.two_party.plan import DEFAULT_FLIGHT_BYTES
@@ -23,7 +22,7 @@ def sealed_cost(params: SealedParams, shape: TrainingShape) -> WireCost:
     """
     bits = default_score_bits(params, shape.rows)
     lattice = lattice_of(params, bits, shape.rows)
-    k = params.transfer_bits or choose_k(measured_aes_speed(), shape.mbit)
+    k = transfer_bits_of(params, shape.mbit)
     flight_bytes = DEFAULT_FLIGHT_BYTES if params.flight_bytes is None else params.flight_bytes
     settings = ArgmaxSettings(bits, k, flight_bytes)
     share = shape.features / max(1, shape.features + shape.other_features)

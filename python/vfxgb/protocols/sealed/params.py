@@ -10,8 +10,11 @@ from vfxgb.contract import EngineOptions, PrecisionBits
 from vfxgb.described import documented
 from vfxgb.lattice import LatticeParams, RingChoice, choose_params
 from vfxgb.lattice.params import COLUMN_NORM_SQUARED
+from vfxgb.ot import choose_k, measured_aes_speed
 from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, ModpGroup, modp_group, refuse_small_group
 
+# Transfers are most of what travels: where the line is not known, they are made for one of this bandwidth.
+ASSUMED_MBIT = 150.0
 # The fewest score_bits that TrainParams allows.
 LEAST_SCORE_BITS = 12
 # Bits of a sum and of its precision are compared as floating-point numbers.
@@ -36,8 +39,8 @@ class SealedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=1, le=8)] | None,
         Meta(
             description="The number k of the oblivious transfers: each takes 128 / k bits, and 2^k / k times the AES "
-            "of k = 1. None takes what suits the active party's processor and the line if that is known; 6 on most "
-            "machines."
+            "of k = 1. None takes what suits the active party's processor and the line, or one of 150 Mbit where "
+            "that is not known."
         ),
     ] = None
     flight_bytes: Annotated[
@@ -64,18 +67,30 @@ class SealedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "the active party must not know. None draws one for the run; a number is for tests."
         ),
     ] = None
+    setup_dir: Annotated[
+        str | None,
+        Meta(
+            description="An existing folder where this party keeps its part of the set-up, so that a later run over "
+            "the same rows and bins need not repeat it; a passive party also keeps there what was won in all runs."
+        ),
+    ] = None
+    max_runs: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The most runs that a passive party's kept set-up serves. Without it, any number."),
+    ] = None
     max_wins: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="The most splits of this passive party whose rows the active party may learn in a run, also of "
-            "those that it then refuses. Without it, any number."
+            description="The most splits of this passive party whose rows the active party may learn, also of those "
+            "that it then refuses: in a run, or with `setup_dir` in all runs of the set-up. Without it, any number."
         ),
     ] = None
     max_won_columns: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
         Meta(
-            description="The largest share of this passive party's candidate splits that may win in a run: of each of "
-            "them the active party may learn on which side every row is."
+            description="The largest share of this passive party's candidate splits that may win, in a run or with "
+            "`setup_dir` in all runs of the set-up: of each of them the active party may learn on which side every row "
+            "is. 1 sets no limit."
         ),
     ] = 1.0
 
@@ -86,6 +101,11 @@ class SealedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         refuse_small_group(self.group_bits, self.insecure)
+
+
+def transfer_bits_of(params: SealedParams, mbit: float | None) -> int:
+    """The k of the transfers: the user's, or what suits the processor and the line."""
+    return params.transfer_bits or choose_k(measured_aes_speed(), ASSUMED_MBIT if mbit is None else mbit)
 
 
 def sealed_options(params: SealedParams) -> EngineOptions:

@@ -28,7 +28,7 @@ class SealedPassive:
         self._context = context
         self._line: PassiveLine | None = None
         self._columns = CandidateColumns(context)
-        self._limits = WinLimits(context, len(self._columns))
+        self._limits = WinLimits(context, self._columns)
         self._features: dict[int, NDArray[np.int32]] = {}
         # Tree -> the column that won each slot of the level, or NOT_YOURS.
         self._won: dict[int, NDArray[np.int64]] = {}

@@ -35,14 +35,17 @@ class PassiveLine:
 def set_up_line(context: PassiveContext, columns: CandidateColumns) -> PassiveLine:
     """Set up with the active party. Raises TransferError, LatticeError, CapacityError, MessageError, PeerError."""
     settings, samples_columns, peers, both = _base_transfers(context)
-    owner = ColumnOwner(context.channel.peer, columns, own=context.party, threads=context.threads)
+    params: SealedParams = context.params
     what, channel = f"{context.party} setting up", context.channel
-    channel.send(owner.offer(receive(context, channel, LatticeOpen, what)))
+    owner = ColumnOwner(channel.peer, columns, params.setup_dir, context.party, context.threads)
+    offer = owner.offer(receive(context, channel, LatticeOpen, what))
+    channel.send(offer)
     if owner.params.value_bits != settings.value_bits:
         raise MessageError(
             f"{what}: found sums of {owner.params.value_bits} bits, wanted {settings.value_bits} as score_bits says"
         )
-    owner.accept(receive(context, channel, LatticeSeed, what))
+    if not offer.stored:
+        owner.accept(receive(context, channel, LatticeSeed, what))
     with context.timings.phase("set up"):
         channel.send(owner.zeros())
         for block in owner.blocks():

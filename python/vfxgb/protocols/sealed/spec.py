@@ -19,8 +19,8 @@ ROW_BITS = (
 )
 CHOSEN_COLUMNS = (
     "chosen columns: an active party that deviates can make any column win, by adding to its shares or by invented "
-    "labels, and learn a bit of every row and level that way, all columns of J in about J / 6 trees; max_wins and "
-    "max_won_columns bound it in a run"
+    "labels, and learn a bit of every row and level that way, all columns of J in about J / 6 trees; max_runs, "
+    "max_wins and max_won_columns bound it"
 )
 MARKED_COLUMNS = (
     "marked columns: a passive party that deviates can encrypt columns of single rows, and learn from who wins up to "
@@ -76,6 +76,6 @@ SPEC = ProtocolSpec(
     },
     shows_sums=False,
     shows_nodes=False,
-    local_params=("coins", "order_seed", "max_wins", "max_won_columns"),
+    local_params=("coins", "order_seed", "setup_dir", "max_runs", "max_wins", "max_won_columns"),
     wire_cost=sealed_cost,
 )
