@@ -1,0 +1,110 @@
+"""Messages of `sealed` that are of another place or size than they should be: each has its own error."""
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from protocol_variants import params_of
+from tampering import error_of, replaced
+from vfxgb.errors import LatticeError, MessageError, TransferError, VfxgbError
+from vfxgb.lattice import LatticeBlock, LatticeNodes, LatticeOffer, LatticeOpen
+from vfxgb.protocols.sealed.messages import (
+    SealedColumns,
+    SealedGreeting,
+    SealedOffer,
+    SealedPieces,
+    SealedReply,
+    SealedReverse,
+)
+from vfxgb.routing.messages import HiddenRoute, HiddenRouted
+from vfxgb.transport.messages import pack_bytes
+from vfxgb.two_party.messages import ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
+
+
+def shorter(data: memoryview) -> memoryview:
+    return data[:-1]
+
+
+def flipped(data: memoryview) -> memoryview:
+    changed = bytearray(data)
+    changed[len(changed) // 2] ^= 1
+    return pack_bytes(bytes(changed))
+
+
+def first_tree(**changes: Any) -> Any:
+    def change(trees: Any) -> Any:
+        values = {name: new(getattr(trees[0], name)) if callable(new) else new for name, new in changes.items()}
+        return [msgspec.structs.replace(trees[0], **values), *trees[1:]]
+
+    return replaced(SealedColumns, trees=change)
+
+
+FROM_ACTIVE: list[tuple[Any, type[VfxgbError], str]] = [
+    (replaced(SealedOffer, offer=shorter), TransferError, "base transfers with bank"),
+    (replaced(SealedOffer, transfer_bits=9), MessageError, "found transfers of 9 bits, wanted 1 to 8"),
+    (replaced(SealedOffer, flight_bytes=-1), MessageError, "found -1 bytes a flight"),
+    (replaced(SealedOffer, place=1), MessageError, "found 1 public keys and place 1"),
+    (replaced(SealedOffer, publics=lambda keys: [keys[0][::-1]]), MessageError, "this party's own in its place"),
+    (replaced(SealedReverse, request=flipped), TransferError, "bank"),
+    (replaced(SealedReverse, ciphertexts=[b"1"]), MessageError, "found 1 keys of others, wanted 0"),
+    (replaced(SealedPieces, tables=-1), MessageError, "wanted at most .* transfers"),
+    (replaced(SealedPieces, tables=1 << 40), MessageError, "wanted at most .* transfers"),
+    (replaced(SealedPieces, request=shorter), TransferError, "making pieces of an argmax with bank"),
+    (replaced(LatticeOpen, rows=61), LatticeError, "the active party has 61 rows, wanted our 60"),
+    (replaced(LatticeOpen, precision_bits=2.5), MessageError, "found sums of .* bits, wanted .* as score_bits says"),
+    (replaced(LatticeNodes, nodes=3), MessageError, "shop reading nodes: found nodes 3, wanted nodes 1"),
+    (replaced(LatticeNodes, level=7), LatticeError, "level 7: wanted level 0"),
+    (replaced(LatticeNodes, words=shorter), LatticeError, "bytes of w for 1 nodes"),
+    (replaced(ArgmaxFlight, data=flipped), TransferError, "argmax 0 with bank: flight"),
+    (replaced(ArgmaxWinners, data=shorter), TransferError, "argmax 0 with bank: flight"),
+    (replaced(HiddenRoute, first=8), MessageError, "shop routing rows: found depth 0, first 8"),
+    (replaced(HiddenRoute, count=8), MessageError, "shop routing rows: found depth 0, first 0, count 8"),
+    (replaced(HiddenRoute, corrections=shorter), TransferError, "bytes of choices, wanted"),
+    (replaced(HiddenRoute, transfers=flipped), TransferError, "bank"),
+]
+
+FROM_PASSIVE: list[tuple[Any, type[VfxgbError], str]] = [
+    (replaced(SealedGreeting, greeting=shorter), TransferError, "base transfers with shop"),
+    (replaced(SealedReply, reply=shorter), TransferError, "base transfers with shop"),
+    (replaced(SealedReply, ciphertexts=[b"1"]), MessageError, "found keys for 1 other passive parties, wanted 0"),
+    (replaced(LatticeOffer, columns=0), LatticeError, "found 0 columns"),
+    (replaced(LatticeBlock, first=1), LatticeError, "rows arrive once, in order"),
+    (replaced(LatticeBlock, words=shorter), LatticeError, "lattice set-up with shop"),
+    (replaced(ArgmaxPieces, request=flipped), TransferError, "shop"),
+    (replaced(ArgmaxFlight, data=flipped), TransferError, "argmax 0 with shop: flight"),
+    (replaced(HiddenRouted, count=8), MessageError, "routing by shop: found"),
+    (replaced(HiddenRouted, sent=shorter), TransferError, "bytes of masked bits, wanted"),
+]
+
+PICKS: list[tuple[Any, str]] = [
+    (first_tree(tree=1), r"columns of shop: found trees \[1\], wanted \[0\]"),
+    (first_tree(used=shorter), "columns of shop: found .* bytes, wanted"),
+    (first_tree(withheld=pack_bytes(b"123456789")), "columns of shop: found 9 bytes, wanted"),
+]
+
+
+def said(monkeypatch: Any, change: Any, at: str, **settings: Any) -> VfxgbError:
+    return error_of(monkeypatch, change, at, "sealed", params_of("sealed"), n_estimators=1, **settings)
+
+
+@pytest.mark.parametrize(("change", "kind", "words"), FROM_ACTIVE, ids=[words for _, _, words in FROM_ACTIVE])
+def test_what_the_active_party_sends(monkeypatch: pytest.MonkeyPatch, change: Any, kind: Any, words: str) -> None:
+    error = said(monkeypatch, change, "bank")
+    assert isinstance(error, kind)
+    assert re.search(words, str(error)), str(error)
+
+
+@pytest.mark.parametrize(("change", "kind", "words"), FROM_PASSIVE, ids=[words for _, _, words in FROM_PASSIVE])
+def test_what_a_passive_party_sends(monkeypatch: pytest.MonkeyPatch, change: Any, kind: Any, words: str) -> None:
+    error = said(monkeypatch, change, "shop")
+    assert isinstance(error, kind)
+    assert re.search(words, str(error)), str(error)
+
+
+@pytest.mark.parametrize(("change", "words"), PICKS)
+def test_columns_that_take_part(monkeypatch: pytest.MonkeyPatch, change: Any, words: str) -> None:
+    error = said(monkeypatch, change, "shop", colsample_bytree=0.5)
+    assert isinstance(error, MessageError)
+    assert re.search(words, str(error)), str(error)
