@@ -17,7 +17,7 @@ from vfxgb.protocols.sealed.tournament import find_winners
 from vfxgb.two_party import Demand
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
-OPENED = "no sum of gradients was opened, to nobody: candidate splits were compared on shares"
+OPENED = "no sum of gradients was opened to anybody: candidate splits were compared on shares"
 ACTIVE_LEARNT = (
     "the active party learnt which rows of a node go left at each winning split of {parties}, also of winners that it "
     "refused, and how many candidate splits there are"
