@@ -37,13 +37,15 @@ END_SECONDS = 10.0
 class Live:
     """A session that is being served; `run` is known after its first words. When `done`, it uses no files any more.
 
-    `asked` says that the log has a line of what the peer wants, so that it gets one of the end, too.
+    `asked` says that the log has a line of what the peer wants, so that it gets one of the end, too; `over` that it has
+    that one.
     """
 
     session: Session
     run: str = ""
     asked: bool = False
     done: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
 
 
 class Server:
@@ -81,9 +83,12 @@ class Server:
                 except LinkTimeout:
                     continue
                 self._start(arrival)
-            ended = self._end_all()
+            left = self._end_all()
+        # Their links are closed now, so that the last line of each is a matter of moments.
+        ended = [live for live in left if live.done.is_set()]
+        _wait_for_all([live.over for live in ended])
         self.log.info("stopped", party=config.party)
-        return ended
+        return len(ended) == len(left)
 
     def ask_reload(self) -> None:
         """Read configuration and certificates again, soon. May be called by a signal handler."""
@@ -120,13 +125,14 @@ class Server:
             reason = f"{self.party.name} has no means to serve another session now; try again later"
             arrival.link.fail(LinkClosed(reason), tell=reason)
 
-    def _end_all(self) -> bool:
+    def _end_all(self) -> list[Live]:
+        """End all sessions, and return them. One that still computes is not `done`."""
         with self._lock:
             left = list(self._live)
         for live in left:
             live.session.link.begin_close()
-        end = time.monotonic() + END_SECONDS
-        return all(live.done.wait(max(0.0, end - time.monotonic())) for live in left)
+        _wait_for_all([live.done for live in left])
+        return left
 
     def _serve(self, live: Live) -> None:
         channel = live.session.channel
@@ -144,11 +150,12 @@ class Server:
             channel.abort(error)
         finally:
             channel.close()
-            with self._lock:
-                self._live.remove(live)
             if live.asked:
                 # The last line of a session: nothing more is computed, charged, given back or written because of it.
                 self.log.info("ended", peer=channel.peer, run=live.run)
+            live.over.set()
+            with self._lock:
+                self._live.remove(live)
 
     def _log_end(self, live: Live, error: BaseException) -> None:
         peer, run, text = live.session.channel.peer, live.run, str(error)
@@ -219,3 +226,10 @@ class Server:
                 raise CheckpointError(
                     f"{self.party.name} resuming run {run[:8]}: an older session of it is still computing; try again"
                 ).for_peer()
+
+
+def _wait_for_all(events: list[threading.Event]) -> None:
+    """Wait for them for at most END_SECONDS together."""
+    end = time.monotonic() + END_SECONDS
+    for event in events:
+        event.wait(max(0.0, end - time.monotonic()))
