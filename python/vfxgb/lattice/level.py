@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vfxgb import _native
 from vfxgb.errors import CapacityError, LatticeError
 from vfxgb.lattice.params import COLUMN_NORM_SQUARED, MAX_WEIGHT, LatticeParams
 
@@ -63,10 +64,8 @@ class Level:
         Raises LatticeError for rows that are not there, or do not ascend within a node.
         """
         step = f"summing nodes over the columns of {peer}"
-        self._check_rows(params, step)
-        u = self.weights.astype(np.float64)
-        norms = np.sqrt(self._by_node(u * u))
-        plus, minus = self._by_node(np.maximum(u, 0)), self._by_node(np.maximum(-u, 0))
+        squares, plus, minus = self._norms(params, step)
+        norms = np.sqrt(squares)
         sums = np.minimum(
             MAX_WEIGHT * np.maximum(plus, minus),
             np.sqrt(float(COLUMN_NORM_SQUARED * params.rows)) * norms + MAX_WEIGHT * np.abs(plus - minus),
@@ -83,22 +82,25 @@ class Level:
                     "again with more precision_bits"
                 )
 
-    def _check_rows(self, params: LatticeParams, step: str) -> None:
-        if len(self.rows) == 0:
-            return
-        low, high = int(self.rows.min()), int(self.rows.max())
+    def _norms(
+        self, params: LatticeParams, step: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+        """Sums of squares, of positive weights, and of negative ones, negated."""
+        try:
+            return _native.lattice.node_norms(self.offsets, self.rows, self.weights, params.rows)
+        except ValueError as error:
+            self._refuse_rows(params, step)
+            raise LatticeError(f"{step}: {error}") from None
+
+    def _refuse_rows(self, params: LatticeParams, step: str) -> None:
+        """Say what is wrong with rows that are not there, or do not ascend within a node."""
+        low, high = int(self.rows.min(initial=params.rows)), int(self.rows.max(initial=-1))
         if low < 0 or high >= params.rows:
             raise LatticeError(f"{step}: found rows {low} to {high}, wanted rows from 0 to {params.rows - 1}")
         first = np.zeros(len(self.rows), dtype=bool)
         first[self.offsets[:-1][self.offsets[:-1] < len(self.rows)]] = True
         if np.any((np.diff(self.rows) <= 0) & ~first[1:]):
             raise LatticeError(f"{step}: the rows of a node do not ascend, wanted each row once and in order")
-
-    def _by_node(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums over each node; exact where they are integers below 2^53."""
-        before: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(values)])
-        result: NDArray[np.float64] = np.diff(before[self.offsets])
-        return result
 
 
 def weight_scale(values: NDArray[np.float64], params: LatticeParams) -> float:

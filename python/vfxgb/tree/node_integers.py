@@ -35,16 +35,14 @@ def node_integers(
     words = random_words(seed, n_train, "integers", round_index, nodes.tree, depth)
     squares = node_squares(centred, place, m)[1]
     shift = np.array([_first_shift(each, n_train, score_bits) for each in squares], dtype=np.int32)
+    signs = coins(seed, round_index, nodes.tree, nodes.nodes).astype(np.int32)
     while True:
-        rounded = _native.gbdt.round_rows(centred, place, shift, words, threads)
+        rounded = _native.gbdt.round_rows(centred, place, shift, signs, words, threads)
         sums, squares = node_squares(rounded, place, m)
         fits = [fits_bits(*norms, n_train, score_bits) for norms in zip(sums, squares, strict=True)]
         if all(fits):
-            break
+            return rounded
         shift += ~np.array(fits)
-    signs = np.append(coins(seed, round_index, nodes.tree, nodes.nodes), np.int64(1))
-    # Rows of no open node are at place -1, the last sign.
-    return rounded * signs[place]
 
 
 def integer_pairs(integers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -89,4 +87,4 @@ def _places(nodes: LevelNodes, n_train: int) -> NDArray[np.int32]:
     most = max(int(leaves.max(initial=0)), int(nodes.nodes.max(initial=0)))
     position = np.full(most + 1, -1, dtype=np.int32)
     position[nodes.nodes] = np.arange(len(nodes.nodes), dtype=np.int32)
-    return position[leaves]
+    return position.take(leaves)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, LevelNodes, Proposals, WonNodes
 from vfxgb.lattice import Level
 from vfxgb.protocols.receive import receive
@@ -46,12 +47,12 @@ class SealedActive:
         self._pairs = gradients.arrays
         lines = list(self._lines.values())
         wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
-        for line, demand in zip(lines, wanted, strict=True):
-            offer_pieces(line.channel, line.correlations, demand)
-        for line, demand in zip(lines, wanted, strict=True):
-            with self._context.timings.phase("wait"):
+        with self._context.timings.phase("pieces"):
+            for line, demand in zip(lines, wanted, strict=True):
+                offer_pieces(line.channel, line.correlations, demand)
+            for line, demand in zip(lines, wanted, strict=True):
                 finish_pieces(line.channel, line.correlations, demand)
-            line.used = line.correlations.used
+                line.used = line.correlations.used
 
     def _wanted(self, line: ActiveLine, own: bool) -> Demand:
         """Pieces to be made for a round: what the one before has used, or what full trees take."""
@@ -101,7 +102,7 @@ class SealedActive:
     def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
         """`line`: for every row its bit at the split of its own node."""
         k = len(won.positions)
-        bits = nodes.gather_bits(won.positions, np.tile(line, k).tobytes())
+        bits = nodes.gather_bits(won.positions, line.tobytes())
         pairs = self._pairs[nodes.tree]
         left = nodes.left_sums(won.positions, memoryview(bits), pairs, self._context.threads)
         totals = np.ascontiguousarray(nodes.totals[won.positions])
@@ -126,15 +127,12 @@ def level_of(level: ActiveLevel, n_train: int) -> Level:
     for nodes in level.trees:
         assert nodes.integers is not None  # noqa: S101 - the grower makes them where there are score_bits
         leaves = nodes.partition.leaves()[:n_train]
-        slot = np.full(max(int(leaves.max(initial=0)), int(nodes.nodes.max())) + 1, len(nodes.nodes), dtype=np.uint16)
-        slot[nodes.nodes[nodes.order]] = np.arange(len(nodes.order), dtype=np.uint16)
-        taken = np.flatnonzero(nodes.integers)
-        slots = slot[leaves[taken]]
-        by_slot = taken[np.argsort(slots, kind="stable")]
-        counts = np.bincount(slots, minlength=len(nodes.order))[: len(nodes.order)]
-        offsets.append(offsets[-1][-1] + np.cumsum(counts, dtype=np.int64))
-        rows.append(by_slot.astype(np.int32))
-        weights.append(nodes.integers[by_slot].astype(np.int32))
+        slot = np.full(max(int(leaves.max(initial=0)), int(nodes.nodes.max())) + 1, -1, dtype=np.int32)
+        slot[nodes.nodes[nodes.order]] = np.arange(len(nodes.order), dtype=np.int32)
+        own, its_rows, its_weights = _native.lattice.nodes_of_leaves(leaves, slot, nodes.integers, len(nodes.order))
+        offsets.append(offsets[-1][-1] + own[1:])
+        rows.append(its_rows)
+        weights.append(its_weights)
     return Level(np.concatenate(offsets), np.concatenate(rows), np.concatenate(weights))
 
 
