@@ -9,15 +9,14 @@ from origins import origin
 FILE = "sealed_steps.json"
 # What would halve a step: what it is made of, and what would take half of that away.
 WOULD_HALVE = {
-    "sums over encrypted columns": "most of it reads 8 bytes a row and column from memory once a level, as fast as one "
-    "core can. Words of 43 to 48 bits kept in 6 bytes would save a quarter; more needs memory that is faster, or "
-    "fewer levels.",
-    "pieces of comparisons": "transfers by AES. A processor with VAES on registers of 512 bits makes them about four "
-    "times as fast; without it fewer `transfer_bits` do, for more bytes.",
+    "sums over encrypted columns": "most of it reads 8 bytes a row and column from memory once a level. Words of 43 to "
+    "48 bits kept in 6 bytes would take a quarter less; half takes faster memory.",
+    "pieces of comparisons": "transfers by AES. A processor with VAES makes them in less than half of the time; "
+    "without it fewer `transfer_bits` do, for more bytes.",
     "hidden routing": "transfers by AES again, for a row as many as the number of splits that won a level has bits. "
     "One a level would do if the passive party knew below which node each of its splits stands before rows are routed, "
     "also of splits that are refused; it is not told.",
-    "comparisons": "messages: about two hundred a tree, each with some Python on either side.",
+    "comparisons": "messages, each with some Python on either side. Fewer of them would.",
 }
 
 
