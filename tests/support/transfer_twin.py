@@ -138,22 +138,34 @@ def compress(key: int, column: list[int]) -> int:
 
 
 def prove(session: bytes, before: bytes, receiver: Extended) -> bytes:
-    key = hashlib.blake2b(before + receiver.sent, digest_size=16, key=session, person=b"vfxgb ot check 2").digest()
+    shown = before + part_digest(receiver.sent)
+    key = hashlib.blake2b(shown, digest_size=16, key=session, person=b"vfxgb ot check 3").digest()
     columns = [[group[i] for group in receiver.columns] for i in range(128)]
-    shown = b"".join(block(compress(number(key), column)) for column in columns)
-    digest = hashlib.blake2b(shown, digest_size=32, key=session, person=b"vfxgb ot columns").digest()
+    sums = b"".join(block(compress(number(key), column)) for column in columns)
+    digest = hashlib.blake2b(sums, digest_size=32, key=session, person=b"vfxgb ot columns").digest()
     return block(compress(number(key), receiver.choices)) + digest
+
+
+def part_digest(part: bytes) -> bytes:
+    """What stands for the long part of a request wherever it would be hashed."""
+    return hashlib.blake2b(part, digest_size=64, person=b"vfxgb ot part").digest()
 
 
 def before(digest: bytes, group: int, kind: int) -> bytes:
     return digest + group.to_bytes(8, "little") + bytes([kind])
 
 
-def seal(kind: int, k: int, session: bytes, domain: int, number_: int, group: int, payload: bytes) -> bytes:
-    data = b"VXOT" + bytes([3, kind, k, 0]) + domain.to_bytes(4, "little")
+def seal(
+    kind: int, k: int, session: bytes, domain: int, number_: int, group: int, payload: bytes, part: slice | None = None
+) -> bytes:
+    """`part`: of the payload, where it is hashed by its own digest."""
+    data = b"VXOT" + bytes([4, kind, k, 0]) + domain.to_bytes(4, "little")
     data += number_.to_bytes(8, "little") + group.to_bytes(8, "little") + hashlib.sha256(session).digest()[:8]
-    data += len(payload).to_bytes(8, "little") + payload
-    return data + hashlib.blake2b(data, digest_size=16, key=session).digest()
+    data += len(payload).to_bytes(8, "little")
+    hashed = payload
+    if part is not None:
+        hashed = payload[: part.start] + part_digest(payload[part]) + payload[part.stop :]
+    return data + payload + hashlib.blake2b(data + hashed, digest_size=16, key=session).digest()
 
 
 @dataclass(frozen=True)

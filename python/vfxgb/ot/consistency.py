@@ -18,7 +18,7 @@ MASK_GROUPS = 1
 CHOICE_BYTES = 16
 DIGEST_BYTES = 32
 PROOF_BYTES = CHOICE_BYTES + DIGEST_BYTES
-_WEIGHTS = b"vfxgb ot check 2"
+_WEIGHTS = b"vfxgb ot check 3"
 _COLUMNS = b"vfxgb ot columns"
 _SEEDS = b"vfxgb ot opening"
 
@@ -30,18 +30,21 @@ def seed_digest(session: bytes, opening: Bytes, check_blocks: bytes) -> bytes:
     return digest.digest()
 
 
-def prove(session: bytes, before: bytes, c: bytes, choices: bytes, t: NDArray[np.uint8], threads: int) -> bytes:
-    """The receiver's proof for its request c. `before`: what was fixed earlier; choices and t are of all groups."""
-    key = _weights(session, before, c)
+def prove(session: bytes, before: bytes, content: Bytes, choices: bytes, t: NDArray[np.uint8], threads: int) -> bytes:
+    """The receiver's proof for a request. `before`: what was fixed earlier; `content`: a digest of what it sends now.
+
+    choices and t are of all groups.
+    """
+    key = _weights(session, before, content)
     columns = _native.ot.compress_columns(key, t, threads)
     return _native.ot.compress(key, choices) + _digest(session, columns)
 
 
 def holds(
-    session: bytes, before: bytes, c: Bytes, q: NDArray[np.uint8], delta: bytes, proof: bytes, threads: int
+    session: bytes, before: bytes, content: Bytes, q: NDArray[np.uint8], delta: bytes, proof: bytes, threads: int
 ) -> bool:
     """Whether the sender finds the proof right."""
-    columns = _native.ot.compress_columns(_weights(session, before, c), q, threads)
+    columns = _native.ot.compress_columns(_weights(session, before, content), q, threads)
     own = np.frombuffer(columns, dtype=np.uint8).reshape(128, CHOICE_BYTES)
     bits = np.unpackbits(np.frombuffer(delta, dtype=np.uint8), bitorder="little")
     chosen = np.frombuffer(proof[:CHOICE_BYTES], dtype=np.uint8)
@@ -49,9 +52,9 @@ def holds(
     return _digest(session, theirs.tobytes()) == proof[CHOICE_BYTES:]
 
 
-def _weights(session: bytes, before: bytes, c: Bytes) -> bytes:
+def _weights(session: bytes, before: bytes, content: Bytes) -> bytes:
     digest = hashlib.blake2b(before, digest_size=16, key=session, person=_WEIGHTS)
-    digest.update(c)
+    digest.update(content)
     return digest.digest()
 
 

@@ -30,7 +30,7 @@ from vfxgb.ot.batch import ReceiverBatch, SenderBatch
 from vfxgb.ot.consistency import DIGEST_BYTES, MASK_GROUPS, PROOF_BYTES, holds, prove, seed_digest
 from vfxgb.ot.state import ReceiverState, SenderState, read_state
 from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, MAX_TRANSFER_BITS, pieces
-from vfxgb.ot.wire import OVERHEAD_BYTES, RANDOM_REQUEST, REQUEST, Bytes, Line, Place
+from vfxgb.ot.wire import OVERHEAD_BYTES, RANDOM_REQUEST, REQUEST, Bytes, Digested, Line, Place
 from vfxgb.threads import resolve_threads
 
 GROUP = 128
@@ -210,10 +210,10 @@ class Receiver(_Party):
                 seeds = seed_digest(self.session, opening, self._native.check_blocks)
                 opening += seeds
             kind = REQUEST if chosen else RANDOM_REQUEST
-            proof = b""
+            proof, content = b"", Digested.of(c)
             if self.settings.checked:
-                proof = prove(self.session, self._before(seeds, kind), c, r, t, self._threads)
-            request = self._line.seal(kind, place, self._position, opening, c, proof)
+                proof = prove(self.session, self._before(seeds, kind), content.digest, r, t, self._threads)
+            request = self._line.seal(kind, place, self._position, opening, content, proof)
             self._advance(place, size.groups)
             self._seeds = seeds
         bits = np.unpackbits(np.frombuffer(r, dtype=np.uint8), count=count, bitorder="little")
@@ -292,14 +292,14 @@ class Sender(_Party):
             self.check_place(place, count, f"{step}: answering {place}")
             size = self._size(count, chosen)
             kind = REQUEST if chosen else RANDOM_REQUEST
-            payload = self._line.unseal(request, kind, place, self._position, size.all, step)
+            sizes = size.opening, size.c, size.all - size.opening - size.c
+            first, content, proof = self._line.unseal_parts(request, kind, place, self._position, sizes, step)
             native, seeds, opening = self._native, self._seeds, self._opening
             if native is None:
-                native, seeds, opening = self._open(payload[: size.opening], step)
-            c, proof = payload[size.opening :][: size.c], bytes(payload[size.opening + size.c :])
-            q = native.extend(self._position, chosen, c, self._threads)
-            before = self._before(seeds, kind)
-            if self.settings.checked and not holds(self.session, before, c, q, self.delta, proof, self._threads):
+                native, seeds, opening = self._open(first, step)
+            q = native.extend(self._position, chosen, content.data, self._threads)
+            shown = self._before(seeds, kind), content.digest
+            if self.settings.checked and not holds(self.session, *shown, q, self.delta, bytes(proof), self._threads):
                 self._broken = "an earlier request did not pass its check"
                 raise TransferError(
                     f"{step}: the request for {place} does not pass its check, wanted one choice in each transfer; the "

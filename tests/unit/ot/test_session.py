@@ -137,7 +137,7 @@ def change(data: bytes, at: int, how: Callable[[int], int] = lambda byte: byte ^
         (lambda data: data[:30], "no block of transfers"),
         (lambda data: b"", "no block of transfers"),
         (lambda data: change(data, 0), "no block of transfers"),
-        (lambda data: change(data, 4), "of version 3"),
+        (lambda data: change(data, 4), "of version 4"),
         (lambda data: change(data, 5, lambda _: 2), "found corrections, wanted a request"),
         (lambda data: change(data, 5, lambda _: 9), "unknown kind 9"),
         (lambda data: change(data, 6), "found transfers with transfer_bits=7, wanted 6"),

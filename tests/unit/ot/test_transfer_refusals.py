@@ -11,6 +11,7 @@ from dealt_transfers import OPENING, OVERHEAD, SESSION, connect, dealt, make
 from vfxgb.errors import TransferError
 from vfxgb.ot import Place, Receiver, Sender, TransferSettings
 from vfxgb.ot.state import AHEAD_GROUPS, PositionFile
+from vfxgb.ot.wire import Digested
 
 PLACE = Place(0, 0)
 
@@ -25,7 +26,7 @@ def change(data: bytes, at: int, how: Callable[[int], int] = lambda byte: byte ^
         (lambda data: data[:-1], "wanted 6220"),
         (lambda data: data + b"\0", "wanted 6220"),
         (lambda data: data[:30], "no block of transfers"),
-        (lambda data: change(data, 4), "of version 3"),
+        (lambda data: change(data, 4), "of version 4"),
         (lambda data: change(data, 5, lambda _: 1), "found a request, wanted a request of random transfers"),
         (lambda data: change(data, 6), "found transfers with transfer_bits=5, wanted 4"),
         (lambda data: change(data, 8), "found block 0 of domain 1"),
@@ -103,7 +104,7 @@ def test_seeds_that_fit_no_tree_end_the_session() -> None:
     payload = bytearray(request[44:-16])
     payload[0] ^= 1  # both sums of a level: the sender reads one of them
     payload[16] ^= 1
-    forged = receiver._line.seal(3, PLACE, 0, bytes(payload))
+    forged = receiver._line.seal(3, PLACE, 0, bytes(payload[:OPENING]), Digested.of(bytes(payload[OPENING:])))
     with pytest.raises(TransferError, match=r"transfers with bank: the seeds do not pass their check.*is over"):
         sender.answer(PLACE, 10, forged)
     with pytest.raises(TransferError, match="the seeds did not pass their check; start a new session"):

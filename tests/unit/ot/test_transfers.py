@@ -42,12 +42,13 @@ def test_every_byte(monkeypatch: pytest.MonkeyPatch, bits: int, checked: bool, p
             named = [twin.number(packed[i : i + 16]) for i in range(0, len(packed), 16)]
         wanted = twin.extend(trees, position, groups, named)
         kind = 1 if chosen else 3
-        payload = (twin.opening(trees) + digest if block == 0 else b"") + wanted.sent
+        opening = twin.opening(trees) + digest if block == 0 else b""
+        payload, part = opening + wanted.sent, slice(len(opening), len(opening) + len(wanted.sent))
         if checked:
             payload += twin.prove(SESSION, twin.before(digest, position, kind), wanted)
         place = Place(7, block)
         request, own = receiver.request(place, count, None if choices is None else pack_choices(choices))
-        assert request == twin.seal(kind, bits, SESSION, 7, block, position, payload)
+        assert request == twin.seal(kind, bits, SESSION, 7, block, position, payload, part)
         batch = sender.answer(place, count, request, chosen)
         t, r = own.correlated()
         assert numbers(t) == wanted.rows[:count]
