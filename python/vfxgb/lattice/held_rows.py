@@ -4,9 +4,8 @@ Nothing here is secret to the active party, and nothing depends on masks: sums o
 of all rows. A shard may begin and end within a block of the ring: it makes the elements of all blocks that it has rows
 of, and rows that it lacks have weight 0 there.
 
-In memory the transformed elements of a row take 24 or 40 bytes (rings of 48 or 64 bits), beside 8 a column. Mapped rows
-are summed in groups; of each group the elements are made again, which takes a tenth of the time, and what was read of
-the file is given back.
+In memory the transformed elements of a row take 32 or 40 bytes (rings of 48 or 64 bits), beside 8 a column. Mapped rows
+are summed in groups; of each group the elements are made again, and what was read of the file is given back.
 """
 
 from collections.abc import Iterator
