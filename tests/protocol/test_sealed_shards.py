@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from network_runs import NetworkChannels, Town
 from protocol_variants import params_of
 from simulated_runs import fit_tables
 from vfxgb.engine.base import Engine
@@ -82,6 +83,17 @@ def test_the_twin_in_shards(make_problem: Any, train: Any, model_of: Any) -> Non
     expected = {**model_of(train(problem, HIDDEN, 3)), "margins": []}
     result = train(problem, HIDDEN, 3, engine=FILES)
     assert model_of(type(result)(**{**vars(result), "margins": np.zeros(0)})) == expected
+
+
+def test_the_same_over_tls(same_as_twin: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    channels = NetworkChannels(Town(tmp_path))
+    monkeypatch.setattr(simulate, "memory_channels", channels)
+    try:
+        same_as_twin("missing", FILES, 3)
+    finally:
+        channels.close()
+    # The twin's, and those of the run in shards.
+    assert len(channels.links) == 4
 
 
 @pytest.mark.parametrize("shards_first", [False, True])

@@ -58,7 +58,10 @@ class LevelSums:
 
 
 class HeldRows:
-    """Rows `first` to `stop` - 1 of a set-up. `file`: a new file to map in place of memory."""
+    """Rows `first` to `stop` - 1 of a set-up. `file`: a new file to map in place of memory.
+
+    Raises LatticeError for rows that are not there, and where there is no room for the columns.
+    """
 
     def __init__(
         self, setup: ColumnSetup, first: int, stop: int, file: Path | None = None, threads: int | None = None
@@ -72,7 +75,17 @@ class HeldRows:
         self._threads = resolve_threads(threads)
         self._mapped = file is not None
         self._elements = None if self._mapped else self._make_elements(first, stop)
-        self._columns = _native.lattice.Columns(first, stop - first, setup.columns, None if file is None else str(file))
+        try:
+            self._columns = _native.lattice.Columns(
+                first, stop - first, setup.columns, None if file is None else str(file)
+            )
+        except (OSError, MemoryError) as error:
+            gigabytes = 8e-9 * setup.columns * (stop - first)
+            raise LatticeError(
+                f"keeping encrypted columns: {setup.columns} columns of {stop - first:,} rows take {gigabytes:,.1f} GB,"
+                f" which cannot be had ({error}); agree on fewer bins, or use memory_limit with an engine_folder that "
+                "has room"
+            ) from None
         self._written = 0
 
     def _make_elements(self, first: int, stop: int) -> _native.lattice.Elements:
@@ -108,21 +121,20 @@ class HeldRows:
         """The sums of a level over these rows."""
         own = level if self.first == 0 and self.stop == self._setup.params.rows else level.part(self.first, self.stop)
         if self._elements is not None:
-            return self._sum(own, self._elements)
+            return LevelSums(*self._sum(own, self._elements), own.norms())
         ring, nodes = self._setup.params.ring, own.count
         w = np.zeros((nodes, ring.degree), dtype=np.uint64)
         x = np.zeros((nodes, self._setup.columns), dtype=np.uint64)
         for begin, end in self._groups():
-            some = self._sum(own.part(begin, end), self._make_elements(begin, end))
-            w += some.w
-            x += some.x
+            more_w, more_x = self._sum(own.part(begin, end), self._make_elements(begin, end))
+            w += more_w
+            x += more_x
             self._columns.drop()
         return LevelSums(w, x, own.norms())
 
-    def _sum(self, level: Level, elements: _native.lattice.Elements) -> LevelSums:
+    def _sum(self, level: Level, elements: _native.lattice.Elements) -> tuple[Words, Words]:
         w = elements.correlate(level.offsets, level.rows, level.weights, self._threads)
-        x = self._columns.sums(level.offsets, level.rows, level.weights, self._threads)
-        return LevelSums(w, x, level.norms())
+        return w, self._columns.sums(level.offsets, level.rows, level.weights, self._threads)
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows, whole blocks as far as they are here, that go through memory together."""

@@ -13,7 +13,16 @@ from lattice_runs import Table, draw_level, fitting, parties
 from property_tests import examples
 from vfxgb import _native
 from vfxgb.errors import CapacityError, LatticeError
-from vfxgb.lattice import HolderSettings, Level, RingChoice, choose_params, open_sums, weight_scale
+from vfxgb.lattice import (
+    ColumnSetup,
+    HeldRows,
+    HolderSettings,
+    Level,
+    RingChoice,
+    choose_params,
+    open_sums,
+    weight_scale,
+)
 
 
 @given(
@@ -103,6 +112,16 @@ def test_columns_in_a_mapped_file(tmp_path) -> None:
         both.set_up()
         level = draw_level(both.holder, 3, 4)
         np.testing.assert_array_equal(both.sums(level), table.sums(level))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["columns", "missing/columns"])
+def test_columns_that_there_is_no_room_for(name: str, tmp_path) -> None:
+    """240 terabytes, as a passive party may offer, and a folder that is gone."""
+    setup = ColumnSetup(choose_params(10**9), bytes(32), 30_000)
+    rows = setup.params.rows if name == "columns" else 10
+    with pytest.raises(LatticeError, match=r"keeping encrypted columns: 30000 columns of .* GB, which cannot be had"):
+        HeldRows(setup, 0, rows, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
