@@ -63,9 +63,12 @@ def test_shards_in_files(case, name, same_model) -> None:
         same_model(case, name, FILES)
 
 
-@pytest.mark.parametrize("name", ["batch_he", "ot_shares"])
+ON_CLUSTERS = ["missing multiclass", "subsample", "goss", "told goss", "min bucket rows", "colsample bynode"]
+
+
 @pytest.mark.parametrize(
-    "case_name", ["missing multiclass", "subsample", "goss", "told goss", "min bucket rows", "colsample bynode"]
+    ("case_name", "name"),
+    [(case, name) for case in ON_CLUSTERS for name in ("batch_he", "ot_shares", "sealed") if allows(name, case)],
 )
 def test_shards_on_a_cluster(case_name, name, same_model, dask_client) -> None:
     same_model(case_name, name, on(dask_client, workers_hold_key=True), n_estimators=2, max_depth=3)
@@ -81,7 +84,7 @@ def test_workers_without_the_key(name, same_model, dask_client) -> None:
         same_model("weights", name, on(dask_client), 3, n_estimators=2, max_depth=3)
 
 
-@pytest.mark.parametrize("name", ["batch_he", "ot_shares"])
+@pytest.mark.parametrize("name", ["batch_he", "ot_shares", "sealed"])
 @pytest.mark.parametrize("shards", [1, 2, 7, 40])
 def test_any_number_of_shards(shards, name, same_model) -> None:
     same_model("missing", name, EngineSettings(memory_limit="300MB", shards=shards))

@@ -12,10 +12,12 @@ import pytest
 from network_runs import NetworkChannels, Town
 from protocol_variants import params_of
 from simulated_runs import fit_tables
+from vfxgb.engine import split_bits
 from vfxgb.engine.base import Engine
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import EngineError
+from vfxgb.protocols.sealed import routed
 from vfxgb.train import active, simulate
 
 HIDDEN = "plain, nodes hidden"
@@ -83,6 +85,20 @@ def test_the_twin_in_shards(make_problem: Any, train: Any, model_of: Any) -> Non
     expected = {**model_of(train(problem, HIDDEN, 3)), "margins": []}
     result = train(problem, HIDDEN, 3, engine=FILES)
     assert model_of(type(result)(**{**vars(result), "margins": np.zeros(0)})) == expected
+
+
+@pytest.mark.parametrize("settings", [EngineSettings(), FILES], ids=["memory", "files"])
+def test_questions_about_rows_end_elsewhere_than_shards(
+    settings: EngineSettings, same_as_twin: Any, train: Any, make_problem: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many rows that their transfers are several batches: here of 64 transfers each."""
+    monkeypatch.setattr(routed, "MAX_BATCH", 64)
+    monkeypatch.setattr(split_bits, "WINDOW_BYTES", 200)
+    problem = make_problem("missing multiclass", score_bits=BITS, n_estimators=1, max_depth=2)
+    ledger = train(problem, "sealed", engine=settings).ledger
+    # There are two levels.
+    assert sum(entry.messages for entry in ledger.entries if entry.message == "hidden-route") > 10
+    same_as_twin("missing multiclass", settings)
 
 
 def test_the_same_over_tls(same_as_twin: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,8 +48,8 @@ class MemorySplitBits:
 
     def part(self, first: int, stop: int, places: NDArray[np.integer] | None = None) -> NDArray[np.uint8]:
         """See SplitBits."""
-        own = self._bits if places is None else self._bits[places]
-        bits = own[:, first // 8 : -(-stop // 8)].copy()
+        own = self._bits[:, first // 8 : -(-stop // 8)]
+        bits = own.copy() if places is None else own[places]
         if stop % 8:
             bits[:, -1] &= (1 << stop % 8) - 1
         return bits
