@@ -201,14 +201,6 @@ def test_the_ledger_has_a_verdict(make_problem, train) -> None:
     assert not ledger.small_sums
 
 
-def test_shards_are_refused_by_name(make_problem, train) -> None:
-    from vfxgb.engine.settings import EngineSettings
-    from vfxgb.errors import VfxgbError
-
-    with pytest.raises(VfxgbError, match="sealed"):
-        train(make_problem("binary"), "sealed", engine=EngineSettings(memory_limit="300MB", shards=3))
-
-
 def test_a_constant_table_takes_part_and_wins_nothing(make_problem, train) -> None:
     problem = make_problem("binary")
     problem.X[:, 3:] = 1.0

@@ -1,6 +1,8 @@
 """Sums of both parties' shares against plaintext: exact whatever the rows, columns, precision, ring, threads, loops."""
 
+import functools
 import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -80,9 +82,12 @@ def test_sums_of_shards_add_up() -> None:
         level = draw_level(both.holder, 5, 4)
         both.holder.check(level)
         parts = [shard.sums(level) for shard in shards]
-        for got, wanted in zip(map(sum, zip(*parts, strict=True)), everything.sums(level), strict=True):
-            np.testing.assert_array_equal(got, wanted)
-        nodes, shares = both.holder.mask(parts)
+        added, wanted = functools.reduce(operator.add, parts), everything.sums(level)
+        for name in ("w", "x"):
+            np.testing.assert_array_equal(getattr(added, name), getattr(wanted, name))
+        for name in ("squares", "plus", "minus"):
+            np.testing.assert_array_equal(getattr(added.norms, name), getattr(wanted.norms, name))
+        nodes, shares = both.holder.mask(added)
         total = shares.x + both.owner.shares(nodes)
         np.testing.assert_array_equal(open_sums(total, both.holder.params), table.sums(level)[shares.order])
         with pytest.raises(LatticeError, match="in shards"):
@@ -99,6 +104,18 @@ def test_columns_in_a_mapped_file(tmp_path) -> None:
         level = draw_level(both.holder, 3, 4)
         np.testing.assert_array_equal(both.sums(level), table.sums(level))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mapped_file_is_read_again_after_it_was_given_back(tmp_path) -> None:
+    generator = np.random.default_rng(4)
+    words = generator.integers(0, 1 << 64, (70, 11), dtype=np.uint64)
+    for file in (None, str(tmp_path / "columns")):
+        columns = _native.lattice.Columns(0, 70, 11, file)
+        columns.set_rows(0, words)
+        columns.drop()
+        np.testing.assert_array_equal(columns.rows(0, 70), words)
+        # Rows are padded to whole cache lines.
+        assert columns.nbytes == 70 * 16 * 8
 
 
 def test_noise_is_what_the_parameters_say() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, LevelNodes, Proposals, WonNodes
-from vfxgb.lattice import Level
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samples_columns, set_up_lines
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
@@ -14,6 +13,8 @@ from vfxgb.protocols.sealed.messages import SealedColumns
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
 from vfxgb.protocols.sealed.routed import learn_bits
 from vfxgb.protocols.sealed.tournament import find_winners
+from vfxgb.rows.encrypted_columns import SlotRows
+from vfxgb.rows.parts import Pairs
 from vfxgb.two_party import Demand
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
@@ -35,7 +36,7 @@ class SealedActive:
         self._context = context
         self._settings = argmax_settings(context)
         self._lines: dict[str, ActiveLine] = {}
-        self._pairs: list[NDArray[np.int64]] = []
+        self._pairs: Sequence[Pairs] = ()
         parties = ", ".join(context.channels)
         context.remarks.extend(each.format(parties=parties) for each in (OPENED, ACTIVE_LEARNT, PASSIVE_LEARNT))
 
@@ -43,7 +44,7 @@ class SealedActive:
         """Set up if that was not done, and make pieces for the comparisons of the round."""
         if not self._lines:
             self._lines = set_up_lines(self._context, self._settings)
-        self._pairs = gradients.arrays
+        self._pairs = gradients.pairs
         lines = list(self._lines.values())
         wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
         for line, demand in zip(lines, wanted, strict=True):
@@ -64,9 +65,9 @@ class SealedActive:
     def open_level(self, level: ActiveLevel) -> None:
         """Send every passive party the masked nodes of the level, in the order of slots."""
         with self._context.timings.phase("sums"):
-            nodes = level_of(level, self._context.n_train)
+            trees = [_slot_rows(nodes) for nodes in level.trees]
             for line in self._lines.values():
-                message, shares = line.holder.sum(nodes, shuffle=False)
+                message, shares = line.holder.mask(line.columns.sums(trees), shuffle=False)
                 line.shares = shares.x
                 line.channel.send(message)
 
@@ -100,42 +101,27 @@ class SealedActive:
 
     def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
         """`line`: for every row its bit at the split of its own node."""
-        k = len(won.positions)
-        bits = nodes.gather_bits(won.positions, np.tile(line, k).tobytes())
-        pairs = self._pairs[nodes.tree]
-        left = nodes.left_sums(won.positions, memoryview(bits), pairs, self._context.threads)
+        bits = nodes.gather_bits(won.positions, line.tobytes())
+        left = nodes.left_sums(won.positions, bits, self._pairs[nodes.tree])
         totals = np.ascontiguousarray(nodes.totals[won.positions])
         gains = nodes.rule.score(left[:, None, :], totals, None, None, None)[0]
-        return LeftRows(left, np.zeros(k, dtype=np.int8), bits, gains)
+        return LeftRows(left, np.zeros(len(left), dtype=np.int8), bits, gains)
 
     def end_tree(self) -> None:
         """Forget the gradients and shares."""
-        self._pairs = []
+        self._pairs = ()
         for line in self._lines.values():
             line.shares = np.zeros((0, 0), dtype=np.uint64)
 
     def close(self) -> None:
-        """End the threads that make masks."""
+        """End the threads that make masks, and forget the columns."""
         for line in self._lines.values():
-            line.holder.close()
+            line.close()
 
 
-def level_of(level: ActiveLevel, n_train: int) -> Level:
-    """The slots of all trees of a level, one after the other, with the integers of their rows that are not 0."""
-    offsets, rows, weights = [np.zeros(1, dtype=np.int64)], [], []
-    for nodes in level.trees:
-        assert nodes.integers is not None  # noqa: S101 - the grower makes them where there are score_bits
-        leaves = nodes.partition.leaves()[:n_train]
-        slot = np.full(max(int(leaves.max(initial=0)), int(nodes.nodes.max())) + 1, len(nodes.nodes), dtype=np.uint16)
-        slot[nodes.nodes[nodes.order]] = np.arange(len(nodes.order), dtype=np.uint16)
-        taken = np.flatnonzero(nodes.integers)
-        slots = slot[leaves[taken]]
-        by_slot = taken[np.argsort(slots, kind="stable")]
-        counts = np.bincount(slots, minlength=len(nodes.order))[: len(nodes.order)]
-        offsets.append(offsets[-1][-1] + np.cumsum(counts, dtype=np.int64))
-        rows.append(by_slot.astype(np.int32))
-        weights.append(nodes.integers[by_slot].astype(np.int32))
-    return Level(np.concatenate(offsets), np.concatenate(rows), np.concatenate(weights))
+def _slot_rows(nodes: LevelNodes) -> SlotRows:
+    assert nodes.integers is not None  # noqa: S101 - the grower makes them where there are score_bits
+    return SlotRows(nodes.partition, np.ascontiguousarray(nodes.nodes[nodes.order]), nodes.integers)
 
 
 def _scores(own: Proposals) -> NDArray[np.int64]:

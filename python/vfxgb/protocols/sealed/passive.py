@@ -92,9 +92,19 @@ class SealedPassive:
             raise MessageError(f"{what}: found slots {asked} of trees, wanted those that this party has won, {wanted}")
         columns = [self._won[wins.tree][wins.slots] for wins in won]
         self._limits.enter(np.concatenate(columns))
-        lines = [self._columns.lines(each) for each in columns]
-        tell_bits(self._context, self._started().routing, depth, lines, self._context.rows.n_rows)
+        self._tell_bits(depth, columns)
         return [self._columns.resolve(each) for each in columns]
+
+    def _tell_bits(self, depth: int, columns: Sequence[NDArray[np.int64]]) -> None:
+        """`columns`: those that won, tree by tree."""
+        every = np.concatenate(columns)
+        tell_bits(
+            self._context,
+            self._started().routing,
+            depth,
+            [len(each) for each in columns],
+            lambda first, stop: self._columns.lines(every, first, stop),
+        )
 
     def _started(self) -> PassiveLine:
         if self._line is None:

@@ -75,6 +75,7 @@ SPEC = ProtocolSpec(
         "out, or take protocol 'batch_he'",
     },
     shows_sums=False,
+    sharded=True,
     shows_nodes=False,
     local_params=("coins", "order_seed", "setup_dir", "max_runs", "max_wins", "max_won_columns"),
     wire_cost=sealed_cost,
