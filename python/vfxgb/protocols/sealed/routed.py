@@ -22,7 +22,7 @@ def learn_bits(
     Raises MessageError, TransferError for answers that are none.
     """
     routed = Level(np.array([len(each.positions) for each in won], dtype=np.int32))
-    wanted = np.stack([_entries(level, each) for each in won])
+    wanted = np.stack([entries_of(level, each) for each in won])
     taken = []
     with context.timings.phase("route"):
         for first, count in _parts(routed, wanted.shape[1]):
@@ -64,7 +64,7 @@ def tell_bits(
         context.channel.send(HiddenRouted(depth, first, count, len(groups), pack_bytes(sent)))
 
 
-def _entries(level: ActiveLevel, won: WonNodes) -> NDArray[np.uint16]:
+def entries_of(level: ActiveLevel, won: WonNodes) -> NDArray[np.uint16]:
     """For every row which of the splits it stands before, from 1 on; 0 for none."""
     nodes = level.trees[won.index]
     leaves = nodes.partition.leaves()
