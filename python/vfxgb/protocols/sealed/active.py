@@ -11,6 +11,7 @@ from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samp
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
+from vfxgb.protocols.sealed.recorded import note_left
 from vfxgb.protocols.sealed.routed import learn_bits
 from vfxgb.protocols.sealed.tournament import find_winners
 from vfxgb.rows.encrypted_columns import SlotRows
@@ -97,6 +98,8 @@ class SealedActive:
         """See HiddenActiveRole."""
         line = self._lines[party]
         lines = learn_bits(self._context, line.channel, line.routing, level, won)
+        for each, bits in zip(won, lines, strict=True):
+            note_left(self._context, party, level, each, bits)
         return [self._left(level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
 
     def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
