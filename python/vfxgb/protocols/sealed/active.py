@@ -44,16 +44,25 @@ class SealedActive:
     def begin_tree(self, gradients: Gradients) -> None:
         """Set up if that was not done, and make pieces for the comparisons of the round."""
         if not self._lines:
-            self._lines = set_up_lines(self._context, self._settings)
+            self._set_up()
         self._pairs = gradients.pairs
         lines = list(self._lines.values())
         wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
-        for line, demand in zip(lines, wanted, strict=True):
-            offer_pieces(line.channel, line.correlations, demand)
-        for line, demand in zip(lines, wanted, strict=True):
-            with self._context.timings.phase("wait"):
+        with self._context.timings.phase("pieces"):
+            for line, demand in zip(lines, wanted, strict=True):
+                offer_pieces(line.channel, line.correlations, demand)
+            for line, demand in zip(lines, wanted, strict=True):
                 finish_pieces(line.channel, line.correlations, demand)
-            line.used = line.correlations.used
+                line.used = line.correlations.used
+
+    def _set_up(self) -> None:
+        """Set up with all passive parties, and count the bytes of that."""
+        context = self._context
+        before = sum(channel.traffic.total_bytes for channel in context.channels.values())
+        with context.timings.phase("set-up"):
+            self._lines = set_up_lines(context, self._settings)
+        after = sum(channel.traffic.total_bytes for channel in context.channels.values())
+        context.timings.count("set-up bytes", after - before)
 
     def _wanted(self, line: ActiveLine, own: bool) -> Demand:
         """Pieces to be made for a round: what the one before has used, or what full trees take."""

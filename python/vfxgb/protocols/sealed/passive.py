@@ -39,7 +39,8 @@ class SealedPassive:
         if self._line is None:
             self._line = set_up_line(self._context, self._columns)
         self._features = {tree.tree: tree.features for tree in trees}
-        answer_pieces(self._context.channel, self._line.correlations)
+        with self._context.timings.phase("pieces"):
+            answer_pieces(self._context.channel, self._line.correlations)
 
     def open_level(self, level: SlotLevel) -> None:
         """Compare the candidates of every slot with those of the others, on shares."""
