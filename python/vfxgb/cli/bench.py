@@ -20,11 +20,13 @@ from vfxgb.bench.scale.results import read_costs
 from vfxgb.bench.script_folders import results_folder, scripts_folder
 from vfxgb.bench.train import measure as train
 from vfxgb.bench.train import report as train_report
+from vfxgb.bench.train.shapes import ALL_BARS, BARS, Shape, read_shapes
 from vfxgb.cli.exits import BUG, OK
 from vfxgb.cli.output import write_json
 from vfxgb.cli.parser import Commands, OneLineParser, positive_int
 from vfxgb.crypto import scheme_names
 from vfxgb.crypto.sizes import MAX_BITS, MIN_BITS
+from vfxgb.errors import ParameterError
 
 
 def add(commands: Commands) -> None:
@@ -85,6 +87,14 @@ def _add_train(topics: Commands) -> None:
         default=(),
         metavar="NAMES",
         help="comma-separated, such as plain,ldp,ldp:mechanism=laplace:epsilon=1; the first is the measure",
+    )
+    parser.add_argument(
+        "--shapes",
+        type=shape_list,
+        default=(),
+        metavar="SHAPES",
+        help=f"generated tables for --protocols, comma-separated, such as {BARS[0]}; {ALL_BARS}: four of them, with "
+        "medians, flights, and time and bytes by step",
     )
     parser.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
     _add_json(parser)
@@ -194,6 +204,14 @@ def int_list(text: str) -> tuple[int, ...]:
     if len(set(numbers)) != len(numbers):
         raise argparse.ArgumentTypeError(f"found {text!r}, wanted every number once")
     return numbers
+
+
+def shape_list(text: str) -> tuple[Shape, ...]:
+    """Shapes of generated tables."""
+    try:
+        return read_shapes(text)
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def names_in(text: str) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class DataSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ProtocolSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How gradients and sums are protected."""
 
-    name: Annotated[str, Meta(description="The protocol; the active party chooses it.")] = "ot_shares"
+    name: Annotated[str, Meta(description="The protocol; the active party chooses it.")] = "sealed"
     params: Annotated[dict[str, Any], Meta(description="The protocol's parameters, which are sent to all.")] = {}
     local: Annotated[
         dict[str, Any], Meta(description="The protocol's parameters that are each party's own and never sent.")

@@ -11,6 +11,7 @@ from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samp
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
+from vfxgb.protocols.sealed.recorded import note_left
 from vfxgb.protocols.sealed.routed import learn_bits
 from vfxgb.protocols.sealed.tournament import find_winners
 from vfxgb.rows.encrypted_columns import SlotRows
@@ -43,16 +44,25 @@ class SealedActive:
     def begin_tree(self, gradients: Gradients) -> None:
         """Set up if that was not done, and make pieces for the comparisons of the round."""
         if not self._lines:
-            self._lines = set_up_lines(self._context, self._settings)
+            self._set_up()
         self._pairs = gradients.pairs
         lines = list(self._lines.values())
         wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
-        for line, demand in zip(lines, wanted, strict=True):
-            offer_pieces(line.channel, line.correlations, demand)
-        for line, demand in zip(lines, wanted, strict=True):
-            with self._context.timings.phase("wait"):
+        with self._context.timings.phase("pieces"):
+            for line, demand in zip(lines, wanted, strict=True):
+                offer_pieces(line.channel, line.correlations, demand)
+            for line, demand in zip(lines, wanted, strict=True):
                 finish_pieces(line.channel, line.correlations, demand)
-            line.used = line.correlations.used
+                line.used = line.correlations.used
+
+    def _set_up(self) -> None:
+        """Set up with all passive parties, and count the bytes of that."""
+        context = self._context
+        before = sum(channel.traffic.total_bytes for channel in context.channels.values())
+        with context.timings.phase("set-up"):
+            self._lines = set_up_lines(context, self._settings)
+        after = sum(channel.traffic.total_bytes for channel in context.channels.values())
+        context.timings.count("set-up bytes", after - before)
 
     def _wanted(self, line: ActiveLine, own: bool) -> Demand:
         """Pieces to be made for a round: what the one before has used, or what full trees take."""
@@ -97,6 +107,8 @@ class SealedActive:
         """See HiddenActiveRole."""
         line = self._lines[party]
         lines = learn_bits(self._context, line.channel, line.routing, level, won)
+        for each, bits in zip(won, lines, strict=True):
+            note_left(self._context, party, level, each, bits)
         return [self._left(level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
 
     def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:

@@ -167,8 +167,7 @@ def _open_columns(
         done, rows = holder.rows_done, context.n_train
         while done < rows:
             block = receive(context, channel, LatticeBlock, what)
-            with context.timings.phase("set up"):
-                holder.add(block)
-                columns.fill(block)
+            holder.add(block)
+            columns.fill(block)
             done = block.first + block.rows
             context.progress(f"encrypted columns of {party}", done, rows)

@@ -15,6 +15,7 @@ from vfxgb.protocols.sealed.limits import WinLimits
 from vfxgb.protocols.sealed.passive_line import PassiveLine, set_up_line
 from vfxgb.protocols.sealed.passive_tournament import find_own_winners
 from vfxgb.protocols.sealed.pieces import answer_pieces
+from vfxgb.protocols.sealed.recorded import note_won
 from vfxgb.protocols.sealed.routed import tell_bits
 from vfxgb.two_party import NOT_YOURS
 
@@ -38,7 +39,8 @@ class SealedPassive:
         if self._line is None:
             self._line = set_up_line(self._context, self._columns)
         self._features = {tree.tree: tree.features for tree in trees}
-        answer_pieces(self._context.channel, self._line.correlations)
+        with self._context.timings.phase("pieces"):
+            answer_pieces(self._context.channel, self._line.correlations)
 
     def open_level(self, level: SlotLevel) -> None:
         """Compare the candidates of every slot with those of the others, on shares."""
@@ -82,7 +84,7 @@ class SealedPassive:
             return winners
         return np.where(winners == NOT_YOURS, NOT_YOURS, pick.columns[winners])
 
-    def tell_left(self, round_index: int, depth: int, won: Sequence[SlotWins]) -> Sequence[Resolved]:  # noqa: ARG002
+    def tell_left(self, round_index: int, depth: int, won: Sequence[SlotWins]) -> Sequence[Resolved]:
         """Answer for all rows at the splits that won; the active party takes the bits that it has chosen."""
         what = f"{self._context.party} choosing splits"
         asked = {wins.tree: wins.slots.tolist() for wins in won}
@@ -93,7 +95,10 @@ class SealedPassive:
         columns = [self._won[wins.tree][wins.slots] for wins in won]
         self._limits.enter(np.concatenate(columns))
         self._tell_bits(depth, columns)
-        return [self._columns.resolve(each) for each in columns]
+        resolved = [self._columns.resolve(each) for each in columns]
+        for wins, splits in zip(won, resolved, strict=True):
+            note_won(self._context, round_index, depth, wins.tree, splits)
+        return resolved
 
     def _tell_bits(self, depth: int, columns: Sequence[NDArray[np.int64]]) -> None:
         """`columns`: those that won, tree by tree."""

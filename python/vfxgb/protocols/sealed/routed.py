@@ -23,7 +23,7 @@ def learn_bits(
     Raises MessageError, TransferError for answers that are none.
     """
     routed = Level(np.array([len(each.positions) for each in won], dtype=np.int32))
-    wanted = [_entries(level, each) for each in won]
+    wanted = [entries_of(level, each) for each in won]
     taken = []
     with context.timings.phase("route"):
         for first, count in _parts(routed, context.rows.n_rows):
@@ -67,7 +67,7 @@ def tell_bits(
         context.channel.send(HiddenRouted(depth, first, count, len(splits), pack_bytes(sent)))
 
 
-def _entries(level: ActiveLevel, won: WonNodes) -> Entries:
+def entries_of(level: ActiveLevel, won: WonNodes) -> Entries:
     """For every row which of the splits it stands before, from 1 on; 0 for none."""
     nodes = level.trees[won.index]
     return nodes.partition.entries(np.ascontiguousarray(nodes.nodes[won.positions]))
