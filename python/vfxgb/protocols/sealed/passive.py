@@ -1,6 +1,7 @@
 """A passive party's side of `sealed`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +93,11 @@ class SealedPassive:
         if asked != wanted:
             raise MessageError(f"{what}: found slots {asked} of trees, wanted those that this party has won, {wanted}")
         columns = [self._won[wins.tree][wins.slots] for wins in won]
-        self._limits.enter(np.concatenate(columns))
-        lines = [self._columns.lines(each) for each in columns]
+        told = np.split(self._limits.enter(np.concatenate(columns)), np.cumsum([len(each) for each in columns])[:-1])
+        # Of a split that is withheld no row goes left.
+        lines = [self._columns.lines(each) * may[:, None] for each, may in zip(columns, told, strict=True)]
         tell_bits(self._context, self._started().routing, depth, lines, self._context.rows.n_rows)
-        resolved = [self._columns.resolve(each) for each in columns]
+        resolved = [replace(self._columns.resolve(each), told=may) for each, may in zip(columns, told, strict=True)]
         for wins, splits in zip(won, resolved, strict=True):
             note_won(self._context, round_index, depth, wins.tree, splits)
         return resolved
