@@ -15,16 +15,15 @@ SECRET_BYTES = 32
 
 
 class WinRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was won of a set-up in all runs.
+    """What was won in all runs.
 
-    `runs`: a digest for each run. `wins`: splits whose rows were told. `columns`: the digest of the columns that `won`,
-    a bit for each, is about.
+    `runs`: a digest for each run. `wins`: splits whose rows were told. `columns`: for each set of columns, by its
+    digest, a bit for each of them that was won; other rows or bins are other columns.
     """
 
     runs: tuple[str, ...] = ()
     wins: Annotated[int, msgspec.Meta(ge=0)] = 0
-    columns: str = ""
-    won: bytes = b""
+    columns: dict[str, bytes] = {}
 
 
 def kept_file(folder: str, context: PassiveContext, what: str) -> Path:

@@ -1,6 +1,7 @@
 """A passive party's side of `sealed`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,22 +94,23 @@ class SealedPassive:
         if asked != wanted:
             raise MessageError(f"{what}: found slots {asked} of trees, wanted those that this party has won, {wanted}")
         columns = [self._won[wins.tree][wins.slots] for wins in won]
-        self._limits.enter(np.concatenate(columns))
-        self._tell_bits(depth, columns)
-        resolved = [self._columns.resolve(each) for each in columns]
+        told = self._limits.enter(np.concatenate(columns))
+        self._tell_bits(depth, columns, told)
+        by_tree = np.split(told, np.cumsum([len(each) for each in columns])[:-1])
+        resolved = [replace(self._columns.resolve(each), told=may) for each, may in zip(columns, by_tree, strict=True)]
         for wins, splits in zip(won, resolved, strict=True):
             note_won(self._context, round_index, depth, wins.tree, splits)
         return resolved
 
-    def _tell_bits(self, depth: int, columns: Sequence[NDArray[np.int64]]) -> None:
-        """`columns`: those that won, tree by tree."""
+    def _tell_bits(self, depth: int, columns: Sequence[NDArray[np.int64]], told: NDArray[np.bool_]) -> None:
+        """`columns`: those that won, tree by tree. Of one that is not `told` no row goes left."""
         every = np.concatenate(columns)
         tell_bits(
             self._context,
             self._started().routing,
             depth,
             [len(each) for each in columns],
-            lambda first, stop: self._columns.lines(every, first, stop),
+            lambda first, stop: self._columns.lines(every, first, stop) * told[:, None],
         )
 
     def _started(self) -> PassiveLine:
