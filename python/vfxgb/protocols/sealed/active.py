@@ -9,6 +9,7 @@ from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, Leve
 from vfxgb.lattice import Level
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samples_columns, set_up_lines
+from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
@@ -29,11 +30,12 @@ PASSIVE_LEARNT = (
 
 
 class SealedActive:
-    """A HiddenActiveRole."""
+    """A HiddenActiveRole. Raises what hold_setups raises."""
 
     def __init__(self, context: ActiveContext) -> None:
         self._context = context
         self._settings = argmax_settings(context)
+        self._held = hold_setups(context.params.setup_dir, context.channels.values())
         self._lines: dict[str, ActiveLine] = {}
         self._pairs: list[NDArray[np.int64]] = []
         parties = ", ".join(context.channels)
@@ -115,9 +117,10 @@ class SealedActive:
             line.shares = np.zeros((0, 0), dtype=np.uint64)
 
     def close(self) -> None:
-        """End the threads that make masks."""
+        """End the threads that make masks, and leave kept set-ups to other runs."""
         for line in self._lines.values():
             line.holder.close()
+        self._held.close()
 
 
 def level_of(level: ActiveLevel, n_train: int) -> Level:

@@ -10,6 +10,7 @@ from vfxgb.errors import MessageError
 from vfxgb.lattice import LatticeNodes
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.columns import CandidateColumns
+from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, candidates_of, pick_shares, tell_picks
 from vfxgb.protocols.sealed.limits import WinLimits
 from vfxgb.protocols.sealed.passive_line import PassiveLine, set_up_line
@@ -20,15 +21,17 @@ from vfxgb.two_party import NOT_YOURS
 
 
 class SealedPassive:
-    """A HiddenPassiveRole. Raises MessageError for a run whose scores are no integers."""
+    """A HiddenPassiveRole. Raises MessageError for a run whose scores are no integers, and what hold_setups raises."""
 
     def __init__(self, context: PassiveContext) -> None:
         if context.score_bits is None:
             raise MessageError(f"{context.party} setting up: found no score_bits, wanted those of the scores")
         self._context = context
         self._line: PassiveLine | None = None
-        self._columns = CandidateColumns(context)
-        self._limits = WinLimits(context, self._columns)
+        with hold_setups(context.params.setup_dir, [context.channel]) as held:
+            self._columns = CandidateColumns(context)
+            self._limits = WinLimits(context, self._columns)
+            self._held = held.pop_all()
         self._features: dict[int, NDArray[np.int32]] = {}
         # Tree -> the column that won each slot of the level, or NOT_YOURS.
         self._won: dict[int, NDArray[np.int64]] = {}
@@ -106,4 +109,5 @@ class SealedPassive:
         self._won, self._features = {}, {}
 
     def close(self) -> None:
-        """Nothing runs in the background."""
+        """Leave the kept set-up to other runs."""
+        self._held.close()
