@@ -15,9 +15,9 @@ from vfxgb.protocols.sealed.level_shares import Pick, all_columns, candidates_of
 from vfxgb.protocols.sealed.limits import WinLimits
 from vfxgb.protocols.sealed.passive_line import PassiveLine, set_up_line
 from vfxgb.protocols.sealed.passive_tournament import find_own_winners
-from vfxgb.protocols.sealed.pieces import answer_pieces
+from vfxgb.protocols.sealed.pieces import answer_pieces, tree_demand
 from vfxgb.protocols.sealed.routed import tell_bits
-from vfxgb.two_party import NOT_YOURS
+from vfxgb.two_party import NOT_YOURS, Demand
 
 
 class SealedPassive:
@@ -33,6 +33,8 @@ class SealedPassive:
             self._limits = WinLimits(context, self._columns)
             self._held = held.pop_all()
         self._features: dict[int, NDArray[np.int32]] = {}
+        # Pieces that were used before this round.
+        self._used = Demand()
         # Tree -> the column that won each slot of the level, or NOT_YOURS.
         self._won: dict[int, NDArray[np.int64]] = {}
 
@@ -41,7 +43,16 @@ class SealedPassive:
         if self._line is None:
             self._line = set_up_line(self._context, self._columns)
         self._features = {tree.tree: tree.features for tree in trees}
-        answer_pieces(self._context.channel, self._line.correlations)
+        correlations = self._line.correlations
+        answer_pieces(self._context.channel, correlations, self._most_pieces(self._line))
+        self._used = correlations.used
+
+    def _most_pieces(self, line: PassiveLine) -> Demand:
+        """What a round may need: what the one before has used, or what full trees take."""
+        context, columns = self._context, len(self._columns)
+        full = tree_demand(line.settings, columns, line.peers.place == 0, context.max_depth, context.n_outputs)
+        last = (now - then for now, then in zip(line.correlations.used, self._used, strict=True))
+        return Demand(*map(max, full, last))
 
     def open_level(self, level: SlotLevel) -> None:
         """Compare the candidates of every slot with those of the others, on shares."""
