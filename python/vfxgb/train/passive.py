@@ -154,6 +154,8 @@ class PassiveParty:
             self._keeper.keep()
 
     def _take_part(self) -> None:
+        names = self._given.table.names
+        self._channel.send(Ready(n_features=len(names), state_digest=self._keeper.last.state_digest))
         handlers: Handlers = {**self._rounds.handlers, EndRound: self._end_round, Prepare: self._prepare_role}
         while True:
             with self.timings.phase("wait"):
@@ -261,7 +263,6 @@ class PassiveParty:
             if spec.shows_nodes
             else HiddenRounds(run, cast("HiddenPassiveRole", self._role))
         )
-        self._channel.send(Ready(n_features=len(table.names), state_digest=self._keeper.last.state_digest))
 
     def _bin(self, setup: Setup, spec: ProtocolSpec, own_params: Any) -> BinnedTable:
         given = self._given

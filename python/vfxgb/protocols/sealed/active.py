@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, LevelNodes, Proposals, WonNodes
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samples_columns, set_up_lines
+from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
@@ -35,11 +36,12 @@ WITHHELD = (
 
 
 class SealedActive:
-    """A HiddenActiveRole."""
+    """A HiddenActiveRole. Raises what hold_setups raises."""
 
     def __init__(self, context: ActiveContext) -> None:
         self._context = context
         self._settings = argmax_settings(context)
+        self._held = hold_setups(context.params.setup_dir, context.channels.values())
         self._lines: dict[str, ActiveLine] = {}
         self._pairs: Sequence[Pairs] = ()
         # Passive party -> winning splits whose rows it did not tell, in this session.
@@ -136,13 +138,14 @@ class SealedActive:
             line.shares = np.zeros((0, 0), dtype=np.uint64)
 
     def close(self) -> None:
-        """End the threads that make masks, forget the columns, and say what was withheld."""
+        """End the threads that make masks, forget the columns, leave kept set-ups to other runs, say what was withheld."""
         for party, count in self._withheld.items():
             if count:
                 self._context.remarks.append(WITHHELD.format(party=party, count=count))
         self._withheld = dict.fromkeys(self._withheld, 0)
         for line in self._lines.values():
             line.close()
+        self._held.close()
 
 
 def _slot_rows(nodes: LevelNodes) -> SlotRows:

@@ -111,7 +111,8 @@ def _named(columns: CandidateColumns) -> tuple[str, NDArray[np.int64]]:
     """A digest of all columns, and int64[columns], the place of each among them, whatever order they are in."""
     digests = [hashlib.sha256() for _ in range(len(columns))]
     for first in range(0, columns.rows, ROWS_AT_ONCE):
-        for digest, line in zip(digests, columns.left_bits(first, min(first + ROWS_AT_ONCE, columns.rows)), strict=True):
+        bits = columns.left_bits(first, min(first + ROWS_AT_ONCE, columns.rows))
+        for digest, line in zip(digests, bits, strict=True):
             digest.update(line.tobytes())
     names = [digest.digest() for digest in digests]
     order = sorted(range(len(names)), key=names.__getitem__)
