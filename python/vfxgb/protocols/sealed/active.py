@@ -138,7 +138,7 @@ class SealedActive:
             line.shares = np.zeros((0, 0), dtype=np.uint64)
 
     def close(self) -> None:
-        """End the threads that make masks, forget the columns, leave kept set-ups to other runs, say what was withheld."""
+        """End the threads that make masks, leave kept set-ups to other runs, and say what was withheld."""
         for party, count in self._withheld.items():
             if count:
                 self._context.remarks.append(WITHHELD.format(party=party, count=count))
