@@ -34,6 +34,8 @@ COMMANDS = {
     "psi.json": "python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json",
     "network.json": "python bench/e2e/network.py --json docs/results/network.json",
     "hidden_prediction.json": "python bench/e2e/hidden_prediction.py --json docs/results/hidden_prediction.json",
+    "sealed_steps.json": "python bench/e2e/sealed_steps.py --shapes give_credit synthetic --trees 3 "
+    "--json docs/results/sealed_steps.json",
     "noise.json": "build/release/bench/cpp/bench_noise --benchmark_out=docs/results/noise.json",
     "noise_cost.json": "python bench/e2e/noise_cost.py",
     "peers.json": "vfxgb bench peers --out docs/results",

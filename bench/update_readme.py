@@ -14,6 +14,7 @@ from typing import Any
 
 import scale_tables
 from origins import origin
+from sealed_tables import sealed_section
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 from split_rule_tables import split_rules_section
 
@@ -231,6 +232,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "operations": operations_section,
         "training": training_section,
         "network": network_section,
+        "sealed": sealed_section,
     },
     "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
     "docs/audit.md": {"solve": solve_section},

@@ -84,6 +84,22 @@ def test_threads_do_not_show_in_models(make_problem, train, model_of) -> None:
     assert model_of(one) == model_of(two)
 
 
+@pytest.mark.parametrize("under_way", [0, 1, 100])
+def test_rows_that_are_routed_in_parts_take_the_same_way(under_way, make_problem, train, model_of, monkeypatch) -> None:
+    """Many questions a level, one at a time, some or all of them at once."""
+    problem = make_problem("missing multiclass", n_estimators=2)
+    whole = train(problem, "sealed", 3)
+    monkeypatch.setattr("vfxgb.protocols.sealed.routed.PART_TRANSFERS", 100)
+    monkeypatch.setattr("vfxgb.protocols.sealed.routed.PARTS_UNDER_WAY", under_way)
+    parts = train(problem, "sealed", 3)
+    assert model_of(parts) == model_of(whole)
+    asked, at_once = (
+        sum(entry.messages for entry in run.ledger.totals() if entry.message == "hidden-route")
+        for run in (parts, whole)
+    )
+    assert asked > 3 * at_once
+
+
 def test_the_same_over_tls(make_problem, train, model_of, tmp_path, monkeypatch) -> None:
     problem = make_problem("missing multiclass", n_estimators=2)
     here = train(problem, "sealed", 3)

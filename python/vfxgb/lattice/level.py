@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vfxgb import _native
 from vfxgb.errors import CapacityError, LatticeError
 from vfxgb.lattice.params import COLUMN_NORM_SQUARED, MAX_WEIGHT, LatticeParams
+
+MOST_ROWS = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -101,34 +104,33 @@ class Level:
             _joined([self.weights[begin:end] for begin, end in cuts]),
         )
 
-    def norms(self) -> LevelNorms:
-        """What the check of sums needs to know."""
-        u = self.weights.astype(np.float64)
-        return LevelNorms(self._by_node(u * u), self._by_node(np.maximum(u, 0)), self._by_node(np.maximum(-u, 0)))
+    def norms(self, stop: int = MOST_ROWS) -> LevelNorms:
+        """What the check of sums needs to know. Raises ValueError for a row of `stop` or above, or one out of order."""
+        squares, plus, minus = _native.lattice.node_norms(self.offsets, self.rows, self.weights, stop)
+        return LevelNorms(squares, plus.astype(np.float64), minus.astype(np.float64))
 
     def check(self, params: LatticeParams, peer: str) -> None:
         """Raise what LevelNorms.check raises, and LatticeError for rows that are not there or do not ascend."""
-        self.check_rows(params, peer)
-        self.norms().check(params, peer)
+        self.check_rows(params, peer).check(params, peer)
 
-    def check_rows(self, params: LatticeParams, peer: str) -> None:
-        """Raise LatticeError for rows that are not there, or do not ascend within a node."""
+    def check_rows(self, params: LatticeParams, peer: str) -> LevelNorms:
+        """Raise LatticeError for rows that are not there, or do not ascend within a node. Returns the norms."""
         step = f"summing nodes over the columns of {peer}"
-        if len(self.rows) == 0:
-            return
-        low, high = int(self.rows.min()), int(self.rows.max())
+        try:
+            return self.norms(params.rows)
+        except ValueError as error:
+            self._refuse_rows(params, step)
+            raise LatticeError(f"{step}: {error}") from None
+
+    def _refuse_rows(self, params: LatticeParams, step: str) -> None:
+        """Say what is wrong with rows that are not there, or do not ascend within a node."""
+        low, high = int(self.rows.min(initial=params.rows)), int(self.rows.max(initial=-1))
         if low < 0 or high >= params.rows:
             raise LatticeError(f"{step}: found rows {low} to {high}, wanted rows from 0 to {params.rows - 1}")
         first = np.zeros(len(self.rows), dtype=bool)
         first[self.offsets[:-1][self.offsets[:-1] < len(self.rows)]] = True
         if np.any((np.diff(self.rows) <= 0) & ~first[1:]):
             raise LatticeError(f"{step}: the rows of a node do not ascend, wanted each row once and in order")
-
-    def _by_node(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums over each node; exact where they are integers below 2^53."""
-        before: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(values)])
-        result: NDArray[np.float64] = np.diff(before[self.offsets])
-        return result
 
 
 def weight_scale(values: NDArray[np.float64], params: LatticeParams) -> float:

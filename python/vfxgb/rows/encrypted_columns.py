@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.lattice import ColumnSetup, HeldRows, LatticeBlock, Level, LevelSums
 from vfxgb.rows.integers import OwnIntegers
 from vfxgb.rows.parts import Nodes, OwnPartition
@@ -76,14 +77,12 @@ def level_of(
     offsets, rows, weights = [np.zeros(1, dtype=np.int64)], [], []
     for of_row, made, slots_of in zip(leaves, integers, nodes, strict=True):
         own = of_row[: len(made)]
-        count = len(slots_of)
-        slot = np.full(max(int(own.max(initial=0)), int(slots_of.max(initial=0))) + 1, count, dtype=np.uint16)
-        slot[slots_of] = np.arange(count, dtype=np.uint16)
-        taken = np.flatnonzero(made)
-        slots = slot[own[taken]]
-        by_slot = taken[np.argsort(slots, kind="stable")]
-        counts = np.bincount(slots, minlength=count)[:count]
-        offsets.append(offsets[-1][-1] + np.cumsum(counts, dtype=np.int64))
-        rows.append((by_slot + first).astype(np.int32))
-        weights.append(made[by_slot].astype(np.int32))
+        slot = np.full(max(int(own.max(initial=0)), int(slots_of.max(initial=0))) + 1, -1, dtype=np.int32)
+        slot[slots_of] = np.arange(len(slots_of), dtype=np.int32)
+        ends, by_slot, its_weights = _native.lattice.nodes_of_leaves(
+            own, slot, made.astype(np.int64, copy=False), len(slots_of)
+        )
+        offsets.append(offsets[-1][-1] + ends[1:])
+        rows.append(by_slot + np.int32(first))
+        weights.append(its_weights)
     return Level(np.concatenate(offsets), np.concatenate(rows), np.concatenate(weights))

@@ -66,9 +66,9 @@ class MemoryCentred:
     def round(self, shift: NDArray[np.int32], stream: bytes, signs: NDArray[np.int64], first: int = 0) -> NodeNorms:
         """See CentredRows. `first`: the number of the first row, for a shard."""
         words = stream_words(stream, len(self._place), first)
-        rounded = _native.gbdt.round_rows(self._centred, self._place, shift, words, self._threads)
-        # Rows of no open node are at place -1, the last sign.
-        self.integers = rounded * np.append(signs, np.int64(1))[self._place]
+        self.integers = _native.gbdt.round_rows(
+            self._centred, self._place, shift, signs.astype(np.int32), words, self._threads
+        )
         return node_norms(self.integers, self._place, self._count)
 
 

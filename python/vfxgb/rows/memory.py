@@ -168,7 +168,7 @@ def entries_of(leaves: Nodes, nodes: Nodes) -> NDArray[np.uint16]:
     """See Entries: from the node of every row."""
     entry = np.zeros(max(int(leaves.max(initial=0)), int(nodes.max(initial=0))) + 1, dtype=np.uint16)
     entry[nodes] = np.arange(1, len(nodes) + 1, dtype=np.uint16)
-    return entry[leaves]
+    return entry.take(leaves)
 
 
 def training_rows(sampled: Nodes | None, n_train: int, n_rows: int) -> Nodes | None:

@@ -28,7 +28,7 @@ class OwnFeatures:
         self._binned = binned
         self._constraints = constraints
         self._params = params
-        self._threads = threads
+        self.threads = threads
         self._weights = SplitWeights(self.rows, binned.has_missing) if params.rule == "centred" else None
         self._lists: list[CandidateList] = []
         self._tables: list[SumTable] = []
@@ -43,11 +43,11 @@ class OwnFeatures:
     def begin_tree(self, features: list[NDArray[np.int32]]) -> None:
         """A new round; `features[k]`: the features (positions, ascending) that tree k may use."""
         self._lists = [
-            CandidateList(self.rows, self._binned.has_missing, allowed, self._constraints, None, self._threads)
+            CandidateList(self.rows, self._binned.has_missing, allowed, self._constraints, None, self.threads)
             for allowed in features
         ]
         self._tables = [
-            SumTable(candidates.constraint, self._threads, self._rule(candidates)) for candidates in self._lists
+            SumTable(candidates.constraint, self.threads, self._rule(candidates)) for candidates in self._lists
         ]
         self._cuts = [ShownCuts(self.rows, allowed, self._params.min_bucket_rows) for allowed in features]
 

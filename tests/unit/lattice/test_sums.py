@@ -234,3 +234,40 @@ def test_the_words_of_a_part_are_those_of_the_whole() -> None:
     part = level.part(5, 10)
     assert (part.offsets.tolist(), part.rows.tolist(), part.weights.tolist()) == ([0, 2, 2, 3], [5, 9, 9], [2, 3, 5])
     assert _native.lattice.path_in_use() in _native.lattice.available_paths()
+
+
+@given(seed=st.integers(0, 1 << 32), rows=st.integers(0, 300), nodes=st.integers(0, 6))
+@examples(30)
+def test_nodes_of_leaves_are_the_naive_ones(seed: int, rows: int, nodes: int) -> None:
+    generator = np.random.default_rng(seed)
+    leaves = generator.integers(0, 8, rows).astype(np.int32)
+    of_leaf = generator.integers(-1, nodes, 8).astype(np.int32)
+    values = generator.integers(-2, 3, rows)
+    offsets, own, weights = _native.lattice.nodes_of_leaves(leaves, of_leaf, values, nodes)
+    level = Level(offsets, own, weights)
+    assert level.count == nodes
+    for node in range(nodes):
+        wanted = [row for row in range(rows) if of_leaf[leaves[row]] == node and values[row]]
+        part = slice(offsets[node], offsets[node + 1])
+        assert own[part].tolist() == wanted
+        assert weights[part].tolist() == values[wanted].tolist()
+    squares, plus, minus = _native.lattice.node_norms(offsets, own, weights, rows)
+    every = [weights[first:last].tolist() for first, last in itertools.pairwise(offsets.tolist())]
+    assert squares.tolist() == [sum(u * u for u in us) for us in every]
+    assert plus.tolist() == [sum(u for u in us if u > 0) for us in every]
+    assert minus.tolist() == [sum(-u for u in us if u < 0) for us in every]
+
+
+def test_leaves_that_are_none_are_refused() -> None:
+    leaves, of_leaf, values = np.zeros(2, dtype=np.int32), np.zeros(1, dtype=np.int32), np.ones(2, dtype=np.int64)
+    make = _native.lattice.nodes_of_leaves
+    for arguments, words in (
+        ((leaves + 1, of_leaf, values, 1), "a leaf that is none"),
+        ((leaves - 1, of_leaf, values, 1), "a leaf that is none"),
+        ((leaves, of_leaf + 1, values, 1), "a node that is none"),
+        ((leaves, of_leaf, values[:1], 1), "one leaf and one weight"),
+        ((leaves, of_leaf, values << 31, 1), "beyond 31 bits"),
+        ((leaves, of_leaf, -values << 31, 1), "beyond 31 bits"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make(*arguments)

@@ -1,5 +1,10 @@
-"""Hidden routing of all rows at the splits that have won a level: both parties' sides."""
+"""Hidden routing of all rows at the splits that have won a level: both parties' sides.
 
+Rows are asked about in parts. Several questions are on their way at once, so that the passive party answers one while
+the active party makes the next.
+"""
+
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -7,12 +12,16 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, PassiveContext, WonNodes
 from vfxgb.protocols.receive import receive
-from vfxgb.routing import Level, Question, RoutingReceiver, RoutingSender
+from vfxgb.routing import Asked, Level, Question, RoutingReceiver, RoutingSender
 from vfxgb.routing.messages import HiddenRoute, HiddenRouted
-from vfxgb.routing.receiver import MAX_BATCH
 from vfxgb.rows.parts import Entries
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_bytes
+
+# Transfers of one question, at most: 4 MB of them at either party.
+PART_TRANSFERS = 1 << 18
+# Questions whose answers are not read yet.
+PARTS_UNDER_WAY = 16
 
 
 def learn_bits(
@@ -24,11 +33,18 @@ def learn_bits(
     """
     routed = Level(np.array([len(each.positions) for each in won], dtype=np.int32))
     wanted = [entries_of(level, each) for each in won]
-    taken = []
+    taken: list[NDArray[np.uint8]] = []
+    under_way: deque[tuple[int, int, Asked]] = deque()
+
+    def read() -> None:
+        first, count, asked = under_way.popleft()
+        where = {"depth": level.depth, "first": first, "count": count, "n_groups": len(won)}
+        answer = receive(context, channel, HiddenRouted, f"routing by {channel.peer}", **where)
+        taken.append(np.packbits(asked.read(answer.sent)[:, 0], axis=1, bitorder="little"))
+
     with context.timings.phase("route"):
         for first, count in _parts(routed, context.rows.n_rows):
-            own = np.stack([entries.part(first, first + count) for entries in wanted])
-            question, asked = routing.ask(routed, own)
+            question, asked = routing.ask(routed, np.stack([entries.part(first, first + count) for entries in wanted]))
             channel.send(
                 HiddenRoute(
                     depth=level.depth,
@@ -40,9 +56,11 @@ def learn_bits(
                     corrections=pack_bytes(bytes(question.corrections)),
                 )
             )
-            where = {"depth": level.depth, "first": first, "count": count, "n_groups": len(won)}
-            answer = receive(context, channel, HiddenRouted, f"routing by {channel.peer}", **where)
-            taken.append(np.packbits(asked.read(answer.sent)[:, 0], axis=1, bitorder="little"))
+            under_way.append((first, count, asked))
+            if len(under_way) > PARTS_UNDER_WAY:
+                read()
+        while under_way:
+            read()
     return list(np.concatenate(taken, axis=1))
 
 
@@ -74,7 +92,7 @@ def entries_of(level: ActiveLevel, won: WonNodes) -> Entries:
 
 
 def _parts(level: Level, n_rows: int) -> Iterator[tuple[int, int]]:
-    """(first row, rows) of each question: as many as one batch of transfers serves, in whole bytes."""
-    most = max(8, MAX_BATCH // level.transfers // 8 * 8)
+    """(first row, rows) of each question, in whole bytes."""
+    most = max(8, PART_TRANSFERS // level.transfers // 8 * 8)
     for first in range(0, n_rows, most):
         yield first, min(most, n_rows - first)
