@@ -161,9 +161,8 @@ def _open_columns(
         what, channel, holder = f"setting up with {party}", line.channel, line.holder
         holder.add_zeros(receive(context, channel, LatticeZeros, what))
         columns = line.encrypted = context.rows.encrypted_columns(holder.setup)
-        with context.timings.phase("set up"):
-            for block in holder.kept_blocks():
-                columns.fill(block)
+        for block in holder.kept_blocks():
+            columns.fill(block)
         done, rows = holder.rows_done, context.n_train
         while done < rows:
             block = receive(context, channel, LatticeBlock, what)
