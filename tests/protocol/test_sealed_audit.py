@@ -1,6 +1,6 @@
 """An audit of a recorded run of `sealed`: attacks on opened sums and on node sets have nothing to begin with.
 
-They are not run, which is not the same as having failed. What bits of rows tell is in tests/unit/audit/test_row_bits.py.
+They are not run, which is not the same as having failed. tests/unit/audit/test_row_bits.py has what bits of rows tell.
 """
 
 from vfxgb.audit import audit

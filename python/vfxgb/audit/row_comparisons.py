@@ -47,7 +47,10 @@ class Told:
 
 
 def told_by(view: AttackerView, peer: str) -> Told:
-    """The comparisons that an active party has learnt from `peer`, refused winners included."""
+    """The comparisons that an active party has learnt from `peer`, refused winners included.
+
+    Splits that were withheld are left out: no row goes left there.
+    """
     sides, places = [], []
     for note in view.notes("left-bits:"):
         _, depth, party = note.name.split(":", 2)
@@ -55,7 +58,7 @@ def told_by(view: AttackerView, peer: str) -> Told:
             continue
         for split in range(int(np.abs(note.array).max(initial=0))):
             side = (note.array == split + 1).astype(np.int8) - (note.array == -split - 1).astype(np.int8)
-            if side.any():
+            if (side > 0).any():
                 sides.append(side)
                 places.append((note.round, note.tree, int(depth), split))
     n = view.setup.n_train

@@ -173,7 +173,8 @@ PassiveLevel: TypeAlias = LevelOf[PassiveNodes]
 class Resolved:
     """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction.
 
-    `rows`: the bins that decide which rows go left, None for the party's own.
+    `rows`: the bins that decide which rows go left, None for the party's own. `told`: bool[k], those whose rows the
+    active party was told and that may become splits of the model; None for all.
     """
 
     tokens: NDArray[np.int64]
@@ -181,6 +182,7 @@ class Resolved:
     bin: NDArray[np.int32]
     default_left: NDArray[np.bool_]
     rows: RowStore | None = None
+    told: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

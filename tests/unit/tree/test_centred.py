@@ -13,12 +13,12 @@ from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.contract import LevelNodes, Proposals
 from vfxgb.data.table import Table
+from vfxgb.numeric.tournament import largest
 from vfxgb.rows.memory import MemoryPartition
 from vfxgb.rows.sampling import random_words
 from vfxgb.tree.choice import best_by_score
 from vfxgb.tree.node_integers import LEAST_ROWS, coins, fits_bits, node_integers
 from vfxgb.tree.split_weights import LEAST_WEIGHT, MOST_WEIGHT, WEIGHT_SQUARED_SHARE, SplitWeights, split_weights
-from vfxgb.tree.tournament import largest
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, LevelNodes, Proposals, WonNodes
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samples_columns, set_up_lines
+from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
@@ -28,16 +29,23 @@ PASSIVE_LEARNT = (
     "{parties} learnt which of their own splits won and where these stand in the trees, and how many nodes were open; "
     "not which rows are in a node"
 )
+WITHHELD = (
+    "{party} withheld the rows of {count:,} of its winning splits, as its consent limits what may be won; the active "
+    "party's own best split or a leaf took their place; ask {party} for a larger max_won_columns or max_wins"
+)
 
 
 class SealedActive:
-    """A HiddenActiveRole."""
+    """A HiddenActiveRole. Raises what hold_setups raises."""
 
     def __init__(self, context: ActiveContext) -> None:
         self._context = context
         self._settings = argmax_settings(context)
+        self._held = hold_setups(context.params.setup_dir, context.channels.values())
         self._lines: dict[str, ActiveLine] = {}
         self._pairs: Sequence[Pairs] = ()
+        # Passive party -> winning splits whose rows it did not tell, in this session.
+        self._withheld = dict.fromkeys(context.channels, 0)
         parties = ", ".join(context.channels)
         context.remarks.extend(each.format(parties=parties) for each in (OPENED, ACTIVE_LEARNT, PASSIVE_LEARNT))
 
@@ -109,14 +117,18 @@ class SealedActive:
         lines = learn_bits(self._context, line.channel, line.routing, level, won)
         for each, bits in zip(won, lines, strict=True):
             note_left(self._context, party, level, each, bits)
-        return [self._left(level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
+        return [self._left(party, level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
 
-    def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
+    def _left(self, party: str, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
         """`line`: for every row its bit at the split of its own node."""
         bits = nodes.gather_bits(won.positions, line.tobytes())
         left = nodes.left_sums(won.positions, bits, self._pairs[nodes.tree])
         totals = np.ascontiguousarray(nodes.totals[won.positions])
         gains = nodes.rule.score(left[:, None, :], totals, None, None, None)[0]
+        # Rows go left at every split that has won: one without any is withheld.
+        withheld = ~left.any(axis=1)
+        gains[withheld] = 0.0
+        self._withheld[party] += int(np.count_nonzero(withheld))
         return LeftRows(left, np.zeros(len(left), dtype=np.int8), bits, gains)
 
     def end_tree(self) -> None:
@@ -126,9 +138,14 @@ class SealedActive:
             line.shares = np.zeros((0, 0), dtype=np.uint64)
 
     def close(self) -> None:
-        """End the threads that make masks, and forget the columns."""
+        """End the threads that make masks, forget the columns, leave kept set-ups to other runs, say what was withheld."""
+        for party, count in self._withheld.items():
+            if count:
+                self._context.remarks.append(WITHHELD.format(party=party, count=count))
+        self._withheld = dict.fromkeys(self._withheld, 0)
         for line in self._lines.values():
             line.close()
+        self._held.close()
 
 
 def _slot_rows(nodes: LevelNodes) -> SlotRows:
