@@ -12,12 +12,14 @@ import pytest
 from network_runs import NetworkChannels, Town
 from protocol_variants import params_of
 from simulated_runs import fit_tables
+from vfxgb.contract import PassiveContext
 from vfxgb.engine import split_bits
 from vfxgb.engine.base import Engine
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import EngineError
-from vfxgb.protocols.sealed import routed
+from vfxgb.protocols.sealed import passive, routed
+from vfxgb.protocols.sealed.columns import CandidateColumns
 from vfxgb.train import active, simulate
 
 HIDDEN = "plain, nodes hidden"
@@ -163,6 +165,28 @@ def test_the_seed_of_coins_does_not_reach_the_cluster(
     for name, data in given:
         assert text not in data, name
         assert str(seed).encode() not in data, name
+
+
+@pytest.mark.parametrize("settings", [EngineSettings(), FILES], ids=["memory", "files"])
+def test_a_party_without_candidates_has_a_column_that_says_nothing(
+    settings: EngineSettings, make_problem: Any, train: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[CandidateColumns] = []
+
+    def make(context: PassiveContext) -> CandidateColumns:
+        made.append(CandidateColumns(context))
+        return made[-1]
+
+    monkeypatch.setattr(passive, "CandidateColumns", make)
+    problem = make_problem("binary", n_estimators=1)
+    problem.X[:, 3:] = 1.0
+    run = train(problem, "sealed", engine=settings)
+    assert {tuple(set(tree.party.tolist()) - {-1}) for tree in run.active_share.trees} == {(0,)}
+    (columns,) = made
+    assert len(columns) == 1
+    # Also where an active party that deviates makes it win.
+    assert columns.lines(np.array([0]), 16, 300).tolist() == [[0] * 36]
+    assert columns.left_bits(0, 220).tolist() == [[0] * 28]
 
 
 def test_what_needs_all_rows_is_refused(make_problem: Any, train: Any) -> None:

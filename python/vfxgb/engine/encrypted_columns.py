@@ -11,7 +11,6 @@ from pathlib import Path
 
 from vfxgb import _native
 from vfxgb.engine.base import Engine, ShardHandle, join_all
-from vfxgb.engine.integers import ShardedIntegers
 from vfxgb.engine.mask_pieces import LoadedState, PieceFile, PieceReader
 from vfxgb.engine.parts import Division
 from vfxgb.engine.shard import new_file
@@ -83,7 +82,7 @@ class ShardedEncrypted:
                 encrypted_sums,
                 shard.held,
                 [tree.partition.parts[shard.number] for tree in trees],
-                [_parts(tree.integers)[shard.number] for tree in trees],
+                [tree.integers.parts[shard.number] for tree in trees],
                 nodes,
                 engine.threads,
             )
@@ -99,10 +98,6 @@ class ShardedEncrypted:
             if shard.file is not None:
                 shard.file.remove()
         self._shards = []
-
-
-def _parts(integers: ShardedIntegers) -> tuple[ShardHandle, ...]:
-    return integers.parts
 
 
 def _added(engine: Engine, parts: Iterable[ShardHandle]) -> ShardHandle:

@@ -58,9 +58,7 @@ class CandidateColumns:
 
     def left_bits(self, first: int, stop: int) -> NDArray[np.uint8]:
         """The bits of some training rows, as ColumnSource says. `first` is a multiple of 8, as those of blocks are."""
-        if self._none:
-            return np.zeros((1, -(-(stop - first) // 8)), dtype=np.uint8)
-        return self._bits.part(first, stop)
+        return self.lines(np.arange(1), first, stop) if self._none else self._bits.part(first, stop)
 
     def digest(self) -> bytes:
         """A digest of all bits and weights."""
@@ -79,6 +77,9 @@ class CandidateColumns:
 
     def lines(self, columns: NDArray[np.int64], first: int, stop: int) -> NDArray[np.uint8]:
         """The bits of rows `first` to `stop` - 1, training rows or others, at these columns, as SplitBits.part."""
+        if self._none:
+            # An active party that deviates can make it win all the same.
+            return np.zeros((len(columns), -(-(stop - first) // 8)), dtype=np.uint8)
         return self._bits.part(first, stop, columns)
 
     def resolve(self, columns: NDArray[np.int64]) -> Resolved:
