@@ -38,7 +38,7 @@ from vfxgb.party.training_input import training_request
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent, shipped_protocols
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.account import Account
-from vfxgb.train.plan import RunPlan
+from vfxgb.train.plan import RunPlan, refusals, resolve_protocol
 from vfxgb.train.wire_estimate import FACTOR as LINE_FACTOR
 from vfxgb.train.wire_estimate import estimate_line
 from vfxgb.transport.line import KnownLine
@@ -182,7 +182,7 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
 
     need("protocol", _protocol, config)
     if params is not None and not bad:
-        need("training", plan_of, config, params)
+        bad.extend(Finding("bad", "training", text) for text in plan_mistakes(config, params))
     known = params is not None and not bad
     need("resume", check_resume, config)
     if params is not None:
@@ -210,6 +210,16 @@ def _protocol(config: PartyConfig) -> None:
     spec = protocol_by_name(config.protocol.name)
     require_consent(spec, make_protocol_params(spec, {**config.protocol.params, **config.protocol.local}))
     training_request(config, TrainParams(), resume=False)
+
+
+def plan_mistakes(config: PartyConfig, params: TrainParams) -> list[str]:
+    """List what does not go together in [train] and [protocol]: all that the protocol cannot have, not the first."""
+    try:
+        plan_of(config, params)
+    except VfxgbError as error:
+        spec, _ = resolve_protocol(config.protocol.name, {**config.protocol.params, **config.protocol.local})
+        return [str(each) for each in refusals(spec, params)] or [str(error)]
+    return []
 
 
 def plan_of(config: PartyConfig, params: TrainParams) -> RunPlan:
