@@ -43,6 +43,8 @@ COMMANDS = {
     "--json docs/results/scale.json",
     "scale_ot_shares.json": "vfxgb bench scale --protocol ot_shares --parts out-of-core "
     "--json docs/results/scale_ot_shares.json",
+    "scale_sealed.json": "vfxgb bench scale --protocol sealed --parts out-of-core --large-rows 2000000 --features 10 "
+    "--memory-limit 1GB --json docs/results/scale_sealed.json",
     "demo.txt": "vfxgb demo > docs/results/demo.txt",
 }
 

@@ -106,10 +106,12 @@ def counted(model: VFXGBClassifier, clock: TreeClock) -> dict[str, Any]:
     """Processor seconds by party and step, and bytes by step, of a whole run."""
     timings = {"active": model.timings_, "passive": model.timings_.parties[PASSIVE]}
     seconds = {
-        party: {step: sum(own.processor.get(phase, 0.0) for phase in phases) for step, (phases, _) in STEPS.items()}
+        party: {step: sum(own.cpu_seconds.get(phase, 0.0) for phase in phases) for step, (phases, _) in STEPS.items()}
         for party, own in timings.items()
     }
-    once = {party: sum(own.processor.get(phase, 0.0) for phase in ("bin", "set up")) for party, own in timings.items()}
+    once = {
+        party: sum(own.cpu_seconds.get(phase, 0.0) for phase in ("bin", "set up")) for party, own in timings.items()
+    }
     sizes = {entry.message: 0 for entry in model.ledger_.totals()}
     for entry in model.ledger_.totals():
         sizes[entry.message] += entry.bytes

@@ -137,6 +137,12 @@ Array<u64> column_sums(const Columns& columns, const Array<i64>& offsets, const 
   return x;
 }
 
+void drop_columns(const Columns& columns) {
+  const py::gil_scoped_release release;
+  const Reading lock(columns.guard);
+  columns.object.drop();
+}
+
 // Rows begin .. end - 1, counted from the first one here.
 std::size_t row_range(const Columns& columns, py::ssize_t begin, py::ssize_t end) {
   const i64 rows = columns.object.stop_row() - columns.object.first_row();
@@ -292,6 +298,8 @@ void register_lattice(py::module_& module) {
            arg("path") = "")
       .def("fill", fill_columns, arg("first"), arg("rows"), arg("packed"), arg("bits"), arg("threads") = 1)
       .def("sums", column_sums, arg("offsets"), arg("rows"), arg("weights"), arg("threads") = 1)
+      .def_property_readonly("nbytes", [](const Columns& self) { return self.object.bytes(); })
+      .def("drop", drop_columns)
       .def("rows", column_rows, arg("begin"), arg("end"))
       .def("set_rows", set_column_rows, arg("begin"), arg("words"));
   py::class_<lattice::SecretColumns>(module, "SecretColumns")

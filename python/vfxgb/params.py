@@ -70,8 +70,8 @@ class TrainParams:
     max_bin: Annotated[
         Bins | None,
         Meta(
-            description="The most bins of a feature. None takes the protocol's own number: 64 for ot_shares, whose "
-            "bytes and time grow with the bins, and 256 for the others."
+            description="The most bins of a feature. None takes the protocol's own number: 32 for sealed and 64 for "
+            "ot_shares, whose bytes and time grow with the bins, and 256 for the others."
         ),
     ] = None
     subsample: Annotated[

@@ -54,6 +54,11 @@ class Columns:
         weights: NDArray[np.int32],
         threads: int = 1,
     ) -> NDArray[np.uint64]: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the words take, in memory or in the file."""
+    def drop(self) -> None:
+        """Give the memory that holds the file back: it is read again when wanted. Without a file: nothing."""
     def rows(self, begin: int, end: int) -> NDArray[np.uint64]: ...
     def set_rows(self, begin: int, words: NDArray[np.uint64]) -> None: ...
 

@@ -20,11 +20,13 @@ from vfxgb.bench.scale.results import read_costs
 from vfxgb.bench.script_folders import results_folder, scripts_folder
 from vfxgb.bench.train import measure as train
 from vfxgb.bench.train import report as train_report
+from vfxgb.bench.train.shapes import ALL_BARS, BARS, Shape, read_shapes
 from vfxgb.cli.exits import BUG, OK
 from vfxgb.cli.output import write_json
 from vfxgb.cli.parser import Commands, OneLineParser, positive_int
 from vfxgb.crypto import scheme_names
 from vfxgb.crypto.sizes import MAX_BITS, MIN_BITS
+from vfxgb.errors import ParameterError
 
 
 def add(commands: Commands) -> None:
@@ -86,6 +88,14 @@ def _add_train(topics: Commands) -> None:
         metavar="NAMES",
         help="comma-separated, such as plain,ldp,ldp:mechanism=laplace:epsilon=1; the first is the measure",
     )
+    parser.add_argument(
+        "--shapes",
+        type=shape_list,
+        default=(),
+        metavar="SHAPES",
+        help=f"generated tables for --protocols, comma-separated, such as {BARS[0]}; {ALL_BARS}: four of them, with "
+        "medians, flights, and time and bytes by step",
+    )
     parser.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
     _add_json(parser)
     parser.set_defaults(run=_run_train)
@@ -138,10 +148,10 @@ def _add_scale(topics: Commands) -> None:
     parser = topics.add_parser(
         "scale",
         help="rows in shards: on a Dask cluster of this machine, and in memory-mapped files",
-        description="Trains with batch_he or ot_shares from Parquet files: with rows in one process and on a Dask "
-        "cluster of this machine in several shards, in turn, and compares time and models; with growing tables, for "
-        "the memory of the process that is not a worker; and, if asked, under a limit of memory. Needs vfxgb[dask] and "
-        "pyarrow. With --json, parts that are not measured stay in the file as they are.",
+        description="Trains with batch_he, ot_shares or sealed from Parquet files: with rows in one process and on a "
+        "Dask cluster of this machine in several shards, in turn, and compares time and models; with growing tables, "
+        "for the memory of the process that is not a worker; and, if asked, under a limit of memory. Needs "
+        "vfxgb[dask] and pyarrow. With --json, parts that are not measured stay in the file as they are.",
     )
     parser.add_argument(
         "--parts", type=some_of(parts), default=None, help=f"of {','.join(parts)} (all but the last; costs: batch_he)"
@@ -194,6 +204,14 @@ def int_list(text: str) -> tuple[int, ...]:
     if len(set(numbers)) != len(numbers):
         raise argparse.ArgumentTypeError(f"found {text!r}, wanted every number once")
     return numbers
+
+
+def shape_list(text: str) -> tuple[Shape, ...]:
+    """Shapes of generated tables."""
+    try:
+        return read_shapes(text)
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def names_in(text: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ SEED = 20240501
 ABSENT = 0.04
 TEST = 0.3
 # Bins of a column, the same in all models that are compared.
-BINS = 256
+BINS = 32
 
 
 @dataclass(frozen=True)

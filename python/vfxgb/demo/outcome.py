@@ -17,6 +17,8 @@ from vfxgb.runtime.ledger import counted
 
 # The same trees by another program: rounding in float32 may differ in the last digits.
 TOLERANCE = 0.005
+# How far the AUC of a joint model may be below that of pooled data where its splits were chosen by another rule.
+AUC_TOLERANCE = 0.02
 OWN = "vfxgb, one process"
 
 
@@ -38,6 +40,11 @@ class Comparison:
     def alike(self) -> bool:
         """Whether the joint scores are those of pooled data."""
         return self.difference < TOLERANCE
+
+    @property
+    def as_good(self) -> bool:
+        """Whether the joint model ranks customers as well as one of pooled data does."""
+        return self.joint > self.pooled - AUC_TOLERANCE
 
 
 def results(folder: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:

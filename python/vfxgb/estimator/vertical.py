@@ -1,6 +1,6 @@
 """VFXGBClassifier and VFXGBRegressor: all parties of a training in this process, behind scikit-learn's interface.
 
-    clf = VFXGBClassifier(parties={"bank": ["age", "income"], "shop": ["basket"]}, active="bank", protocol="plain")
+    clf = VFXGBClassifier(parties={"bank": ["age", "income"], "shop": ["basket"]}, active="bank", protocol="sealed")
     clf.fit(X, y, eval_set=[(X_valid, y_valid)]).predict_proba(X_valid)
 
 This is a simulation: one user holds everything and learns what training among real parties costs, reveals and reaches.
@@ -47,7 +47,7 @@ D = TrainParams  # every default below is written there, once
 E = EngineSettings()
 
 UNPROTECTED = "plain"
-RECOMMENDED = "ot_shares"
+RECOMMENDED = "sealed"
 
 
 class PartyEstimator(EstimatorBase):
@@ -65,7 +65,7 @@ class PartyEstimator(EstimatorBase):
             str | None,
             Meta(
                 description="How the parties' gradients and sums are protected. It must be given as soon as there are "
-                "two parties."
+                "two parties; 'sealed' is the one to begin with."
             ),
         ] = None,
         protocol_params: Annotated[Mapping[str, Any] | None, Meta(description="The protocol's own parameters.")] = None,
@@ -218,8 +218,8 @@ class PartyEstimator(EstimatorBase):
             return UNPROTECTED
         raise PartiesError(
             f"choosing a protocol: {len(layout.parties)} parties ({', '.join(layout.parties)}) and protocol=None, "
-            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} keeps gradients hidden and is the one to "
-            f"begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
+            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} opens no sum, hides nodes, and is the one "
+            f"to begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
         )
 
     def audit(self, attacks: Sequence[str] | None = None) -> "AuditReport":

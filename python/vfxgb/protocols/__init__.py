@@ -52,6 +52,6 @@ def require_consent(spec: "ProtocolSpec", params: Any) -> None:
     """Raise ProtocolParameterError for a broken protocol whose parameters do not say insecure=True."""
     if spec.security == "broken" and not params.insecure:
         raise ProtocolParameterError(
-            f"{broken(spec)}. To run it all the same give protocol_params={{'insecure': True}}; 'ot_shares' "
-            "and 'batch_he' protect"
+            f"{broken(spec)}. To run it all the same give protocol_params={{'insecure': True}}; 'sealed', "
+            "'ot_shares' and 'batch_he' protect"
         )

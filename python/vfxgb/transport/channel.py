@@ -14,7 +14,7 @@ from vfxgb.errors import ChannelClosedError, ConsentError, FrameError, MessageEr
 from vfxgb.printable import printable
 from vfxgb.transport.frame import Header, read_header, write_header
 from vfxgb.transport.last_words import last_words
-from vfxgb.transport.link import Link, LinkClosed, LinkTimeout, memory_links
+from vfxgb.transport.link import Link, LinkClosed, LinkTimeout, MemoryLink, memory_links
 from vfxgb.transport.messages import BULK_BYTES, MAX_REASON, Abort, Catalogue, Message, encode
 from vfxgb.transport.traffic import Traffic
 
@@ -111,6 +111,8 @@ class Channel:
                 f"{self.own} waiting for {_tags(wanted)}: {self.peer} {reason}; check that it is running and reachable"
             ) from None
         message = self._decode(header_bytes, payload)
+        if isinstance(self._link, MemoryLink):
+            self.traffic.flights = self._link.flights
         if self._observer is not None:
             self._observer(self.peer, self.own, message, len(header_bytes) + len(payload))
         if self._tap is not None:

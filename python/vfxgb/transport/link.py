@@ -52,16 +52,21 @@ class _Way:
     """One direction: frames in order, and how many bytes of them wait."""
 
     def __init__(self) -> None:
-        self.frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        # Each frame with its number of flights; None is the end.
+        self.frames: queue.SimpleQueue[tuple[Frame, int] | None] = queue.SimpleQueue()
         self.waiting = 0
         self.closed = False
         self.changed = threading.Condition()
 
 
 class MemoryLink:
-    """One end of a pair of queues between threads."""
+    """One end of a pair of queues between threads.
+
+    `flights` is the longest chain of frames, each sent after the one before was read, that ends in what was read here.
+    """
 
     def __init__(self, incoming: _Way, outgoing: _Way) -> None:
+        self.flights = 0
         self._incoming = incoming
         self._outgoing = outgoing
         self._closed = False
@@ -75,7 +80,7 @@ class MemoryLink:
         with way.changed:
             way.changed.wait_for(lambda: way.closed or not way.waiting or way.waiting + size <= WINDOW_BYTES)
             way.waiting += size
-        way.frames.put(frame)
+        way.frames.put((frame, self.flights + 1))
 
     def get(self, timeout: float | None) -> Frame:
         """See Link."""
@@ -83,12 +88,14 @@ class MemoryLink:
             raise LinkClosed
         way = self._incoming
         try:
-            frame = way.frames.get(timeout=timeout)
+            numbered = way.frames.get(timeout=timeout)
         except queue.Empty:
             raise LinkTimeout from None
-        if frame is None:
+        if numbered is None:
             self._ended = True
             raise LinkClosed
+        frame, number = numbered
+        self.flights = max(self.flights, number)
         with way.changed:
             way.waiting -= len(frame[0]) + len(frame[1])
             way.changed.notify_all()

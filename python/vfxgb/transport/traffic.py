@@ -8,7 +8,8 @@ class Traffic:
     """What passed one channel, as the side that holds it sees it.
 
     A round trip is counted when something is received after something was sent: the times the sides had to
-    wait for each other.
+    wait for each other. `flights`: how many messages had to follow one upon the other, where one each way at the same
+    time counts once; counted between threads of one process only, else 0.
     """
 
     sent_bytes: int = 0
@@ -16,6 +17,7 @@ class Traffic:
     sent_messages: int = 0
     received_messages: int = 0
     round_trips: int = 0
+    flights: int = field(default=0, compare=False)
     _waiting: bool = field(default=False, repr=False, compare=False)
 
     def sent(self, size: int) -> None:

@@ -11,7 +11,6 @@ from vfxgb.rows.base import RowStore
 from vfxgb.rows.shown_cuts import ShownCuts
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
-from vfxgb.tree.node_integers import integer_pairs
 from vfxgb.tree.proposal import CentredRule, SumTable
 from vfxgb.tree.split_weights import SplitWeights
 
@@ -71,7 +70,7 @@ class OwnFeatures:
         )
         integers = None
         if level.integers is not None:
-            pairs = self.rows.pairs(integer_pairs(level.integers))
+            pairs = self.rows.integer_pairs(level.integers)
             integers = candidates.left_sums(tree.partition, level.nodes, pairs, allowed, cuts)[:, :, 0]
         return self._tables[tree.tree].propose(level, left, integers)
 

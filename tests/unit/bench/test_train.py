@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from vfxgb.bench import datasets
-from vfxgb.bench.train import measure, report
+from vfxgb.bench.train import measure, report, twin
 from vfxgb.bench.train.costs import floor_seconds, lane_for, operations
 from vfxgb.bench.train.job import JobResult, TrainJob, TrainRun, run_job
+from vfxgb.bench.train.shapes import BARS, Shape, read_shapes
 from vfxgb.cli import main
 from vfxgb.crypto import generate
-from vfxgb.errors import FormatError, ParameterError, VfxgbError
+from vfxgb.errors import BenchmarkError, FormatError, ParameterError, VfxgbError
 
 TINY = ("--rows", "300", "--key-bits", "512", "--insecure", "--depth", "3", "--bins", "8", "--trees", "1")
 
@@ -91,6 +92,12 @@ def test_linear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         ["--protocols", "smm3"],
         ["--protocols", "smm1,smm1"],
         ["--json", "/nonexistent/folder/file.json"],
+        ["--shapes", "bars"],
+        ["--shapes", "100x2+2:bins=8", "--protocols", "plain"],
+        ["--shapes", "0x2+2:bins=8:depth=2", "--protocols", "plain"],
+        ["--shapes", "bars,bars", "--protocols", "plain"],
+        ["--shapes", "bars", "--protocols", "plain", "--depth", "3"],
+        ["--shapes", "bars", "--protocols", "plain", "--linear"],
     ],
     ids=" ".join,
 )
@@ -202,6 +209,67 @@ def test_protocols_with_parameters(
     assert [entry["name"] for entry in measured] == names.split(",")
     # Sums do not travel.
     assert measured[1]["received"] < measured[0]["received"]
+
+
+def test_shapes_of_the_bars() -> None:
+    shapes = read_shapes("bars")
+    assert shapes[0] == Shape(150_000, (5, 5), 32, 6)
+    assert [str(shape) for shape in shapes[1:]] == [
+        "100,000 x (10+10), 16 bins, depth 5",
+        "1,000,000 x (10+10), 16 bins, depth 5",
+        "30,000 x (5+50), 64 bins, depth 6",
+    ]
+    assert read_shapes(",".join(BARS)) == shapes
+
+
+def test_shapes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "run_in_child", in_this_process)
+    monkeypatch.setattr(measure, "SHAPE_TREES", 3)
+    file = tmp_path / "shapes.json"
+    names = "plain,sealed:group_bits=768:insecure=true"
+    shapes = "400x2+3:bins=8:depth=3,300x2+2:bins=8:depth=2"
+    settings = ("--protocols", names, "--shapes", shapes, "--threads", "1", "--json", str(file))
+    assert main(["bench", "train", *settings]) == 0
+    output = capsys.readouterr().out
+    for wanted in (
+        "400 x (2+3), 8 bins, depth 3",
+        "300 x (2+2)",
+        "median s",
+        "flights",
+        "shop: compare",
+        "argmax-flight",
+    ):
+        assert wanted in output
+    plain, sealed, _, other = json.loads(file.read_text())["shapes"]
+    assert plain["result"]["twin"] is None
+    assert sealed["result"]["twin"]["rows"] == 400
+    assert min(sealed["result"]["twin"]["splits"], other["result"]["twin"]["splits"]) > 2
+    # A level is some flights of comparisons; plain says each thing once.
+    assert 3 * 5 < plain["flights"] + 15 < sealed["flights"]
+    middle = sorted(sealed["result"]["whole"]["rounds"][1:-1])
+    assert len(middle) == 2
+    assert sealed["median_seconds"] == pytest.approx(sum(middle) / 2)
+    sent = sealed["sent"] + sealed["received"]
+    assert sum(sealed["message_bytes"].values()) == pytest.approx(sent, rel=0.02)
+    assert {"bank: sums", "shop: sums", "bank: pieces", "shop: route", "rest"} <= set(sealed["step_cpu"])
+    assert sealed["once_bytes"] > 0.5e6
+
+
+def test_models_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = datasets.load("synthetic", 300, (2, 2))
+    params = {"group_bits": 768, "insecure": True}
+    made = twin.compare_with_twin("sealed", params, data, 3, 8)
+    assert made is not None
+    assert (made.rows, made.trees) == (300, 2)
+    assert twin.compare_with_twin("plain", {}, data, 3, 8) is None
+    assert twin.compare_with_twin("sealed", params, data.head(0), 3, 8) is None
+
+    def first(values: "np.ndarray[tuple[int, int], np.dtype[np.int64]]") -> tuple[object, object]:
+        return np.zeros(len(values), dtype=np.int64), np.abs(values[:, 0])
+
+    monkeypatch.setattr("vfxgb.protocols.plain.integer_active.largest", first)
+    with pytest.raises(BenchmarkError, match="found models that differ, wanted the same trees"):
+        twin.compare_with_twin("sealed", params, data, 3, 8)
 
 
 @pytest.mark.parametrize("names", ["no_such", "ldp:epsilon", "ldp:mechanism=laplace"])

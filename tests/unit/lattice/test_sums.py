@@ -1,6 +1,8 @@
 """Sums of both parties' shares against plaintext: exact whatever the rows, columns, precision, ring, threads, loops."""
 
+import functools
 import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -11,7 +13,16 @@ from lattice_runs import Table, draw_level, fitting, parties
 from property_tests import examples
 from vfxgb import _native
 from vfxgb.errors import CapacityError, LatticeError
-from vfxgb.lattice import HolderSettings, Level, RingChoice, choose_params, open_sums, weight_scale
+from vfxgb.lattice import (
+    ColumnSetup,
+    HeldRows,
+    HolderSettings,
+    Level,
+    RingChoice,
+    choose_params,
+    open_sums,
+    weight_scale,
+)
 
 
 @given(
@@ -80,9 +91,12 @@ def test_sums_of_shards_add_up() -> None:
         level = draw_level(both.holder, 5, 4)
         both.holder.check(level)
         parts = [shard.sums(level) for shard in shards]
-        for got, wanted in zip(map(sum, zip(*parts, strict=True)), everything.sums(level), strict=True):
-            np.testing.assert_array_equal(got, wanted)
-        nodes, shares = both.holder.mask(parts)
+        added, wanted = functools.reduce(operator.add, parts), everything.sums(level)
+        for name in ("w", "x"):
+            np.testing.assert_array_equal(getattr(added, name), getattr(wanted, name))
+        for name in ("squares", "plus", "minus"):
+            np.testing.assert_array_equal(getattr(added.norms, name), getattr(wanted.norms, name))
+        nodes, shares = both.holder.mask(added)
         total = shares.x + both.owner.shares(nodes)
         np.testing.assert_array_equal(open_sums(total, both.holder.params), table.sums(level)[shares.order])
         with pytest.raises(LatticeError, match="in shards"):
@@ -99,6 +113,28 @@ def test_columns_in_a_mapped_file(tmp_path) -> None:
         level = draw_level(both.holder, 3, 4)
         np.testing.assert_array_equal(both.sums(level), table.sums(level))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["columns", "missing/columns"])
+def test_columns_that_there_is_no_room_for(name: str, tmp_path) -> None:
+    """240 terabytes, as a passive party may offer, and a folder that is gone."""
+    setup = ColumnSetup(choose_params(10**9), bytes(32), 30_000)
+    rows = setup.params.rows if name == "columns" else 10
+    with pytest.raises(LatticeError, match=r"keeping encrypted columns: 30000 columns of .* GB, which cannot be had"):
+        HeldRows(setup, 0, rows, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mapped_file_is_read_again_after_it_was_given_back(tmp_path) -> None:
+    generator = np.random.default_rng(4)
+    words = generator.integers(0, 1 << 64, (70, 11), dtype=np.uint64)
+    for file in (None, str(tmp_path / "columns")):
+        columns = _native.lattice.Columns(0, 70, 11, file)
+        columns.set_rows(0, words)
+        columns.drop()
+        np.testing.assert_array_equal(columns.rows(0, 70), words)
+        # Rows are padded to whole cache lines.
+        assert columns.nbytes == 70 * 16 * 8
 
 
 def test_noise_is_what_the_parameters_say() -> None:

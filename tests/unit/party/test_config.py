@@ -19,7 +19,7 @@ def test_paths_are_relative_to_the_file_and_defaults_are_there(write, tmp_path, 
     assert config.data.train == tmp_path / "bank.csv"
     assert config.data.normalise == ()
     assert math.isnan(config.data.missing)
-    assert config.protocol.name == "ot_shares"
+    assert config.protocol.name == "sealed"
     assert config.consent.min_key_bits == 2048
 
 

@@ -6,6 +6,9 @@ the first tree, in which keys and tables are made, is in both, and so is the las
 ahead. Key generation and set-up are left out of either.
 
 Operation costs are measured half before and half after the training, on a key of the same kind.
+
+A job that asks for steps trains both again with one thread for each party: there the processor time of a step is that
+of the thread that runs it. One that asks for its twin compares models with those of `plain` (twin.py).
 """
 
 import time
@@ -22,6 +25,7 @@ from vfxgb.bench.ops.measure import Operation
 from vfxgb.bench.progress import Progress
 from vfxgb.bench.real_trees import assert_real_booster, assert_real_trees
 from vfxgb.bench.train.costs import operations as timed_operations
+from vfxgb.bench.train.twin import Twin, compare_with_twin
 from vfxgb.crypto import generate
 from vfxgb.errors import MissingPackageError
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
@@ -31,10 +35,15 @@ XGBOOST = "xgboost"
 ONCE_PHASES = ("key", "set-up")
 SETUP_BYTES = "set-up bytes"
 WARM_UP_ROWS = 1000
+# Trees beyond the first in which processor time by step is measured.
+STEP_TREES = 2
 
 
 class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to train. `cost_batch`: ciphertexts per batch when measuring operations, 0 for not measuring them."""
+    """What to train. `cost_batch`: ciphertexts per batch when measuring operations, 0 for not measuring them.
+
+    `steps`: also measure processor time by step. `twin_rows`: also compare models on so many rows, 0 for not doing it.
+    """
 
     data: str
     rows: int | None
@@ -47,6 +56,8 @@ class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     extra: int
     cost_batch: int = 0
     cost_repeats: int = 4
+    steps: bool = False
+    twin_rows: int = 0
 
 
 class TrainRun(msgspec.Struct, frozen=True):
@@ -56,6 +67,8 @@ class TrainRun(msgspec.Struct, frozen=True):
     `cpu_seconds`: processor time of all threads over all rounds, keys included. `operations`: counted by any party.
     `phases`: party -> phase -> seconds. `sent`, `received`: bytes as the active party counts them. `peak_bytes`: beyond
     what the process held with the data loaded, of all parties together; None where the system does not tell.
+    `round_cpu`: processor time of each round. `phase_cpu`: party -> phase -> processor seconds of its own thread.
+    `messages`: type of message -> bytes in both directions. `flights`: messages that had to wait for one another.
     """
 
     rounds: list[float]
@@ -66,13 +79,18 @@ class TrainRun(msgspec.Struct, frozen=True):
     sent: int
     received: int
     peak_bytes: int | None = None
+    round_cpu: list[float] = []
+    phase_cpu: dict[str, dict[str, float]] = {}
+    messages: dict[str, int] = {}
+    flights: int = 0
 
 
 class JobResult(msgspec.Struct, frozen=True):
     """The result of a job. `costs` gives the seconds of one operation by name and number of threads, per repeat.
 
     `fixed_bytes` is the peak of a run on a few rows: keys, tables, buffers. One ciphertext takes `wire_bytes` on the
-    wire and `element_bytes` in memory; both are 0 without encryption.
+    wire and `element_bytes` in memory; both are 0 without encryption. `steps`: a run of one tree and a longer one, with
+    one thread a party; empty where steps were not measured. `twin`: None where nothing was compared.
     """
 
     source: str
@@ -84,14 +102,16 @@ class JobResult(msgspec.Struct, frozen=True):
     costs: dict[str, dict[str, list[float]]]
     wire_bytes: int
     element_bytes: int
+    steps: list[TrainRun] = []
+    twin: Twin | None = None
 
 
 class RoundClock(TrainingCallback):
-    """Wall seconds of each of `trees` rounds, and processor time of all together."""
+    """Wall seconds and processor time of each of `trees` rounds."""
 
     def __init__(self, trees: int) -> None:
         self.rounds: list[float] = []
-        self.cpu_seconds = 0.0
+        self.round_cpu: list[float] = []
         self._last = self._last_cpu = 0.0
         self._progress = Progress("training", trees)
 
@@ -103,7 +123,7 @@ class RoundClock(TrainingCallback):
         """Note the time since the last one."""
         now, cpu = time.perf_counter(), time.process_time()
         self.rounds.append(now - self._last)
-        self.cpu_seconds += cpu - self._last_cpu
+        self.round_cpu.append(cpu - self._last_cpu)
         self._last, self._last_cpu = now, cpu
         self._progress.update(len(self.rounds))
         return False
@@ -129,6 +149,11 @@ def run_job(job: TrainJob) -> JobResult:
     single = _run(job, data, 1)
     whole = _run(job, data, 1 + job.extra) if job.extra else None
     _measure(costs, job.cost_repeats - job.cost_repeats // 2, job.threads)
+    steps: list[TrainRun] = []
+    if job.steps:
+        alone = msgspec.structs.replace(job, threads=1)
+        steps = [_run(alone, data, 1), _run(alone, data, 1 + STEP_TREES)]
+    twin = compare_with_twin(job.protocol, job.params, data.head(job.twin_rows), job.depth, job.bins)
     return JobResult(
         data.source,
         len(data.y),
@@ -145,6 +170,8 @@ def run_job(job: TrainJob) -> JobResult:
         },
         wire_bytes,
         element_bytes,
+        steps,
+        twin,
     )
 
 
@@ -178,7 +205,7 @@ def _fit(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
         assert_real_trees(model.model_.active_share, f"bench train: {job.protocol} {job.params} on {data.source}")
     costs = costs_of(model)
     clock.rounds[0] -= costs["key_seconds"]
-    return TrainRun(rounds=clock.rounds, cpu_seconds=clock.cpu_seconds, **costs)
+    return TrainRun(rounds=clock.rounds, cpu_seconds=sum(clock.round_cpu), round_cpu=clock.round_cpu, **costs)
 
 
 def costs_of(model: VFXGBClassifier) -> dict[str, Any]:
@@ -188,10 +215,16 @@ def costs_of(model: VFXGBClassifier) -> dict[str, Any]:
     operations: Counter[str] = Counter()
     for counted in parties.values():
         operations.update(counted.operations)
+    messages: Counter[str] = Counter()
+    for entry in model.ledger_.entries:
+        messages[entry.message] += entry.bytes
     return {
         "key_seconds": sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES),
         "operations": dict(operations),
         "phases": {party: dict(counted.seconds) for party, counted in parties.items()},
+        "phase_cpu": {party: dict(counted.cpu_seconds) for party, counted in parties.items()},
+        "messages": dict(messages),
+        "flights": traffic.flights,
         "sent": traffic.sent_bytes,
         "received": traffic.received_bytes,
     }

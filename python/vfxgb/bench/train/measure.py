@@ -9,10 +9,12 @@ Parts:
                     that both share switched off
     linear          one tree of generated tables of growing size, and with `ot_shares` of more and more bins
     protocols       any protocols, the first of them being the measure of the others; broken ones are called broken
+    shapes          the same on generated tables of several shapes, with medians over trees, flights, and processor time
+                    and bytes by step; protocols that compare scores of integers must give the models of `plain`
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from statistics import median
 from typing import Any
@@ -23,7 +25,8 @@ from vfxgb.bench.children import ask
 from vfxgb.bench.datasets import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
 from vfxgb.bench.progress import say
 from vfxgb.bench.train.costs import floor_seconds
-from vfxgb.bench.train.job import SETUP_BYTES, XGBOOST, JobResult, TrainJob, TrainRun
+from vfxgb.bench.train.job import ONCE_PHASES, SETUP_BYTES, STEP_TREES, XGBOOST, JobResult, TrainJob, TrainRun
+from vfxgb.bench.train.shapes import Shape
 from vfxgb.contract import ProtocolSpec
 from vfxgb.crypto.sizes import check_requested_bits
 from vfxgb.errors import ParameterError, ProtocolParameterError
@@ -46,6 +49,11 @@ SHARES_PARAMS = {"memory_limit": "1GB"}
 SHARES_QUICK = {"group_bits": 768, "insecure": True}
 # Trees of protocols that take milliseconds each.
 CHEAP_TREES = 20
+# Of a table of some shape: trees beyond the first, and rows on which models are compared with those of `plain`.
+SHAPE_TREES = 6
+TWIN_ROWS = 150_000
+# Phases in which a party waits for another.
+WAITING = "wait"
 COST_BATCH = 4000
 LINEAR_ROWS = 1_000_000
 LINEAR_SHARES = (0.1, 0.3, 1.0)
@@ -58,7 +66,8 @@ class TrainSettings:
     """What to measure. `rows`, `features`, `configs`: None for what each part uses by default.
 
     `trees`: trees beyond the first that the time per tree is taken from. `protocols`: names, each with parameters or
-    without ("ldp:mechanism=laplace:epsilon=1"). `insecure`: allow keys below 2048 bits.
+    without ("ldp:mechanism=laplace:epsilon=1"). `shapes`: generated tables on which these are measured, in place of
+    `data`. `insecure`: allow keys below 2048 bits.
     """
 
     data: str = "give_credit"
@@ -73,6 +82,7 @@ class TrainSettings:
     ablation: bool = False
     linear: bool = False
     protocols: tuple[str, ...] = ()
+    shapes: tuple[Shape, ...] = ()
     insecure: bool = False
 
 
@@ -125,6 +135,49 @@ class Measurement:
         return self.result.single.operations.get(SETUP_BYTES, 0)
 
     @property
+    def median_seconds(self) -> float | None:
+        """Median wall time of the trees between the first and the last; None where there are fewer than three trees."""
+        return None if self.result.whole is None else _middle(self.result.whole.rounds)
+
+    @property
+    def median_cpu(self) -> float | None:
+        """Median processor time of these trees."""
+        return None if self.result.whole is None else _middle(self.result.whole.round_cpu)
+
+    @property
+    def flights(self) -> float | None:
+        """Messages a tree that had to follow one upon the other, one each way at a time counted once."""
+        single, whole = self.result.single, self.result.whole
+        return None if whole is None else (whole.flights - single.flights) / self.job.extra
+
+    @property
+    def message_bytes(self) -> dict[str, float]:
+        """Bytes a tree by type of message, in both directions; those of the set-up are in none."""
+        single, whole = self.result.single, self.result.whole
+        if whole is None:
+            return {}
+        a_tree = {
+            name: (count - single.messages.get(name, 0)) / self.job.extra for name, count in whole.messages.items()
+        }
+        return {name: count for name, count in a_tree.items() if count > 0}
+
+    @property
+    def step_cpu(self) -> dict[str, float]:
+        """Processor seconds a tree by party and step, with one thread a party; the rest of the process is "rest"."""
+        if not self.result.steps:
+            return {}
+        single, whole = self.result.steps
+        steps = {
+            f"{party}: {phase}": (seconds - single.phase_cpu.get(party, {}).get(phase, 0.0)) / STEP_TREES
+            for party, phases in whole.phase_cpu.items()
+            for phase, seconds in phases.items()
+            if phase != WAITING
+        }
+        steps["rest"] = (whole.cpu_seconds - single.cpu_seconds) / STEP_TREES - sum(steps.values())
+        # What is done once is in both runs.
+        return {step: seconds for step, seconds in steps.items() if step.partition(": ")[2] not in ONCE_PHASES}
+
+    @property
     def ciphertext_bytes(self) -> float:
         """Bytes per tree of gradients and packed sums: one ciphertext per row, and what was decrypted."""
         return (self.result.rows + self.operations.get("decryptions", 0.0)) * self.result.wire_bytes
@@ -138,7 +191,11 @@ class Measurement:
 def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
     """Part -> its measurements, in order. Raises ParameterError for settings that do not fit together."""
     check(settings)
-    makers = {"ablation": _ablation_jobs, "linear": _linear_jobs, "protocols": _protocol_jobs}
+    makers = {
+        "ablation": _ablation_jobs,
+        "linear": _linear_jobs,
+        "shapes" if settings.shapes else "protocols": _shape_jobs if settings.shapes else _protocol_jobs,
+    }
     parts = {part: make(settings) for part, make in makers.items() if getattr(settings, part)}
     parts = parts or {"configurations": _config_jobs(settings)}
     jobs = [(part, name, job) for part, named in parts.items() for name, job in named]
@@ -153,6 +210,8 @@ def check(settings: TrainSettings) -> None:
     """Raise ParameterError for settings that do not fit together, KeySizeError for keys that are not allowed."""
     check_requested_bits(settings.key_bits, settings.insecure)
     _protocol_jobs(settings)
+    if settings.shapes:
+        _check_shapes(settings)
     if settings.features is not None and (settings.data != SYNTHETIC or settings.linear):
         wanted = f"--data {SYNTHETIC}" + (" without --linear" if settings.linear else "")
         raise ParameterError(f"bench train: --features needs {wanted}")
@@ -251,6 +310,37 @@ def _protocol_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     return jobs
 
 
+def _check_shapes(settings: TrainSettings) -> None:
+    default = TrainSettings()
+    fixed = ("data", "rows", "features", "depth", "bins", "ablation", "linear")
+    given = [name for name in fixed if getattr(settings, name) != getattr(default, name)]
+    if given:
+        raise ParameterError(
+            f"bench train: found --shapes with --{given[0]}, wanted it alone: a shape is a generated table with bins "
+            "and a depth of its own"
+        )
+    if not settings.protocols:
+        raise ParameterError("bench train: --shapes needs --protocols, such as --protocols plain,ot_shares,sealed")
+
+
+def _shape_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
+    """Every protocol on every shape; all of them over equally many trees."""
+    jobs: list[tuple[str, TrainJob]] = []
+    for shape in settings.shapes:
+        own = replace(
+            settings,
+            data=SYNTHETIC,
+            rows=shape.rows,
+            features=shape.features,
+            bins=shape.bins,
+            depth=shape.depth,
+            shapes=(),
+        )
+        changes = {"extra": max(settings.trees, SHAPE_TREES), "steps": True, "twin_rows": TWIN_ROWS}
+        jobs += [(f"{name}, {shape}", msgspec.structs.replace(job, **changes)) for name, job in _protocol_jobs(own)]
+    return jobs
+
+
 def _asked(spec: ProtocolSpec, given: dict[str, Any]) -> dict[str, Any]:
     """The parameters given, with the consent that a broken protocol needs; quick ones where it has no defaults."""
     params = {**({"insecure": True} if spec.security == "broken" else {}), **given}
@@ -294,6 +384,10 @@ def _job(
 def run_in_child(job: TrainJob, name: str) -> JobResult:
     """Run a job in a new process. Raises VfxgbError with its error, KeyboardInterrupt when it was interrupted."""
     return ask("vfxgb.bench.train.job", job, JobResult, name)
+
+
+def _middle(values: list[float]) -> float | None:
+    return median(values[1:-1]) if len(values) > 2 else None
 
 
 def make_measurement(name: str, job: TrainJob, result: JobResult) -> Measurement:

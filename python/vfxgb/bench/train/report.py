@@ -23,6 +23,7 @@ PLAIN_SUMS = "row additions"
 REPORTED = (
     *("name", "seconds", "cpu_seconds", "floor", "loaded_floor", "operations", "costs", "sent", "received"),
     *("once_seconds", "once_bytes", "ciphertext_bytes", "gradients_bytes"),
+    *("median_seconds", "median_cpu", "flights", "message_bytes", "step_cpu"),
 )
 ENCRYPTED = ("floor", "loaded_floor", "ciphertext_bytes", "gradients_bytes")
 
@@ -31,11 +32,11 @@ def report_lines(settings: TrainSettings, parts: dict[str, list[Measurement]]) -
     """Everything that is printed after the machine."""
     lines: list[str] = []
     for part, measurements in parts.items():
-        source = "generated tables" if part == "linear" else measurements[0].result.source
-        head = (
-            f"{source}; depth {settings.depth}, {settings.bins} bins, {settings.key_bits}-bit keys, "
-            f"{settings.threads} threads, two parties in one process"
-        )
+        several = {"linear": "generated tables; ", "shapes": "generated tables; "}
+        source = several.get(part, f"{measurements[0].result.source}; ")
+        grown = "" if part == "shapes" else f"depth {settings.depth}, {settings.bins} bins, "
+        sizes = f"{source}{grown}{settings.key_bits}-bit keys, {settings.threads} threads"
+        head = f"{sizes}, two parties in one process"
         lines += [head, *PARTS[part](measurements), ""]
     return lines[:-1]
 
@@ -193,7 +194,52 @@ def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
     return lines
 
 
+SHAPES_COLUMNS = Columns(name_width=62, width=11)
+SHAPES: tuple[Column, ...] = (
+    ("median s", lambda run: _three(run.median_seconds)),
+    ("median CPU", lambda run: _three(run.median_cpu)),
+    MEGABYTES,
+    ("flights", lambda run: "" if run.flights is None else f"{run.flights:.0f}"),
+    ("set-up s", lambda run: f"{run.once_seconds:.2f}" if run.once_bytes else ""),
+    ("set-up MB", lambda run: f"{run.once_bytes / MEGA:.1f}" if run.once_bytes else ""),
+    ("as plain", lambda run: "" if run.result.twin is None else f"{run.result.twin.splits} splits"),
+)
+
+
+def _three(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.3f}"
+
+
+def _shape_lines(measurements: Sequence[Measurement]) -> list[str]:
+    trees = max(run.job.extra for run in measurements) - 1
+    lines = [
+        "",
+        *SHAPES_COLUMNS.table("a tree", SHAPES, measurements),
+        f"medians of the {trees} trees between the first and the last; CPU: processor time of both parties",
+        "flights: messages that had to follow one upon the other, one each way at a time counted once",
+        "as plain: splits of trees that were grown once more by plain from the same integers, and were the same",
+    ]
+    for run in measurements:
+        lines += ["", f"{run.name}: processor milliseconds a tree, one thread a party"]
+        lines += _shares({name: 1e3 * seconds for name, seconds in run.step_cpu.items()})
+        if run.message_bytes:
+            lines += ["kilobytes a tree, by type of message", *_shares(_kilobytes(run))]
+    return lines
+
+
+def _kilobytes(run: Measurement) -> dict[str, float]:
+    return {name: count / 1e3 for name, count in run.message_bytes.items()}
+
+
+def _shares(amounts: dict[str, float]) -> list[str]:
+    """The largest first; what is below a hundredth of all is left out."""
+    least = sum(amounts.values()) / 100
+    shown = sorted((amount, name) for name, amount in amounts.items() if amount >= least)
+    return [f"  {name:<40}{amount:>12,.1f}" for amount, name in reversed(shown)]
+
+
 PARTS = {
+    "shapes": _shape_lines,
     "configurations": _config_lines,
     "ablation": _ablation_lines,
     "linear": _linear_lines,

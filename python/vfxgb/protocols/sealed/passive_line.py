@@ -46,7 +46,7 @@ def set_up_line(context: PassiveContext, columns: CandidateColumns) -> PassiveLi
         )
     if not offer.stored:
         owner.accept(receive(context, channel, LatticeSeed, what))
-    with context.timings.phase("set up"):
+    with context.timings.phase("set-up"):
         channel.send(owner.zeros())
         for block in owner.blocks():
             channel.send(block)
