@@ -110,7 +110,7 @@ def counted(model: VFXGBClassifier, clock: TreeClock) -> dict[str, Any]:
         for party, own in timings.items()
     }
     once = {
-        party: sum(own.cpu_seconds.get(phase, 0.0) for phase in ("bin", "set up")) for party, own in timings.items()
+        party: sum(own.cpu_seconds.get(phase, 0.0) for phase in ("bin", "set-up")) for party, own in timings.items()
     }
     sizes = {entry.message: 0 for entry in model.ledger_.totals()}
     for entry in model.ledger_.totals():
