@@ -14,6 +14,7 @@ from vfxgb.audit.truth import Truth
 from vfxgb.data.table import Table
 from vfxgb.params import TrainParams
 from vfxgb.protocols.sealed import columns, tournament
+from vfxgb.rows.split_bits import MemorySplitBits
 from vfxgb.train.simulate import FitResult
 
 ROWS, DEPTH, BINS = 150, 4, 8
@@ -120,7 +121,8 @@ def marking(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def init(self: Any, *given: Any) -> None:
         real(self, *given)
-        self._bits = np.packbits(np.eye(ROWS, dtype=np.uint8)[: len(self)], axis=1, bitorder="little")
+        packed = np.packbits(np.eye(ROWS, dtype=np.uint8)[: len(self)], axis=1, bitorder="little")
+        self._bits = MemorySplitBits(packed.tobytes(), len(self), ROWS, ROWS)
         self._weights = np.full(len(self), 32, dtype=np.int32)
 
     monkeypatch.setattr(columns.CandidateColumns, "__init__", init)
