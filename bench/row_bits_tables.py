@@ -13,7 +13,7 @@ def row_bits_section(folder: Path = RESULTS) -> str:
     settings = results["settings"]
     by_run = {(run["rows"], run["trees"], run["protocol"]): run for run in results["runs"]}
     lines = [
-        "| rows | trees | bits per row | `sealed`, no cut known | all cuts known | certain | `ot_shares`, `solve` | guess |",
+        "| rows | trees | bits a row | `sealed`, no cut known | all cuts known | certain | `ot_shares` | guess |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for rows, trees in dict.fromkeys((rows, trees) for rows, trees, _ in by_run):
