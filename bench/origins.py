@@ -30,6 +30,8 @@ COMMANDS = {
     "overflow.json": "python bench/e2e/overflow.py",
     "missing.md": "python bench/e2e/missing.py",
     "solve.json": "python bench/e2e/solve.py",
+    "row_bits.json": "python bench/e2e/row_bits.py",
+    "won_columns.json": "python bench/e2e/won_columns.py",
     "split_rules.json": "python bench/e2e/split_rules.py --json docs/results/split_rules.json",
     "psi.json": "python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json",
     "network.json": "python bench/e2e/network.py --json docs/results/network.json",

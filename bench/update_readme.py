@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import row_bits_tables
 import scale_tables
 from origins import origin
 from sealed_tables import sealed_section
@@ -235,7 +236,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "sealed": sealed_section,
     },
     "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
-    "docs/audit.md": {"solve": solve_section},
+    "docs/audit.md": {"solve": solve_section, **row_bits_tables.SECTIONS},
     "docs/scale.md": scale_tables.SECTIONS,
     "docs/split_rules.md": {"split rules": split_rules_section},
 }

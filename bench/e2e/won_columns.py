@@ -1,6 +1,7 @@
 """How much honest runs of `sealed` win, what a limit on it costs in accuracy, and what is left to tell of the table.
 
-    python bench/e2e/won_columns.py [--rows 6000] [--limits 1 0.5 0.3] [--json docs/results/won_columns.json]
+    python bench/e2e/won_columns.py [--rows 6000] [--tables bank adult] [--limits 1 0.5 0.3]
+        [--json docs/results/won_columns.json]
 
 Trees of depth 6 on rows of four tables, their columns given to the active and the passive party in turn. A limit is
 `max_won_columns`: the share of the passive party's candidate splits whose rows may be told. After 20, 50 and 100 trees:
@@ -76,6 +77,7 @@ def measure(name: str, rows: int, limit: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=6000)
+    parser.add_argument("--tables", nargs="+", default=TABLES)
     parser.add_argument("--limits", type=float, nargs="+", default=[1.0, 0.5, 0.3])
     parser.add_argument("--json", type=Path, default=RESULTS / "won_columns.json")
     args = parser.parse_args()
@@ -83,7 +85,7 @@ def main() -> None:
     settings = {**SETTINGS, "rows": args.rows, "test_rows": TEST_ROWS}
     document = {"machine": machine_facts(), "settings": settings, "runs": results}
     for limit in args.limits:
-        for name in TABLES:
+        for name in args.tables:
             begun = time.process_time()
             results.append({**measure(name, args.rows, limit), "cpu_seconds": time.process_time() - begun})
             print(results[-1], flush=True)

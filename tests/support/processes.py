@@ -47,6 +47,7 @@ OPEN_CONSENT = {
     "protocols": [*shipped_protocols()],
     "insecure": True,
     "min_key_bits": 256,
+    "max_won_columns": 1.0,
     "purposes": ["test"],
     "max_trees": 400,
     "max_predicted_rows": 5000,

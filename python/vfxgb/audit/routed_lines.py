@@ -25,14 +25,19 @@ def routed_lines(view: AttackerView, peer: str) -> Iterator[tuple[int, int, Line
             parts.append((_lines(asked.corrections, asked.count), _lines(message.sent, asked.count)))
             continue
         if parts and not (isinstance(message, HiddenRoute) and message.first):
-            yield round_index, depth, *(np.concatenate(lines, axis=1) for lines in zip(*parts, strict=True))
+            yield round_index, depth, *_joined(parts)
             parts = []
         if isinstance(message, BeginHiddenRound):
             round_index = message.round
         else:
             asked, depth = message, message.depth
     if parts:
-        yield round_index, depth, *(np.concatenate(lines, axis=1) for lines in zip(*parts, strict=True))
+        yield round_index, depth, *_joined(parts)
+
+
+def _joined(parts: list[tuple[Lines, Lines]]) -> tuple[Lines, Lines]:
+    corrections, bits = zip(*parts, strict=True)
+    return np.concatenate(corrections, axis=1), np.concatenate(bits, axis=1)
 
 
 def _lines(data: memoryview, rows: int) -> Lines:

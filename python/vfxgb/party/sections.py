@@ -153,13 +153,15 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int | None, Meta(description=f"The most gradient sums that a peer may open, over all runs. {COUNTED}")
     ] = None
     max_won_columns: Annotated[
-        Annotated[float, Meta(gt=0, le=1)] | None,
+        float,
         Meta(
+            gt=0,
+            le=1,
             description="Under 'sealed', the largest share of this party's candidate splits whose rows are told, over "
-            "all runs with the same rows and bins. Splits that win beyond it are withheld, and the run goes on. "
-            "Without it, the protocol's own."
+            "all runs with the same rows and bins; 1 sets no limit. Splits that win beyond it are withheld, and the "
+            "run goes on.",
         ),
-    ] = None
+    ] = 0.5
     max_wins: Annotated[
         Positive | None,
         Meta(

@@ -233,8 +233,7 @@ def test_limits_of_what_is_told_are_those_of_consent():
     # Another protocol tells no rows split by split, and has no such limits.
     assert consent.local_params("ot_shares", {}) == {}
     assert consent.limits("ot_shares", {}) == {}
-    default = make_protocol_params(protocol_by_name("sealed"), {}).max_won_columns
-    assert _consent().limits("sealed", {}) == {"max_won_columns": default}
+    assert _consent().limits("sealed", {}) == {"max_won_columns": 0.5}
 
 
 def test_a_limit_of_consent_stands_in_consent_only():

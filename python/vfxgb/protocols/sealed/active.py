@@ -20,14 +20,14 @@ from vfxgb.rows.parts import Pairs
 from vfxgb.two_party import Demand
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
-OPENED = "no sum of gradients was opened to anybody: candidate splits were compared on shares"
+OPENED = "no sum of gradients was opened to anybody: candidate splits were compared on encrypted shares"
 ACTIVE_LEARNT = (
-    "the active party learnt which rows of a node go left at each winning split of {parties}, also of winners that it "
-    "refused, and how many candidate splits there are"
+    "the active party learnt which rows of a node go left at each split that {parties} won, also at those that it "
+    "refused; each tree says more exactly where a row lies in their columns, whose names and thresholds stay hidden"
 )
 PASSIVE_LEARNT = (
-    "{parties} learnt which of their own splits won and where these stand in the trees, and how many nodes were open; "
-    "not which rows are in a node"
+    "{parties} learnt which of their own splits won, where these stand in the trees, and how many nodes were open; "
+    "nobody but the active party learnt which rows are in a node, nor any label or gradient"
 )
 WITHHELD = (
     "{party} withheld the rows of {count:,} of its winning splits, as its consent limits what may be won; the active "

@@ -15,7 +15,7 @@ from vfxgb.two_party.messages import ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
 ROW_BITS = (
     "rows' bits: at every split that a passive party wins, also one that is then refused, the active party learns "
     "which rows of the node go left; nested sets order rows by a feature; in the measured runs an active party that "
-    "followed the protocol told a fifth of all bins after 20 trees and nearly half after 60; fewer trees and less "
+    "followed the protocol told a fifth of all bins after 20 trees and half after 60; fewer trees and less "
     "depth tell less, and max_won_columns bounds it"
 )
 CHOSEN_COLUMNS = (
