@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from resuming import Training, attempt, problem
+from resuming import Training, attempt, killed, problem
 from vfxgb.data.table import Table
 from vfxgb.errors import CheckpointError, PeerError
-from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state, save_state
+from vfxgb.train.checkpoint import MAGIC, VERSION, ActiveState, PassiveState, load_state, save_state
 
 
 def begun(folder: Path, **changes: Any) -> Training:
@@ -193,3 +193,34 @@ def test_released_labels_of_another_size(tmp_path: Path) -> None:
     assert set(np.frombuffer(state.labels, dtype="<f4")) <= {0.0, 1.0}
     save_state(msgspec.structs.replace(state, labels=state.labels[4:]), tmp_path / "bank.run")
     assert "the labels has 276 bytes, wanted 70 entries" in str(attempt(training, tmp_path).errors["bank"])
+
+
+@pytest.mark.parametrize("party", ["bank", "shop"])
+def test_a_checkpoint_of_an_earlier_version(party: str, tmp_path: Path) -> None:
+    training = problem("sealed")
+    killed(training, tmp_path, "shop", 200)
+    path = tmp_path / f"{party}.run"
+    data = bytearray(path.read_bytes())
+    data[len(MAGIC)] = VERSION - 1
+    path.write_bytes(data)
+    error = attempt(training, tmp_path).errors[party]
+    assert isinstance(error, CheckpointError)
+    assert f"found version {VERSION - 1}, wanted {VERSION}; resume with the vfxgb that wrote it" in str(error)
+
+
+def test_a_run_that_an_earlier_version_began_without_a_setting_of_today(tmp_path: Path) -> None:
+    """Versions that knew no rule of splits and no bits of scores: both are named, and nothing is grown."""
+    training = begun(tmp_path)
+    for name, state in zip(("bank", "shop"), states(tmp_path), strict=True):
+        chosen = {**state.chosen, "setup": _without(state.chosen["setup"], "split_rule", "score_bits")}
+        if "params" in chosen:
+            chosen["params"] = _without(chosen["params"], "split_rule", "score_bits")
+        save_state(msgspec.structs.replace(state, chosen=chosen, settings=bytes(32)), tmp_path / f"{name}.run")
+    error = attempt(training, tmp_path).errors["bank"]
+    assert isinstance(error, CheckpointError)
+    assert 'split_rule was not set when the run began and is "gain" now' in str(error)
+    assert "score_bits was not set when the run began and is null now" in str(error)
+
+
+def _without(settings: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in names}

@@ -14,8 +14,10 @@ import pytest
 
 from deviating_bank import DeviatingBank
 from processes import DEADLINE, QUICK_ALIGN, Served, at_rest, last_run
+from tampering import replaced
 from vfxgb.align.messages import AlignReady, OpenAlign
 from vfxgb.align.normalise import steps_digest
+from vfxgb.cli import main
 from vfxgb.errors import ConsentError, PeerError
 from vfxgb.party.config import load_config
 from vfxgb.party.logs import Log
@@ -23,9 +25,11 @@ from vfxgb.party.messages import TrainRequest, Welcome
 from vfxgb.party.serve import Server
 from vfxgb.party.session import hello
 from vfxgb.predict.messages import Route, Routed
+from vfxgb.protocols.sealed.messages import SealedPieces
+from vfxgb.transport.channel import Channel
 from vfxgb.transport.frame import write_header
 from vfxgb.transport.link import LinkClosed
-from vfxgb.transport.messages import pack_array, pack_bytes
+from vfxgb.transport.messages import Message, encode, pack_array, pack_bytes
 from vfxgb.transport.network import Limits
 
 pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's")
@@ -84,6 +88,27 @@ def repeated_questions(bank: DeviatingBank) -> None:
     session.link.close()
 
 
+def pieces_that_nobody_needs(bank: DeviatingBank) -> None:
+    """Of comparisons under `sealed`: a hundred million transfers, which would take gigabytes to answer."""
+    changed = replaced(SealedPieces, tables=0, ands=1 << 26, muxes=0)
+    send = Channel.send_encoded
+
+    def sending(channel: Channel, message: Message, payload: bytes) -> None:
+        other = changed(message)
+        send(channel, other or message, encode(other) if other else payload)
+
+    config = bank.world.active(
+        {"shop": bank.served.address},
+        name="greedy",
+        folder="greedy-folder",
+        protocol={"name": "sealed", "params": {"group_bits": 768, "insecure": True}},
+        resume={"resume_seconds": 0.0},
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Channel, "send_encoded", sending)
+        assert main(["train", str(config), "--quiet"]) == 3
+
+
 def runs_that_never_begin(bank: DeviatingBank) -> None:
     request = TrainRequest("plain", {}, 1, 1, 1, ("bank", "shop"))
     for _ in range(40):
@@ -91,6 +116,9 @@ def runs_that_never_begin(bank: DeviatingBank) -> None:
         session.channel.send(hello("train", os.urandom(16).hex(), "test", request))
         session.channel.recv(Welcome)
         session.link.close()
+
+
+ATTACKS = (frames_before_hello, claimed_ids, repeated_questions, pieces_that_nobody_needs, runs_that_never_begin)
 
 
 def refusals_of_the_bank(folder: Path) -> list[dict[str, Any]]:
@@ -109,11 +137,11 @@ def test_what_a_peer_can_make_it_take_fits_into_300_megabytes(world, shop, vfxgb
     resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
     bank = DeviatingBank(world, shop, last_run(config).run)
     for _ in range(2):
-        for attack in (frames_before_hello, claimed_ids, repeated_questions, runs_that_never_begin):
+        for attack in ATTACKS:
             attack(bank)
             assert shop.process.poll() is None, attack
-    # Eight frames, one session too many, a claim and a question, twice.
-    assert len(refusals_of_the_bank(shop.folder)) - before == 2 * (8 + 1 + 1 + 1)
+    # Eight frames, one session too many, a claim, a question and pieces, twice.
+    assert len(refusals_of_the_bank(shop.folder)) - before == 2 * (8 + 1 + 1 + 1 + 1)
     assert memory(pid, "VmHWM") - used < ROOM
     # An honest peer gets what it got before, and can train.
     assert vfxgb("predict", config, table, tmp_path / "after.csv", "--quiet") == 0

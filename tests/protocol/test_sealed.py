@@ -8,7 +8,7 @@ import pytest
 from network_runs import NetworkChannels, Town
 from protocol_variants import allows, params_of
 from simulated_runs import fit_tables
-from vfxgb.errors import MessageError, ParameterError
+from vfxgb.errors import MessageError, ParameterError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train import simulate
@@ -59,6 +59,29 @@ def test_early_stopping_stops_at_the_same_round(make_problem, train, model_of) -
     assert sealed.best_iteration == twin.best_iteration
     assert model_of(sealed) == model_of(twin)
     assert len(sealed.active_share.trees) < 30
+
+
+def half_squares(y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A loss of the user's: gradients twice, and hessians three times, those of half the squared error."""
+    return 2 * (raw - y), np.full_like(raw, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("binary", {"base_score": 0.3}),
+        ("imputed", {"objective": half_squares, "base_score": 0.0}),
+        ("binary", {"objective": "count:poisson", "max_delta_step": 0.0}),
+        ("imputed", {"learning_rate": 0.7, "reg_lambda": 0.0}),
+        ("weights", {"subsample": 0.5, "colsample_bytree": 0.7, "colsample_bylevel": 0.7, "colsample_bynode": 0.8}),
+        ("goss multiclass", {"colsample_bynode": 0.5}),
+        ("stump", {"max_bin": 2}),
+        ("missing", {"eval_metric": ["auc", "logloss"], "early_stopping_rounds": 1, "n_estimators": 8}),
+    ],
+)
+def test_other_settings_of_training(name, changes, make_problem, train, model_of) -> None:
+    sealed, twin = both(make_problem, train, name, 3, **changes)
+    assert model_of(sealed) == model_of(twin)
 
 
 @pytest.mark.parametrize("settings", [{"transfer_bits": 2}, {"flight_bytes": 0}, {"ring": "wide"}])
@@ -139,10 +162,15 @@ def test_coins_and_orders_are_drawn_for_a_run(make_problem) -> None:
         ),
         ({"split_rule": "gain"}, "split_rule='gain' with protocol 'sealed', wanted one of 'centred'"),
         ({"rounding": "stochastic"}, "rounding='stochastic' with protocol 'sealed', wanted 'nearest'"),
+        ({"min_bucket_rows": 9}, "'sealed' hides nodes .*: found min_bucket_rows=9, wanted 1; leave it out, or show"),
+        (
+            {"sampling_method": "goss", "told_sample": True},
+            "'sealed' hides nodes .*: found told_sample=True; leave it out, or show nodes",
+        ),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(changes, said) -> None:
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises((ParameterError, ProtocolParameterError), match=said):
         RunPlan.resolve("p0", ["p0", "p1"], "ab", TrainParams(**changes), "sealed")
 
 

@@ -102,7 +102,7 @@ def _pip(arguments: list[str]) -> str:
 
 
 def _pytest(arguments: list[str]) -> str:
-    values = {"-n": None, "-m": None}
+    values = {"-n": None, "-m": None, "-o": None}
     rest = iter(arguments)
     for word in rest:
         if word in values:

@@ -90,6 +90,34 @@ def test_a_mask_that_was_not_all_written_does_not_count(tmp_path: Path) -> None:
     assert file.free() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_a_party_that_dies_while_it_keeps_or_takes_a_mask(at: int, tmp_path: Path, monkeypatch) -> None:
+    """At any write to the disk: a mask that came out never comes again, nor one that was wiped in part."""
+    path, flushes = tmp_path / "masks", [0]
+
+    def flush(data: np.memmap) -> None:
+        flushes[0] += 1
+        if flushes[0] == at:
+            raise InterruptedError
+
+    def keep_and_take(file: MaskFile) -> None:
+        file.put(0, np.arange(1, DEGREE + COLUMNS + 1, dtype=np.uint64))
+        file.take(0)
+
+    file = make_file(path)
+    monkeypatch.setattr(np.memmap, "flush", flush)
+    with pytest.raises(InterruptedError):
+        keep_and_take(file)
+    file.close()
+    monkeypatch.undo()
+    later = make_file(path)
+    # Before the mark it does not count; with the mark it is whole; taken, it is gone, although nobody has it.
+    assert later.ready() == ([0] if at == 2 else [])
+    for place in later.ready():
+        assert later.take(place).all()
+    later.close()
+
+
 @pytest.mark.parametrize("change", ["name", "places", "cut"])
 def test_a_file_of_another_set_up_is_begun_anew(tmp_path: Path, change: str) -> None:
     path = tmp_path / "masks"
