@@ -34,9 +34,7 @@ def add(commands: Commands) -> None:
     )
     specs = (protocol_by_name(name) for name in shipped_protocols())
     # Those that add no noise.
-    safe = tuple(
-        spec.name for spec in specs if spec.security == "semi-honest" and (spec.exact or spec.integer_scores)
-    )
+    safe = tuple(spec.name for spec in specs if spec.security == "semi-honest" and (spec.exact or spec.integer_scores))
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=None, help=f"a new folder ({DEFAULT_FOLDER})")
     parser.add_argument("--trees", type=positive_int, default=DEFAULT_TREES, help="(%(default)s)")
     parser.add_argument("--protocol", choices=safe, default=DEFAULT_PROTOCOL, help="(%(default)s)")

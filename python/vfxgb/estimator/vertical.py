@@ -218,7 +218,7 @@ class PartyEstimator(EstimatorBase):
             return UNPROTECTED
         raise PartiesError(
             f"choosing a protocol: {len(layout.parties)} parties ({', '.join(layout.parties)}) and protocol=None, "
-            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} opens no sum, hides nodes, and is the one to "
+            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} opens no sum and is the one to "
             f"begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
         )
 
