@@ -33,6 +33,10 @@ COMMANDS = {
     "row_bits.json": "python bench/e2e/row_bits.py",
     "won_columns.json": "python bench/e2e/won_columns.py",
     "split_rules.json": "python bench/e2e/split_rules.py --json docs/results/split_rules.json",
+    "sealed_auc.json": "python bench/e2e/sealed_auc.py --json docs/results/sealed_auc.json",
+    "refused_winners.json": "python bench/e2e/refused_winners.py --rows 10000 --trees 20 --seeds 1 "
+    "--json docs/results/refused_winners.json",
+    "side_by_side.json": "python bench/e2e/side_by_side.py --json docs/results/side_by_side.json",
     "psi.json": "python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json",
     "network.json": "python bench/e2e/network.py --json docs/results/network.json",
     "hidden_prediction.json": "python bench/e2e/hidden_prediction.py --json docs/results/hidden_prediction.json",

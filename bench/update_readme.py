@@ -15,7 +15,8 @@ from typing import Any
 import row_bits_tables
 import scale_tables
 from origins import origin
-from sealed_tables import sealed_section
+from sealed_step_tables import sealed_section
+from sealed_tables import refused_section, sealed_auc_section, side_by_side_section
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 from split_rule_tables import split_rules_section
 
@@ -35,6 +36,7 @@ COUNTERPART = {"encrypt, public key alone": "encrypt"}
 SHORT_TRAINING = (
     ("xgboost", "xgboost, pooled data"),
     ("plain", "`plain`"),
+    ("sealed", "`sealed`"),
     ("ot_shares", "`ot_shares`"),
     ("batch_he ou-djn", "`batch_he`, Okamoto-Uchiyama"),
     ("batch_he paillier-djn", "`batch_he`, Paillier"),
@@ -129,7 +131,8 @@ def short_training(folder: Path) -> list[str]:
     size = f"depth {settings['depth']}, {settings['bins']} bins, {settings['key_bits']}-bit keys"
     head = f"| one tree, {size}, {tables[0]['machine']['cores']} cores |"
     lines = [head + "".join(f" {source} |" for source in sources), "|---|" + "---:|" * len(tables)]
-    for name, title in SHORT_TRAINING:
+    # Files that are older than a protocol lack it.
+    for name, title in (line for line in SHORT_TRAINING if all(line[0] in lines_of for lines_of in by_name)):
         cells = [_training_cell(lines_of[name]) for lines_of in by_name]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     return ["\n".join(lines)]
@@ -155,7 +158,7 @@ def costs_section(folder: Path = RESULTS) -> str:
         "| protocol | computing | traffic | " + " | ".join(f"in all, {title}" for _, title in LINES) + " |",
         "|---|---:|---:|" + "---:|" * len(LINES),
     ]
-    for name, title in SHORT_TRAINING[1:]:
+    for name, title in (line for line in SHORT_TRAINING[1:] if line[0] in by_name):
         line = by_name[name]
         seconds = TREES * line["seconds"] + line["once_seconds"]
         traffic = TREES * (line["sent"] + line["received"]) + line["once_bytes"]
@@ -227,7 +230,7 @@ def solve_section(folder: Path = RESULTS) -> str:
 
 # page -> name of a part of it, and who writes that
 PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "README.md": {"demo": demo_section, "speed": readme_section},
+    "README.md": {"demo": demo_section, "protocols": side_by_side_section, "speed": readme_section},
     "docs/speed.md": {
         "peers": peers_section,
         "operations": operations_section,
@@ -235,10 +238,14 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "network": network_section,
         "sealed": sealed_section,
     },
-    "docs/choosing.md": {"costs": costs_section, "noise": noise_section},
+    "docs/choosing.md": {"protocols": side_by_side_section, "costs": costs_section, "noise": noise_section},
     "docs/audit.md": {"solve": solve_section, **row_bits_tables.SECTIONS},
     "docs/scale.md": scale_tables.SECTIONS,
-    "docs/split_rules.md": {"split rules": split_rules_section},
+    "docs/split_rules.md": {
+        "sealed auc": sealed_auc_section,
+        "refused": refused_section,
+        "split rules": split_rules_section,
+    },
 }
 
 

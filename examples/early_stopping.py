@@ -41,7 +41,7 @@ def main() -> None:
             eval_metric=["logloss", "auc"],
             parties=parties,
             active="bank",
-            protocol="ot_shares",
+            protocol="sealed",
         )
         hooks = [
             callbacks.EarlyStopping(5, metric="logloss", min_delta=1e-3),

@@ -1,7 +1,8 @@
 """Export the pooled model to XGBoost and compare with XGBoost trained on the pooled table.
 
 Exporting shows every party's cut points to whoever has the file: in a simulation that is you; real parties each sign
-their consent (`vfxgb merge`). Needs `pip install xgboost`.
+their consent (`vfxgb merge`). Models of every protocol can be exported; that XGBoost itself grows the same trees needs
+an exact one, such as `ot_shares`. Needs `pip install xgboost`.
 """
 
 import tempfile

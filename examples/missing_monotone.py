@@ -1,7 +1,8 @@
 """Missing values and monotone constraints, with columns at two parties.
 
 A row whose split value is missing goes where training found it to belong. With a constraint the score may only rise, or
-only fall, with a feature: a loan must not be refused because the applicant earns more.
+only fall, with a feature: a loan must not be refused because the applicant earns more. Constraints need a protocol that
+opens sums: `sealed` refuses them, since the active party would have to know the direction of the other's features.
 """
 
 import numpy as np

@@ -34,7 +34,7 @@ objective = "binary:logistic"
 n_estimators = 3
 max_depth = 3
 [protocol]
-name = "ot_shares"
+name = "sealed"
 """
 SHOP = """\
 party = "shop"
@@ -50,7 +50,7 @@ certificate = "certs/bank.pem"
 train = "shop.csv"
 id = "customer"
 [consent]
-protocols = ["ot_shares"]
+protocols = ["sealed"]
 purposes = ["credit scoring"]
 max_trees = 50
 min_common_rows = 100

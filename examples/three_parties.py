@@ -1,7 +1,8 @@
 """Three companies, one model: a clinic with the diagnosis, a laboratory and an insurer with further columns.
 
-The parties' tables are given one by one, as real parties would hold them. Whatever the number of parties, the trees are
-those of the pooled table.
+The parties' tables are given one by one, as real parties would hold them. With an exact protocol, such as `ot_shares`,
+the trees are those of the pooled table, whatever the number of parties. With `sealed`, which opens no sum, they are as
+good.
 """
 
 import numpy as np
@@ -24,15 +25,23 @@ def main() -> None:
 
     settings = {"n_estimators": 8, "max_depth": 4, "max_bin": 32}
     three = VFXGBClassifier(**settings, active="clinic", protocol="ot_shares")
-    three.fit({party: np.column_stack(list(table.values())) for party, table in tables.items()}, y)
+    parties = {party: np.column_stack(list(table.values())) for party, table in tables.items()}
+    three.fit(parties, y)
     pooled = np.column_stack(list(everything.values()))
     # The same fractional bits of gradients as ot_shares: then the models are equal, not just close.
     one = VFXGBClassifier(**settings, protocol="plain", protocol_params={"precision_bits": 31})
     one.fit(pooled, y)
 
-    probability = three.predict_proba({party: np.column_stack(list(t.values())) for party, t in tables.items()})
+    probability = three.predict_proba(parties)
     assert np.array_equal(probability, one.predict_proba(pooled))
     print("three parties and one grow the same trees; their predictions are equal to the last bit")
+    assert three.ledger_.opened["laboratory"].equations > 0  # sums that the clinic has seen
+
+    sealed = VFXGBClassifier(**settings, active="clinic", protocol="sealed").fit(parties, y)
+    right = [(model.predict_proba(parties)[:, 1] > 0.5) == y for model in (three, sealed)]
+    print(f"right of the training rows: {right[0].mean():.1%} with opened sums, {right[1].mean():.1%} without")
+    assert not sealed.ledger_.opened
+    assert abs(right[0].mean() - right[1].mean()) < 0.05
 
     owners = three.model_.to_dataframe()["Party"].value_counts()
     print("splits per party:", owners.to_dict())

@@ -118,7 +118,7 @@ class Winners:
         score[split] = np.floor(self._variant.get("node", 1.0) * weight * np.abs(integers[split, best]))
         return Proposals(made.gain, made.start, made.tokens, np.minimum(score, 2.0**SCORE_BITS - 1))
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self, depth: int) -> dict[str, Any]:
         """Nodes, those compared, those won, and refusals by cause and by the hessian of the node."""
         seen = np.array(self.seen).reshape(-1, 4)
         invalid = seen[:, 2] <= LEAST_GAIN
@@ -130,7 +130,7 @@ class Winners:
             "won": len(seen),
             "refused": int(refused.sum()),
             "too light": int(invalid.sum()),
-            "by depth": [[int((seen[:, 0] == d).sum()), int(refused[seen[:, 0] == d].sum())] for d in range(30)],
+            "by depth": [[int((seen[:, 0] == d).sum()), int(refused[seen[:, 0] == d].sum())] for d in range(depth)],
             "by hessian": [[int((place == k).sum()), int(refused[place == k].sum())] for k in range(len(HESSIANS))],
         }
 
@@ -171,7 +171,7 @@ def main() -> None:
                 grown = {"n_estimators": args.trees, "max_depth": args.depth, "random_state": seed}
                 model, watched = fit(X[train], y[train], name, **grown)
                 scored = auc(y[test], model.predict_proba(X[test])[:, 1])
-                counts = watched.counts() if name in VARIANTS else {}
+                counts = watched.counts(args.depth) if name in VARIANTS else {}
                 result["runs"].append({"table": table, "seed": seed, "variant": name, "auc": scored, **counts})
         print(f"seed {seed} done", flush=True)
         if args.json is not None:

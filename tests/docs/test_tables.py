@@ -212,3 +212,34 @@ def test_hidden_prediction(script: ModuleType, tmp_path: Path) -> None:
     assert "10 ms each way, looked up by its id: 150 ms openly, 160 ms hidden (median)" in written
     assert "has 1, 2 splits a level" in written
     assert "5.40 MB and 0.14 s with `transfer_bits` 8" in written
+
+
+def test_what_an_audit_found_is_told_with_what_guessing_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    words = importlib.import_module("sealed_tables").audit_words
+    better = {"attacker": "shop", "target": "labels", "success": 0.953, "guess": 0.5, "better": True}
+    table = {"attacker": "bank", "target": "binned table", "success": 1.0, "guess": 0.03, "better": True}
+    other = {**better, "target": "gradients", "better": False}
+    assert words({"findings": [better, table, other], "run": ["solve"]}) == (
+        "the active party: 100% of the binned table (3%); the passive party: 95% of the labels (50%)"
+    )
+    assert words({"findings": [other], "run": ["solve"]}) == "nothing: no attack beats guessing"
+    assert words({"findings": [], "run": []}) == "nothing: no attack finds what it needs"
+
+
+def test_refusals_are_counted_over_tables_and_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    counts = {"compared": 40, "won": 20, "refused": 10, "too light": 4, "by hessian": [[5, 5], [15, 5]]}
+    counts["by depth"] = [[0, 0], [20, 10]]
+    gain = {"table": "bank", "seed": 0, "variant": "gain", "auc": 0.9}
+    now = {**gain, "variant": "as it is", "auc": 0.901, **counts}
+    light = {**now, "variant": "light 4", "auc": 0.899, "compared": 30, "won": 10, "refused": 2}
+    settings = {"trees": 5, "depth": 2, "rows": 100}
+    result = {"machine": {}, "settings": settings, "hessians": [0, 2], "runs": [gain, now, light]}
+    (tmp_path / "refused_winners.json").write_text(json.dumps(result))
+    text = importlib.import_module("sealed_tables").refused_section(tmp_path)
+    assert "| refused of them | 100% | 33% | 50% |" in text
+    assert "| refused of them |  | 50% | 50% |" in text
+    assert "| light 4 | 30 | 10 | 8 | 20% | -1.00 | -1.00 |" in text
+    assert "1 variants were tried" in text
+    assert "Of all refusals 40% are for a child that is too light" in text

@@ -36,11 +36,13 @@ def test_configurations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     captured = capsys.readouterr()
     for wanted in ("generated table, 300 x (5+5) in place of give_credit", "batch_he ou-short", "plain", "busy floor"):
         assert wanted in captured.out
-    assert "(1 of 4)" in captured.err
+    assert "(1 of 5)" in captured.err
     numbers = json.loads(file.read_text())
-    encrypted, shares, plain, xgboost = numbers["configurations"]
-    names = [entry["name"] for entry in (encrypted, shares, plain, xgboost)]
-    assert names == ["batch_he ou-short", "ot_shares", "plain", "xgboost"]
+    encrypted, sealed, shares, plain, xgboost = numbers["configurations"]
+    names = [entry["name"] for entry in (encrypted, sealed, shares, plain, xgboost)]
+    assert names == ["batch_he ou-short", "sealed", "ot_shares", "plain", "xgboost"]
+    # Base transfers both ways; for each of 35 columns a zero, which is 2048 numbers, and its 300 rows.
+    assert 35 * 2048 * 4 < sealed["once_bytes"] - 606_497 < 35 * 2048 * 16
     # Once: the base transfers in a group of 768 bits, and five trees of masks a row, of up to 4 levels, both ways.
     assert 300 * 5 * 16 < shares["once_bytes"] - 606_497 < 300 * 5 * 200
     assert shares["once_seconds"] > 0

@@ -79,6 +79,29 @@ def test_a_broken_array_is_refused() -> None:
         unpack_array(data, np.int32, (6,), "reading rows")
 
 
+def test_flights_are_messages_that_follow_one_upon_the_other(ends) -> None:
+    bank, shop = ends
+
+    def say(sender: Channel, receiver: Channel, count: int = 1) -> None:
+        for number in range(count):
+            sender.send(Note(number=number))
+        for _ in range(count):
+            receiver.recv(Note)
+
+    say(bank, shop, 3)  # three messages, one flight
+    assert (bank.traffic.flights, shop.traffic.flights) == (0, 1)
+    say(shop, bank)
+    assert (bank.traffic.flights, shop.traffic.flights) == (2, 1)
+    bank.send(Note(number=1))  # one each way at the same time
+    shop.send(Note(number=1))
+    shop.recv(Note)
+    bank.recv(Note)
+    assert (bank.traffic.flights, shop.traffic.flights) == (2, 3)
+    say(bank, shop)  # nothing has come to the bank since it sent the last one: the same flight
+    say(shop, bank)
+    assert (bank.traffic.flights, shop.traffic.flights) == (4, 3)
+
+
 def test_counters_and_observer() -> None:
     seen = []
     bank, shop = memory_channels("bank", "shop", CATALOGUE, RUN, lambda *entry: seen.append(entry))

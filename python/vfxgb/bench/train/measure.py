@@ -4,7 +4,7 @@ Every configuration is trained in a process of its own (job.py), all parties in 
 Parts:
 
     configurations  `batch_he` with each scheme and randomness, against the arithmetic floor of the same run; beside
-                    them `ot_shares`, `plain` and xgboost
+                    them `sealed`, `ot_shares`, `plain` and xgboost
     ablation        `batch_he` with one optimisation switched off at a time; `secureboost` against `batch_he` with all
                     that both share switched off
     linear          one tree of generated tables of growing size, and with `ot_shares` of more and more bins
@@ -43,10 +43,11 @@ ABLATION_CONFIGS = ("paillier-djn", "ou-short")
 LINEAR_CONFIGS = ("ou-short",)
 PROTOCOL_CONFIGS = ("paillier-djn", "ou-short")
 SWITCHES = ("joint_buckets", "pack_sums", "subtract", "pool", "stream")
-BATCH, SINGLE, PLAIN, SHARES = "batch_he", "secureboost", "plain", "ot_shares"
+BATCH, SINGLE, PLAIN, SHARES, SEALED = "batch_he", "secureboost", "plain", "ot_shares", "sealed"
 # The limit that its memory is measured under.
 SHARES_PARAMS = {"memory_limit": "1GB"}
-SHARES_QUICK = {"group_bits": 768, "insecure": True}
+# A small group for base transfers.
+QUICK_GROUP = {"group_bits": 768, "insecure": True}
 # Trees of protocols that take milliseconds each.
 CHEAP_TREES = 20
 # Of a table of some shape: trees beyond the first, and rows on which models are compared with those of `plain`.
@@ -228,6 +229,8 @@ def _config_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
     jobs = [
         (f"{BATCH} {name}", _job(settings, BATCH, name, cost_batch=COST_BATCH)) for name in settings.configs or CONFIGS
     ]
+    quick = dict(QUICK_GROUP) if settings.insecure else {}
+    jobs.append((SEALED, _job(settings, SEALED, None, params=quick, extra=CHEAP_TREES)))
     jobs.append((SHARES, _shares_job(settings, extra=CHEAP_TREES)))
     jobs.append((PLAIN, _job(settings, PLAIN, None, extra=CHEAP_TREES)))
     if find_spec(XGBOOST) is not None:
@@ -273,7 +276,7 @@ def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
 
 def _shares_job(settings: TrainSettings, **changes: Any) -> TrainJob:
     """A job of `ot_shares`; `insecure` means a small group for its base transfers, too."""
-    params = {**SHARES_PARAMS, **(SHARES_QUICK if settings.insecure else {})}
+    params = {**SHARES_PARAMS, **(QUICK_GROUP if settings.insecure else {})}
     return _job(settings, SHARES, None, params=params, **changes)
 
 
