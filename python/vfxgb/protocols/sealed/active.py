@@ -11,8 +11,8 @@ from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samples_columns, set_up_lines
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
-from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
-from vfxgb.protocols.sealed.routed import learn_bits
+from vfxgb.protocols.sealed.pieces import finish_pieces, missing, next_round, offer_pieces, tree_demand
+from vfxgb.protocols.sealed.routed import learn_bits, transfers_of
 from vfxgb.protocols.sealed.tournament import find_winners
 from vfxgb.two_party import Demand
 
@@ -45,21 +45,25 @@ class SealedActive:
             self._lines = set_up_lines(self._context, self._settings)
         self._pairs = gradients.arrays
         lines = list(self._lines.values())
+        train = self._context.train
         wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
-        for line, demand in zip(lines, wanted, strict=True):
+        lacking = [missing(demand, line.correlations) for line, demand in zip(lines, wanted, strict=True)]
+        for line, demand in zip(lines, lacking, strict=True):
             offer_pieces(line.channel, line.correlations, demand)
-        for line, demand in zip(lines, wanted, strict=True):
+        for line, demand, take in zip(lines, lacking, wanted, strict=True):
             with self._context.timings.phase("wait"):
                 finish_pieces(line.channel, line.correlations, demand)
             line.used = line.correlations.used
+            last = gradients.round + 1 >= train.n_estimators
+            line.ahead.begin_round(Demand() if last else next_round(take, line.correlations), train.max_depth)
 
     def _wanted(self, line: ActiveLine, own: bool) -> Demand:
-        """Pieces to be made for a round: what the one before has used, or what full trees take."""
+        """Pieces that a round takes: what the one before has used, or what full trees take."""
         context, before = self._context, line.correlations.used
         last = Demand(*(now - then for now, then in zip(before, line.used, strict=True)))
         if not any(last):
             last = tree_demand(self._settings, line.holder.columns, own, context.train.max_depth, context.n_outputs)
-        return missing(last, line.correlations)
+        return last
 
     def open_level(self, level: ActiveLevel) -> None:
         """Send every passive party the masked nodes of the level, in the order of slots."""
@@ -74,6 +78,8 @@ class SealedActive:
         """See HiddenActiveRole: the winner's gain is infinite, and nobody else has one."""
         lines = list(self._lines.values())
         picks = {line.party: self._picks(line, level) for line in lines}
+        for line in lines:
+            line.ahead.begin_level(level.depth, [len(nodes.order) for nodes in level.trees])
         scores = [_scores(mine)[nodes.order] for mine, nodes in zip(own, level.trees, strict=True)]
         won = find_winners(self._context, self._settings, lines, picks, np.concatenate(scores))
         ends = np.cumsum([len(nodes.order) for nodes in level.trees])[:-1]
@@ -96,6 +102,7 @@ class SealedActive:
         """See HiddenActiveRole."""
         line = self._lines[party]
         lines = learn_bits(self._context, line.channel, line.routing, level, won)
+        line.ahead.routed(level.depth, transfers_of(won))
         return [self._left(level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
 
     def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:

@@ -12,9 +12,10 @@ from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.columns import CandidateColumns
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, candidates_of, pick_shares, tell_picks
 from vfxgb.protocols.sealed.limits import WinLimits
+from vfxgb.protocols.sealed.messages import SealedPieces
 from vfxgb.protocols.sealed.passive_line import PassiveLine, set_up_line
 from vfxgb.protocols.sealed.passive_tournament import find_own_winners
-from vfxgb.protocols.sealed.pieces import answer_pieces
+from vfxgb.protocols.sealed.pieces import answer_pieces, take_corrections
 from vfxgb.protocols.sealed.routed import tell_bits
 from vfxgb.two_party import NOT_YOURS
 
@@ -38,7 +39,10 @@ class SealedPassive:
         if self._line is None:
             self._line = set_up_line(self._context, self._columns)
         self._features = {tree.tree: tree.features for tree in trees}
-        answer_pieces(self._context.channel, self._line.correlations)
+        channel = self._context.channel
+        correlations = self._line.correlations
+        if answer_pieces(channel, correlations, channel.recv(SealedPieces)):
+            take_corrections(channel, correlations)
 
     def open_level(self, level: SlotLevel) -> None:
         """Compare the candidates of every slot with those of the others, on shares."""

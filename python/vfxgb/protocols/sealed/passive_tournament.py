@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 from vfxgb.contract import PassiveContext
 from vfxgb.errors import MessageError
 from vfxgb.protocols.receive import receive
+from vfxgb.protocols.sealed.ahead import play_passive
 from vfxgb.protocols.sealed.messages import SealedCodes, SealedEarlier, SealedPart, SealedWinners, SealedWins
 from vfxgb.protocols.sealed.passive_line import PassiveLine
 from vfxgb.protocols.sealed.pieces import supply_passive
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.two_party import NOT_YOURS, PassiveArgmax, WinnerShares, code_fields
-from vfxgb.two_party.over_channel import play
 from vfxgb.two_party.plan import WORD_BITS
 
 # The active party's own best is one bit of a code.
@@ -32,7 +32,7 @@ def find_own_winners(
     supply_passive(channel, line.correlations, plan)
     argmax = PassiveArgmax(plan, line.correlations, shares, earlier, opens=last, threads=context.threads)
     with context.timings.phase("compare"):
-        play(channel, argmax)
+        play_passive(context, argmax, line.correlations, line.routing)
     if peers.count == 1:
         return argmax.won
     if last:

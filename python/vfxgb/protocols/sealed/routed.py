@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, PassiveContext, WonNodes
 from vfxgb.protocols.receive import receive
-from vfxgb.routing import Level, Question, RoutingReceiver, RoutingSender
+from vfxgb.routing import Asked, Level, Question, RoutingReceiver, RoutingSender
 from vfxgb.routing.messages import HiddenRoute, HiddenRouted
 from vfxgb.routing.receiver import MAX_BATCH
 from vfxgb.transport.channel import Channel
@@ -21,13 +21,20 @@ def learn_bits(
 
     Raises MessageError, TransferError for answers that are none.
     """
-    routed = Level(np.array([len(each.positions) for each in won], dtype=np.int32))
+    routed = _level_of(won)
     wanted = np.stack([_entries(level, each) for each in won])
     taken = []
+
+    def read(first: int, asked: Asked) -> None:
+        count = asked.wanted.shape[1]
+        where = {"depth": level.depth, "first": first, "count": count, "n_groups": len(won)}
+        answer = receive(context, channel, HiddenRouted, f"routing by {channel.peer}", **where)
+        taken.append(np.packbits(asked.read(answer.sent)[:, 0], axis=1, bitorder="little"))
+
     with context.timings.phase("route"):
-        for first, count in _parts(routed, wanted.shape[1]):
-            own = np.ascontiguousarray(wanted[:, first : first + count])
-            question, asked = routing.ask(routed, own)
+        waiting: list[tuple[int, Asked]] = []
+        for first, count in _parts(routed, wanted.shape[1], routing.stocked):
+            question, asked = routing.ask(routed, np.ascontiguousarray(wanted[:, first : first + count]))
             channel.send(
                 HiddenRoute(
                     depth=level.depth,
@@ -39,9 +46,14 @@ def learn_bits(
                     corrections=pack_bytes(bytes(question.corrections)),
                 )
             )
-            where = {"depth": level.depth, "first": first, "count": count, "n_groups": len(won)}
-            answer = receive(context, channel, HiddenRouted, f"routing by {channel.peer}", **where)
-            taken.append(np.packbits(asked.read(answer.sent)[:, 0], axis=1, bitorder="little"))
+            waiting.append((first, asked))
+            # A question that brings its transfers is answered before the next: both parties do not send much at once.
+            if len(question.transfers):
+                for each in waiting:
+                    read(*each)
+                waiting = []
+        for each in waiting:
+            read(*each)
     return list(np.concatenate(taken, axis=1))
 
 
@@ -54,7 +66,7 @@ def tell_bits(
     """
     routed = Level(np.array([len(lines) for lines in groups], dtype=np.int32))
     lines = np.concatenate(groups)
-    for first, count in _parts(routed, n_rows):
+    for first, count in _parts(routed, n_rows, routing.stocked):
         what, where = f"{context.party} routing rows", {"depth": depth, "first": first, "count": count}
         route = receive(context, context.channel, HiddenRoute, what, **where)
         question = Question(route.batch, route.n_transfers, route.transfers, route.corrections)
@@ -62,6 +74,15 @@ def tell_bits(
         with context.timings.phase("route"):
             sent = routing.answer(routed, count, question, part)
         context.channel.send(HiddenRouted(depth, first, count, len(groups), pack_bytes(sent)))
+
+
+def transfers_of(won: Sequence[WonNodes]) -> int:
+    """Transfers that a row takes at these splits."""
+    return _level_of(won).transfers
+
+
+def _level_of(won: Sequence[WonNodes]) -> Level:
+    return Level(np.array([len(each.positions) for each in won], dtype=np.int32))
 
 
 def _entries(level: ActiveLevel, won: WonNodes) -> NDArray[np.uint16]:
@@ -74,8 +95,15 @@ def _entries(level: ActiveLevel, won: WonNodes) -> NDArray[np.uint16]:
     return entry[leaves]
 
 
-def _parts(level: Level, n_rows: int) -> Iterator[tuple[int, int]]:
-    """(first row, rows) of each question: as many as one batch of transfers serves, in whole bytes."""
-    most = max(8, MAX_BATCH // level.transfers // 8 * 8)
-    for first in range(0, n_rows, most):
-        yield first, min(most, n_rows - first)
+def _parts(level: Level, n_rows: int, stocked: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """(first row, rows) of each question: as many as one batch of transfers serves, in whole bytes.
+
+    `stocked`: transfers that were made ahead, batch by batch, which are used first.
+    """
+    first, ahead = 0, list(stocked)
+    while first < n_rows:
+        most = (ahead.pop(0) if ahead else max(8 * level.transfers, MAX_BATCH)) // level.transfers // 8 * 8
+        count = min(most, n_rows - first)
+        if count > 0:
+            yield first, count
+        first += count
