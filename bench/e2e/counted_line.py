@@ -2,33 +2,50 @@
 
 Each party has a clock: the processor time of its thread, put forward to the arrival of whatever it waits for. A frame
 leaves when the line has room, `bytes_per_second` in each direction, and arrives `delay` seconds later. Work of other
-threads is not counted, so trainings should use one.
+threads is not counted, so trainings should use one. A second clock runs along for parties that compute in no time: what
+the line alone takes.
 """
 
 import queue
 import time
+from typing import NamedTuple
 
 from vfxgb.transport.link import Frame, MemoryLink, Screen, memory_links
 
 
+class Times(NamedTuple):
+    """Seconds, and seconds if parties compute in no time."""
+
+    computed: float = 0.0
+    line: float = 0.0
+
+    def plus(self, computed: float, line: float) -> "Times":
+        """Later by so much."""
+        return Times(self.computed + computed, self.line + line)
+
+    def or_later(self, other: "Times") -> "Times":
+        """The later one, on either clock."""
+        return Times(max(self.computed, other.computed), max(self.line, other.line))
+
+
 class Clock:
-    """The time of one party, in seconds; used by its thread alone."""
+    """The time of one party; used by its thread alone."""
 
     def __init__(self) -> None:
-        self._passed = 0.0
+        self._passed = Times()
         self._mark: float | None = None
 
-    def now(self) -> float:
+    def now(self) -> Times:
         """The time now."""
         used = time.thread_time()
         # The first call tells which thread is the party's.
-        self._passed += 0.0 if self._mark is None else used - self._mark
+        self._passed = self._passed.plus(0.0 if self._mark is None else used - self._mark, 0.0)
         self._mark = used
         return self._passed
 
-    def wait_until(self, arrival: float) -> None:
+    def wait_until(self, arrival: Times) -> None:
         """Nothing is done before `arrival`."""
-        self._passed = max(self.now(), arrival)
+        self._passed = self.now().or_later(arrival)
 
 
 class Direction:
@@ -36,13 +53,14 @@ class Direction:
 
     def __init__(self, bytes_per_second: float, delay: float) -> None:
         self._rate, self._delay = bytes_per_second, delay
-        self._free = 0.0
-        self.arrivals: queue.SimpleQueue[float] = queue.SimpleQueue()
+        self._free = Times()
+        self.arrivals: queue.SimpleQueue[Times] = queue.SimpleQueue()
 
-    def carry(self, size: int, now: float) -> None:
+    def carry(self, size: int, now: Times) -> None:
         """A frame of `size` bytes leaves."""
-        self._free = max(self._free, now) + size / self._rate
-        self.arrivals.put(self._free + self._delay)
+        seconds = size / self._rate
+        self._free = self._free.or_later(now).plus(seconds, seconds)
+        self.arrivals.put(self._free.plus(self._delay, self._delay))
 
 
 class CountedLink:

@@ -30,8 +30,8 @@ class BitProducts {
 
 // a b0 c1 ^ a b1 at bit 0, and a b0 c0 at bit 1: joins of three blocks (sign_bits.h), products of three bits.
 //
-// Each factor is opened under its mask of the piece; products of sums are sums of products, of which the piece has those
-// of masks. Joins open a, b0, b1 and c1, and c0 too where they are `wide`; products of three bits a, b0 and c0.
+// Each factor is opened under its mask of the piece; products of sums are sums of products, of which the piece has
+// those of masks. Joins open a, b0, b1 and c1, and c0 too where they are `wide`; products of three bits a, b0 and c0.
 class TripleProducts {
  public:
   enum class Kind { join, product };

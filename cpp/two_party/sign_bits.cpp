@@ -77,7 +77,8 @@ std::vector<JoinLayer> sign_layers(std::size_t count, unsigned blocks, unsigned 
 Demand SignBits::demand(std::size_t count, unsigned blocks, unsigned arity) {
   Demand out;
   out.tables = count * blocks;
-  for (const JoinLayer& layer : sign_layers(count, blocks, arity)) out.ands += layer.pairs, out.triples += layer.triples;
+  for (const JoinLayer& layer : sign_layers(count, blocks, arity))
+    out.ands += layer.pairs, out.triples += layer.triples;
   return out;
 }
 

@@ -303,7 +303,8 @@ void triples() {
                           count);
   }
   using Kind = TripleProducts::Kind;
-  for (const auto& [kind, wide] : {std::pair{Kind::join, count}, {Kind::join, std::size_t{8}}, {Kind::product, count}}) {
+  const std::pair<Kind, std::size_t> cases[] = {{Kind::join, count}, {Kind::join, 8}, {Kind::product, count}};
+  for (const auto& [kind, wide] : cases) {
     Stock copies[2] = {stocks[0], stocks[1]};
     const TripleProducts one(Role::active, copies[0], inputs[0], wide, kind),
         two(Role::passive, copies[1], inputs[1], wide, kind);
